@@ -120,6 +120,8 @@ let modules: [Target] = [
             "Logging",
         ]),
     module(
+        "Runtime", "OfflineJobs", ["Recorder", "RoomService", "Rooms", "NetworkIO", "CLinux", "Logging"]),
+    module(
         "Runtime", "Player",
         ["RoomService", "Rooms", "MediaControl", "MediaWorkers", "Playback", "MP4", "NetworkIO", "Logging"]),
     module("Runtime", "SessionStore", ["RoomService", "Rooms", "Storage"]),
@@ -146,7 +148,8 @@ let modules: [Target] = [
     module(
         "Edges", "ControlAPI",
         [
-            "CEmbeddedFiles", "EdgeSupport", "Webhooks", "SessionStore", "Storage", "Recorder", "Player", "RoomService",
+            "CEmbeddedFiles", "EdgeSupport", "Webhooks", "SessionStore", "Storage", "Recorder", "OfflineJobs", "Player",
+            "RoomService",
             "Rooms",
             "AccessTokens", "HTTPServing",
             "MediaControl", "Logging",
@@ -156,7 +159,8 @@ let modules: [Target] = [
     module(
         "Edges", "Telemetry",
         [
-            "EdgeSupport", "RoomService", "Rooms", "Webhooks", "Recorder", "Player", "Tracing", "HTTPServing",
+            "EdgeSupport", "RoomService", "Rooms", "Webhooks", "Recorder", "OfflineJobs", "Player", "Tracing",
+            "HTTPServing",
             "MediaControl",
             "MediaWorkers", "Logging",
         ]),
@@ -174,10 +178,11 @@ let martlet: [Target] = [
     .executableTarget(
         name: "martlet",
         dependencies: [
-            "Primitives", "CYAML", "Cryptography", "AccessTokens", "MediaControl", "MediaEngine", "MediaWorkers",
+            "Primitives", "CYAML", "Cryptography", "ICE", "AccessTokens", "MediaControl", "MediaEngine", "MediaWorkers",
             "NetworkIO", "Rooms",
             "RoomService",
-            "Storage", "SessionStore", "RuleStore", "Recorder", "Player", "ObjectStorage", "HTTPClient", "Webhooks",
+            "Storage", "SessionStore", "RuleStore", "Recorder", "OfflineJobs", "Player", "ObjectStorage", "HTTPClient",
+            "Webhooks",
             "Tracing",
             "HTTPServing",
             "EdgeSupport",
@@ -268,6 +273,9 @@ let testTargets: [Target] = [
             "Logging",
         ]),
     tests(
+        of: "OfflineJobs",
+        also: ["Recorder", "RoomService", "Rooms", "NetworkIO", "Logging"]),
+    tests(
         of: "Player",
         also: ["RoomService", "Rooms", "MediaControl", "MediaWorkers", "Playback", "MP4", "NetworkIO", "Logging"]),
     tests(of: "SessionStore", also: ["RoomService", "Rooms", "AccessTokens", "MediaControl", "Storage"]),
@@ -309,7 +317,7 @@ let testTargets: [Target] = [
         of: "ControlAPI",
         also: [
             "EdgeTestSupport", "EdgeSupport", "HTTPServing", "AccessTokens", "RoomService", "Rooms", "MediaControl",
-            "Storage", "SessionStore", "Webhooks", "Recorder", "Logging",
+            "Storage", "SessionStore", "Webhooks", "Recorder", "OfflineJobs", "Logging",
         ]),
     tests(of: "Console", also: ["EdgeTestSupport", "HTTPServing"]),
     tests(
@@ -339,7 +347,7 @@ let fuzzDependencies: [Target.Dependency] = [
     "Primitives", "RTP", "PayloadFormats", "SDP", "Cryptography", "ICE", "DTLS", "SRTP", "DataChannels",
     "CongestionControl", "MediaControl", "PeerTransport", "Forwarding", "MediaEngine", "MP4", "Recording", "Playback",
     "AccessTokens", "HTTPServing", "EdgeSupport", "Signalling", "WHIP", "LiveKit", "CLiveKitProtocol", "ControlAPI",
-    "RoomService", "TestSupport",
+    "RoomService", "Simulation", "TestSupport",
 ]
 let fuzzTargets: [Target] = [
     isFuzzing

@@ -103,7 +103,7 @@ deb() {
     documents "$root"
     linked=$(linked_dependencies "$(readlink -f "$root/usr/bin/martlet")")
     needed=$(Packaging/packages.sh needed | paste -sd, | sed 's/,/, /g')
-    optional=$(awk '$1 == "optional" { print $2 }' Packaging/runtime-packages | paste -sd, | sed 's/,/, /g')
+    optional=$(awk '$1 == "optional" || $1 == "jobs" { print $2 }' Packaging/runtime-packages | paste -sd, | sed 's/,/, /g')
     install -D -m 640 Packaging/martlet.yaml "$root/etc/martlet/martlet.yaml"
     chmod 750 "$root/etc/martlet"
     install -D -m 644 Packaging/martlet.service "$root/lib/systemd/system/martlet.service"

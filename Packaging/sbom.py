@@ -88,7 +88,7 @@ def document(version, program, status):
     relations += [(root["SPDXID"], "CONTAINS", one["SPDXID"]) for one in inside]
     for name, one in others.items():
         kind = known.get(name, ("", ""))[0]
-        if kind == "optional":
+        if kind in ("optional", "jobs"):
             relations.append((one["SPDXID"], "OPTIONAL_DEPENDENCY_OF", root["SPDXID"]))
         elif kind or wanted is not None:
             relations.append((root["SPDXID"], "DEPENDS_ON", one["SPDXID"]))

@@ -46,7 +46,7 @@ struct AddressKeeper: Sendable {
         }
         guard !addresses.isEmpty else {
             logger.warning(
-                "the STUN server's name is not known, so clients are told the addresses from before; see media.stun_server",
+                "cannot resolve the STUN server's name; the previous addresses stay advertised; see media.stun_server",
                 ["server": .text("\(server)")])
             return false
         }
@@ -58,7 +58,7 @@ struct AddressKeeper: Sendable {
         }
         guard found.allSatisfy({ !$0.isEmpty }) else {
             logger.warning(
-                "the STUN server does not answer the media ports, so clients are told the addresses from before; "
+                "the STUN server does not answer the media ports; the previous addresses stay advertised; "
                     + "let UDP out of the media ports to it, or see media.stun_server",
                 ["server": .text("\(server)")])
             return false
@@ -66,7 +66,7 @@ struct AddressKeeper: Sendable {
         guard workers.advertise(discovered: found) else { return true }
         await rooms.addressesChanged()
         let texts = found.map { $0.map(\.textWithPort).joined(separator: " ") }.joined(separator: ", ")
-        logger.info("clients are told the addresses that the STUN server sees", ["addresses": .text(texts)])
+        logger.info("advertising the addresses that the STUN server sees", ["addresses": .text(texts)])
         return true
     }
 }

@@ -24,8 +24,16 @@ enum Martlet {
             }
         } catch {
             complain(error.message)
-            exit(error.exitCode)
+            end(error.exitCode)
         }
+        end(0)
+    }
+
+    /// Not by `exit` or by returning: its handlers take OpenSSL down while a thread may be in it, for example for a webhook's receiver, for
+    /// whose answer nobody waits.
+    private static func end(_ status: Int32) -> Never {
+        fflush(nil)
+        _exit(status)
     }
 
     /// The checked configuration; without a machine, for a command that does not serve.

@@ -43,6 +43,8 @@ extension RoomLogEvent {
         case .recording(let event): event.words
         case .playback(let event): event.kind == .started ? "playback started" : "playback ended"
         case .joinRefused: "join refused"
+        case .publicationRefused: "publication refused"
+        case .banChanged(_, let until, _): until == nil ? "ban ended" : "ban started"
         case .guestWaiting: "guest waits to be let in"
         case .guestDecided(_, let isLetIn, _): isLetIn ? "guest let in" : "guest turned away"
         }
@@ -67,21 +69,12 @@ extension RoomLogEvent {
             return ["room": room, "participant": .text(participant ?? "none")]
         case .qualityChanged(let participant, let quality):
             return ["room": room, "participant": .text(participant), "quality": .number(quality)]
-        case .recording(let event):
-            return [
-                "room": room, "recording": .text(event.recording), "track": .text(event.track ?? "all"),
-                "reason": .text(event.reason ?? "none"),
-            ]
+        case .recording(let event): return event.fields(room: room)
         case .playback(let event):
             return [
                 "room": room, "playback": .text(event.playback), "identity": .text(event.identity),
                 "reason": .text(event.reason ?? "none"),
             ]
-        case .joinRefused(let identity, let code):
-            return ["room": room, "identity": .text(identity ?? "none"), "code": .text(code.rawValue)]
-        case .guestWaiting(let guest): return ["room": room, "identity": .text(guest.identity)]
-        case .guestDecided(let identity, _, let by):
-            return ["room": room, "identity": .text(identity), "by": .text(by ?? "operator")]
         case .connectionChanged(let participant, let connection, _, nil):
             return ["room": room, "participant": .text(participant), "connection": .text(connection)]
         case .connectionChanged(let participant, let connection, _, let reason?):
@@ -94,10 +87,36 @@ extension RoomLogEvent {
                 "room": room, "participant": .text(participant), "connection": .text(connection),
                 "serverCandidates": .text(server.text), "clientCandidates": .text(client.text),
             ]
+        case .noCommonCodec(let participant, let track):
+            return ["room": room, "participant": .text(participant), "track": .text(track ?? "none")]
+        case .joinRefused, .publicationRefused, .guestWaiting, .guestDecided, .lockChanged, .policyChanged,
+            .permissionsChanged, .banChanged, .captureChanged:
+            return ruleFields(room)
+        }
+    }
+
+    /// Those of what rules and operators do.
+    private func ruleFields(_ room: LogValue) -> LogFields {
+        switch self {
+        case .joinRefused(let identity, let code):
+            return ["room": room, "identity": .text(identity ?? "none"), "code": .text(code.rawValue)]
+        case .guestWaiting(let guest): return ["room": room, "identity": .text(guest.identity)]
+        case .guestDecided(let identity, _, let by):
+            return ["room": room, "identity": .text(identity), "by": .text(by ?? "operator")]
         case .lockChanged(let lock, let by):
             return ["room": room, "lock": .text(lock.rawValue), "by": .text(by ?? "operator")]
-        case .policyChanged(let revision):
-            return ["room": room, "revision": .text("\(revision)")]
+        case .policyChanged(let revision, let by):
+            return ["room": room, "revision": .text("\(revision)"), "by": .text(by ?? "operator")]
+        case .publicationRefused(let participant, let identity, let code):
+            return [
+                "room": room, "participant": .text(participant), "identity": .text(identity),
+                "code": .text(code.rawValue),
+            ]
+        case .banChanged(let identity, let until, let reason):
+            return [
+                "room": room, "identity": .text(identity), "until": .text(until.map { "\($0)" } ?? "now"),
+                "reason": .text(reason),
+            ]
         case .captureChanged(let participant, let notice):
             return [
                 "room": room, "participant": .text(participant), "capture": .text(notice.id), "by": .text(notice.by),
@@ -105,8 +124,7 @@ extension RoomLogEvent {
             ]
         case .permissionsChanged(let participant, let permissions):
             return ["room": room, "participant": .text(participant), "permissions": .text(permissions.words)]
-        case .noCommonCodec(let participant, let track):
-            return ["room": room, "participant": .text(participant), "track": .text(track ?? "none")]
+        default: return ["room": room]
         }
     }
 }
@@ -132,6 +150,20 @@ extension RecordingEvent {
         case .gap: "a part of a recording is missing"
         case .ready: "recording ready"
         case .failed: "recording failed"
+        case .jobStarted: "job on a recording started"
+        case .jobFinished: "job on a recording finished"
+        case .jobFailed: "job on a recording failed"
         }
+    }
+
+    /// To which recording, and which track or job of it.
+    fileprivate func fields(room: LogValue) -> LogFields {
+        guard let job else {
+            return [
+                "room": room, "recording": .text(recording), "track": .text(track ?? "all"),
+                "reason": .text(reason ?? "none"),
+            ]
+        }
+        return ["room": room, "recording": .text(recording), "job": .text(job), "reason": .text(reason ?? "none")]
     }
 }

@@ -2,6 +2,7 @@ import EdgeSupport
 import Logging
 import MediaWorkers
 import NetworkIO
+import OfflineJobs
 import Recorder
 
 extension Server {
@@ -9,12 +10,14 @@ extension Server {
     static func openRecorder(
         _ configuration: Configuration, _ workers: MediaWorkerPool, _ logger: Logger
     ) throws(CommandError) -> Recorder? {
-        guard var settings = configuration.recorder else { return nil }
-        do throws(FileError) {
-            settings.storage = try configuration.recordingStorage()
+        let settings: RecorderConfiguration?
+        do throws(SettingProblem) {
+            settings = try configuration.recording.recorder()
         } catch {
-            throw CommandError(message: "martlet: recordings cannot be uploaded: \(error.problem)", exitCode: 1)
+            // The file was good when the configuration was checked.
+            throw CommandError(message: "martlet: \(configuration.fault(error.path, error.problem))", exitCode: 1)
         }
+        guard let settings else { return nil }
         do throws(SystemError) {
             return try Recorder(
                 settings, rings: workers.recordRings,
@@ -29,6 +32,21 @@ extension Server {
                 message:
                     "martlet: recordings cannot be written: \(error). Set recording.directory to a folder that the server may write.",
                 exitCode: 1)
+        }
+    }
+
+    /// What makes files of finished recordings; nil where there are no recordings.
+    static func openJobs(
+        _ configuration: Configuration, _ recorder: Recorder?, _ logger: Logger
+    ) throws(CommandError) -> OfflineJobs? {
+        guard let recorder else { return nil }
+        var generator = SystemRandomNumberGenerator()
+        do throws(SystemError) {
+            return try OfflineJobs(
+                configuration.recording.jobs.configuration, recorder.jobs, seed: generator.next(),
+                logger: logger.named("jobs"))
+        } catch {
+            throw CommandError(message: "martlet: jobs on recordings cannot be done: \(error)", exitCode: 1)
         }
     }
 }

@@ -45,14 +45,16 @@ extension Server {
         let next = reload.configuration
         live.configuration.value = next
         live.verifier.value = TokenVerifier(next)
-        live.iceServers.value = next.iceServerSettings
+        // Whoever is connected is told of them.
+        if live.iceServers.value != next.iceServerSettings { live.iceServers.value = next.iceServerSettings }
+        live.apiCallsPerSecond.value = next.apiCallsPerSecond
         await rooms.set(next.roomsHere)
         rooms.load.set(next.loadLimits(openFiles: live.openFiles))
         await webhooks.set(keys: next.apiKeys, allowsPrivate: next.webhooksAllowPrivate)
         // What an operator set for a component by the control API stays, unless the file now says something else.
         // Who restarted a router need not wait.
         _ = await addresses?.ask()
-        if reload.changed.contains("log.level") { logger.output.setLevel(next.logLevel) }
+        if reload.changed.contains("log.level") { logger.output.setLevel(next.log.level) }
     }
 }
 
@@ -61,6 +63,8 @@ struct LiveConfiguration: Sendable {
     let configuration: Live<Configuration>
     let verifier: Live<TokenVerifier>
     let iceServers: Live<ICEServers.Settings>
+    /// How many calls of the APIs each key may make.
+    let apiCallsPerSecond: Live<Int>
     /// How many files the process may open.
     let openFiles: Int
 
@@ -68,6 +72,7 @@ struct LiveConfiguration: Sendable {
         self.configuration = Live(configuration)
         verifier = Live(TokenVerifier(configuration))
         iceServers = Live(configuration.iceServerSettings)
+        apiCallsPerSecond = Live(configuration.apiCallsPerSecond)
         self.openFiles = openFiles
     }
 }

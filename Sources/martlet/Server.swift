@@ -10,6 +10,7 @@ import MediaControl
 import MediaEngine
 import MediaWorkers
 import NetworkIO
+import OfflineJobs
 import Player
 import Primitives
 import Recorder
@@ -30,6 +31,7 @@ struct Server {
     let workers: MediaWorkerPool
     let rooms: RoomService
     private let recorder: Recorder?
+    private let jobs: OfflineJobs?
     private let player: Player?
     let webhooks: Webhooks
     private let traces: TraceExporter?
@@ -51,9 +53,7 @@ struct Server {
     var configuration: Configuration { live.configuration.value }
 
     static func start(_ configuration: Configuration) async throws(CommandError) -> Server {
-        let output = LogOutput(
-            level: configuration.logLevel, format: configuration.logFormat,
-            showAddresses: configuration.logShowsAddresses)
+        let output = configuration.log.makeOutput()
         let logger = Logger("martlet", output: output)
         let openFiles = OpenFiles.raiseLimit()
         let live = LiveConfiguration(configuration, openFiles: openFiles)
@@ -61,6 +61,7 @@ struct Server {
         let database = try openDatabase(configuration)
         let sessions = openSessions(configuration, database)
         let recorder = try openRecorder(configuration, workers, logger)
+        let jobs = try openJobs(configuration, recorder, logger)
         let player = try openPlayer(configuration, workers, recorder)
         let rules = RuleStore(database, encode: PolicyText.encode, decode: PolicyText.decode)
         let load = LoadGate(limits: configuration.loadLimits(openFiles: openFiles), workers: workers.workers.count)
@@ -94,15 +95,14 @@ struct Server {
         let keepers = [
             Task { await workers.watch() }, Task { await HeapKeeper.run(rooms, publicListener, logger) },
             Task { await LoadKeeper.run(load, workers, rooms) }, Task { if let recorder { await recorder.run(rooms) } },
-            Task { if let player { await player.run(rooms) } },
+            Task { if let jobs { await jobs.run(rooms) } }, Task { if let player { await player.run(rooms) } },
             Task { if let addresses { await addresses.run(areKnown: areKnown) } },
         ]
         let server = Server(
-            live: live, workers: workers, rooms: rooms, recorder: recorder, player: player, webhooks: webhooks,
-            traces: traces,
-            tracesTask: traces.map { traces in Task { await traces.run() } }, roomsTask: roomsTask,
-            webhooksTask: webhooksTask, sessions: sessions, sessionsTask: sessionsTask, keepers: keepers,
-            addresses: addresses, publicListener: publicListener,
+            live: live, workers: workers, rooms: rooms, recorder: recorder, jobs: jobs, player: player,
+            webhooks: webhooks, traces: traces, tracesTask: traces.map { traces in Task { await traces.run() } },
+            roomsTask: roomsTask, webhooksTask: webhooksTask, sessions: sessions, sessionsTask: sessionsTask,
+            keepers: keepers, addresses: addresses, publicListener: publicListener,
             privateListener: HTTPServer(configuration: listeners.privateHTTP, logger: logger.named("private")),
             health: Health(), logger: logger)
         try await server.listen(context)
@@ -156,7 +156,7 @@ struct Server {
         SessionStore(
             database, keptSeconds: Int64(configuration.sessionsKept.seconds),
             maxSessions: configuration.databasePath == nil ? SessionStore.maxInMemory : SessionStore.maxInFile,
-            encode: { JSONCoding.encode(SessionModel($0)) })
+            encode: { JSONCoding.encode(SessionModel($0)) }, encodeHistory: { JSONCoding.encode(HistoryModel($0)) })
     }
 
     /// Presets, bans and revocations of an earlier life.
@@ -236,9 +236,8 @@ struct Server {
         let publicRouter = publicRoutes(context, signalling, liveKit, api)
         var privateRouter = Router(refuse: { Problem($0).response })
         TelemetryEdge(
-            rooms: rooms, webhooks: webhooks, traces: traces, workers: workers, recorder: recorder, player: player,
-            listener: publicListener,
-            health: health, version: Martlet.version
+            context: context, webhooks: webhooks, traces: traces, workers: workers, recorder: recorder, jobs: jobs,
+            player: player, listener: publicListener, health: health, version: Martlet.version
         ).register(on: &privateRouter)
         let isPrivate = configuration.apiListener == .privateOne
         if isPrivate { api.register(on: &privateRouter) }
@@ -263,8 +262,8 @@ struct Server {
 
     private func controlAPI(_ context: EdgeContext) -> ControlAPIEdge {
         ControlAPIEdge(
-            context: context, webhooks: webhooks, sessions: sessions, recorder: recorder, player: player,
-            callsPerSecond: configuration.apiCallsPerSecond, node: nodeReporter(), drain: drainer())
+            context: context, webhooks: webhooks, sessions: sessions, recorder: recorder, jobs: jobs, player: player,
+            callsPerSecond: live.apiCallsPerSecond, node: nodeReporter(), drain: drainer())
     }
 
     private func publicRoutes(
@@ -275,7 +274,7 @@ struct Server {
         ConsolePage.register(on: &router)
         signalling.register(on: &router)
         liveKit.register(on: &router)
-        TwirpEdge(context: context, recorder: recorder, callsPerSecond: configuration.apiCallsPerSecond)
+        TwirpEdge(context: context, recorder: recorder, callsPerSecond: live.apiCallsPerSecond)
             .register(on: &router)
         WHIPEdge(context: context).register(on: &router)
         if configuration.apiListener == .publicOne {
@@ -337,15 +336,18 @@ struct Server {
         await publicListener.stop()
         roomsTask.cancel()
         player?.stop()
+        jobs?.beginStop()
         // Stopping waits for each worker until it is known to hang.
         await workers.stop()
-        // No further records come: what is in the rings is written and every file finished.
+        // No further records come: what is in the rings is written and every file finished. Jobs can wait, recordings cannot.
         recorder?.stop()
+        jobs?.stop()
         for keeper in keepers {
             keeper.cancel()
             await keeper.value
         }
         await roomsTask.value
+        await rooms.endStays()
         await webhooksTask.value
         traces?.finish()
         tracesTask?.cancel()

@@ -7,10 +7,12 @@ enum Signals {
         case end, reload
     }
 
-    /// SIGHUP ends no server that is starting. `isInteractive`: it ends this one, whose terminal was closed.
+    /// A server that is starting ends at once when it is asked to: nobody is in it yet. SIGHUP ends none that is starting, unless
+    /// `isInteractive`: its terminal was closed.
     static func prepare(isInteractive: Bool) {
         signal(SIGPIPE, SIG_IGN)
         if !isInteractive { signal(SIGHUP, SIG_IGN) }
+        for number in [SIGTERM, SIGINT] { signal(number, endAtOnce) }
     }
 
     /// Calls `reload` for each SIGHUP, and returns when the process is asked to end. A second signal then ends it at once, the hard way.
@@ -29,6 +31,19 @@ enum Signals {
             await reload()
         }
         for source in sources { source.cancel() }
-        for number in [SIGTERM, SIGINT] { signal(number, SIG_DFL) }
+        for number in [SIGTERM, SIGINT] { signal(number, endAtOnce) }
     }
+}
+
+/// Ends the process as the signal would by itself. The kernel keeps that from process 1, which the server is in a container: it exits instead,
+/// with the status that shells have for it. A named function, because a closure literal handed to C may be taken for main-actor code.
+private func endAtOnce(_ number: Int32) {
+    signal(number, SIG_DFL)
+    // It is blocked while it is handled.
+    var this = sigset_t()
+    sigemptyset(&this)
+    sigaddset(&this, number)
+    pthread_sigmask(SIG_UNBLOCK, &this, nil)
+    raise(number)
+    _exit(128 + number)
 }

@@ -64,6 +64,24 @@ struct RequirementsTests {
         }
     }
 
+    @Test("Each field of a room's policy has a row with a proof that it acts, and no other has one")
+    func policyFields() throws {
+        let document = try JSONSerialization.jsonObject(
+            with: Data(SourceTree.text("Sources/Edges/ControlAPI/openapi.json").utf8))
+        let components = (document as? [String: Any])?["components"] as? [String: [String: [String: Any]]]
+        let fields = try #require(components?["schemas"]?["Policy"]?["properties"] as? [String: Any])
+        let page = try SourceTree.text("Tests/Requirements.md")
+        let section = try #require(page.split(separator: "\n## ").first { $0.hasPrefix("Fields of a policy") })
+        var proofs: [String: Int] = [:]
+        for line in section.split(separator: "\n") {
+            let cells = line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
+            guard cells.count == 2, let field = cells[0].wholeMatch(of: /`(\w+)`/) else { continue }
+            proofs[String(field.1)] = cells[1].matches(of: /`\w+\.\w+\/\w+`/).count
+        }
+        #expect(Set(proofs.keys) == Set(fields.keys))
+        #expect(proofs.filter { $0.value == 0 }.isEmpty)
+    }
+
     @Test("Each number in a test's title is that of a requirement")
     func titlesAreListed() throws {
         let known = Set(try Self.rows().map(\.id))

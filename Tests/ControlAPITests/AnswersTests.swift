@@ -24,7 +24,19 @@ struct AnswersTests {
             try await house.ask(.get, "/openapi.json").members as [String: Any]?)
         let checker = SchemaChecker(document: document)
         let track = ada.tracks[1].sid
+        let subscriptions = try await house.ask(.get, "/v1/rooms/hall/subscriptions").list("subscriptions")
+        let subscription = try #require(subscriptions.last?["sid"] as? String)
+        let one = "/v1/rooms/{room}/subscriptions/{subscription}"
         let targets = [
+            (one, "/v1/rooms/hall/subscriptions/\(subscription)"),
+            ("\(one)/stats", "/v1/rooms/hall/subscriptions/\(subscription)/stats"),
+            ("\(one)/history", "/v1/rooms/hall/subscriptions/\(subscription)/history"),
+            ("/v1/rooms/{room}/tracks/{track}/history", "/v1/rooms/hall/tracks/\(track)/history"),
+            ("/v1/rooms/{room}/history", "/v1/rooms/hall/history"),
+            ("\(one)/decisions", "/v1/rooms/hall/subscriptions/\(subscription)/decisions"),
+            ("/v1/rooms/{room}/participants/{participant}/captures", "/v1/rooms/hall/participants/ada/captures"),
+            ("/v1/rooms/{room}/playbacks", "/v1/rooms/hall/playbacks"),
+            ("/v1/rooms/{room}/recordings", "/v1/rooms/hall/recordings"),
             ("/v1/node", "/v1/node"), ("/v1/rooms", "/v1/rooms"), ("/v1/rooms/{room}", "/v1/rooms/hall"),
             ("/v1/rooms/{room}/stats", "/v1/rooms/hall/stats"),
             ("/v1/rooms/{room}/participants", "/v1/rooms/hall/participants"),
@@ -57,6 +69,19 @@ struct AnswersTests {
         let remembered = try await house.ask(.get, "/v1/rooms/hall/participants/vera/decisions")
         #expect(remembered.list("estimates").first?["min"] as? Int == 400_000, "I5")
         #expect(statistics.list("connections").first?["rtpPacketsSent"] as? Int == 41)
+        let shown = try await house.ask(.get, "/v1/rooms/hall/subscriptions/\(subscription)")
+        #expect(shown.members["sid"] as? String == subscription)
+        let own = try await house.ask(.get, "/v1/rooms/hall/subscriptions/\(subscription)/decisions")
+        #expect(own.list("decisions").isEmpty && own.list("estimates").count == 1, "the decision is about another one")
+        for part in ["", "/stats", "/decisions", "/history"] {
+            let unknown = try await house.ask(.get, "/v1/rooms/hall/subscriptions/SU_unknown\(part)")
+            #expect(unknown.status == 404 && unknown.code == "subscription_not_found")
+        }
+        let videos = try await house.ask(.get, "/v1/rooms/hall/tracks?kind=video").list("tracks")
+        #expect(videos.map { $0["sid"] as? String } == [track])
+        let screens = try await house.ask(.get, "/v1/rooms/hall/tracks?kind=video&source=screen")
+        #expect(screens.status == 200 && screens.list("tracks").isEmpty)
+        #expect(try await house.ask(.get, "/v1/rooms/hall/tracks?kind=picture").status == 400)
         let layers = try await house.ask(.get, "/v1/rooms/hall/tracks/\(track)/stats").list("layers")
         #expect(layers.first?["bitrate"] as? Int == 1_500_000)
     }

@@ -2,6 +2,7 @@ import EdgeSupport
 import EdgeTestSupport
 import HTTPServing
 import Primitives
+import RoomService
 import Synchronization
 import Testing
 
@@ -22,15 +23,30 @@ struct CallLimitTests {
         house.rooms.plane.pass(.seconds(1))
         for _ in 0..<5 { #expect(try await house.ask(.get, "/v1/rooms").status == 200) }
         #expect(try await house.ask(.get, "/v1/rooms").status == 429)
+        let counts = house.rooms.context.calls.counts
+        #expect(counts.refusals["rate_limited"] == 3)
+        #expect(counts.times["GET /v1/rooms"]?.counts.reduce(0, +) == 17)
+        #expect(counts.times["POST /v1/rooms"]?.counts.reduce(0, +) == 1)
         let stranger = try request(.get, "/v1/rooms", token: "wrong")
         #expect(await house.router.handle(stranger).status == 401)
     }
 
     @Test("Each key has its own budget")
     func keys() {
-        let limit = CallLimit(perSecond: 1)
+        let limit = CallLimit(perSecond: Live(1))
         let now = MonotonicTime(milliseconds: 5_000)
         #expect(limit.take("a", at: now) && limit.take("a", at: now) && !limit.take("a", at: now))
         #expect(limit.take("b", at: now))
+    }
+
+    @Test("A limit that is raised while the server runs holds from the next call on")
+    func raised() {
+        let perSecond = Live(1)
+        let limit = CallLimit(perSecond: perSecond)
+        let (now, later) = (MonotonicTime(milliseconds: 5_000), MonotonicTime(milliseconds: 6_000))
+        #expect(limit.take("a", at: now) && limit.take("a", at: now) && !limit.take("a", at: now))
+        perSecond.value = 10
+        // One second of the two that a key may be ahead is left.
+        #expect((0..<11).map { _ in limit.take("a", at: later) } == Array(repeating: true, count: 10) + [false])
     }
 }

@@ -19,6 +19,52 @@ struct EventTests {
         return Answer(response: await house.router.handle(request))
     }
 
+    private func filter(_ target: String) throws -> EventFilter { try EventFilter(try request(.get, target)) }
+
+    @Test("Readers that name types of events get those, in pages, streams and WebSockets; an unknown type is refused")
+    func types() async throws {
+        #expect(try await house.ask(.post, "/v1/rooms", #"{"name":"R"}"#).status == 201)
+        #expect(try await house.ask(.put, "/v1/rooms/R/lock", "{}").status == 200)
+        #expect(try await house.ask(.delete, "/v1/rooms/R/lock").status == 200)
+        #expect(try await house.ask(.delete, "/v1/rooms/R").status == 200)
+        let first = try await ask("/v1/rooms/R/events?type=lockChanged,roomEnded&limit=1")
+        #expect(first.list("events").map { $0["sequence"] as? Int } == [2])
+        let next = try #require(first.members["next"] as? String)
+        let rest = try await ask("/v1/events?type=lockChanged,roomEnded&after=\(next)")
+        #expect(rest.list("events").map { $0["sequence"] as? Int } == [3, 4])
+        let stream = try #require(try await ask("/v1/events?after=0&type=roomEnded", accept: "*/*").response.stream)
+        var texts: [String] = []
+        for await piece in stream.pieces {
+            texts.append(String(decoding: piece, as: UTF8.self))
+            if texts.count == 2 { break }
+        }
+        #expect(texts[1].contains("event: roomEnded"))
+        let socket = ScriptedEventSocket(), wanted = try filter("/v1/events?type=roomEnded")
+        let feed = await house.rooms.rooms.follow(room: nil, after: .beginning)
+        let serving = Task { await EventSocketFeed.run(feed, wanted, on: socket) }
+        var received = socket.texts.makeAsyncIterator()
+        #expect(await received.next()?.contains(#""type":"roomEnded""#) == true)
+        socket.receive("anything")
+        await serving.value
+        for types in ["", "roomEnded,", "unknown", "roomended"] {
+            #expect(try await ask("/v1/events?type=\(types)").status == 400, "\(types)")
+        }
+    }
+
+    @Test("An event of a policy's change says who changed it, and bans are events of their own")
+    func authors() async throws {
+        try await house.publisher("ada", in: "R")
+        #expect(try await house.ask(.patch, "/v1/rooms/R/policy", #"{"maxParticipants":3}"#).status == 200)
+        #expect(try await house.ask(.delete, "/v1/rooms/R/participants/ada?ban=60&reason=spam").status == 200)
+        #expect(try await house.ask(.delete, "/v1/rooms/R/bans/ada").status == 204)
+        let events = try await ask("/v1/rooms/R/events?type=policyChanged,banStarted,banEnded").list("events")
+        #expect(events.map { $0["type"] as? String } == ["policyChanged", "banStarted", "banEnded"])
+        guard events.count == 3 else { return }
+        #expect(events[0]["by"] as? String == TestTokens.key.name && events[0]["revision"] as? Int == 2)
+        #expect(events[1]["identity"] as? String == "ada" && events[1]["reason"] as? String == "spam")
+        #expect(events[1]["until"] as? Int64 == (TestTokens.now + 60) * 1_000 && events[2]["until"] == nil)
+    }
+
     @Test("I4: pages of events follow each other without a gap, and each event has its type's members")
     func pages() async throws {
         #expect(try await house.ask(.post, "/v1/rooms", #"{"name":"R"}"#).status == 201)
@@ -68,8 +114,8 @@ struct EventTests {
         #expect(try await house.ask(.post, "/v1/rooms", #"{"name":"R"}"#).status == 201)
         let socket = ScriptedEventSocket()
         let cursor = try #require(EventCursor(text: "zz-9"))
-        let feed = await house.rooms.rooms.follow(room: nil, after: cursor)
-        let serving = Task { await EventSocketFeed.run(feed, on: socket) }
+        let feed = await house.rooms.rooms.follow(room: nil, after: cursor), all = try filter("/v1/events")
+        let serving = Task { await EventSocketFeed.run(feed, all, on: socket) }
         var texts = socket.texts.makeAsyncIterator()
         #expect(await texts.next() == #"{"type":"eventsMissed"}"#)
         #expect(try await house.ask(.put, "/v1/rooms/R/lock", #"{"password":"x"}"#).status == 200)
@@ -85,16 +131,16 @@ struct EventTests {
 
     @Test("A WebSocket whose client is gone ends its feed, and one that the feed leaves behind is told to come again")
     func webSocketEnds() async throws {
-        let socket = ScriptedEventSocket()
+        let socket = ScriptedEventSocket(), all = try filter("/v1/events")
         let serving = Task {
-            await EventSocketFeed.run(await house.rooms.rooms.follow(room: nil, after: nil), on: socket)
+            await EventSocketFeed.run(await house.rooms.rooms.follow(room: nil, after: nil), all, on: socket)
         }
         socket.end()
         await serving.value
         let late = ScriptedEventSocket()
         let feed = await house.rooms.rooms.follow(room: nil, after: nil)
         await house.rooms.rooms.shutDown()
-        let behind = Task { await EventSocketFeed.run(feed, on: late) }
+        let behind = Task { await EventSocketFeed.run(feed, all, on: late) }
         #expect(await late.closes.first { _ in true } == 1013)
         late.end()
         await behind.value

@@ -81,6 +81,20 @@ struct MembersTests {
                 == "room_not_found")
     }
 
+    @Test("I8: a move to a room on another media worker is refused with the remedy, which works")
+    func movingAcrossWorkers() async throws {
+        let ada = try await house.publisher("ada", in: "hall")
+        house.rooms.plane.setWorker(1)
+        #expect(try await house.ask(.post, "/v1/rooms", #"{"name":"far"}"#).status == 201)
+        let path = "/v1/rooms/hall/participants/ada/move"
+        let refused = try await house.ask(.post, path, #"{"room":"far"}"#)
+        #expect(refused.status == 409 && refused.code == "different_worker")
+        #expect((refused.members["detail"] as? String)?.contains("`beside`") == true)
+        #expect(try await house.ask(.get, "/v1/rooms/hall/participants/ada").members["sid"] as? String == ada.sid)
+        #expect(try await house.ask(.post, "/v1/rooms", #"{"name":"near","beside":"hall"}"#).status == 201)
+        #expect(try await house.ask(.post, path, #"{"room":"near"}"#).status == 200)
+    }
+
     @Test("A12, D10: twenty changes of size, each in the next answer")
     func sizes() async throws {
         let ada = try await house.publisher("ada", in: "hall")

@@ -1,3 +1,4 @@
+import EdgeSupport
 import EdgeTestSupport
 import Foundation
 import HTTPServing
@@ -66,6 +67,21 @@ struct OpenAPITests {
         }
     }
 
+    @Test("Each field of a policy is described with its default, which is the one in force where nobody says anything")
+    func policyDefaults() async throws {
+        let schemas = try #require(try await document()["components"] as? [String: [String: [String: Any]]])["schemas"]
+        let properties = try #require(schemas?["Policy"]?["properties"] as? [String: [String: Any]])
+        #expect(Set(properties.keys) == Set(PolicyModel.memberNames))
+        let text = Data(JSONCoding.encode(PolicyModel(RoomPolicy())))
+        let inForce = try #require(try JSONSerialization.jsonObject(with: text) as? NSDictionary)
+        let described = properties.compactMapValues { $0["default"] }
+        #expect(NSDictionary(dictionary: described) == inForce)
+        for (name, property) in properties {
+            let words = try #require(property["description"] as? String, "\(name)")
+            #expect((property["default"] == nil) == words.contains("Absent: "), "\(name): what holds without it?")
+        }
+    }
+
     @Test("Every body that a call takes has an example, which its schema permits")
     func examples() async throws {
         let document = try await document()
@@ -86,6 +102,65 @@ struct OpenAPITests {
             }
         }
         #expect(count > 15)
+    }
+
+    @Test("Every text, number and list in a body that a call takes is bounded")
+    func bounds() async throws {
+        let document = try await document()
+        let schemas = try #require(document["components"] as? [String: [String: [String: Any]]])["schemas"] ?? [:]
+        var unbounded: Set<String> = [], seen = 0
+        func walk(_ schema: [String: Any], _ place: String) {
+            if let reference = schema["$ref"] as? String {
+                let name = String(reference.split(separator: "/").last ?? "")
+                return walk(schemas[name] ?? [:], name)
+            }
+            let types = (schema["type"] as? [String]) ?? (schema["type"] as? String).map { [$0] } ?? []
+            let isChosen = schema["enum"] != nil || schema["const"] != nil
+            seen += 1
+            for type in types where !isChosen {
+                switch type {
+                case "string" where schema["maxLength"] == nil, "array" where schema["maxItems"] == nil,
+                    "integer" where schema["maximum"] == nil || schema["minimum"] == nil:
+                    unbounded.insert(place)
+                default: break
+                }
+            }
+            for (name, member) in schema["properties"] as? [String: [String: Any]] ?? [:] {
+                walk(member, "\(place).\(name)")
+            }
+            if let items = schema["items"] as? [String: Any] { walk(items, "\(place)[]") }
+            for choice in schema["anyOf"] as? [[String: Any]] ?? [] { walk(choice, place) }
+        }
+        for (path, item) in try #require(document["paths"] as? [String: [String: Any]]) {
+            for (method, operation) in item {
+                let body = (operation as? [String: Any])?["requestBody"] as? [String: Any]
+                for media in (body?["content"] as? [String: [String: Any]] ?? [:]).values {
+                    walk(try #require(media["schema"] as? [String: Any]), "\(method) \(path)")
+                }
+            }
+        }
+        #expect(seen > 150 && unbounded.isEmpty, "\(unbounded.sorted())")
+    }
+
+    @Test(
+        "A body with a text or a list beyond its bound is refused with the place",
+        arguments: [
+            ("POST", "/v1/rooms/R/messages", #"{"text":"x","to":["L"]}"#, "/to"),
+            ("POST", "/v1/rooms/R/playbacks", #"{"file":"L"}"#, "/file"),
+            ("POST", "/v1/rooms/R/playbacks", #"{"recording":"L"}"#, "/recording"),
+            ("POST", "/v1/rooms/R/playbacks", #"{"file":"a.mp4","identity":"L"}"#, "/identity"),
+            ("POST", "/v1/rooms/R/playbacks", #"{"file":"a.mp4","name":"L"}"#, "/name"),
+            ("POST", "/v1/rooms/R/recordings", #"{"participant":"L"}"#, "/participant"),
+            ("POST", "/v1/rooms/R/recordings", #"{"track":"L"}"#, "/track"),
+            ("PUT", "/v1/webhooks/w", #"{"url":"https://e.com","key":"L"}"#, "/key"),
+        ])
+    func tooLong(method: String, target: String, body: String, pointer: String) async throws {
+        let house = House()
+        #expect(try await house.ask(.post, "/v1/rooms", #"{"name":"R"}"#).status == 201)
+        let long = String(repeating: "a", count: 1_025)
+        let answer = try await house.ask(
+            HTTPMethod(rawValue: method), target, body.replacingOccurrences(of: "\"L\"", with: "\"\(long)\""))
+        #expect(answer.status == 400 && answer.members["pointer"] as? String == pointer)
     }
 
     @Test("Every reference leads somewhere, every operation has an id of its own")

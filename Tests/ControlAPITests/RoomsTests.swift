@@ -4,6 +4,7 @@ import EdgeTestSupport
 import Foundation
 import HTTPServing
 import Logging
+import OfflineJobs
 import Recorder
 import RoomService
 import Rooms
@@ -20,15 +21,15 @@ struct House {
     let rooms: TestRooms
     let router: Router
 
-    init(callsPerSecond: Int = 1_000, recorder: Recorder? = nil) {
+    init(callsPerSecond: Int = 1_000, recorder: Recorder? = nil, jobs: OfflineJobs? = nil) {
         rooms = TestRooms()
         var router = Router(refuse: { Problem($0).response })
-        Self.edge(rooms, callsPerSecond: callsPerSecond, recorder: recorder).register(on: &router)
+        Self.edge(rooms, callsPerSecond: callsPerSecond, recorder: recorder, jobs: jobs).register(on: &router)
         self.router = router
     }
 
     static func edge(
-        _ rooms: TestRooms, callsPerSecond: Int = 1_000, recorder: Recorder? = nil
+        _ rooms: TestRooms, callsPerSecond: Int = 1_000, recorder: Recorder? = nil, jobs: OfflineJobs? = nil
     ) -> ControlAPIEdge {
         guard let database = try? Database(path: nil, schema: Webhooks.schema + SessionStore.schema) else {
             preconditionFailure("no memory for a database")
@@ -37,10 +38,11 @@ struct House {
             of: rooms.rooms, database: database, keys: [], allowsPrivate: false, encode: { _, _ in [:] },
             now: { 0 }, logger: .quiet)
         let sessions = SessionStore(
-            database, keptSeconds: 60, maxSessions: 100, encode: { JSONCoding.encode(SessionModel($0)) })
+            database, keptSeconds: 60, maxSessions: 100, encode: { JSONCoding.encode(SessionModel($0)) },
+            encodeHistory: { JSONCoding.encode(HistoryModel($0)) })
         return ControlAPIEdge(
-            context: rooms.context, webhooks: webhooks, sessions: sessions, recorder: recorder,
-            callsPerSecond: callsPerSecond
+            context: rooms.context, webhooks: webhooks, sessions: sessions, recorder: recorder, jobs: jobs,
+            callsPerSecond: Live(callsPerSecond)
         ) {
             NodeReport(
                 server: "martlet/test", uptimeSeconds: 1, isDraining: false, rooms: 0, participants: 0, connections: 0,
@@ -148,6 +150,29 @@ struct RoomsTests {
 
     private static let webhook =
         #"{"url":"https://hooks.example.org/","secret":"secret-secret-secret-secret-0001"}"#
+
+    @Test("A merge patch changes a preset or a webhook, and leaves what it does not name: a webhook's secret, too")
+    func patches() async throws {
+        #expect(try await house.ask(.patch, "/v1/presets/small", #"{"maxParticipants":4}"#).status == 404)
+        let preset = #"{"maxParticipants":4,"audioOnly":true}"#
+        #expect(try await house.ask(.put, "/v1/presets/small", preset).status == 201)
+        let changed = try await house.ask(.patch, "/v1/presets/small", #"{"maxParticipants":9,"audioOnly":null}"#)
+        let policy = try await house.ask(.get, "/v1/presets/small").members["policy"] as? [String: Any]
+        #expect(changed.status == 200 && policy?["maxParticipants"] as? Int == 9 && policy?["audioOnly"] == nil)
+        #expect(try await house.ask(.patch, "/v1/presets/small", #"{"maxParticipants":0}"#).status == 400)
+
+        let hook = #"{"url":"https://a.example.org/","secret":"sixteen bytes or more","events":["roomEnded"]}"#
+        #expect(try await house.ask(.patch, "/v1/webhooks/w", #"{"url":"https://b.example.org/"}"#).status == 404)
+        #expect(try await house.ask(.put, "/v1/webhooks/w", hook).status == 201)
+        let moved = try await house.ask(
+            .patch, "/v1/webhooks/w", #"{"url":"https://b.example.org/","events":null,"rooms":["R"]}"#)
+        #expect(moved.status == 200 && moved.members["url"] as? String == "https://b.example.org/")
+        #expect(moved.members["events"] == nil && moved.members["rooms"] as? [String] == ["R"])
+        #expect(!moved.response.text.contains("sixteen"))
+        let unsigned = try await house.ask(.patch, "/v1/webhooks/w", #"{"secret":null}"#)
+        #expect(unsigned.status == 409 && unsigned.code == "conflict", "the secret was still there")
+        #expect(try await house.ask(.patch, "/v1/webhooks/w", #"{"url":"ftp://b.example.org/"}"#).status == 400)
+    }
 
     @Test("PUT makes a room once, however often it is called, and leaves it as it is")
     func ensured() async throws {

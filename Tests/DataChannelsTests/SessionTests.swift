@@ -208,6 +208,54 @@ import Testing
     }
 
     @Test(
+        "A lossy message passes reliable ones that wait for the application; these come afterwards, whole and in order")
+    func lossyOvertakes() {
+        var settings = Self.unlimited
+        settings.bytesInHand = 65_536
+        let pair = SessionPair(settings: settings, clientSettings: Self.unlimited)
+        let lossy = DataChannelTerms(label: "b", isOrdered: false, reliability: .retransmissions(0))
+        #expect(pair.client.open(DataChannelTerms(label: "a"), at: pair.now) && pair.client.open(lossy, at: pair.now))
+        let messages = (0..<12).map { payload($0, length: 16_384) }, late = payload(99, length: 100)
+        for message in messages { #expect(pair.client.send(message, on: "a", at: pair.now) == .queued) }
+        pair.run(for: .seconds(3))
+        #expect(pair.received == Array(messages.prefix(4)))
+        #expect(pair.client.send(late, on: "b", at: pair.now) == .queued)
+        pair.run(for: .milliseconds(100))
+        #expect(pair.received == messages.prefix(4) + [late])
+        for message in messages { pair.server.release(message.cost, at: pair.now) }
+        pair.run(for: .seconds(1))
+        #expect(pair.received == messages.prefix(4) + [late] + messages.dropFirst(4))
+    }
+
+    @Test("A lossy message that arrived before its channel's OPEN was processed passes what is held afterwards")
+    func lateChannel() {
+        var settings = Self.unlimited
+        settings.bytesInHand = 65_536
+        let pair = SessionPair(settings: settings, clientSettings: Self.unlimited)
+        // With a lossy channel there is a search from the first held message on.
+        for terms in [DataChannelTerms(label: "a"), DataChannelTerms(label: "c", reliability: .retransmissions(0))] {
+            #expect(pair.client.open(terms, at: pair.now))
+        }
+        let messages = (0..<20).map { payload($0, length: 16_384) }, late = payload(99, length: 100)
+        for message in messages.prefix(12) { #expect(pair.client.send(message, on: "a", at: pair.now) == .queued) }
+        pair.run(for: .seconds(3))
+        #expect(pair.client.open(DataChannelTerms(label: "b", reliability: .retransmissions(0)), at: pair.now))
+        pair.run(for: .seconds(1))
+        for message in messages.dropFirst(12) { #expect(pair.client.send(message, on: "a", at: pair.now) == .queued) }
+        pair.run(for: .seconds(3))
+        #expect(pair.client.send(late, on: "b", at: pair.now) == .queued)
+        pair.run(for: .seconds(1))
+        #expect(pair.received == Array(messages.prefix(4)), "its channel is not open")
+        // The OPEN is behind the twelfth message, and needs no room.
+        for message in messages.prefix(8) { pair.server.release(message.cost, at: pair.now) }
+        pair.run(for: .milliseconds(100))
+        #expect(pair.received == messages.prefix(12) + [late])
+        for message in messages.dropFirst(8) { pair.server.release(message.cost, at: pair.now) }
+        pair.run(for: .seconds(1))
+        #expect(pair.received == messages.prefix(12) + [late] + messages.dropFirst(12))
+    }
+
+    @Test(
         "A peer is congested from a long queue on until half of it is left; its reliable channels can be closed for it, lossy ones stay"
     )
     func congestion() {

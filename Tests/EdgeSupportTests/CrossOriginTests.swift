@@ -39,7 +39,7 @@ struct CrossOriginTests {
         var router = Router(finish: CrossOrigin().apply)
         router.on(.post, "/whip") { _ in HTTPResponse(status: 201) }
         let crossed = await router.handle(try request(.post, "/whip", headers: ["Origin": "https://a.example"]))
-        for name in ["Location", "ETag", "Link"] {
+        for name in ["Location", "ETag", "Link", "Warning"] {
             #expect(crossed.headers["Access-Control-Expose-Headers"]?.contains(name) == true)
         }
         let plain = await router.handle(try request(.post, "/whip"))

@@ -9,6 +9,7 @@ import Synchronization
 public final class TestPlane: MediaPlane {
     private let statistics = Mutex<[RoomID: MediaReport]>([:])
     private let received = Mutex<[MediaCommand]>([])
+    private let worker = Mutex(WorkerIndex(0))
     private let clock = Mutex(MonotonicTime(milliseconds: 1_000))
     /// Nothing ever happens.
     public let events = AsyncStream<[MediaEvent]> { $0.finish() }
@@ -19,7 +20,9 @@ public final class TestPlane: MediaPlane {
     public func candidates(of worker: WorkerIndex) -> [SocketAddress] {
         [SocketAddress(ipv4: 0xc000_0201, port: 7_900)]
     }
-    public func leastLoadedWorker(except excluded: Set<WorkerIndex>) -> WorkerIndex? { WorkerIndex(0) }
+    public func leastLoadedWorker(except excluded: Set<WorkerIndex>) -> WorkerIndex? { worker.withLock { $0 } }
+    /// Rooms are on this worker from now on.
+    public func setWorker(_ index: Int) { worker.withLock { $0 = WorkerIndex(index) } }
     public nonisolated(nonsending) func apply(_ commands: [MediaCommand], on worker: WorkerIndex) async {
         received.withLock { $0 += commands }
     }
@@ -69,10 +72,18 @@ public struct TestRooms: Sendable {
 
     /// Rooms with this configuration; `iceServers` are told to clients.
     public init(configuration: RoomServiceConfiguration = RoomServiceConfiguration(), iceServers: [ICEServer] = []) {
+        let servers = Live(ICEServers.Settings(iceServers.map { ICEServers.Entry($0) }))
+        self.init(configuration: configuration, iceServers: servers)
+    }
+
+    /// Rooms whose clients are told of servers that may change.
+    public init(
+        configuration: RoomServiceConfiguration = RoomServiceConfiguration(), iceServers: Live<ICEServers.Settings>
+    ) {
         let plane = plane
         rooms = RoomService(configuration: configuration, media: plane)
         context = EdgeContext(
-            rooms: rooms, gate: TestTokens.gate, iceServers: ICEServers(iceServers.map { ICEServers.Entry($0) }),
+            rooms: rooms, gate: TestTokens.gate, iceServers: ICEServers(iceServers, now: { 0 }),
             server: "martlet/test", logger: .quiet,
             now: { plane.now() })
     }

@@ -151,6 +151,32 @@ struct ReceiveSpeakerTests {
         #expect(meeting.lists.last!.at < 7000)
     }
 
+    @Test(
+        "A voice is listed where it is above the room's threshold, and not where it is below",
+        arguments: [(-50, [1, 2]), (-30, [1]), (-80, [1, 2, 3])] as [(Int, [UInt64])])
+    func threshold(_ threshold: Int, listed: [UInt64]) {
+        let meeting = Meeting(people: 3)
+        var audio = RoomAudio()
+        audio.voiceThreshold = threshold
+        meeting.detector.configure(audio)
+        // -17, -42 and -67 dBov, each within 3 dB.
+        meeting.run(from: 0, to: 4000) { person, _ in [110, 85, 60][person] }
+        #expect(meeting.lists.last?.tracks == listed)
+    }
+
+    @Test(
+        "No more speakers are listed than the room says, the loudest of them",
+        arguments: [(0, nil), (1, [3]), (2, [3, 2]), (50, [3, 2, 1])] as [(Int, [UInt64]?)])
+    func mostSpeakers(_ most: Int, listed: [UInt64]?) {
+        let meeting = Meeting(people: 3)
+        var audio = RoomAudio()
+        audio.maximumSpeakers = most
+        meeting.detector.configure(audio)
+        meeting.run(from: 0, to: 4000) { person, _ in [85, 100, 118][person] }
+        #expect(meeting.lists.last?.tracks == listed)
+        #expect(meeting.lists.allSatisfy { $0.tracks.count <= most })
+    }
+
     @Test("After half a minute of silence there is no dominant speaker; neither is a removed track")
     func forgets() {
         let meeting = Meeting(people: 2)

@@ -18,7 +18,7 @@ struct TestPacket {
     var timestamp: UInt32 = 0
     var marker = false
     var payload: [UInt8] = TestPacket.vp8Delta
-    /// id -> value, one-byte form.
+    /// id -> value; in the one-byte form where it can express them all.
     var extensions: [(UInt8, [UInt8])] = []
     var padding = 0
 
@@ -38,11 +38,15 @@ struct TestPacket {
         for shift in [24, 16, 8, 0] { out.append(UInt8(truncatingIfNeeded: timestamp >> UInt32(shift))) }
         for shift in [24, 16, 8, 0] { out.append(UInt8(truncatingIfNeeded: ssrc >> UInt32(shift))) }
         if !extensions.isEmpty {
+            let isOneByte = extensions.allSatisfy { $0 <= 14 && (1...16).contains($1.count) }
             var elements: [UInt8] = []
-            for (id, value) in extensions { elements += [id << 4 | UInt8(value.count - 1)] + value }
+            for (id, value) in extensions {
+                elements += isOneByte ? [id << 4 | UInt8(value.count - 1)] : [id, UInt8(value.count)]
+                elements += value
+            }
             while elements.count % 4 != 0 { elements.append(0) }
-            out +=
-                [0xbe, 0xde, UInt8((elements.count / 4) >> 8), UInt8(truncatingIfNeeded: elements.count / 4)] + elements
+            out += isOneByte ? [0xbe, 0xde] : [0x10, 0x00]
+            out += [UInt8((elements.count / 4) >> 8), UInt8(truncatingIfNeeded: elements.count / 4)] + elements
         }
         out += payload
         if padding > 0 { out += [UInt8](repeating: 0, count: padding - 1) + [UInt8(padding)] }

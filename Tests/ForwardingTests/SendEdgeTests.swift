@@ -27,46 +27,20 @@ struct SendEdgeTests {
                 formats: [PayloadFormat(codec: .av1, payloadType: 41, rtxPayloadType: nil, clockRateHz: 90_000)],
                 rtx: false, extensions: [(.dependencyDescriptor, 9)], preference: .spatial(0)))
         // The same mask again, twice.
-        for (number, descriptor) in [Self.structure, "c10002", "c10003", "c100044004", "c10005", "c10006"].enumerated()
+        for (number, descriptor) in [AV1Frame.structure, "c10002", "c10003", "c100044004", "c10005", "c10006"]
+            .enumerated()
         {
-            harness.turn([av1(UInt16(number), descriptor)], at: at(Double(number) * 33))
+            harness.turn([AV1Frame.packet(UInt16(number), descriptor)], at: at(Double(number) * 33))
         }
         #expect(harness.out.count == 6)
         #expect(harness.out[1].bytes != harness.out[4].bytes)
         #expect(expectSameBytes(harness, at: at(300)) == [false, false, false, true, true, true])
         // One that was overtaken changes what was told since.
-        harness.turn([av1(8, "c10008")], at: at(310))
-        harness.turn([av1(7, "c1000740fc")], at: at(320))
+        harness.turn([AV1Frame.packet(8, "c10008")], at: at(310))
+        harness.turn([AV1Frame.packet(7, "c1000740fc")], at: at(320))
         #expect(expectSameBytes(harness, at: at(500)).suffix(2) == [false, true])
-        harness.turn([av1(9, "c10009")], at: at(510))
+        harness.turn([AV1Frame.packet(9, "c10009")], at: at(510))
         #expect(expectSameBytes(harness, at: at(700)).last == true)
-    }
-
-    /// The structure of Chromium's L3T3, with a mask.
-    private static let structure = """
-        c10001c0081485214eafffaaaa863cf0430c10c302afc0aaa0063c00430010c002a000a80006000040001d954926e082b04a0941b820ac12
-        82503157f974000ca864330e222222eca8655304224230eca87753013f00b3027f016704ff02cf1f80
-        """
-
-    /// One picture of the lowest layers, in one packet.
-    private func av1(_ number: UInt16, _ descriptor: String) -> [UInt8] {
-        let isKeyframe = descriptor.count > 20
-        let value = bytes(descriptor)
-        var elements = [12, UInt8(value.count)] + value
-        while elements.count % 4 != 0 { elements.append(0) }
-        let payload =
-            isKeyframe
-            ? bytes("281d080087072b8195c04a60e530329809441ca20651012d4cffb3c01a00803400124fcb38") : bytes("103461aa")
-        var packet = TestPacket(
-            ssrc: 0x100, payloadType: 45, sequence: number, timestamp: UInt32(number) * 3_000, marker: true, payload: []
-        ).bytes
-        packet[0] |= 0x10
-        return packet + [0x10, 0, 0, UInt8(elements.count / 4)] + elements + payload
-    }
-
-    private func bytes(_ hex: String) -> [UInt8] {
-        let digits = hex.compactMap(\.hexDigitValue).map { UInt8($0) }
-        return stride(from: 0, to: digits.count - 1, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
     }
 
     @Test("A retransmission without RTX of cached parameter sets contains the same ones, not newer ones")
@@ -189,6 +163,19 @@ struct SendEdgeTests {
         #expect(harness.out.count == 9)
         harness.turn(layers[0].frame(keyframe: false), at: at(233))
         #expect(harness.signals.last?.contains(.wantsKeyframe) == true)
+    }
+
+    @Test("A bound on size shortens the age of a keyframe to start with, one on temporal layers alone does not")
+    func replayAge() {
+        let (harness, _) = lowestOfThree()
+        let subscription = harness.subscription
+        func replayAge(_ bound: LayerBound) -> TimeInterval {
+            _ = subscription.pointee.setBound(bound, track: harness.track, at: at(200))
+            return subscription.pointee.replayAge
+        }
+        #expect(replayAge(.unlimited) == .milliseconds(500))
+        #expect(replayAge(.upTo(LayerPoint(spatial: 1, temporal: 2))) == .milliseconds(100))
+        #expect(replayAge(.upTo(LayerPoint(spatial: .max, temporal: 0))) == .milliseconds(500))
     }
 
     @Test("E7: a switch that waits for the end of a frame is abandoned when its target changes")

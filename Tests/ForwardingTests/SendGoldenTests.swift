@@ -35,14 +35,14 @@ struct SendGoldenTests {
     ]
 
     private func written(
-        _ subscribed: [(HeaderExtension, UInt8)], layers: Int = 1, mid: String = "s",
-        playoutDelay: PlayoutDelayBounds? = nil
+        _ subscribed: [(HeaderExtension, UInt8)], _ elements: [(UInt8, [UInt8])] = Self.elements, layers: Int = 1,
+        mid: String = "s", playoutDelay: PlayoutDelayBounds? = nil
     ) -> WrittenPacket {
         var subscription = SendSession.subscription(mid: mid, extensions: subscribed)
         subscription.playoutDelay = playoutDelay
         let harness = SendHarness(SendSession.track(layers: layers, extensions: Self.published), subscription)
         var layer = VP8Layer.simulcast()[0]
-        harness.turn([Self.packet(Self.elements, layer: &layer)], at: MonotonicTime(nanoseconds: 1_500_000_000))
+        harness.turn([Self.packet(elements, layer: &layer)], at: MonotonicTime(nanoseconds: 1_500_000_000))
         precondition(harness.out.count == 1)
         return harness.out[0]
     }
@@ -100,12 +100,46 @@ struct SendGoldenTests {
         #expect(packet.header.payloadOffset == 12)
     }
 
-    @Test("An id above 14 or a long value makes the extension block two-byte", arguments: [UInt8(14), 15, 16, 200])
+    @Test("G2: an id above 14 makes the extension block two-byte", arguments: [UInt8(14), 15, 16, 200])
     func twoByte(id: UInt8) {
         let packet = written([(.videoOrientation, id), (.mid, 1)], mid: "0123456789abcdef")
         #expect(packet.extensions[id] == [0x03])
         #expect(packet.extensions[1] == Array("0123456789abcdef".utf8))
         #expect(packet.bytes[12] == (id > 14 ? 0x10 : 0xbe))
+    }
+
+    @Test(
+        "G2: an empty value and one of more than 16 bytes make the extension block two-byte, if the subscriber gets them",
+        arguments: [(0, true), (1, false), (16, false), (17, true), (255, true)])
+    func longValue(length: Int, isTwoByte: Bool) {
+        let value = (0..<length).map { UInt8(truncatingIfNeeded: $0 + 1) }
+        let packet = written(
+            [(.mid, 1), (.videoOrientation, 2), (.videoLayersAllocation, 4)], [(13, value), (7, [3])])
+        #expect(packet.extensions == [1: Array("s".utf8), 2: [3], 4: value])
+        #expect(packet.bytes[12...13].elementsEqual(isTwoByte ? [0x10, 0x00] : [0xbe, 0xde]))
+        #expect(packet.header.payloadLength == 16)
+        #expect(written([(.mid, 1), (.videoOrientation, 2)], [(13, value), (7, [3])]).bytes[12] == 0xbe)
+    }
+
+    @Test("G2: AV1's structure is in a two-byte block, byte for byte, and the descriptors after it are not")
+    func structure() {
+        let harness = SendHarness(
+            SendSession.track(formats: [SendSession.av1], extensions: [(.dependencyDescriptor, 12)]),
+            SendSession.subscription(
+                formats: [PayloadFormat(codec: .av1, payloadType: 41, rtxPayloadType: 42, clockRateHz: 90_000)],
+                mid: "s",
+                extensions: [(.absoluteSendTime, 2), (.transportSequence, 3), (.mid, 4), (.dependencyDescriptor, 9)]))
+        for (number, descriptor) in [AV1Frame.structure, "c10002"].enumerated() {
+            harness.turn(
+                [AV1Frame.packet(UInt16(number), descriptor)],
+                at: MonotonicTime(nanoseconds: 1_500_000_000 + 33_000_000 * Int64(number)))
+        }
+        // Send time, number, mid "s", 97 bytes of structure, padding: 28 words.
+        let block = "1000001c" + "0203060000" + "03020001" + "040173" + "0961"
+        let structure = AV1Frame.structure.filter { $0 != "\n" } + "00"
+        #expect(hex(Array(harness.out[0].bytes[12..<128])) == block + structure)
+        #expect(harness.out[1].bytes[12...13].elementsEqual([0xbe, 0xde]))
+        #expect(harness.out[1].extensions[9] == [0xc1, 0x00, 0x02])
     }
 
     @Test("With simulcast the layers allocation describes streams that the subscriber does not receive: not sent")

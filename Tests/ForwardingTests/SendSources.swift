@@ -93,3 +93,23 @@ struct VP8Layer {
         }
     }
 }
+
+/// Frames of Chromium's AV1 with three spatial and three temporal layers, by their dependency descriptors in hexadecimal digits.
+enum AV1Frame {
+    /// The first descriptor, with the structure and a mask of decode targets.
+    static let structure = """
+        c10001c0081485214eafffaaaa863cf0430c10c302afc0aaa0063c00430010c002a000a80006000040001d954926e082b04a0941b820ac12
+        82503157f974000ca864330e222222eca8655304224230eca87753013f00b3027f016704ff02cf1f80
+        """
+
+    /// A frame of the lowest layers, in one packet: a keyframe where the descriptor has a structure.
+    static func packet(_ number: UInt16, _ descriptor: String) -> [UInt8] {
+        let payload =
+            descriptor.count > 20
+            ? "281d080087072b8195c04a60e530329809441ca20651012d4cffb3c01a00803400124fcb38" : "103461aa"
+        return TestPacket(
+            ssrc: 0x100, payloadType: 45, sequence: number, timestamp: UInt32(number) * 3_000, marker: true,
+            payload: CapturedPackets.bytes(payload)!, extensions: [(12, CapturedPackets.bytes(descriptor)!)]
+        ).bytes
+    }
+}

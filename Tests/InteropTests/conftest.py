@@ -32,14 +32,13 @@ def pytest_configure(config):
 #: Files whose tests wait for timers and other programs most of their time and judge no speed: each may run beside others.
 WAITING = {f"test_{name}" for name in (
     "bad_input", "console_chat", "console_check", "console_policy", "console_sessions", "data", "discovery", "events", "guests", "h264", "helm", "ice_servers",
-    "limits", "livekit_input", "matrix", "monitoring", "moves", "package", "publish_only", "schema", "sessions", "signalling",
-    "statistics")}
+    "limits", "livekit_input", "matrix", "monitoring", "moves", "package", "publish_only", "schema", "sessions", "signalling")}
 
 
 #: Files that judge loss, times or quality: last in their lane, when nothing runs beside them any more.
 JUDGING = {f"test_{name}" for name in (
     "admission", "console_call", "cost", "first_frame", "layers", "levelling", "links", "livekit", "livekit_js", "loudest", "module", "network",
-    "playback", "recording", "tcp")}
+    "playback", "recording", "statistics", "tcp")}
 
 
 def pytest_collection_modifyitems(items):

@@ -73,7 +73,7 @@ async def send_and_take(url, identity, sender, senders, single):
     return found
 
 
-@pytest.mark.parametrize("single", [True], ids=["v1"])
+@pytest.mark.parametrize("single", [True, False], ids=["v1", "v0"])
 def test_a_file_of_50_MB_arrives_whole_at_a_page_and_at_a_python_client_and_one_of_the_page_at_both(server, single):
     """Two files at once, from Python and from Chromium, to the two others each; equal digests."""
     async def run():

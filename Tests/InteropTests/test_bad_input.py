@@ -9,6 +9,7 @@ import re
 import resource
 import socket
 import struct
+import subprocess
 import time
 
 import aiohttp
@@ -564,6 +565,41 @@ def test_idle_connections_cannot_take_the_last_descriptor():
         print(f"figures: {bound:.0f} connections of 64 descriptors; bounds reached {reached['connections']:.0f} times, {len(lines)} lines")
         assert 8 <= bound <= 40 and reached["connections"] >= 3 * (120 - bound) and reached["descriptors"] == 0
         assert 1 <= len(lines) <= 8, "an attack does not fill the log"
+    finally:
+        assert server.stop() == 0
+
+
+def test_accepting_goes_on_after_an_accept_failed_for_want_of_descriptors():
+    """A limit that falls to what a running server has open: accepting fails at both ports, and goes on by itself once there is room again."""
+    server = Server(nofile=4096).start()
+    try:
+        def answers():
+            return raw(server.http, GET), raw(server.private, b"GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+
+        def numbers():
+            return {int(name) for name in os.listdir(f"/proc/{server.process.pid}/fd")}
+
+        def limit(count):
+            subprocess.run(["prlimit", "--pid", str(server.process.pid), f"--nofile={count}:"], check=True)
+
+        def complaints():
+            return [line for line in server.log().splitlines() if "cannot accept connections" in line]
+
+        before = numbers()
+        assert answers() == (200, 200)
+        asyncio.run(until_true(lambda: numbers() == before, 10, "its connections are closed"))
+        # The next descriptor would have the smallest free number, which the limit excludes.
+        limit(min(set(range(len(before) + 1)) - before))
+        waiting = [socket.create_connection(("127.0.0.1", port), 5) for port in (server.http, server.private)]
+        asyncio.run(until_true(lambda: len(complaints()) >= 2, 5, "both listeners say so"))
+        limit(4096)
+        started = time.monotonic()
+        assert answers() == (200, 200)
+        took = time.monotonic() - started
+        print(f"figures: both ports answered {took * 1000:.0f} ms after the limit was lifted; {limits(server)['descriptors']:.0f} failures")
+        assert took < 2 and limits(server)["descriptors"] > 0
+        for s in waiting:
+            s.close()
     finally:
         assert server.stop() == 0
 

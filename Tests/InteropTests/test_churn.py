@@ -12,10 +12,13 @@ from support.waiting import until_true
 #: `make nightly` plays 100,000.
 JOINS = int(os.environ.get("CHURN_JOINS", 1500))
 WORKERS = 8
+#: A pool or an arena of the allocator that grows late grows once, what leaks grows each time by as much.
+ATTEMPTS = 3
 
 
 def test_L4_memory_and_descriptors_are_released():
-    """WHIP publishers, every tenth a participant over WebSocket, eight at a time; memory is compared after a third, when all pools have grown."""
+    """WHIP publishers, every tenth a participant over WebSocket, eight at a time; memory is compared before and after JOINS of them, when as many
+    as two thirds of that have let all pools grow; where one grows late, again after as many more."""
     async def whip(http, name):
         headers = {"Content-Type": "application/sdp", "Authorization": f"Bearer {token(name, 'churn')}"}
         async with http.post(f"{server.url}/whip/churn", data=offer(), headers=headers) as reply:
@@ -31,14 +34,15 @@ def test_L4_memory_and_descriptors_are_released():
             async for _ in one:
                 pass
 
-    async def play(http, count):
+    async def play(count):
         names = iter(range(count))
 
         async def worker():
             for number in names:
                 await (socket if number % 10 == 9 else whip)(http, f"m{number}")
 
-        await asyncio.gather(*(worker() for _ in range(WORKERS)))
+        async with aiohttp.ClientSession() as http:
+            await asyncio.gather(*(worker() for _ in range(WORKERS)))
 
     async def settled():
         """Descriptors and memory when nobody is there any more."""
@@ -48,17 +52,20 @@ def test_L4_memory_and_descriptors_are_released():
         return server.descriptors(), server.rss_bytes()
 
     async def run():
-        async with aiohttp.ClientSession() as http:
-            await play(http, JOINS // 3)
-            descriptors, memory = await settled()
-            await play(http, JOINS - JOINS // 3)
-        after, grown = await settled()
-        print(f"figures: {JOINS} joins; descriptors {descriptors} and {after}, RSS {memory / 1e6:.1f} and {grown / 1e6:.1f} MB "
-              f"({(grown - memory) / memory:+.1%})")
-        assert after <= descriptors + 1, "the client's own idle connection may stay"
-        assert grown <= 1.01 * memory
+        await play(JOINS * 2 // 3)
+        descriptors, memory = await settled()
+        for _ in range(ATTEMPTS):
+            before = memory
+            await play(JOINS)
+            after, memory = await settled()
+            print(f"figures: {JOINS} joins; descriptors {descriptors} and {after}, RSS {before / 1e6:.1f} and {memory / 1e6:.1f} MB "
+                  f"({(memory - before) / before:+.1%})")
+            assert after <= descriptors
+            if memory <= 1.01 * before:
+                return
+        assert False, f"memory grew {ATTEMPTS} times in a row"
 
-    # What is kept on purpose, events and the summaries of stays, is bounded here so that both are full after the first third.
+    # What is kept on purpose, events and the summaries of stays, is bounded here so that both are full before memory is first looked at.
     kept = "events: {kept: 1000}\nstorage: {sessions_kept: 0}\n"
     with running(extra="rooms: {joins_per_second: 100000, departure_timeout: 1}\nadmission: {max_cpu: 100}\n" + kept) as server:
         asyncio.run(run())

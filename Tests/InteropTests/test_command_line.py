@@ -25,7 +25,7 @@ def publish(server, room, identity):
     assert server.request("POST", f"/whip/{urllib.parse.quote(room)}", offer(), headers)[0] == 201
 
 
-def test_an_operators_day_on_the_command_line():
+def test_an_operators_day_on_the_command_line(tmp_path):
     with running() as server:
         assert martlet(server, "rooms").splitlines()[0].split() == ["ROOM", "PARTICIPANTS", "PUBLISHERS", "LOCK", "SINCE"]
         assert martlet(server, "rooms", "create", "board room") == "room board room was created\n"
@@ -44,6 +44,15 @@ def test_an_operators_day_on_the_command_line():
         assert json.loads(edited)["maxParticipants"] == 9
         assert "unchanged" in martlet(server, "policy", "edit", "board room", EDITOR="true")
         assert "unchanged" in martlet(server, "policy", "edit", "board room", EDITOR="false", status=1)
+        # Somebody else changes the policy while the editor is open: what was not seen is not overwritten.
+        meanwhile = tmp_path / "editor"
+        meanwhile.write_text(f"""#!/bin/sh
+{BINARY} policy set 'board room' maxParticipants=5 --server {server.url} > /dev/null
+sed -i 's/: 9/: 4/' "$1"
+""")
+        meanwhile.chmod(0o755)
+        assert "revision_mismatch" in martlet(server, "policy", "edit", "board room", EDITOR=str(meanwhile), status=1)
+        assert json.loads(martlet(server, "policy", "get", "board room"))["maxParticipants"] == 5
         assert martlet(server, "kick", "board room", "cam", "--reason", "enough", "--ban", "60") == "cam was removed from board room\n"
         assert "participant_not_found" in martlet(server, "kick", "board room", "cam", status=1)
         end = time.monotonic() + 5
@@ -72,3 +81,21 @@ def test_events_are_followed_until_the_server_ends():
     rest, errors = follower.communicate(timeout=10)
     assert [json.loads(line)["type"] for line in rest.splitlines()] == ["roomEnded"]
     assert follower.returncode == 0, errors
+
+
+def test_every_media_port_is_asked_over_UDP_and_TCP_and_one_that_does_not_answer_is_named():
+    """Two media threads; then one more address is announced, at which nobody is."""
+    with running(workers=2) as server:
+        asked = json.loads(martlet(server, "reach", "--json"))
+        assert {(one["transport"], one["address"], one["port"]) for one in asked} == {
+            (transport, "127.0.0.1", server.udp + worker) for transport in ("udp", "tcp") for worker in (0, 1)}
+        assert all(0 < one["milliseconds"] < 1000 for one in asked)
+        assert json.loads(martlet(server, "events", "--json") or "null") is None, "checks are in no event"
+        assert server.api("GET", "/v1/rooms")[1]["rooms"] == []
+    # TEST-NET-1: no way leads there.
+    with running(media={"announced_addresses": "[127.0.0.1, 192.0.2.1]", "bind": None}) as server:
+        rows = [line.split("  ") for line in martlet(server, "reach").splitlines()[1:]]
+        assert {row[0]: row[-1].strip() == "none" for row in rows} == {
+            f"{transport} {address}:{server.udp}": address != "127.0.0.1" for transport in ("udp", "tcp") for address in ("127.0.0.1", "192.0.2.1")}
+    with running(media={"announced_addresses": "192.0.2.1", "bind": None}) as server:
+        assert "not every media port answers here" in martlet(server, "reach", status=1)

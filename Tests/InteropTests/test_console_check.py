@@ -29,8 +29,8 @@ async def open_check(browser, server, script=None, size=(1100, 800)):
     return page
 
 
-def test_the_check_sends_video_through_the_server_by_every_way_and_reports_what_came_back(tmp_path):
-    """UDP, and a real TURN server; a token for one room suffices. No list, event or summary mentions the check, and there is one at a time here."""
+def test_the_check_sends_video_through_the_server_by_UDP_and_by_TURN_and_reports_what_came_back(tmp_path):
+    """TCP is tried where the server offers it; test_tcp.py sees it alone. With a real TURN server; a token for one room suffices. No list, event or summary mentions the check, and there is one at a time here."""
     async def run(server):
         async with chromium() as browser:
             page = await open_check(browser, server)

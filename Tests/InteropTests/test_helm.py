@@ -30,6 +30,10 @@ MATRIX = {
     "host network": {"media": {"exposure": "hostNetwork", "announcedAddresses": ["203.0.113.9"]}},
     "ingress": {"replicas": 2, **INGRESS},
     "host ports": {"replicas": 2, "media": {"exposure": "hostPort", "workers": 3, "hostPort": {"first": 40000}}},
+    "host port 443": {"media": {"exposure": "hostPort", "sharedTcpPort": 443}},
+    "load balancers with 443": {"media": {"exposure": "loadBalancer", "loadBalancer": {"addresses": ["203.0.113.1"]}, "sharedTcpPort": 443}},
+    "host network with a shared port": {"media": {"exposure": "hostNetwork", "sharedTcpPort": 8443}},
+    "discovered addresses": {"media": {"exposure": "hostNetwork", "announcedAddresses": ["discover"]}, "config": {"media": {"stun_server": "stun.example.org"}}},
     "fixed addresses": {"media": {"announcedAddresses": ["203.0.113.5", "2001:db8::5"]}},
     "TLS in the pod": {"tls": {"existingSecret": "tls"}},
     "TLS with a name": {"tls": {"existingSecret": "tls", "host": "rooms.example.org"}},
@@ -73,7 +77,7 @@ def test_K5_pods_have_no_privileges_and_only_the_host_network_that_was_asked_for
     objects = render(MATRIX[name])
     for pod in pods(objects):
         serves = pod == server(objects)
-        assert pod.get("hostNetwork", False) == (name == "host network" and serves)
+        assert pod.get("hostNetwork", False) == (MATRIX[name].get("media", {}).get("exposure") == "hostNetwork" and serves)
         assert not pod.keys() & {"hostPID", "hostIPC"} and pod["automountServiceAccountToken"] is False
         assert pod["securityContext"]["runAsNonRoot"] is True and pod["securityContext"]["runAsUser"] > 0
         assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
@@ -88,7 +92,7 @@ def test_K5_pods_have_no_privileges_and_only_the_host_network_that_was_asked_for
             # coturn's image cannot be started without this one, which Kubernetes' restricted profile allows.
             added = {"add": ["NET_BIND_SERVICE"]} if container["name"] == "coturn" else {}
             assert context["capabilities"] == {"drop": ["ALL"], **added}
-            assert name == "host ports" or not any("hostPort" in port for port in container.get("ports", []))
+            assert name.startswith("host port") or not any("hostPort" in port for port in container.get("ports", []))
             for entry in container.get("env", []):
                 assert "value" not in entry or entry["name"] == "MARTLET_ICE_SERVERS" and '"secret":"$(TURN_SECRET)"' in entry["value"], entry
     assert not of(objects, "Secret"), "secrets come by reference"
@@ -117,6 +121,15 @@ def test_K5_the_probes_ask_for_different_things_and_each_policy_and_service_choo
         for rule in policy["spec"]["ingress"]:
             # From anywhere: HTTP, media and TURN. Metrics only from where it was said.
             assert "from" in rule or "private" not in [port["port"] for port in rule["ports"]]
+
+
+@pytest.mark.parametrize("name", MATRIX)
+def test_K5_a_pod_that_drains_stays_in_the_common_service_only_where_there_can_be_no_other(name):
+    values = MATRIX[name]
+    scaling = values.get("autoscaling", {"enabled": False})
+    several = values.get("replicas", 1) > 1 or scaling["enabled"] and scaling.get("maxReplicas", 4) > 1
+    service = next(one for one in of(render(values), "Service") if one["metadata"]["name"] == "rel-martlet")
+    assert service["spec"].get("publishNotReadyAddresses", False) == (not several)
 
 
 def test_K5_every_pod_has_UDP_ports_of_its_own_on_a_node_and_announces_them(tmp_path):
@@ -149,6 +162,7 @@ def test_K5_every_pod_has_UDP_ports_of_its_own_on_a_node_and_announces_them(tmp_
     assert [one["spec"]["externalTrafficPolicy"] for one in of(fixed, "Service") if "-media-" in one["metadata"]["name"]] == ["Cluster"]
     assert announced(render({"media": {"exposure": "hostNetwork"}}), "node-7", "") == "none"
     assert announced(render(MATRIX["host network"]), "node-7", "") == "203.0.113.9:7900"
+    assert announced(render(MATRIX["discovered addresses"]), "node-7", "") == "discover"
 
 
 def test_K5_host_ports_are_few_distinct_and_announced_with_the_address_of_the_node():
@@ -166,6 +180,21 @@ def test_K5_host_ports_are_few_distinct_and_announced_with_the_address_of_the_no
     assert server(first)["containers"][0]["env"] == [{"name": "POD_ADDRESS", "valueFrom": {"fieldRef": {"fieldPath": "status.hostIP"}}}]
     assert "announce 40000 \"$POD_ADDRESS\"" in files(first)[1] and "announce 40003 \"$POD_ADDRESS\"" in files(second)[1]
     assert not [one for one in of(first, "Service") if "-media-" in one["metadata"]["name"]]
+
+
+@pytest.mark.parametrize("name, listens, node, balancer", [
+    ("host port 443", 7899, 443, None), ("load balancers with 443", 7899, None, 443), ("host network with a shared port", 8443, None, None)])
+def test_K5_F9_a_shared_TCP_port_is_announced_opened_and_permitted(name, listens, node, balancer):
+    objects = render(MATRIX[name])
+    shared = MATRIX[name]["media"]["sharedTcpPort"]
+    media = yaml.safe_load(files(objects)[0])["media"]
+    assert (media["tcp_port"], media["announced_tcp_port"]) == (listens, shared)
+    port = next(one for one in server(objects)["containers"][0]["ports"] if one["name"] == "media-shared")
+    assert (port["containerPort"], port.get("hostPort"), port.get("protocol", "TCP")) == (listens, node, "TCP")
+    services = [port for one in of(objects, "Service") for port in one["spec"]["ports"] if port["name"] == "media-shared"]
+    assert [(port["port"], port["targetPort"]) for port in services] == ([(balancer, "media-shared")] if balancer else [])
+    assert {"port": "media-shared"} in of(objects, "NetworkPolicy")[0]["spec"]["ingress"][0]["ports"]
+    assert "media-shared" not in str(render(MATRIX["host ports"])), "none unless it is asked for"
 
 
 def test_K5_pods_restart_when_what_they_announce_changes_and_not_for_a_new_version_of_the_chart(tmp_path):
@@ -212,8 +241,9 @@ def test_K5_a_pods_own_command_serves_answers_its_probes_and_the_tests_hook_and_
     container = server(objects)["containers"][0]
     text, script = files(objects)
     config = yaml.safe_load(text)
-    http, private, udp = free_ports(3)
-    config["http"]["port"], config["private"]["port"], config["media"]["udp_port"] = http, private, udp
+    http, private = free_ports(2)
+    # The media port is the node's: what a Service would do between them is not there.
+    config["http"]["port"], config["private"]["port"], config["media"]["udp_port"] = http, private, 30901
     config["storage"]["path"] = str(tmp_path / "martlet.db")
     (tmp_path / "martlet.yaml").write_text(yaml.safe_dump(config))
     (tmp_path / "start.sh").write_text(script.replace("/etc/martlet", str(tmp_path)))
@@ -240,11 +270,14 @@ def test_K5_a_pods_own_command_serves_answers_its_probes_and_the_tests_hook_and_
         assert f"# TYPE {scaler} gauge\n" in get("/metrics")[1], "the autoscaler's metric is one that the server has"
         hook = of(objects, "Pod")[0]["spec"]["containers"][0]
         said = re.sub(r'"http://[^"]+"', f'"http://127.0.0.1:{http}"', hook["command"][-1])
-        assert re.findall(r'"http://([^"]+)"', hook["command"][-1]) == [
-            "rel-martlet:80", "rel-martlet-0.rel-martlet-pods:7880", "rel-martlet-1.rel-martlet-pods:7880"]
+        pods_of = ["rel-martlet-0.rel-martlet-pods:7880", "rel-martlet-1.rel-martlet-pods:7880"]
+        assert re.findall(r'martlet (\w+) --server "http://([^"]+)"', hook["command"][-1]) == [
+            ("rooms", "rel-martlet:80"), *((verb, pod) for pod in pods_of for verb in ("rooms", "reach"))]
         environment_of_hook = {"PATH": given["PATH"], **environment(hook, SECRETS)}
         done = subprocess.run([*hook["command"][:-1], said], env=environment_of_hook, capture_output=True, text=True, timeout=20)
         assert done.returncode == 0 and "pod 1" in done.stdout, done.stderr
+        # Pod 1 has the second node port, which is nobody's here but the server's.
+        assert [len(re.findall(rf"^{kind} 127\.0\.0\.1:30901  after ", done.stdout, re.M)) for kind in ("udp", "tcp")] == [2, 2], done.stdout
         wrong = {**environment_of_hook, "MARTLET_KEYS_APP": "f" * 32}
         assert subprocess.run([*hook["command"][:-1], said], env=wrong, capture_output=True, timeout=20).returncode != 0, "another key is refused"
     finally:
@@ -294,6 +327,10 @@ def test_K5_the_schema_has_every_setting_of_the_server_with_its_range_but_those_
     ({"replicas": 100, "media": {"workers": 4, "nodePort": {"first": 65500}}}, "media.nodePort: 100 pods with 4 workers need ports up to 65899"),
     ({"media": {"exposure": "hostPort", "hostPort": {"first": 65535}}}, "media.hostPort"),
     ({"media": {"exposure": "loadBalancer", "loadBalancer": {"addresses": ["192.0.2.1"], "firstPort": 65535}}}, "media.loadBalancer"),
+    ({"media": {"sharedTcpPort": 443}}, "media.sharedTcpPort has no meaning with node ports"),
+    ({"media": {"exposure": "hostNetwork", "sharedTcpPort": 443}}, "cannot listen on port 443"),
+    ({"media": {"announcedAddresses": ["discover"]}}, "needs media.exposure hostNetwork"),
+    ({"media": {"exposure": "hostNetwork", "announcedAddresses": ["discover"]}}, "config.media.stun_server is missing"),
     ({"coturn": {**COTURN["coturn"], "host": ""}}, "coturn.host is missing"),
     ({"coturn": {**COTURN["coturn"], "existingSecret": ""}}, "coturn.existingSecret is missing"),
     ({"coturn": {**COTURN["coturn"], "allowedPeers": []}}, "coturn.allowedPeers is missing"),

@@ -1,6 +1,7 @@
 """LiveKit's SDKs as they are, against the real server; each scenario is judged at the media."""
 import asyncio
 import base64
+import concurrent.futures
 import json
 import time
 import types
@@ -10,6 +11,7 @@ import pytest
 from conftest import running
 from support import livekit_sdk
 from support.livekit_sdk import BLUE, GREEN, RED, Client
+from support.server import Server
 from support.tokens import KEY, SECRET, admin_token, token
 from support.wire import Wire
 
@@ -148,6 +150,52 @@ async def cut(url, port, single):
 def test_media_goes_on_while_a_killed_socket_is_resumed(server, single):
     seconds = livekit_sdk.run(cut, server.url, server.http, single)
     print(f"figures: back after {seconds:.2f} s")
+
+
+async def shut_down(url):
+    """Both see each other, until the server ends in order; it starts again, and both join anew and publish again what they published."""
+    ada = await Client(url, "ada").connect()
+    bob = await Client(url, "bob").connect()
+    await ada.publish_video(RED, size=(640, 360))
+    await bob.publish_video(GREEN, size=(640, 360))
+    await (await bob.sees("ada")).more(10)
+    await (await ada.sees("bob", GREEN)).more(10)
+    for client in (ada, bob):
+        await livekit_sdk.until(lambda: client.seen("reconnecting"), f"{client.identity} notices", 20)
+        client.eyes.clear()
+    for client in (ada, bob):
+        await livekit_sdk.until(lambda: client.seen("reconnected"), f"{client.identity} is back", 40)
+    await (await bob.sees("ada", seconds=20)).more(10)
+    await (await ada.sees("bob", GREEN, seconds=20)).more(10)
+    assert not ada.seen("disconnected") and not bob.seen("disconnected")
+    await ada.close()
+    await bob.close()
+
+
+def test_K2_clients_join_anew_after_the_server_was_shut_down_and_started_again():
+    server = Server().start()
+
+    def receives(identity):
+        status, body = server.api("GET", f"/v1/rooms/r/participants/{identity}")
+        return status == 200 and any(one["state"] == "active" and one["kind"] == "video" for one in body["subscriptions"])
+
+    def restart():
+        end = time.monotonic() + 20
+        while not (receives("ada") and receives("bob")):
+            assert time.monotonic() < end
+            time.sleep(0.1)
+        # Until both have counted their frames.
+        time.sleep(2)
+        server.terminate()
+        server.start()
+
+    try:
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            restarted = pool.submit(restart)
+            livekit_sdk.run(shut_down, server.url, seconds=110)
+            restarted.result()
+    finally:
+        assert server.stop() == 0
 
 
 async def rights(url):

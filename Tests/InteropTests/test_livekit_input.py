@@ -1,7 +1,9 @@
 """Bad input on LiveKit's signalling sockets while a call is up: the socket closes with a code, and nobody else notices."""
 import asyncio
 import contextlib
+import pathlib
 import random
+import re
 import time
 
 import aiohttp
@@ -121,3 +123,13 @@ def test_a_socket_that_falls_silent_ends_its_session():
 
     with running(extra="sessions: {keep_alive: 3, resume_window: 1}\n") as server:
         asyncio.run(run(server))
+
+
+def test_the_page_of_scenarios_lists_every_test_with_the_real_sdks():
+    """And no test that does not exist."""
+    folder = pathlib.Path(__file__).parent
+    listed = set(re.findall(r"`(\w+\.py)::(test_\w+)`", (folder / "livekit.md").read_text()))
+    found = {(file.name, name) for file in folder.glob("*.py") for name in re.findall(r"^def (test_\w+)", file.read_text(), re.MULTILINE)}
+    assert listed <= found, listed - found
+    files = [file.name for file in folder.glob("nightly_livekit*.py")] + ["test_livekit_js.py", "test_livekit_egress.py"]
+    assert {(file, name) for file, name in found if file in files} <= listed

@@ -55,7 +55,7 @@ def test_pages_with_the_sdk_in_chromium_and_firefox_a_python_client_and_martlets
                 await until(page, f"lk.packets('{other}').then((count) => count > 50)", PATIENCE)
                 await until(page, "lk.packets('py').then((count) => count > 50)", PATIENCE)
                 await until(page, "lk.sees('carl').then(({ frames }) => frames >= 10)", PATIENCE)
-            await wait_for_video(carl, 3)
+            await wait_for_video(carl, 3, timeout_s=PATIENCE)
             assert carl.problems == []
             await ada.evaluate("lk.room.localParticipant.publishData(new Uint8Array([1]), { reliable: true, topic: 'end' })")
             await watching

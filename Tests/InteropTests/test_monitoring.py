@@ -9,7 +9,12 @@ import time
 import urllib.parse
 import urllib.request
 
+import pytest
+import yaml
+
 from conftest import running
+from support.chart import COTURN, of, render
+from support.chart import server as serving_pod
 from support.chromium import chromium, open_room, wait_for_video
 from support.server import ROOT, free_ports
 from support.tokens import token
@@ -83,6 +88,51 @@ def test_K4_each_alert_fires_where_it_must_and_nowhere_else(tmp_path):
         assert done.returncode == 0, (name, done.stdout + done.stderr)
 
 
+#: Fields of the Prometheus operator's objects (monitoring.coreos.com/v1) that the chart may use: what is not in its schema it ignores without a word.
+OPERATORS = {"ServiceMonitor": {"jobLabel", "selector", "endpoints", "endpoints.port", "endpoints.path", "endpoints.interval", "selector.matchLabels"},
+             "PrometheusRule": {"groups", "groups.name", "groups.rules", "groups.interval", "groups.rules.alert", "groups.rules.expr", "groups.rules.for",
+                                "groups.rules.keep_firing_for", "groups.rules.labels", "groups.rules.annotations", "groups.rules.record"}}
+
+
+def fields(value, path=()):
+    """The paths of an object's members, but for maps whose names are anybody's."""
+    if isinstance(value, list):
+        for one in value:
+            yield from fields(one, path)
+    elif isinstance(value, dict) and path[-1:] not in (("matchLabels",), ("labels",), ("annotations",)):
+        for name, part in value.items():
+            yield ".".join((*path, name))
+            yield from fields(part, (*path, name))
+
+
+@pytest.mark.parametrize("values", [{}, {"replicas": 3}, COTURN, {"http": {"ingress": {"enabled": True, "host": "rooms.example.org", "perPod": True}}}],
+                         ids=["defaults", "three pods", "coturn", "a host name for each pod"])
+def test_K4_K5_the_operators_objects_of_the_chart_name_a_port_that_serves_metrics_and_rules_that_Prometheus_accepts(values, tmp_path):
+    objects = render({**values, "monitoring": {"serviceMonitor": {"enabled": True, "labels": {"release": "p"}}, "rules": {"enabled": True, "labels": {"release": "p"}}}})
+    for kind, known in OPERATORS.items():
+        one, = of(objects, kind)
+        assert one["apiVersion"] == "monitoring.coreos.com/v1" and one["metadata"]["labels"]["release"] == "p"
+        assert set(fields(one["spec"])) <= known
+    # Prometheus gets each endpoint of the matching Services that has the port: each pod once.
+    monitor = of(objects, "ServiceMonitor")[0]["spec"]
+    endpoint, = monitor["endpoints"]
+    chosen = [one for one in of(objects, "Service") if monitor["selector"]["matchLabels"].items() <= one["metadata"]["labels"].items()
+              and endpoint["port"] in [port["name"] for port in one["spec"]["ports"]]]
+    assert [one["metadata"]["name"] for one in chosen] == ["rel-martlet-pods"] and chosen[0]["spec"]["publishNotReadyAddresses"] is True
+    assert chosen[0]["metadata"]["labels"][monitor["jobLabel"]] == "martlet", "the alerts look for this job"
+    ports = {port["name"]: port["containerPort"] for port in serving_pod(objects)["containers"][0]["ports"]}
+    assert ports[next(port["targetPort"] for port in chosen[0]["spec"]["ports"] if port["name"] == endpoint["port"])] == 7881
+    assert endpoint["path"] == "/metrics"
+    # Helm's own braces are those of Prometheus' templates, too.
+    spec = of(objects, "PrometheusRule")[0]["spec"]
+    assert spec == yaml.safe_load(RULES.read_text())
+    (tmp_path / "rules.yaml").write_text(yaml.safe_dump(spec))
+    (tmp_path / "prometheus.yaml").write_text(yaml.safe_dump({"rule_files": ["rules.yaml"], "scrape_configs": [{
+        "job_name": "martlet", "metrics_path": endpoint["path"], "scrape_interval": endpoint["interval"], "static_configs": [{"targets": ["127.0.0.1:7881"]}]}]}))
+    checked = subprocess.run([tool("promtool"), "check", "config", "prometheus.yaml"], cwd=tmp_path, capture_output=True, text=True, timeout=20)
+    assert checked.returncode == 0 and f"{RULES.read_text().count('- alert:')} rules found" in checked.stdout, checked.stdout + checked.stderr
+
+
 class Prometheus:
     """A Prometheus of this test's own that looks at one server every second."""
 
@@ -134,7 +184,7 @@ def test_K4_a_real_prometheus_answers_every_panel_and_rule_on_a_server_with_a_ca
                     empty.append((title, expression))
             # What has not happened, and what there is none of, has no series.
             quiet = {"Joins and departures", "Refused requests", "Closed peer connections", "Dropped packets", "HTTP limits reached",
-                     "Webhooks: events that wait", "Webhooks: events"}
+                     "Webhooks: events that wait", "Webhooks: events", "API calls"}
             assert {title for title, _ in empty} <= quiet, empty
             assert any(title == "Joins and departures" for title, expression in panels() if (title, expression) not in empty)
             assert float(prometheus.value("sum(martlet_participants)")[0]["value"][1]) == 2

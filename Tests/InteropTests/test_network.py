@@ -565,6 +565,70 @@ def test_F2_announced_addresses_appear_and_nothing_else():
         assert server.stop() == 0
 
 
+class Wire:
+    """The octet with the DSCP in every IP packet that leaves a UDP port of the server over loopback, by what the packet carries."""
+
+    ETH_P_ALL, PACKET_OUTGOING = 3, 4
+
+    def __init__(self, port, kinds):
+        self.port, self.kinds, self.octets = port, kinds, {}
+        self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(self.ETH_P_ALL))
+        self.socket.bind(("lo", 0))
+        self.socket.setblocking(False)
+
+    def close(self):
+        self.socket.close()
+
+    def read(self):
+        while True:
+            try:
+                packet, (_, _, direction, *_) = self.socket.recvfrom(65536)
+            except BlockingIOError:
+                return
+            if direction != self.PACKET_OUTGOING:
+                continue
+            if packet[0] >> 4 == 4:
+                octet, protocol, datagram = packet[1], packet[9], packet[(packet[0] & 15) * 4:]
+            else:
+                octet, protocol, datagram = (packet[0] & 15) << 4 | packet[1] >> 4, packet[6], packet[40:]
+            if protocol == socket.IPPROTO_UDP and int.from_bytes(datagram[:2]) == self.port:
+                self.octets.setdefault(self.kind(datagram[8:]), set()).add(octet)
+
+    def kind(self, payload):
+        if 128 <= payload[0] <= 191:
+            return "RTCP" if 192 <= payload[1] <= 223 else self.kinds[payload[1] & 127]
+        return "STUN" if payload[0] < 4 else "DTLS" if 20 <= payload[0] <= 63 else "other"
+
+
+@pytest.mark.parametrize("media, host, marks", [
+    ({"dscp": "true"}, "127.0.0.1", True),
+    ({"dscp": "true", "bind": '"::1"'}, "::1", True),
+    ({"dscp": "true", "bind": None, "announced_addresses": "127.0.0.1"}, "127.0.0.1", True),
+    ({}, "127.0.0.1", False),
+], ids=["IPv4", "IPv6", "both families", "off"])
+def test_on_the_wire_audio_is_EF_video_AF41_and_nothing_else_is_marked(media, host, marks):
+    server = Server(media=media).start()
+
+    async def run():
+        sender = await Client(host=host).publish(f"{server.url}/whip/marks", token("phone", "marks"), MovingPicture(320, 180), Tone())
+        kinds = {}
+        with contextlib.closing(Wire(server.udp, kinds)) as wire:
+            player = await Client(host=host).play(f"{server.url}/whep/marks/phone", token("tv", "marks"))
+            for section in re.split(r"^m=", player.answer, flags=re.M)[1:]:
+                kinds.update({int(number): section.split()[0] for number in re.findall(r"^a=rtpmap:(\d+) ", section, re.M)})
+            wanted = {"audio", "video", "RTCP", "STUN", "DTLS"}
+            await until_true(lambda: wire.read() or wanted <= wire.octets.keys() and player.frames["video"] > 10, 20, "packets of each kind")
+        marked = {"audio": {46 << 2}, "video": {34 << 2}} if marks else {}
+        assert wire.octets == {kind: marked.get(kind, {0}) for kind in wanted}
+        await player.close()
+        await sender.close()
+
+    try:
+        asyncio.run(run())
+    finally:
+        assert server.stop() == 0
+
+
 def test_F5_handshakes_complete_during_floods(server):
     """F5: ClientHellos, RTP and checks from other ports during handshakes: every legitimate one completes."""
     async def run():

@@ -8,6 +8,7 @@ import socket
 import ssl
 import subprocess
 import tempfile
+import threading
 import time
 
 import aiohttp
@@ -87,6 +88,55 @@ def test_K2_a_draining_server_is_live_but_not_ready_and_lets_calls_end():
     started = time.monotonic()
     assert server.process.wait(10) == 0
     assert time.monotonic() - started < 5, "nobody is left to wait for"
+    server.stop()
+
+
+def test_K2_a_drain_that_nobody_ends_is_over_at_its_deadline_and_the_process_exits_cleanly():
+    server = Server(extra="sessions: {drain: 2}\n").start()
+
+    async def run():
+        async with signal(server, token("ada", "ops")) as ada:
+            server.process.terminate()
+            deadline = (await ada.wait_for("migrate"))[1]["deadline"] / 1000
+            assert ada.of("ended") == [], "the call goes on until then"
+            ended = (await ada.wait_for("ended"))[1]
+            assert ended["reason"] == "server_shutdown" and time.time() > deadline - 0.1, (ended, deadline - time.time())
+            await text_until_closed(ada)
+            assert ada._socket.close_code == 1001
+
+    asyncio.run(run())
+    assert server.process.wait(10) == 0, server.log()
+    server.stop()
+
+
+def test_K2_a_second_SIGTERM_ends_a_server_that_drains_at_once():
+    server = Server(extra="sessions: {drain: 600}\n").start()
+
+    async def run():
+        async with signal(server, token("ada", "ops")) as ada:
+            server.process.terminate()
+            await ada.wait_for("migrate")
+            assert server.get_private("/healthz")[0] == 200, "somebody is here, so it serves"
+            server.process.terminate()
+            # The drain would last for ten minutes.
+            assert await asyncio.to_thread(server.process.wait, 10) == -signal_module.SIGTERM, server.log()
+
+    asyncio.run(run())
+    server.stop()
+
+
+def test_K2_a_SIGTERM_while_the_server_starts_ends_it():
+    """It asks a STUN server that does not answer, which takes seconds, and listens nowhere yet."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.settimeout(20)
+        server = Server(media={"announced_addresses": "discover", "stun_server": f"127.0.0.1:{silent.getsockname()[1]}"})
+        begun = threading.Thread(target=lambda: pytest.raises(RuntimeError, server.start))
+        begun.start()
+        silent.recv(2048)
+        server.process.terminate()
+        assert server.process.wait(10) == -signal_module.SIGTERM and "ready" not in server.log()
+        begun.join()
     server.stop()
 
 
@@ -272,6 +322,47 @@ def test_a_reload_changes_keys_limits_and_log_level_and_calls_go_on():
     assert server.stop() == 0
 
 
+def test_a_reload_changes_what_clients_are_told_of_relays_where_webhooks_may_go_and_how_many_checks_and_calls_there_may_be():
+    server = Server(extra="ice_servers: [stun:127.0.0.1:9]\n").start()
+    path = pathlib.Path(server.folder.name) / "martlet.yaml"
+    first = path.read_text()
+    hook = {"url": "http://127.0.0.1:9/hook", "secret": "0123456789abcdef0123456789abcdef"}
+
+    def replace(extra, *changed):
+        path.write_text(first.replace("ice_servers: [stun:127.0.0.1:9]\n", extra).replace("http:\n", "http:\n  api_calls_per_second: 2\n" if extra else "http:\n"))
+        log = hang_up(server, ["was reloaded", "was not reloaded"]).replace('"', "")
+        assert f"changed={', '.join(changed)}\n" in log, log
+
+    def check():
+        return server.request("POST", "/v1/checks", headers={"Authorization": f"Bearer {token('ada', 'ops')}"})[0]
+
+    async def run():
+        async with signal(server, token("ada", "ops")) as ada:
+            assert server.api("PUT", "/v1/webhooks/inside", hook)[0] == 403
+            assert check() == 201
+            await asyncio.to_thread(
+                replace, "ice_servers: [{urls: 'turn:127.0.0.1:9', secret: north-south-east-west}]\nwebhooks: {allow_private: true}\nrooms: {max_checks: 0}\n",
+                "http.api_calls_per_second", "ice_servers", "rooms.max_checks", "webhooks.allow_private")
+            told = (await ada.wait_for("iceServers"))[1]["iceServers"]
+            assert [one["urls"] for one in told] == [["turn:127.0.0.1:9"]] and told[0]["credential"], "who is connected is told"
+            assert server.api("PUT", "/v1/webhooks/inside", hook)[0] in (200, 201)
+            assert check() == 403
+            assert 429 in [server.api("GET", "/v1/rooms")[0] for _ in range(30)], "two calls a second are fewer than thirty at once"
+
+    asyncio.run(run())
+    assert server.stop() == 0
+
+
+def test_a_server_that_ends_while_it_posts_to_a_webhook_ends_with_status_0():
+    """Libraries must not be taken down under the thread that posts: without `Main.end`, about every tenth end was a segmentation fault."""
+    hook = {"url": "https://127.0.0.1:9/hook", "secret": "0123456789abcdef0123456789abcdef"}
+    for _ in range(30):
+        server = Server(extra="webhooks: {allow_private: true}\n").start()
+        assert whip(server, "cam")[0] == 201
+        assert server.api("PUT", "/v1/webhooks/inside", hook)[0] == 201
+        assert server.stop() == 0, "the first event for the webhook is that the publisher left"
+
+
 def test_a_renewed_certificate_is_shown_to_new_connections_and_open_ones_go_on(tmp_path):
     def certificate(name):
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", f"/CN={name}",
@@ -317,3 +408,34 @@ def test_a_secret_that_every_user_can_read_is_refused(tmp_path):
         assert status == 1 and f"{path}:2: a secret is in a file that every user" in text and f"chmod o-rwx {path}" in text, text
         path.chmod(0o640)
         assert martlet("check-config", str(path))[0] == 0
+
+
+def test_no_token_is_in_the_log_whether_it_is_good_and_however_it_is_brought():
+    """At the level that writes most: in headers and queries, of WHIP, WebSockets, LiveKit's ways in, and the API."""
+    with running(extra="log:\n  level: debug\n") as server:
+        good, other, wrong = token("ada", "ops"), token("bob", "elsewhere"), token("eve", "ops", secret="x" * 32)
+        admin = admin_token()
+
+        async def join(access):
+            async with aiohttp.ClientSession() as session:
+                for address in (f"/v1/signal?access_token={access}", f"/rtc?access_token={access}&auto_subscribe=1"):
+                    try:
+                        async with session.ws_connect(server.url + address, protocols=["martlet.v1"], timeout=aiohttp.ClientWSTimeout(ws_close=2)) as socket:
+                            await asyncio.wait_for(socket.receive(), 5)
+                    except (aiohttp.ClientError, asyncio.TimeoutError):
+                        pass
+
+        for access in (good, other, wrong):
+            headers = {"Content-Type": "application/sdp", "Authorization": f"Bearer {access}"}
+            server.request("POST", "/whip/ops", offer(), headers)
+            server.request("GET", f"/v1/rooms?access_token={access}")
+            server.request("GET", f"/rtc/validate?access_token={access}")
+            server.request("POST", "/twirp/livekit.RoomService/ListRooms", {}, {"Authorization": f"Bearer {access}", "Content-Type": "application/json"})
+            asyncio.run(join(access))
+        assert server.request("GET", "/v1/rooms", headers={"Authorization": f"Bearer {admin}"})[0] == 200
+        log = server.log()
+        assert "participant joined" in log, "the log is the one that is meant"
+        for access in (good, other, wrong, admin):
+            header, claims, signature = access.split(".")
+            assert claims not in log and signature not in log
+        assert SECRET not in log

@@ -18,7 +18,7 @@ from support.machine import SCRIPT, Machine
 from support.server import ROOT
 
 PACKAGING = ROOT / "Packaging"
-HEALTH = "http://127.0.0.1:7881/healthz"
+HEALTH, READY = "http://127.0.0.1:7881/healthz", "http://127.0.0.1:7881/readyz"
 
 
 def output(*command, timeout=100, **environment):
@@ -145,34 +145,69 @@ def container_file():
     return stages
 
 
-def test_K5_the_images_program_serves_as_nobody_on_a_read_only_root(root, package):
-    """There is no container engine here, so what the container file does is done by hand: the same scripts on the same base."""
+@pytest.fixture(scope="module")
+def image(root, package):
+    """What the container file adds to the root file system."""
+    with tempfile.TemporaryDirectory() as folder:
+        output(PACKAGING / "build.sh", "image", folder, root / "var/lib/dpkg/status")
+        yield folder
+
+
+def contained(image, **settings):
+    """The image's program as process 1, as nobody, on a read-only root."""
+    final = dict(container_file()["image"])
+    user = ["setpriv", "--reuid=10001", "--regid=10001", "--clear-groups", "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all"]
+    entry = json.loads(final["ENTRYPOINT"]) + json.loads(final["CMD"])
+    return Machine(*user, *entry, files=image, READ_ONLY="1", MARTLET_KEYS=f"app:{'s' * 32}", **settings)
+
+
+def test_K5_the_images_program_serves_as_nobody_on_a_read_only_root(root, image):
+    """Without a container engine: what the container file does is done by hand, by the same scripts on the same base (`make nightly PARTS=image` has one)."""
     stages = container_file()
     assert list(stages) == ["runtime", "build", "image"] and stages["image"][0] == ("FROM", "runtime")
     # The root file system was made by this script.
-    assert stages["runtime"][1:] == [("RUN", "--mount=type=bind,source=Packaging,target=/packaging /packaging/install-runtime.sh")]
+    assert stages["runtime"][1:] == [("ARG", "JOBS="), ("RUN", "--mount=type=bind,source=Packaging,target=/packaging /packaging/install-runtime.sh ${JOBS}")]
     assert ("RUN", "Packaging/build.sh image /image /runtime-status") in stages["build"]
     final = dict(stages["image"])
     assert final["USER"] == "10001:10001" and final["COPY"] == "--from=build /image/ /" and final["STOPSIGNAL"] == "SIGTERM"
     chart = (ROOT / "Helm/martlet/templates/statefulset.yaml").read_text()
     assert "runAsUser: 10001\n" in chart and "runAsGroup: 10001\n" in chart
-    entry = json.loads(final["ENTRYPOINT"]) + json.loads(final["CMD"])
-    with tempfile.TemporaryDirectory() as image:
-        output(PACKAGING / "build.sh", "image", image, root / "var/lib/dpkg/status")
-        installed = set(output("dpkg-query", f"--admindir={root}/var/lib/dpkg", "-W", "-f=${Package}\n").split())
-        assert names(json.loads(pathlib.Path(image, "usr/share/doc/martlet/martlet.spdx.json").read_text())) == installed | listed("static").keys() | {"martlet"}
-        user = ["setpriv", "--reuid=10001", "--regid=10001", "--clear-groups", "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all"]
-        with Machine(*user, *entry, files=image, READ_ONLY="1", MARTLET_KEYS=f"app:{'s' * 32}", MARTLET_SESSIONS_DRAIN="5") as machine:
-            machine.wait_for(HEALTH.replace("healthz", "readyz"))
-            facts = pathlib.Path(f"/proc/{machine.init}/status").read_text()
-            assert "\nUid:\t10001\t10001\t10001\t10001\n" in facts and f"\nCapBnd:\t{'0' * 16}\n" in facts
-            maps = pathlib.Path(f"/proc/{machine.init}/maps").read_text()
-            # A library of the list that the program opens by itself, and none of Swift's.
-            assert "libswift" not in maps and ("libIPSec_MB" in maps or "aes" not in pathlib.Path("/proc/cpuinfo").read_text())
-            # As process 1 it gets only the signals that it handles.
-            os.kill(machine.init, signal.SIGTERM)
-            assert machine.process.wait(10) == 0, machine.log()
-            assert "shutting down" in machine.log() and " error " not in machine.log()
+    installed = set(output("dpkg-query", f"--admindir={root}/var/lib/dpkg", "-W", "-f=${Package}\n").split())
+    assert names(json.loads(pathlib.Path(image, "usr/share/doc/martlet/martlet.spdx.json").read_text())) == installed | listed("static").keys() | {"martlet"}
+    with contained(image, MARTLET_SESSIONS_DRAIN="5") as machine:
+        machine.wait_for(READY)
+        facts = pathlib.Path(f"/proc/{machine.init}/status").read_text()
+        assert "\nUid:\t10001\t10001\t10001\t10001\n" in facts and f"\nCapBnd:\t{'0' * 16}\n" in facts
+        maps = pathlib.Path(f"/proc/{machine.init}/maps").read_text()
+        # A library of the list that the program opens by itself, and none of Swift's.
+        assert "libswift" not in maps and ("libIPSec_MB" in maps or "aes" not in pathlib.Path("/proc/cpuinfo").read_text())
+        # As process 1 it gets only the signals that it handles.
+        os.kill(machine.init, signal.SIGTERM)
+        assert machine.process.wait(10) == 0, machine.log()
+        assert "shutting down" in machine.log() and " error " not in machine.log()
+
+
+def test_K2_process_1_of_a_container_ends_at_once_by_SIGTERM_while_it_starts_and_by_a_second_one_while_it_drains(image):
+    """The kernel keeps the effect that the signal has by itself from process 1."""
+    # Nobody answers there, so the first question takes seconds; the media ports are open meanwhile.
+    with contained(image, MARTLET_MEDIA_ANNOUNCED_ADDRESSES="discover", MARTLET_MEDIA_STUN_SERVER="127.0.0.1:9") as machine:
+        end = time.monotonic() + 20
+        while ":1EDC " not in pathlib.Path(f"/proc/{machine.init}/net/udp6").read_text():
+            assert time.monotonic() < end and machine.process.poll() is None, machine.log()
+            time.sleep(0.02)
+        os.kill(machine.init, signal.SIGTERM)
+        assert machine.process.wait(10) == 128 + signal.SIGTERM and "ready" not in machine.log(), machine.log()
+    with contained(image, MARTLET_SESSIONS_DRAIN="600") as machine:
+        machine.wait_for(READY)
+        token = machine.run("sh", "-c", f"MARTLET_KEYS=app:{'s' * 32} martlet token --identity ada --room studio").strip()
+        published = machine.fetch(
+            "http://127.0.0.1:7880/whip/studio", "-X", "POST", "-H", f"Authorization: Bearer {token}", "-H", "Content-Type: application/sdp",
+            "--data-binary", offer())
+        assert published[0] == 201
+        os.kill(machine.init, signal.SIGTERM)
+        machine.wait_for(READY, 503)
+        os.kill(machine.init, signal.SIGTERM)
+        assert machine.process.wait(10) == 128 + signal.SIGTERM, machine.log()
 
 
 def names(document):
@@ -184,7 +219,7 @@ def test_the_list_of_packages_is_the_same_everywhere(package):
     depends = {word.split()[0] for word in fields["Depends"].split(", ")}
     # The last two are what the package's scripts use.
     assert depends == listed("linked", "needed").keys() | {"adduser", "init-system-helpers"}
-    assert set(fields["Recommends"].split(", ")) == listed("optional").keys()
+    assert set(fields["Recommends"].split(", ")) == listed("optional", "jobs").keys()
     document = json.loads(next(package.parent.glob("*.spdx.json")).read_text())
     assert listed("linked", "needed", "static").keys() <= names(document)
     licences = {one["name"]: one["licenseDeclared"] for one in document["packages"]}
@@ -193,7 +228,7 @@ def test_the_list_of_packages_is_the_same_everywhere(package):
     for kind, name, licence, purpose in listed().values():
         licence = licence.replace("_", " ")
         assert f"| {name} | {licence} | {purpose} |" in table, f"SECURITY.md does not list {name} as runtime-packages does"
-        if kind != "optional":
+        if kind not in ("optional", "jobs"):
             assert licences[name] == licence
             assert ("CONTAINS" if kind == "static" else "DEPENDS_ON", "SPDXRef-" + re.sub(r"[^A-Za-z0-9.-]", "-", name)) in relations
     rows = re.findall(r"^\| (\S+) \| .* \| .* \|$", table.partition("## Dependencies")[2], re.M)

@@ -113,8 +113,8 @@ def test_B2_feedback_to_a_browser_stays_small_while_it_sends_much(server):
     asyncio.run(run())
 
 
-def test_B3_a_publish_only_participant_costs_the_server_less_than_a_full_one(server):
-    """B3: memory of a peer that only publishes, apart from its tracks' history, against one that also receives 8 others."""
+def test_B3_a_publish_only_participant_has_no_state_of_a_downlink(server):
+    """B3: no byte of an estimator, a pacer or what was sent, where a player of one participant has some, 100 kB at most."""
     async def run():
         phone = await Client().publish(f"{server.url}/whip/cost", token("phone", "cost"), MovingPicture(320, 180), Tone())
         others = [await Client().publish(f"{server.url}/whip/cost", token(f"o{n}", "cost"), Tone()) for n in range(3)]

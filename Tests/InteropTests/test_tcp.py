@@ -15,6 +15,7 @@ from support.firefox import firefox
 from support.network import SERVER_ADDRESS, Lab, why_no_namespaces
 from support.server import Server
 from support.tokens import token
+from test_console_check import DONE, STEPS, open_check
 
 SEES = "martlet.received().then((all) => all.some((r) => r.kind === 'video' && r.framesDecoded > 15))"
 HEARS = "martlet.received().then((all) => all.some((r) => r.kind === 'audio' && r.totalAudioEnergy > 0))"
@@ -28,9 +29,15 @@ PUBLIC = "198.51.100.7"
 
 
 def block_udp(namespace):
-    """No datagram leaves, and nobody is told: what hotels and offices do that permit the web alone."""
-    for command in (["qdisc", "add", "dev", "e0", "clsact"], ["filter", "add", "dev", "e0", "egress", "bpf", "da", "bytecode", NO_UDP]):
+    """No datagram passes in either direction, and nobody is told: what hotels and offices do that permit the web alone."""
+    filters = [["filter", "add", "dev", "e0", way, "bpf", "da", "bytecode", NO_UDP] for way in ("egress", "ingress")]
+    for command in (["qdisc", "add", "dev", "e0", "clsact"], *filters):
         subprocess.run(["ip", "netns", "exec", namespace, "tc", *command], check=True, timeout=10)
+
+
+def permit_udp(namespace):
+    """Takes `block_udp` back."""
+    subprocess.run(["ip", "netns", "exec", namespace, "tc", "qdisc", "del", "dev", "e0", "clsact"], check=True, timeout=10)
 
 
 @pytest.fixture
@@ -74,6 +81,28 @@ def test_F9_Chromium_and_Firefox_meet_without_UDP(walled, port):
         assert server.stop() == 0
 
 
+def test_F9_the_check_reports_that_TCP_works_where_UDP_does_not(walled):
+    """What a person behind such a firewall is told before the call."""
+    server = Server(host=SERVER_ADDRESS, namespace=walled.server).start()
+
+    async def run():
+        async with chromium(executable=walled.wrapper(1, EXECUTABLE)) as browser:
+            page = await open_check(browser, server)
+            await page.click("#check-start")
+            await until(page, DONE, 60)
+            steps, verdict = await page.evaluate(STEPS), await page.evaluate("martletCheck.verdict")
+            print(f"figures: {steps['tcp']['measured']}")
+            assert steps["signalling"]["state"] == "good" and steps["udp"]["state"] == "bad", steps
+            assert steps["tcp"]["state"] == "good" and steps["tcp"]["measured"]["returnedBitrate"] > 50_000, steps["tcp"]
+            assert verdict["state"] == "poor" and verdict["text"].startswith("Calls will work from here by TCP, because UDP"), verdict
+            assert page.problems == []
+
+    try:
+        asyncio.run(run())
+    finally:
+        assert server.stop() == 0
+
+
 def test_F9_a_slow_TCP_reader_loses_video_and_nobody_else_does(walled):
     """The link of one viewer falls to a tenth of its video and comes back. The other viewer misses nothing, the server's memory is bounded, and the
     slow viewer's video returns with a keyframe."""
@@ -88,7 +117,7 @@ def test_F9_a_slow_TCP_reader_loses_video_and_nobody_else_does(walled):
 
     async def run():
         # The first client's network is open again.
-        subprocess.run(["ip", "netns", "exec", lab.client(1), "tc", "qdisc", "del", "dev", "e0", "clsact"], check=True, timeout=10)
+        permit_udp(lab.client(1))
         async with chromium(executable=lab.wrapper(1, EXECUTABLE)) as near, chromium(executable=lab.wrapper(2, EXECUTABLE)) as far:
             await open_room(near, server, "slow", "ada", codec="VP8", simulcast=0, token=token("ada", "slow"))
             eve = await open_room(near, server, "slow", "eve", send="nothing", token=token("eve", "slow"))

@@ -175,4 +175,48 @@ struct DataPacketTests {
         #expect(decode([], label: "_data_track") == nil)
         #expect(decode([0x12, 0xff, 0xff, 0xff, 0xff, 0x0f]) == nil)
     }
+
+    @Test(
+        "A call of the application's server comes from a name that can be answered; what replies to it is known by its number"
+    )
+    func calls() throws {
+        let call = DataPackets.call("double", payload: "ab", number: "RPC_1", to: "bob", within: 500)
+        #expect(call.to == ["bob"] && call.isReliable)
+        let sent = try #require(DataPackets.codec.encode(call))
+        guard let unpacked = UnpackedMessage(sent.bytes, livekit__data_packet__unpack) else {
+            Issue.record("not a packet")
+            return
+        }
+        unpacked.read { packet in
+            #expect(String(packet.participant_identity) == "server")
+            #expect(packet.value_case == LIVEKIT__DATA_PACKET__VALUE_RPC_REQUEST)
+            #expect(String(packet.rpc_request.pointee.id) == "RPC_1")
+        }
+        let ack = packet { arena, packet in
+            packet.value_case = LIVEKIT__DATA_PACKET__VALUE_RPC_ACK
+            packet.rpc_ack = arena.make(livekit__rpc_ack__init) { $0.request_id = arena.text("RPC_1") }
+        }
+        #expect(decode(ack)?.answer == CallAnswer(call: "RPC_1", .acknowledged))
+        let result = packet { arena, packet in
+            packet.value_case = LIVEKIT__DATA_PACKET__VALUE_RPC_RESPONSE
+            packet.rpc_response = arena.make(livekit__rpc_response__init) { response in
+                response.request_id = arena.text("RPC_1")
+                response.value_case = LIVEKIT__RPC_RESPONSE__VALUE_PAYLOAD
+                response.payload = arena.text("abab")
+            }
+        }
+        #expect(decode(result)?.answer == CallAnswer(call: "RPC_1", .returned("abab")))
+        let failure = packet { arena, packet in
+            packet.value_case = LIVEKIT__DATA_PACKET__VALUE_RPC_RESPONSE
+            packet.rpc_response = arena.make(livekit__rpc_response__init) { response in
+                response.request_id = arena.text("RPC_1")
+                response.value_case = LIVEKIT__RPC_RESPONSE__VALUE_ERROR
+                response.error = arena.make(livekit__rpc_error__init) { error in
+                    error.code = 1_400
+                    error.message = arena.text("no")
+                }
+            }
+        }
+        #expect(decode(failure)?.answer == CallAnswer(call: "RPC_1", .failed(code: 1_400, message: "no", data: "")))
+    }
 }

@@ -1,4 +1,5 @@
 import CLiveKitProtocol
+import MediaControl
 import Rooms
 import Testing
 
@@ -36,6 +37,69 @@ struct TranslatorTests {
         #expect(EventTranslator.demands(layers).map(\.isEnabled) == enabled)
     }
 
+    @Test("The demand for a track's two codecs is told together, the first codec first, until the track is gone")
+    func codecDemand() throws {
+        var ada = ParticipantInfo(
+            sid: "PA_1", identity: "ada", name: "", metadata: "", profile: .full, permissions: Permissions(),
+            joinedAt: 0)
+        var track = TrackInfo(
+            sid: "TR_1", participant: "PA_1", identity: "ada", name: "", kind: .video, source: .camera, mid: "0")
+        track.codec = .h264
+        ada.tracks = [track]
+        var translator = EventTranslator(people: [ada])
+
+        func demands(_ event: RoomEvent) throws -> [ServerSignal.CodecDemand] {
+            let signals = translator.signals(for: SequencedEvent(sequence: 1, event: event))
+            guard case .subscribedQuality("TR_1", let demands)? = signals.first, signals.count == 1 else { return [] }
+            return demands
+        }
+        func enabled(_ demands: [ServerSignal.CodecDemand]) -> [[Bool]] {
+            demands.map { $0.qualities.map(\.isEnabled) }
+        }
+
+        let missing = [WantedLayer(rid: nil, isWanted: true)]
+        var told = try demands(.backupWanted(track: "TR_1", codec: .vp8, layers: missing))
+        #expect(told.map(\.codec) == [.h264, .vp8] && enabled(told) == [[true, true, true], [true, true, true]])
+        let main = [WantedLayer(rid: "q", isWanted: true), WantedLayer(rid: "h", isWanted: false)]
+        told = try demands(.layersWanted(track: "TR_1", layers: main))
+        #expect(told.map(\.codec) == [.h264, .vp8] && enabled(told) == [[true, false, false], [true, true, true]])
+        _ = translator.signals(
+            for: SequencedEvent(sequence: 2, event: .trackUnpublished(participant: "PA_1", track: "TR_1")))
+        told = try demands(.layersWanted(track: "TR_1", layers: main))
+        #expect(told.count == 1 && told[0].codec == nil)
+    }
+
+    @Test("A track that is not permitted any more is unpublished for its client; one that never was is refused")
+    func ended() throws {
+        var ada = ParticipantInfo(
+            sid: "PA_1", identity: "ada", name: "", metadata: "", profile: .full, permissions: Permissions(),
+            joinedAt: 0)
+        ada.tracks = [
+            TrackInfo(
+                sid: "TR_1", participant: "PA_1", identity: "ada", name: "", kind: .video, source: .camera, mid: "0",
+                clientTrackID: "v")
+        ]
+        var translator = EventTranslator(people: [ada])
+        let refused = RoomEvent.publicationRefused(connection: "c", mid: "0", track: "v", code: .permissionDenied)
+        _ = translator.signals(
+            for: SequencedEvent(sequence: 1, event: .trackUnpublished(participant: "PA_1", track: "TR_1")))
+        guard
+            case .trackUnpublished("TR_1")? = translator.signals(for: SequencedEvent(sequence: 2, event: refused)).first
+        else {
+            Issue.record("not unpublished")
+            return
+        }
+        guard
+            case .trackRefused(let request, .notAllowed, _)? = translator.signals(
+                for: SequencedEvent(sequence: 3, event: refused)
+            ).first
+        else {
+            Issue.record("not refused")
+            return
+        }
+        #expect(request.clientID == "v")
+    }
+
     @Test("I8: a move is told with a token for the other room, and people of the room before are not known any more")
     func moved() throws {
         let ada = ParticipantInfo(
@@ -61,6 +125,29 @@ struct TranslatorTests {
         let told = try #require(response.pointee.room_moved).pointee
         #expect(String(cString: told.room.pointee.name) == "booth" && told.n_other_participants == 1)
         #expect(String(cString: told.other_participants[0]!.pointee.identity) == "carl")
+    }
+
+    @Test(
+        "K2: a server that shuts down tells its clients to join anew, on the wire too; other ends tell them to stay away",
+        arguments: [
+            (LeaveReason.serverShutdown, LIVEKIT__DISCONNECT_REASON__SERVER_SHUTDOWN, true),
+            (.removed, LIVEKIT__DISCONNECT_REASON__PARTICIPANT_REMOVED, false),
+            (.roomDeleted, LIVEKIT__DISCONNECT_REASON__ROOM_DELETED, false),
+            (.duplicateIdentity, LIVEKIT__DISCONNECT_REASON__DUPLICATE_IDENTITY, false),
+        ])
+    func ended(reason: LeaveReason, number: Livekit__DisconnectReason, comesBack: Bool) throws {
+        var translator = EventTranslator(people: [])
+        let signals = translator.signals(for: SequencedEvent(sequence: 1, event: .ended(reason, message: nil)))
+        #expect(signals.count == 1)
+        let frame = try #require(signals.first).frame
+        let response = try #require(livekit__signal_response__unpack(nil, frame.count, frame))
+        defer { livekit__signal_response__free_unpacked(response, nil) }
+        #expect(response.pointee.message_case == LIVEKIT__SIGNAL_RESPONSE__MESSAGE_LEAVE)
+        let leave = try #require(response.pointee.leave).pointee
+        #expect(leave.reason == number)
+        let again = LIVEKIT__LEAVE_REQUEST__ACTION__RECONNECT, never = LIVEKIT__LEAVE_REQUEST__ACTION__DISCONNECT
+        #expect(leave.action == (comesBack ? again : never))
+        #expect(leave.can_reconnect == (comesBack ? 1 : 0))
     }
 
     @Test("A client whose channel was closed because it read too slowly is told to connect anew")

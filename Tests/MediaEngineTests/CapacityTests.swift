@@ -33,7 +33,7 @@ struct CapacityTests {
         let harness = try EngineHarness(configuration: configuration)
         harness.apply(.addRoom(Session.room))
         for id in 1...3 as ClosedRange<UInt64> { harness.apply(.addPeer(Self.description(id))) }
-        #expect(harness.events == [.peerEnded(PeerID(3), .overloaded)])
+        #expect(harness.events == [.peerMeasured(PeerID(3), EndedPeer()), .peerEnded(PeerID(3), .overloaded)])
         harness.apply(.removePeer(PeerID(1)))
         harness.apply(.addPeer(Self.description(4)))
         #expect(harness.engine.statistics.peers == 2)

@@ -212,8 +212,16 @@ struct LifeTests {
         }
         #expect(stage.harness.events.contains(.peerEnded(stage.viewers[0].id, .closedByPeer)))
         #expect(stage.harness.engine.statistics.peers == 2)
+        let peers = stage.harness.engine.report(.room(Session.room))?.peers ?? []
+        let known = peers.first { $0.peer == stage.publisher.id }
+        let before = try #require(known)
         stage.harness.apply(.removePeer(stage.publisher.id))
         #expect(stage.harness.events.contains(.peerEnded(stage.publisher.id, .removed)))
+        let last = stage.harness.events.compactMap { event in
+            if case .peerMeasured(stage.publisher.id, let measured) = event { measured } else { nil }
+        }
+        #expect(last.map(\.bytesReceived) == [before.bytesReceived])
+        #expect(before.bytesReceived > 0 && last.allSatisfy { $0.bytesSent >= before.bytesSent })
         #expect(stage.publisher.transport.hasEnded)
         #expect(stage.harness.engine.statistics.tracks == 0)
         stage.harness.apply(.removePeer(stage.viewers[1].id))

@@ -64,7 +64,7 @@ struct MemoryTests {
     /// MARTLET_ROUNDS=1000 plays the whole number; by default a quarter, each join being a handshake of an unoptimised build.
     private static let churns = getenv("MARTLET_ROUNDS").flatMap { Int(String(cString: $0)) } ?? 250
 
-    @Test("D8: a thousand joins and leaves of ten peers take at most 1 MB of memory", isCounting)
+    @Test("D8: joins and leaves of ten peers take at most 1 kB of memory each, so 1 MB for a thousand", isCounting)
     func churn() throws {
         let churn = try Churn()
         // Tables and buffers grow to what ten peers need at once.

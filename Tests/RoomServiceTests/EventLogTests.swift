@@ -2,6 +2,7 @@ import AccessTokens
 import MediaControl
 import Primitives
 import Rooms
+import TestSupport
 import Testing
 
 @testable import RoomService
@@ -52,6 +53,38 @@ struct EventLogTests {
         #expect(EventCursor(text: "0") == .beginning)
     }
 
+    @Test(
+        "I4: a busy room does not push a quiet one's last events out, nor is the quiet one's reader told that it misses any"
+    )
+    func noisyNeighbour() throws {
+        var log = log(100)
+        fill(&log, ["quiet", "quiet", "quiet"] + Array(repeating: "noisy", count: 5_000))
+        let quiet = log.page(room: "quiet", after: .beginning, limit: 100)
+        #expect(quiet.events.map(\.sequence) == [1, 2, 3] && !quiet.missesEvents)
+        let cursor = try #require(EventCursor(text: quiet.events[1].cursor.text))
+        #expect(log.page(room: "quiet", after: cursor, limit: 100).events.map(\.sequence) == [3])
+        let noisy = log.page(room: "noisy", after: .beginning, limit: 1_000)
+        #expect(noisy.missesEvents && noisy.events.map(\.sequence) == Array(4_901...5_000))
+        _ = log.append(room: "quiet", roomSID: "RM_q", sequence: 4, at: 0, .roomEnded)
+        #expect(log.page(room: "quiet", after: cursor, limit: 100).events.map(\.sequence) == [3, 4])
+    }
+
+    @Test(
+        "Of each room the last fifty are set aside, of all rooms half as many as the log has; who misses some is told")
+    func spareEventsAreBounded() throws {
+        var log = log(200)
+        fill(&log, Array(repeating: "a", count: 120) + Array(repeating: "noisy", count: 500))
+        let a = log.page(room: "a", after: .beginning, limit: 1_000)
+        #expect(a.missesEvents && a.events.map(\.sequence) == Array(71...120))
+        // Three more rooms of fifty: the oldest room's are forgotten first.
+        fill(&log, ["b", "c", "d"].flatMap { Array(repeating: $0, count: 50) } + Array(repeating: "noisy", count: 500))
+        #expect(log.page(room: "a", after: .beginning, limit: 1_000).events.isEmpty)
+        #expect(log.page(room: "a", after: .beginning, limit: 1_000).missesEvents)
+        #expect(log.page(room: "b", after: .beginning, limit: 1_000).missesEvents)
+        #expect(log.page(room: "d", after: .beginning, limit: 1_000).events.count == 50)
+        #expect(!log.page(room: "d", after: .beginning, limit: 1_000).missesEvents)
+    }
+
     @Test("The kept events are bounded by their size too")
     func size() {
         var log = log(1_000_000)
@@ -85,6 +118,49 @@ struct EventLogTests {
         let slow = log.follow(room: nil, after: nil) { _ in }
         fill(&log, Array(repeating: "a", count: EventLog.maxQueued + 5))
         #expect(await rooms(slow).count == EventLog.maxQueued)
+    }
+
+    @Test("A refused publication is an event, one in a second for each code")
+    func refusedPublications() async throws {
+        let plane = FakePlane()
+        let service = RoomService(media: plane)
+        var document = PolicyDocument()
+        document.maxPublishers = 0
+        let feed = await service.follow(room: "R", after: nil)
+        _ = try await service.createRoom(named: "R", policy: document)
+        let ada = try await service.join(request("ada")).session
+        let offer = ClientDescriptions(ufrag: "clnt").offer([.audio("0")])
+        func publish() async -> RoomError.Code? {
+            await code { _ = try await service.offer(ada, connection: "pub", sdp: offer) }
+        }
+        for _ in 0..<3 { #expect(await publish() == .limitExceeded) }
+        plane.pass(.seconds(1))
+        #expect(await publish() == .limitExceeded)
+        await service.closeEvents()
+        let refused: [String] = await feed.events.reduce(into: []) { events, entry in
+            if case .publicationRefused(_, let identity, let code) = entry.event {
+                events.append("\(identity) \(code)")
+            }
+        }
+        #expect(refused == ["ada limitExceeded", "ada limitExceeded"])
+    }
+
+    @Test("What is set aside takes bounded memory, however long many rooms are busy alike")
+    func spareOrder() {
+        var spare = SpareEvents(maxEntries: 5_000)
+        for position in 1...100_000 {
+            let room = "\(position % 250)"
+            _ = spare.add(
+                RoomLogEntry(
+                    cursor: EventCursor(epoch: "e", position: UInt64(position)), room: room, roomSID: "RM_\(room)",
+                    sequence: UInt64(position), at: 0, event: .roomStarted))
+            _ = spare.trim(room, keeping: 10)
+        }
+        #expect(spare.orderLength <= 3 * 2_500 + 1_025, "\(spare.orderLength)")
+        let kept = spare.events(of: "7").map { Int($0.cursor.position) }
+        #expect(kept == Array(stride(from: 97_507, through: 99_757, by: 250)))
+        let oldest = spare.forgetOldest()?.cursor.position
+        #expect(oldest == 97_501, "the order is still that of the events")
     }
 
     @Test(

@@ -2,6 +2,8 @@ import AccessTokens
 import MediaControl
 import Primitives
 import Rooms
+import Synchronization
+import TestSupport
 import Testing
 
 @testable import RoomService
@@ -23,11 +25,29 @@ struct StayLogTests {
         ParticipantReport(
             sid: "PA_1", identity: "ada",
             connections: connections.map { connection in
-                var statistics = PeerStatistics(peer: PeerID(1))
-                statistics.bytesReceived = connection.received
-                statistics.bytesSent = connection.sent
-                return ConnectionReport(id: connection.id, statistics: statistics)
+                ConnectionReport(
+                    id: connection.id, statistics: Self.last(connection.id, connection.received, connection.sent).1)
             }, tracks: [], subscriptions: [])
+    }
+
+    /// Connections are peers in the order in which they are named here.
+    private static let peers = ["pub", "sub", "pub again", "sub again"]
+
+    private static func last(_ connection: String, _ received: UInt64, _ sent: UInt64) -> (PeerID, PeerStatistics) {
+        let peer = PeerID(UInt64(peers.firstIndex(of: connection) ?? 99))
+        var statistics = PeerStatistics(peer: peer)
+        (statistics.bytesReceived, statistics.bytesSent) = (received, sent)
+        return (peer, statistics)
+    }
+
+    private static func ended(_ statistics: PeerStatistics) -> EndedPeer {
+        EndedPeer(bytesReceived: statistics.bytesReceived, bytesSent: statistics.bytesSent)
+    }
+
+    @discardableResult
+    private func finish(_ log: inout StayLog, _ connection: String, _ received: UInt64, _ sent: UInt64) -> Bool {
+        let (peer, statistics) = Self.last(connection, received, sent)
+        return log.finish(peer, Self.ended(statistics), at: 0, names: TrackNames())
     }
 
     private func conditions(loss: Double = 0) -> NetworkConditions {
@@ -39,7 +59,7 @@ struct StayLogTests {
 
     @discardableResult
     private func note(_ log: inout StayLog, _ event: RoomLogEvent, at: Int64) -> StaySummary? {
-        if case .ended(let summary) = log.note(event, at: at, room: "R", roomSID: "RM_1") { summary } else { nil }
+        if case .ended(let stay) = log.note(event, at: at, room: "R", roomSID: "RM_1") { stay.summary } else { nil }
     }
 
     @Test("The first connection that is up tells how long it took to connect; later ones tell nothing")
@@ -72,9 +92,10 @@ struct StayLogTests {
         note(&log, .trackPublished(track("TR_1")), at: 2_000)
         log.measure(report([("pub", 1_000, 50), ("sub", 10, 9_000)]), conditions(loss: 0.15), at: 6_000)
         note(&log, .trackUnpublished(track("TR_1", codec: .vp8)), at: 7_000)
-        note(&log, .connectionChanged(participant: "PA_1", connection: "sub", state: .closed, reason: "bye"), at: 8_000)
-        // The same name again, which begins at zero, and one that began anew between two looks.
-        log.measure(report([("pub", 400, 10), ("sub", 5, 1_000)]), conditions(), at: 11_000)
+        // Both ended some time after that look, and others of their names begin at zero.
+        #expect(finish(&log, "sub", 12, 9_500) && finish(&log, "pub", 1_200, 60))
+        #expect(!finish(&log, "sub", 12, 9_500), "told twice, counted once")
+        log.measure(report([("pub again", 400, 10), ("sub again", 5, 1_000)]), conditions(), at: 11_000)
         let summary = try #require(
             note(&log, .participantLeft(ada, reason: .left, hasConnected: true), at: 12_500))
         #expect(summary.room == "R" && summary.roomSID == "RM_1" && summary.info == ada && summary.leftAt == 12_500)
@@ -84,10 +105,122 @@ struct StayLogTests {
                 StaySummary.Track(
                     kind: .video, source: .camera, codec: .vp8, publishedAt: 2_000, unpublishedAt: 7_000)
             ])
-        #expect(summary.bytesReceived == 1_000 + 10 + 400 + 5 && summary.bytesSent == 50 + 9_000 + 10 + 1_000)
+        #expect(summary.bytesReceived == 1_200 + 12 + 400 + 5 && summary.bytesSent == 60 + 9_500 + 10 + 1_000)
+        #expect(summary.history.samples.map(\.at) == [6_000, 11_000])
         #expect(summary.averageQuality == 3.5 && summary.worstQuality == 2)
         #expect(log.samples(of: "PA_1").isEmpty, "what was remembered of a stay ends with it")
         #expect(note(&log, .participantLeft(ada, reason: .left, hasConnected: true), at: 13_000) == nil)
+    }
+
+    @Test(
+        "I6: a stay of 3 s that nobody looked at has what its connections carried, as their worker tells when they end")
+    func shortStay() throws {
+        var log = StayLog()
+        var departing = DepartingStays()
+        note(&log, .participantJoined(ada), at: 1_000)
+        let (pub, published) = Self.last("pub", 90_000, 700), (sub, received) = Self.last("sub", 300, 50_000)
+        log.add(pub, of: "PA_1")
+        log.add(sub, of: "PA_1")
+        log.add(PeerID(77), of: "PA_gone")
+        let change = log.note(
+            .participantLeft(ada, reason: .left, hasConnected: true), at: 4_000, room: "R", roomSID: "RM_1")
+        guard case .ended(var stay) = change else {
+            Issue.record("\(String(describing: change))")
+            return
+        }
+        stay.names.note(TrackID(5), "TR_5")
+        #expect(departing.add(stay, at: 4_000) == nil, "it waits for its connections")
+        #expect(departing.finish(pub, Self.ended(published), at: 4_010) == nil)
+        #expect(departing.finish(pub, Self.ended(published), at: 4_010) == nil, "told twice")
+        var last = Self.ended(received)
+        last.decisions = [
+            DecisionRecord(
+                time: .zero, subscription: SubscriptionID(1), track: TrackID(5), layer: nil, estimate: nil,
+                reason: .best)
+        ]
+        last.decisions[0].age = .milliseconds(1_500)
+        last.estimates = [
+            EstimateRecord(age: .seconds(2), least: .kilobitsPerSecond(400), most: .kilobitsPerSecond(900))
+        ]
+        let told = departing.finish(sub, last, at: 4_020)
+        let summary = try #require(told)
+        #expect(summary.bytesReceived == 90_300 && summary.bytesSent == 50_700)
+        #expect(summary.history.decisions.map(\.track) == ["TR_5"] && summary.history.decisions.map(\.at) == [2_520])
+        #expect(summary.history.estimates.map(\.at) == [2_020])
+        #expect(departing.takeOverdue(at: nil).isEmpty)
+    }
+
+    @Test("I6: of connections that overlap a stay keeps the latest decisions and estimates, in order")
+    func overlappingConnections() throws {
+        func measured(ages: [Int64]) -> EndedPeer {
+            var last = EndedPeer()
+            for age in ages {
+                var record = DecisionRecord(
+                    time: .zero, subscription: SubscriptionID(1), track: nil, layer: nil, estimate: nil, reason: .best)
+                record.age = .seconds(age)
+                last.decisions.append(record)
+                last.estimates.append(
+                    EstimateRecord(
+                        age: .seconds(age), least: .kilobitsPerSecond(400), most: .kilobitsPerSecond(900)))
+            }
+            return last
+        }
+        var log = StayLog()
+        note(&log, .participantJoined(ada), at: 1_000)
+        let first = PeerID(1), second = PeerID(2)
+        for peer in [first, second] { log.add(peer, of: "PA_1") }
+        // The second ends later, and all but two of its decisions are older than that of the first.
+        let ages = (1...200).reversed().map { Int64($0) }
+        for (peer, last, at) in [(first, measured(ages: [2]), 1_000_000), (second, measured(ages: ages), 1_001_000)] {
+            let isKnown = log.finish(peer, last, at: Int64(at), names: TrackNames())
+            #expect(isKnown)
+        }
+        let summary = try #require(note(&log, .participantLeft(ada, reason: .left, hasConnected: true), at: 1_002_000))
+        let expected = (ages.map { 1_001_000 - $0 * 1_000 } + [998_000]).sorted()
+        #expect(summary.history.decisions.map(\.at) == Array(expected.suffix(StayLog.maxDecisions)))
+        #expect(summary.history.estimates.map(\.at) == Array(expected.suffix(StayLog.maxEstimates)))
+    }
+
+    @Test("A summary whose worker tells nothing is told after two seconds with what is known, and once")
+    func hangingWorker() throws {
+        var log = StayLog()
+        var departing = DepartingStays()
+        note(&log, .participantJoined(ada), at: 1_000)
+        log.measure(report([("pub", 1_000, 50)]), conditions(), at: 6_000)
+        let change = log.note(
+            .participantLeft(ada, reason: .left, hasConnected: true), at: 7_000, room: "R", roomSID: "RM_1")
+        guard case .ended(let stay) = change else {
+            Issue.record("\(String(describing: change))")
+            return
+        }
+        #expect(departing.add(stay, at: 7_000) == nil)
+        #expect(departing.takeOverdue(at: 8_999).isEmpty)
+        #expect(departing.takeOverdue(at: 9_000).map(\.bytesReceived) == [1_000])
+        let (peer, last) = Self.last("pub", 9_000, 9_000)
+        #expect(departing.finish(peer, Self.ended(last), at: 9_100) == nil)
+    }
+
+    @Test(
+        "I6: who leaves within seconds has in its summary what the worker tells at the end, also where the room is gone by then",
+        arguments: [false, true])
+    func shortStayOfService(roomEnds: Bool) async throws {
+        let plane = FakePlane(), summaries = Mutex<[StaySummary]>([])
+        let service = RoomService(media: plane, stayEnded: { summary in summaries.withLock { $0.append(summary) } })
+        let ada = try await service.join(request("ada")).session
+        let offer = ClientDescriptions(ufrag: "clnt").offer([.audio("0"), .video("1")])
+        _ = try await service.offer(ada, connection: "pub", sdp: offer)
+        let peers = plane.takeCommands().compactMap { if case .addPeer(let peer) = $0 { peer.id } else { nil } }
+        let peer = try #require(peers.first)
+        if roomEnds { try await service.deleteRoom(named: "R") } else { await service.leave(ada) }
+        #expect(summaries.withLock { $0.isEmpty })
+        let last = EndedPeer(bytesReceived: 123_456, bytesSent: 789)
+        await service.receive([.peerMeasured(peer, last), .peerEnded(peer, .removed)])
+        let summary = try #require(summaries.withLock { $0.first })
+        #expect(summary.bytesReceived == 123_456 && summary.bytesSent == 789 && summary.info.identity == "ada")
+        // Who had no connection has nothing to wait for.
+        let bob = try await service.join(request("bob", room: "Q")).session
+        await service.leave(bob)
+        #expect(summaries.withLock { $0.map(\.info.identity) } == ["ada", "bob"])
     }
 
     @Test("I6: the summary has the freezes that the client reported, and none where it reported nothing")

@@ -79,6 +79,23 @@ struct JoinTests {
         #expect(throws: RoomError.self) { try bench.join("c") }
     }
 
+    @Test("C12: where the policy counts hidden members, one takes a place and needs a free one")
+    func hiddenMembersCount() throws {
+        var policy = RoomPolicy()
+        policy.maxParticipants = 2
+        policy.countsHidden = true
+        var bench = RoomBench(policy: policy)
+        try bench.join("a")
+        try bench.join("h") { $0.claims.video.hidden = true }
+        #expect(throws: RoomError(.roomFull, "the room is full")) { try bench.join("b") }
+        #expect(throws: RoomError(.roomFull, "the room is full")) {
+            try bench.join("i") { $0.claims.video.hidden = true }
+        }
+        policy.countsHidden = false
+        try bench.setPolicy(policy)
+        try bench.join("b")
+    }
+
     @Test("What is too long, nameless or not permitted is refused with its code")
     func refusals() throws {
         var bench = RoomBench()

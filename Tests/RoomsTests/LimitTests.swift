@@ -109,20 +109,57 @@ struct LimitTests {
         var bench = RoomBench()
         let caster = try bench.join("caster", isSignalled: false) { $0.profile = .publishOnly }
         try bench.offer(caster, "main", [.video("0")])
+        try expectEnd(of: caster, in: &bench)
+    }
+
+    @Test("A WHEP session whose connection does not come up ends, and its room after it; ICE restarts prolong it")
+    func viewerNeverConnected() throws {
+        var bench = RoomBench()
+        let viewer = try bench.join("viewer", isSignalled: false, follow: .dominantSpeaker) { $0.profile = .viewer }
+        try bench.offer(viewer, "main", [.audio("0", "recvonly"), .video("1", "recvonly")])
+        try expectEnd(of: viewer, in: &bench)
+    }
+
+    /// Forty seconds, an ICE restart, and 45 s more without a connection.
+    private func expectEnd(of session: SessionID, in bench: inout RoomBench) throws {
         bench.advance(by: .seconds(40))
         try bench.step { (room, turn) throws(RoomError) in
             _ = try room.fragment(
-                caster, connection: "main", text: "a=ice-ufrag:newu\r\na=ice-pwd:0123456789012345678901\r\n",
+                session, connection: "main", text: "a=ice-ufrag:newu\r\na=ice-pwd:0123456789012345678901\r\n",
                 turn: &turn)
         }
         bench.advance(by: .seconds(44))
-        #expect(bench.room.has(caster))
+        #expect(bench.room.has(session))
         #expect(bench.room.nextDeadline == bench.now + .seconds(1))
         bench.advance(by: .seconds(1))
-        #expect(bench.ended == [caster: .connectionLost])
+        #expect(bench.ended == [session: .connectionLost])
         let peers = bench.commands.filter { if case .removePeer = $0 { true } else { false } }
         #expect(peers.count == 1)
         bench.advance(by: bench.room.policy.departureTimeout)
+        #expect(bench.isOver)
+    }
+
+    @Test("A room that nobody joins ends after the policy's empty timeout, and not before")
+    func nobodyJoins() throws {
+        var policy = RoomPolicy()
+        policy.emptyTimeout = .seconds(7)
+        var bench = RoomBench(policy: policy)
+        #expect(bench.room.nextDeadline == bench.now + .seconds(7))
+        bench.advance(by: .milliseconds(6_999))
+        #expect(!bench.isOver)
+        bench.advance(by: .milliseconds(1))
+        #expect(bench.isOver)
+    }
+
+    @Test("A room that everybody has left ends after the policy's departure timeout, however long its empty timeout is")
+    func everybodyLeaves() throws {
+        var policy = RoomPolicy()
+        (policy.emptyTimeout, policy.departureTimeout) = (.seconds(600), .seconds(3))
+        var bench = RoomBench(policy: policy)
+        bench.leave(try bench.join("ada"))
+        bench.advance(by: .milliseconds(2_999))
+        #expect(!bench.isOver)
+        bench.advance(by: .milliseconds(1))
         #expect(bench.isOver)
     }
 

@@ -62,10 +62,12 @@ struct PolicyRuleTests {
         try bench.setPolicy(
             PolicyTests.policy {
                 $0.audio.maximumMicrophones = 3
+                ($0.audio.voiceThreshold, $0.audio.maximumSpeakers) = (-40, 2)
                 $0.alwaysHeard = ["ada"]
             })
         var audio = RoomAudio()
         audio.maximumMicrophones = 3
+        (audio.voiceThreshold, audio.maximumSpeakers) = (-40, 2)
         var commands = bench.takeCommands()
         #expect(commands.contains(.setRoomAudio(RoomID(9), audio)))
         #expect(commands.contains(.setTrackAlwaysForwarded(track, true)))

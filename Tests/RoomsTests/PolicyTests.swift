@@ -58,7 +58,7 @@ struct PolicyTests {
         var (bench, ada, _) = try Self.meeting()
         bench.log = []
         try bench.setPolicy(Self.policy { $0.maxParticipants = 2 })
-        #expect(bench.room.policyRevision == 2 && bench.log == [.policyChanged(revision: 2)])
+        #expect(bench.room.policyRevision == 2 && bench.log == [.policyChanged(revision: 2, by: nil)])
         bench.advance(by: .milliseconds(100))
         let updates = bench.takeEvents(ada).compactMap { if case .roomUpdated(let info) = $0 { info } else { nil } }
         #expect(updates.map(\.maxParticipants) == [2])
@@ -126,6 +126,7 @@ struct PolicyTests {
             Self.policy {
                 $0.maxVideoBitrate = .kilobitsPerSecond(300)
                 $0.bandwidth.maxDownlinkBitrate = .kilobitsPerSecond(500)
+                $0.bandwidth.shortage = .oversend(.kilobitsPerSecond(7))
             })
         let commands = bench.takeCommands()
         let caps = commands.compactMap {
@@ -133,9 +134,10 @@ struct PolicyTests {
         }
         #expect(caps == [300_000])
         let limits = commands.compactMap {
-            if case .setDownlinkPolicy(_, let policy) = $0 { policy.maximumBitrate?.bitsPerSecond } else { nil }
+            if case .setDownlinkPolicy(_, let policy) = $0 { policy } else { nil }
         }
-        #expect(!limits.isEmpty && limits.allSatisfy { $0 == 500_000 })
+        #expect(!limits.isEmpty && limits.allSatisfy { $0.maximumBitrate == .kilobitsPerSecond(500) })
+        #expect(limits.allSatisfy { $0.shortage == .oversend(.kilobitsPerSecond(7)) })
         try bench.setPolicy(Self.policy { $0.bandwidth.maxVideoSubscriptions = 0 })
         #expect(bench.room.subscriptions(of: bob).map(\.kind) == [.audio])
         try bench.setPolicy(RoomPolicy())

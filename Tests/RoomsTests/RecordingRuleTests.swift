@@ -70,6 +70,38 @@ struct RecordingRuleTests {
         #expect(recorded(bench).count == 4)
     }
 
+    @Test(
+        "What a member encrypts end to end is not recorded: its own recording is refused, one of the room leaves it out"
+    )
+    func encryptedMedia() throws {
+        var bench = RoomBench()
+        let ada = try bench.join("ada") { $0.encrypts = true }, bob = try bench.join("bob")
+        try bench.offer(ada, [.audio("0"), .video("1")])
+        try bench.offer(bob, [.audio("0")])
+        _ = bench.takeCommands()
+        let camera = bench.trackSID(ada, .video)
+        for scope in [RecordingScope(participant: "ada"), RecordingScope(track: camera)] {
+            let error = #expect(throws: RoomError.self) {
+                try bench.step { (room, turn) throws(RoomError) in try room.startRecording(scope, turn: &turn) }
+            }
+            #expect(error?.code == .notRecordable && error?.detail.contains("e2ee") == true)
+        }
+        #expect(recorded(bench).isEmpty && bench.recordings.isEmpty && bench.log.allSatisfy { !$0.isOfRecording })
+        let info = try bench.step { (room, turn) throws(RoomError) in
+            try room.startRecording(RecordingScope(), turn: &turn)
+        }
+        let microphone = try #require(bench.info(bob)?.tracks.first?.sid)
+        let taken = bench.recordings.compactMap {
+            if case .track(_, _, _, let track) = $0 { track.sid } else { nil }
+        }
+        #expect(taken == [microphone] && recorded(bench).count == 1)
+        let events: [RecordingEvent] = bench.log.compactMap {
+            if case .recording(let event) = $0 { event } else { nil }
+        }
+        let failed = events.filter { $0.kind == .failed }
+        #expect(failed.count == 2 && failed.allSatisfy { $0.recording == info.sid && $0.reason == "e2ee" })
+    }
+
     @Test("The end of a room ends its recordings")
     func roomEnds() throws {
         var bench = RoomBench()
@@ -82,4 +114,8 @@ struct RecordingRuleTests {
         #expect(bench.recordings.last == .stopped(info))
         #expect(bench.isOver)
     }
+}
+
+extension RoomLogEvent {
+    fileprivate var isOfRecording: Bool { if case .recording = self { true } else { false } }
 }

@@ -11,6 +11,7 @@ struct Figures {
     var queueDelay: Double
     var loss: Double
     var freeze: Double
+    /// Seconds; infinite where it was waited for in vain, nil where none is right.
     var rightLayer: Double?
     var switches: Int
     var estimateMean: Double
@@ -18,15 +19,18 @@ struct Figures {
     var estimateHigh: Double
     var probes: Double
 
+    private func text(_ value: Double, _ digits: Int = 2) -> String {
+        guard value.isFinite else { return "-" }
+        var scale = 1.0
+        for _ in 0..<digits { scale *= 10 }
+        return "\((value * scale).rounded() / scale)"
+    }
+
+    private var rightLayerText: String { rightLayer.map { $0.isFinite ? text($0, 1) : "never" } ?? "-" }
+
     var line: String {
-        func text(_ value: Double, _ digits: Int = 2) -> String {
-            guard value.isFinite else { return "-" }
-            var scale = 1.0
-            for _ in 0..<digits { scale *= 10 }
-            return "\((value * scale).rounded() / scale)"
-        }
-        return "utilisation \(text(utilisation)), queue p95 \(text(queueDelay, 0)) ms, loss \(text(loss, 4)), "
-            + "longest freeze \(text(freeze, 0)) ms, right layer after \(rightLayer.map { text($0, 1) } ?? "never") s, "
+        "utilisation \(text(utilisation)), queue p95 \(text(queueDelay, 0)) ms, loss \(text(loss, 4)), "
+            + "longest freeze \(text(freeze, 0)) ms, right layer after \(rightLayerText) s, "
             + "changes in 5 s \(switches), estimate \(text(estimateMean)) [\(text(estimateLow))…\(text(estimateHigh))] of capacity, "
             + "probes \(text(probes, 1)) kbit/s"
     }
@@ -60,7 +64,9 @@ extension Scenario {
             queueDelay: waits.isEmpty ? 0 : waits[Int(Double(waits.count - 1) * 0.95)],
             loss: Double(total.overflowed) / Double(max(total.datagrams + total.overflowed, 1)),
             freeze: views.map { $0.frames.longestFreeze(until: end(of: $0)).seconds * 1e3 }.max() ?? 0,
-            rightLayer: layer.flatMap { layer in views.indices.compactMap { timeToLayer(layer, view: $0) }.min() },
+            rightLayer: layer.map { layer in
+                views.indices.compactMap { timeToLayer(layer, view: $0) }.min() ?? .infinity
+            },
             switches: views.indices.map { switches(from: from, view: $0) }.max() ?? 0,
             estimateMean: shares.isEmpty ? .nan : shares.reduce(0, +) / Double(shares.count),
             estimateLow: shares.isEmpty ? .nan : shares[Int(Double(shares.count - 1) * 0.05)],

@@ -64,4 +64,65 @@ struct FirefoxTests {
         scenario.run(20)
         scenario.judge(Thresholds.hiccup, wanted: ScenarioTests.all, layer: 2)
     }
+
+    @Test(
+        "H11: 600 kbit/s: one change of size, to 360 lines, and no freeze of half a second", arguments: [false, true])
+    func modest(isFirefox: Bool) throws {
+        let scenario = try Scenario(
+            "H11 600\(isFirefox ? ", Firefox" : "")", seed: 105, link: Scenario.link(600), learnsRTXByMID: isFirefox)
+        scenario.hear()
+        // As Chromium sends VP8: 360 lines fit with fewer frames.
+        var plan = VideoPlan.simulcast()
+        plan.temporalLayers = 3
+        scenario.show(plan)
+        scenario.views[0].allowThinning()
+        scenario.run(40)
+        scenario.judge(Thresholds.modest, from: 0, wanted: ScenarioTests.all, layer: 1)
+        #expect(scenario.views[0].frames.layers.count <= 1 + Thresholds.modestChanges)
+        #expect(scenario.share(ofLayer: 1, from: 10) >= Thresholds.layerKept)
+    }
+
+    /// Sockets of a machine that stands still keep what comes; a link that does drops it.
+    struct Stall: CustomTestStringConvertible, Sendable {
+        var isFirefox: Bool
+        var seconds: Int64
+        var isBothWays: Bool
+        var kilobits: Int64?
+        var testDescription: String {
+            "\(isFirefox ? "Firefox" : "Chromium"), \(seconds) s\(isBothWays ? " both ways" : ""), \(kilobits.map { "\($0) kbit/s" } ?? "no limit")"
+        }
+
+        static let all = [false, true].flatMap { isFirefox in
+            [nil, 3_000].flatMap { kilobits in
+                [(2, false), (5, true)].map {
+                    Stall(isFirefox: isFirefox, seconds: $0.0, isBothWays: $0.1, kilobits: kilobits)
+                }
+            }
+        }
+    }
+
+    @Test(
+        "H11: the viewer's machine, or both ways of its link, stand still for some seconds: the largest layer within 4 s",
+        arguments: Stall.all)
+    func afterStall(stall: Stall) throws {
+        // Without a limit: what the slowest of machines takes from its sockets.
+        let rate = Bitrate.kilobitsPerSecond(stall.kilobits ?? 50_000)
+        let scenario = try Scenario(
+            "H11 stall, \(stall.testDescription)", seed: 106, link: Scenario.link(stall.kilobits ?? 50_000),
+            learnsRTXByMID: stall.isFirefox)
+        if stall.kilobits == nil { scenario.viewer.downlink.model.queueLimit = .seconds(10) }
+        scenario.viewer.uplink.model.rate = rate
+        scenario.viewer.uplink.model.queueLimit = .seconds(10)
+        scenario.show(.simulcast())
+        scenario.run(10)
+        let length = TimeInterval.seconds(stall.seconds)
+        scenario.viewer.downlink.stall(for: length, at: scenario.world.now)
+        if stall.isBothWays { scenario.viewer.uplink.stall(for: length, at: scenario.world.now) }
+        scenario.run(Double(stall.seconds))
+        scenario.change { _ in }
+        scenario.run(8)
+        var limits = Thresholds.stall
+        limits.freeze += Double(stall.seconds) * 1_000
+        scenario.judge(limits, wanted: ScenarioTests.all, layer: 2)
+    }
 }

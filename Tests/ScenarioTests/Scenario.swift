@@ -106,6 +106,11 @@ final class Scenario {
 
     // MARK: - Figures
 
+    /// Whether the estimate has stayed within 2 % of `before` since `from`.
+    func keptEstimate(of before: Double, from: Double) -> Bool {
+        settled(from: from).allSatisfy { abs($0.estimate - before) <= 0.02 * before }
+    }
+
     func settled(from: Double) -> [Sample] { samples.filter { $0.time >= from } }
 
     /// Seconds after the last change until the first view shows `layer` and stays there for a second.

@@ -135,17 +135,19 @@ struct ScenarioTests {
         let bad = scenario.world.join(scenario.room, ClientSettings(link: LinkModel(delay: .milliseconds(20))))
         scenario.show(.camera(bitrate: .kilobitsPerSecond(300)), by: bad)
         scenario.run(15)
+        let before = scenario.samples.last!.estimate
         bad.uplink.model.loss = 0.15
         scenario.run(30)
+        let estimates = scenario.settled(from: 15).map(\.estimate)
+        #expect(estimates.min()! >= 0.98 * before, "\(estimates.min()!) of \(before)")
         var limits = Thresholds.room
-        limits.freeze = 5_000
-        limits.estimate = 0.6...1.15
+        limits.estimate = 0.8...1.05
         scenario.judge(limits, from: 15, wanted: 2_200e3)
         let shown = scenario.settled(from: 16).filter { $0.layers[0] != 2 }.count
         #expect(shown == 0, "the good publisher's picture stays")
     }
 
-    @Test("H7: a still screen and a muted camera leave the estimate unchanged; it still holds when they resume")
+    @Test("H7: a muted camera does not change the estimate; its largest layer is back within 4 s")
     func lowRate() throws {
         let scenario = try Scenario("H7 mute and unmute", seed: 20, link: Scenario.link(3_000))
         let camera = scenario.show(.simulcast())
@@ -154,12 +156,12 @@ struct ScenarioTests {
         let before = scenario.samples.last!.estimate
         scenario.mute(camera)
         scenario.run(60)
-        #expect(scenario.samples.last!.estimate >= 0.8 * before)
+        #expect(scenario.keptEstimate(of: before, from: 20))
         scenario.unmute(camera)
         scenario.run(15)
         var limits = Thresholds.screen
         limits.freeze = 70_000
-        limits.rightLayer = 8
+        limits.rightLayer = 4
         scenario.judge(limits, wanted: Self.all, layer: 2)
     }
 
@@ -178,7 +180,9 @@ struct ScenarioTests {
         #expect(scenario.settled(from: 20).allSatisfy { $0.layers[0] == 0 })
     }
 
-    @Test("All participants of a large room join at once behind one link; every video is shown, none flaps")
+    @Test(
+        "All participants of a large room join at once behind one link; every video is shown, and from 15 s on its layer changes twice in 5 s at most"
+    )
     func bigRoom() throws {
         let scenario = try Scenario("Join of a big room", seed: 22, link: Scenario.link(4_000))
         let others = (0..<9).map { _ in scenario.world.join(scenario.room) }
@@ -210,9 +214,7 @@ struct ScenarioTests {
         let then = scenario.views[0].frames.decoded
         scenario.run(10)
         let thinned = (scenario.views[0].frames.decoded - then) / 2
-        var limits = Thresholds.room
-        limits.loss = 0.05
-        scenario.judge(limits, wanted: 1_280e3)
+        scenario.judge(Thresholds.room, wanted: 1_280e3)
         #expect(full >= 140)
         #expect(thinned >= 30 && thinned <= 110, "\(thinned) of \(full) frames in 5 s")
         let settled = scenario.settled(from: 30)
@@ -221,7 +223,7 @@ struct ScenarioTests {
             "both are seen, the camera smaller")
     }
 
-    @Test("A11, B8: 30, 24, 15, 5 frames per second and one in 2 s: no layer is dropped, none flaps")
+    @Test("A11, B8: 30, 24, 15, 5 frames per second and one in 2 s: the largest layer stays")
     func cadences() throws {
         let scenario = try Scenario("B8 cadences", seed: 24, link: Scenario.link(4_000))
         let camera = scenario.show(.simulcast())
@@ -233,7 +235,7 @@ struct ScenarioTests {
             scenario.run(15)
         }
         var limits = Thresholds.screen
-        limits.switches = 1
+        limits.switches = 0
         scenario.judge(limits, from: 8, wanted: 1)
         #expect(scenario.settled(from: 8).allSatisfy { $0.layers[0] == 2 || $0.time > 65 })
         #expect(scenario.world.times { if case .trackSilent = $0 { true } else { false } }.isEmpty)

@@ -41,7 +41,7 @@ struct SharedTests {
     }
 
     @Test(
-        "A receiver with REMB only: a link falls and recovers; video never stops for long")
+        "A receiver with REMB only: a link falls and recovers; no freeze is longer than a second")
     func receiverEstimate() throws {
         let scenario = try Scenario("REMB alone", seed: 65, link: Scenario.link(3_000), estimatesItself: true)
         scenario.show(.simulcast(), transportCC: false)
@@ -68,7 +68,7 @@ struct SharedTests {
         scenario.judge(Thresholds.steady, from: 10, wanted: ScenarioTests.all, layer: 1)
     }
 
-    @Test("Keyframes of twelve frames' size every 4 s, as participants join: video never stops")
+    @Test("Keyframes of twelve frames' size every 4 s, as participants join: no freeze is longer than 0.6 s")
     func largeKeyframes() throws {
         let scenario = try Scenario("Large keyframes", seed: 66, link: Scenario.link(2_500))
         var plan = VideoPlan.simulcast()
@@ -83,7 +83,9 @@ struct SharedTests {
         scenario.judge(Thresholds.keyframes, from: 8, wanted: ScenarioTests.all)
     }
 
-    @Test("Twenty-five publish, one joins behind 5 Mbit/s: all are shown within 3 s, none flaps, no standing queue")
+    @Test(
+        "Twenty-five publish, one joins behind 5 Mbit/s: all are shown within 3 s, and from 8 s on no layer changes more than twice in 5 s"
+    )
     func manyVideos() throws {
         let scenario = try Scenario("Join of 25", seed: 63, link: Scenario.link(5_000))
         let others = (0..<25).map { _ in scenario.world.join(scenario.room) }
@@ -94,7 +96,7 @@ struct SharedTests {
         scenario.run(3)
         #expect(scenario.samples.last!.layers.allSatisfy { $0 >= 0 }, "everybody is seen")
         scenario.run(17)
-        scenario.judge(Thresholds.room, from: 8, wanted: 5_000e3)
+        scenario.judge(Thresholds.bigRoom, from: 8, wanted: 5_000e3)
         #expect(scenario.samples.last!.layers.allSatisfy { $0 >= 0 }, "everybody is still seen")
     }
 
@@ -113,7 +115,7 @@ struct SharedTests {
         scenario.judge(Thresholds.shared, from: 30, wanted: 2 * ScenarioTests.all)
     }
 
-    @Test("A10, A11: a screen at 2 frames per second beside a camera that is muted and resumes")
+    @Test("A10, A11, H7: a screen at 2 frames per second stays beside a camera that is muted and resumes")
     func screenAndMute() throws {
         let scenario = try Scenario("Screen at 2 fps, camera muted", seed: 67, link: Scenario.link(2_500))
         var plan = VideoPlan.camera(width: 1_920, height: 1_080, bitrate: .kilobitsPerSecond(300), framesPerSecond: 2)
@@ -127,10 +129,12 @@ struct SharedTests {
         scenario.unmute(camera)
         scenario.run(15)
         let back = scenario.timeToLayer(2, view: 1)
-        print("camera back in its largest layer after \(back ?? -1) s")
-        // 2.3 of the 2.5 Mbit/s are asked for: within 8 s with seven seeds of twelve, 8.4 and 12.4 s with two, and with three, this one among them, the
-        // camera stays one size below for the 15 s: a large frame of the screen passes for a lack of bandwidth, and the size counts as failed.
-        withKnownIssue("the camera stays one size below", isIntermittent: true) { #expect((back ?? .infinity) <= 8) }
+        print("camera back in its largest layer after \(back.map { "\($0)" } ?? "never") s")
+        // Not met: 2.3 of the 2.5 Mbit/s are asked for. With eight seeds it took 0.8 to 14.9 s, 5.2 s in the middle: 2.37 Mbit/s are estimated and a rise needs a
+        // tenth more than the size. Later a frame of the screen, 30 kB that wait for 60 ms and arrive whole, passes for a lack of bandwidth: the estimate falls
+        // to 2.0 Mbit/s, and the camera by a size, 2 to 8 s after each return.
+        withKnownIssue("the camera stays one size below", isIntermittent: true) { #expect((back ?? .infinity) <= 5) }
+        #expect(scenario.settled(from: 35).allSatisfy { $0.layers[1] >= 1 }, "the camera is one size below at most")
         #expect(scenario.settled(from: 5).allSatisfy { $0.layers[0] == 0 }, "the screen is never left out")
         var limits = Thresholds.screen
         limits.freeze = 17_000

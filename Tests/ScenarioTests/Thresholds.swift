@@ -19,8 +19,8 @@ struct Limits: Sendable {
 enum Thresholds {
     static let steady = Limits(utilisation: 0.3, queueDelay: 60, freeze: 500, rightLayer: 5, estimate: 0.85...1.05)
     static let stepDown = Limits(utilisation: 0.3, loss: 0.10, freeze: 700, rightLayer: 1.5)
-    /// A fall to a fraction of the link, at any moment: seconds frozen, as is aimed for and at most, and changes of size. Between 2.5 and 0.8 Mbit/s
-    /// 2 of 80 runs miss the aim (0.53 s; none of those that `make test` plays); from 3 to 0.5 Mbit/s 3 of 64 runs took 0.51 to 0.56 s, and 14 of 64 with temporal layers 0.52 to 0.69 s, as the keyframe
+    /// A fall to a fraction of the link, at any moment: seconds frozen, as is aimed for and at most, and changes of size. With eight seeds 2 of 80 runs between 2.5 and
+    /// 0.8 Mbit/s miss the aim (0.53 s, one seed); from 3 to 0.5 Mbit/s 3 of 64 took 0.51 to 0.56 s, and with temporal layers 14 of 64 0.51 to 0.69 s, as the keyframe
     /// of the size in the middle is a quarter of a second of that link.
     static let fall = (aim: 0.5, freeze: 0.7, changes: 2)
     static let stepUp = Limits(utilisation: 0.4, freeze: 500, rightLayer: 8)
@@ -29,33 +29,39 @@ enum Thresholds {
     static let ramp = Limits(utilisation: 0.3, loss: 0.05, freeze: 700)
     static let randomLoss = Limits(utilisation: 0.8, loss: 0, freeze: 1_000, rightLayer: 8)
     static let bursts = Limits(utilisation: 0.5, loss: 0, freeze: 1_500)
-    // Attempts at the largest layer lose half of it until they end.
-    static let policed = Limits(utilisation: 0.5, loss: 0.12, freeze: 1_000, switches: 2)
-    /// Changes of size in 80 s: the first rises, and attempts 10, 20 and 40 s apart (27 where each was as good as the first).
-    static let policedChanges = 12
+    // Attempts at the largest layer lose half of it until they end: 3.5 to 5.9 % with eight seeds.
+    static let policed = Limits(utilisation: 0.5, loss: 0.08, freeze: 1_000, switches: 2)
+    /// Changes of size in 80 s: the first rises, and attempts 10, 20 and 40 s apart; 3 to 7 were seen (27 where each attempt was as good as the first).
+    static let policedChanges = 8
     static let jitter = Limits(utilisation: 0.25, loss: 0, freeze: 700)
     /// H4: delays of up to 200 ms more are no lack of bandwidth.
     static let jitterAlone = Limits(utilisation: 0.8, loss: 0, freeze: 700, rightLayer: 5)
+    /// Share of the time in which the layer is shown meanwhile.
+    static let layerKept = 1.0
     static let jitterBegins = Limits(utilisation: 0.8, loss: 0.005, freeze: 700, rightLayer: 5)
-    /// Share of the time in which jitter leaves the layer.
-    static let layerKept = 0.8
-    /// What came late is asked for again at once by the virtual viewer, and fills the link besides: freezes of 1.1 to 1.6 s were seen with three seeds.
-    static let stepDownInJitter = Limits(utilisation: 0.3, loss: 0.10, freeze: 2_000, rightLayer: 3, switches: 2)
+    /// What came late is asked for again at once by the virtual viewer, and fills the link besides: freezes of 0.7 to 1.2 s were seen with eight seeds.
+    static let stepDownInJitter = Limits(utilisation: 0.3, loss: 0.05, freeze: 1_500, rightLayer: 3, switches: 2)
     static let clean = Limits(utilisation: 0.9, loss: 0, freeze: 500, rightLayer: 3, switches: 1)
     static let hiccup = Limits(utilisation: 0.8, loss: 0.10, freeze: 5_000, rightLayer: 4, switches: 1)
+    /// As the row of this name in LoadTests/Links/cases.py.
+    static let modest = Limits(utilisation: 0.5, loss: 0.01, freeze: 500, rightLayer: 3, switches: 1 + modestChanges)
+    /// Beside the first size, which is no change.
+    static let modestChanges = 1
+    /// The freeze is what follows the standstill itself. The right layer came after 0.3 to 0.5 s with eight seeds.
+    static let stall = Limits(utilisation: 0.8, loss: 0.10, freeze: 2_000, rightLayer: 4, switches: 1)
     static let outage = Limits(utilisation: 0.3, loss: 0.02, freeze: 5_000, rightLayer: 8)
     static let farther = Limits(utilisation: 0.8, loss: 0.02, freeze: 3_500, rightLayer: 8)
-    // The queue is the TCP flow's. While it starts, a picture may be away for some seconds.
-    static let crossTraffic = Limits(loss: 0.10, freeze: 6_000, switches: 3)
-    /// Least share of the link for two pictures, and for the TCP flow beside them: 16 to 37 % and 62 to 83 %
-    /// were seen with eight seeds, 35 % and more with the ones in use.
+    // The queue is the TCP flow's: 1.1 to 2.1 % lost with CUBIC, 0.3 to 0.6 % with NewReno, 2.4 s frozen at most and two changes in 5 s with eight seeds.
+    static let crossTraffic = Limits(loss: 0.04, freeze: 3_000, switches: 2)
+    /// Least share of the link for two videos, and for the TCP flow beside them: 34 to 36 % and 63 to 65 % were seen with eight seeds, but behind a queue of 300 ms
+    /// beside CUBIC 19 to 36 % and 63 to 81 %: one seed of eight misses it.
     static let fairShare = 0.2
-    static let mobile = Limits(utilisation: 0.3, loss: 0.05, freeze: 1_000, switches: 6)
+    static let mobile = Limits(utilisation: 0.3, loss: 0.01, freeze: 500, switches: 4)
     static let tenMinutes = Limits(utilisation: 0.4, queueDelay: 60, freeze: 500, switches: 0)
-    /// How often all frames are tried in these ten minutes: 9 times.
-    static let attempts = 12
-    static let stalls = Limits(utilisation: 0.5, loss: 0.10, freeze: 2_500, switches: 3)
-    static let dips = Limits(utilisation: 0.1, loss: 0.10, freeze: 2_500, switches: 6)
+    /// How often all frames are tried in these ten minutes.
+    static let attempts = 10
+    static let stalls = Limits(utilisation: 0.8, loss: 0.01, freeze: 500, switches: 1)
+    static let dips = Limits(utilisation: 0.3, loss: 0.08, freeze: 1_000, switches: 6)
     static let screen = Limits(queueDelay: 120, loss: 0.01, freeze: 3_000)
     // A picture each two seconds; a keyframe may be lost.
     static let stillScreen = Limits(utilisation: 0.3, queueDelay: 200, loss: 0, freeze: 6_000)
@@ -65,9 +71,12 @@ enum Thresholds {
     // Several estimators on one queue still take turns; the row on fairness is not reached.
     static let bottleneck = Limits(utilisation: 0.1, queueDelay: 250, loss: 0.03, freeze: 2_000, switches: 6)
     // The receiver says no more than one and a half times what it gets: after a fall layers come back one by one.
-    static let receiverEstimate = Limits(utilisation: 0.2, loss: 0.05, freeze: 1_500, switches: 2)
+    static let receiverEstimate = Limits(utilisation: 0.2, loss: 0.05, freeze: 1_000, switches: 2)
     // Each such keyframe is a quarter of a second of the link: the layer whose keyframes do not fit is left alone after a few attempts.
-    static let keyframes = Limits(utilisation: 0.35, queueDelay: 175, loss: 0.01, freeze: 800, switches: 4)
+    // 50 to 64 ms of queue were seen with eight seeds, 0.33 to 0.37 s frozen, two changes in 5 s.
+    static let keyframes = Limits(utilisation: 0.35, queueDelay: 100, loss: 0.01, freeze: 600, switches: 2)
+    // Nine cameras, or a few, behind one link: 31 to 58 ms and freezes of up to 0.51 s were seen with eight seeds, two changes in 5 s at most.
+    static let room = Limits(utilisation: 0.6, queueDelay: 80, loss: 0.01, switches: 2)
     // Twenty-five cameras in phase are 70 ms of the link by themselves; 71 to 99 ms and freezes of 0.46 to 0.48 s were seen with eight seeds.
-    static let room = Limits(utilisation: 0.4, queueDelay: 150, loss: 0.02, freeze: 2_100, switches: 9)
+    static let bigRoom = Limits(utilisation: 0.7, queueDelay: 120, loss: 0.01, switches: 2)
 }

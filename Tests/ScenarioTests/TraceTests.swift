@@ -4,9 +4,9 @@ import Primitives
 import Simulation
 import Testing
 
-/// Links as they are outside: made from seeds, so that a run can be repeated. One seed in `make test`: beside CUBIC the videos have 19 instead of 20 % of the link
-/// with one of eight, as `make scenarios` reports.
-@Suite("Scenario: traces")
+/// Links as they are outside: made from seeds, so that a run can be repeated. One seed in `make test`: with one of eight the videos have 19 instead of 20 % of the link
+/// beside CUBIC and a queue of 300 ms, as `make scenarios` reports.
+@Suite("Scenario: traces", .oneSeed)
 struct TraceTests {
     @Test("An LTE-like link that varies between 0.4 and 6 Mbit/s, around 1.8", arguments: [1, 2])
     func mobile(seed: UInt64) throws {
@@ -51,7 +51,7 @@ struct TraceTests {
     }
 
     @Test(
-        "H5, H9: a TCP flow joins the link and leaves; neither starves, nothing flaps",
+        "H5, H9: a TCP flow joins the link and leaves: both have a fifth of it, and layers change twice in 5 s at most",
         arguments: [(.newReno, 300), (.cubic, 300), (.cubic, 100)] as [(TCPFlow.Control, Int64)])
     func crossTraffic(control: TCPFlow.Control, queue: Int64) throws {
         let scenario = try Scenario(
@@ -70,25 +70,21 @@ struct TraceTests {
         // The meter counts both.
         let own = settled.map(\.rate).reduce(0, +) / Double(settled.count) - other
         let share = own / 3_000e3, rest = other / 3_000e3
-        print("H5 \(control) \(queue): pictures \(Int(share * 100)) %, TCP \(Int(rest * 100)) % of the link")
-        // Not met with CUBIC, with one seed of twelve, this one: frozen for 6.5 s and out of sight for a moment (300 ms), 4 changes in 5 s (100 ms).
-        withKnownIssue("CUBIC now and then takes a picture's place", isIntermittent: true) {
-            scenario.judge(Thresholds.crossTraffic, from: start, wanted: 3_000e3)
+        print("H5 \(control) \(queue): videos \(Int(share * 100)) %, TCP \(Int(rest * 100)) % of the link")
+        // Not met with CUBIC and a queue of 300 ms, with one seed of eight: a video was out of sight for a moment.
+        scenario.judge(Thresholds.crossTraffic, from: start, wanted: 3_000e3)
+        withKnownIssue("CUBIC now and then takes a video's place", isIntermittent: true) {
             #expect(scenario.settled(from: start).allSatisfy { $0.layers.allSatisfy { $0 >= 0 } }, "all are seen")
         } when: {
-            control == .cubic
-        } matching: { issue in
-            ["freeze", "layer changes", "all are seen"].contains { word in
-                issue.comments.contains { $0.rawValue.contains(word) }
-            }
+            control == .cubic && queue == 300
         }
-        #expect(share >= Thresholds.fairShare, "pictures")
+        #expect(share >= Thresholds.fairShare, "videos")
         #expect(rest >= Thresholds.fairShare, "TCP")
         flow.stop()
         scenario.change { _ in }
         scenario.run(15)
         let back = [0, 1].compactMap { scenario.timeToLayer(2, view: $0) }.min()
-        print("H5 \(control) \(queue): the largest layer again after \(back ?? -1) s")
+        print("H5 \(control) \(queue): the largest layer again after \(back.map { "\($0)" } ?? "never") s")
     }
 
     @Test(

@@ -1,4 +1,5 @@
 import AccessTokens
+import Primitives
 import RoomService
 import Rooms
 import Storage
@@ -20,7 +21,9 @@ struct SessionStoreTests {
     }
 
     private func store(_ database: Database, keptSeconds: Int64 = 60, maxSessions: Int64 = 100) -> SessionStore {
-        SessionStore(database, keptSeconds: keptSeconds, maxSessions: maxSessions, encode: { Array($0.info.sid.utf8) })
+        SessionStore(
+            database, keptSeconds: keptSeconds, maxSessions: maxSessions, encode: { Array($0.info.sid.utf8) },
+            encodeHistory: { Array("\($0.samples.count)".utf8) })
     }
 
     private func sids(_ page: SessionStore.Page) -> [String] { page.bodies.map { String(decoding: $0, as: UTF8.self) } }
@@ -59,6 +62,26 @@ struct SessionStoreTests {
         let small = self.store(try Database(path: nil, schema: SessionStore.schema), maxSessions: 2)
         for number in 0..<5 { try await small.write(summary(number)) }
         #expect(sids(try await small.page(.init(limit: 9))) == ["PA_4", "PA_3"], "the newest stay within the bound")
+    }
+
+    @Test("Each summary has its history, of which the newest are kept: one for each fifty summaries")
+    func histories() async throws {
+        let store = store(try Database(path: nil, schema: SessionStore.schema), maxSessions: 150)
+        for number in 1...5 {
+            var summary = summary(number)
+            summary.history.samples = (0..<number).map {
+                StaySample(
+                    at: Int64($0), uplink: .zero, downlink: .zero, loss: 0, roundTripMilliseconds: nil, quality: 5)
+            }
+            try await store.write(summary)
+        }
+        var kept: [Int: String] = [:]
+        for number in 1...5 {
+            kept[number] = try await store.history(of: "PA_\(number)").map { String(decoding: $0, as: UTF8.self) }
+        }
+        #expect(kept == [3: "3", 4: "4", 5: "5"])
+        #expect(try await store.history(of: "PA_unknown") == nil)
+        #expect(try await store.summary(of: "PA_1") != nil)
     }
 
     @Test("What is added is written in order before the store ends, and a database that fails is told of")

@@ -24,6 +24,22 @@ struct SessionTests {
         #expect(await client.join()?.code == "already_joined")
     }
 
+    @Test(
+        "C11: a socket that was opened while no server had a secret is told of one whose credentials expire, and of each change after it"
+    )
+    func newServers() async throws {
+        let settings = Live(ICEServers.Settings([ICEServers.Entry(ICEServer(urls: ["stun:stun.example.org"]))]))
+        var client = try await Client("ada", to: TestRooms(iceServers: settings))
+        var relay = ICEServers.Entry(ICEServer(urls: ["turn:turn.example.org"]))
+        relay.secret = "north-south-east-west"
+        settings.value = ICEServers.Settings([relay], lifetimeSeconds: 600)
+        let told = try #require(await client.ears.next("iceServers")?.list("iceServers"))
+        #expect(told.count == 1 && told[0]["urls"] as? [String] == ["turn:turn.example.org"])
+        #expect((told[0]["username"] as? String)?.hasPrefix("600:") == true && told[0]["credential"] != nil)
+        settings.value = ICEServers.Settings([])
+        #expect(await client.ears.next("iceServers")?.list("iceServers")?.isEmpty == true)
+    }
+
     @Test("B4: a room that the token is not for is refused, in the address before the upgrade, in join by its reply")
     func roomMismatch() async throws {
         let house = TestRooms()

@@ -77,7 +77,7 @@ struct FrameRateTests {
         #expect(show.silences == 0)
     }
 
-    @Test("B8: 15, 24 and 25 frames per second in turn: the measured rate follows, no layer flaps")
+    @Test("B8: 15, 24 and 25 frames per second in turn: the measured rate follows, and every frame arrives")
     func cadences() throws {
         let show = try Show(.camera(bitrate: .kilobitsPerSecond(120), framesPerSecond: 15), seed: Seeds.seed(44))
         for frames in [15.0, 24, 25, 15] {

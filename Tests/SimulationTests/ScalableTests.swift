@@ -120,9 +120,17 @@ struct ScalableTests {
         }
         let freeze = view.frames.longestFreeze(until: world.now)
         let layers = view.frames.layers.map { "\($0.time.milliseconds):\($0.layer)" }.joined(separator: " ")
-        print("\(mode.testDescription): pictures/s \(rates), layers \(layers), \(freeze) longest")
-        #expect(rates[0] > 28 && rates[1] > 6 && rates[2] > (mode.spatial > 1 ? 28 : 6))
-        #expect(freeze < .milliseconds(2_500))
+        print("\(mode.testDescription): frames/s \(rates), layers \(layers), \(freeze) longest")
+        // A quarter of the frames where there are temporal layers alone.
+        #expect(rates[0] > 28 && rates[1] > (mode.spatial > 1 ? 28 : 7) && rates[2] > 28)
+        withKnownIssue("without a smaller size 1.8 Mbit/s fill the link of 0.7 until three of four frames are left out")
+        {
+            #expect(freeze <= .milliseconds(700))
+        } when: {
+            mode.spatial == 1
+        }
+        // 1.3 to 2.2 s were seen with eight seeds.
+        #expect(freeze <= .milliseconds(2_500))
         #expect(world.faults == [])
     }
 

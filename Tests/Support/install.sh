@@ -4,6 +4,7 @@
 #   install.sh load    those, and the encoders and the HTTP client of the load generator
 #   install.sh compare those, and the servers that Martlet is compared with
 #   install.sh package those of build, and what makes a Debian package
+#   install.sh image   what builds and runs the container image
 #   install.sh test    all of these, and the real clients that the interop tests drive: browsers, GStreamer, a Python environment
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -13,7 +14,8 @@ build_packages=(libssl-dev libsrtp2-dev libnice-dev libjwt-dev libjansson-dev li
 load_packages=(libsoup-3.0-dev libvpx-dev libopus-dev libopenh264-dev)
 compare_packages=(janus iproute2 jq)
 package_packages=(dpkg-dev binutils python3)
-test_packages=(protobuf-c-compiler debootstrap curl tshark chromium coturn firefox-esr gstreamer1.0-nice gstreamer1.0-plugins-base gstreamer1.0-plugins-good
+image_packages=(podman crun debootstrap)
+test_packages=(protobuf-c-compiler debootstrap curl tshark chromium coturn firefox-esr ffmpeg gstreamer1.0-nice gstreamer1.0-plugins-base gstreamer1.0-plugins-good
     gstreamer1.0-plugins-bad gstreamer1.0-plugins-ugly gstreamer1.0-libav python3-venv python3-gi python3-gst-1.0
     gir1.2-gst-plugins-bad-1.0 gir1.2-gst-plugins-base-1.0 iproute2 nftables gcc libc6-dev)
 
@@ -124,5 +126,6 @@ test)
     install_prometheus
     [ "$(id -u)" -ne 0 ] || Tests/Support/machine.sh prepare >/dev/null
     ;;
-*) echo "usage: install.sh build|load|compare|package|test" >&2; exit 2 ;;
+image) install_debian "${image_packages[@]}" ;;
+*) echo "usage: install.sh build|load|compare|package|image|test" >&2; exit 2 ;;
 esac

@@ -1,7 +1,7 @@
 """Runs of the load generator against a server of its own, held to bounds; part of `make nightly`.
 
     soak.py soak     a meeting of ten for SOAK_SECONDS (1800): nothing lost, nothing corrupted, memory does not grow
-    soak.py overload  2,020 join at 40 a second, about twice what one media thread carries: some are refused, who is in loses nothing.
+    soak.py overload  2,727 join at 40 a second, about twice what one media thread carries: some are refused, who is in loses nothing.
                      OVERLOAD_LIMIT (85) is admission.max_cpu, for machines on which the generator gets no core of its own
     soak.py drain    SIGTERM during a webinar: nobody loses anything until the deadline, and the process ends by itself
     soak.py storm    a thousand join within two seconds while an attacker sends STORM_RATE (30000) packets a second: all are in
@@ -59,16 +59,23 @@ def soak(server):
     ])
 
 
+#: A conversation does not suffer from a delay of up to 150 ms in all (ITU-T G.114). A full server may use that up for one packet in a hundred, and its limit
+#: leaves room: 59 ms were seen at 83 % of a media thread, with a generator that shared its cores and was late itself.
+OVERLOAD_DELAY_MS = 150
+
+
 def overload(server):
     report = load(server, "overload")
     counts, refused = report["counts"], server.metric("martlet_overload_refusals_total")
+    inside = report["peers"] - report["failedJoins"]
     return judge([
-        ("peers that joined", report["peers"] - report["failedJoins"], report["peers"] - report["failedJoins"] > 100),
+        ("peers that joined", inside, inside > 100),
+        ("offered, as a multiple of what was taken", round(report["peers"] / inside, 2), report["peers"] >= 1.9 * inside),
         ("joins that were refused, and the first reason", [report["failedJoins"], report.get("firstFailure")],
          report["failedJoins"] == refused > 0 and "overloaded" in report["firstFailure"]),
         ("packets delivered", counts["delivered"], counts["delivered"] > 0),
         ("lost, of these in the generator, ended", [counts["lost"], counts["generatorDropped"], counts["ended"]], counts["lost"] == counts["ended"] == 0),
-        ("delay p50, p99 in ms", [report["delayP50"], report["delayP99"]], True),
+        ("delay p50, p99 in ms of those who are in", [report["delayP50"], report["delayP99"]], report["delayP99"] < OVERLOAD_DELAY_MS),
         ("load, busy share of the media thread", [server.metric("martlet_load"), server.metric("martlet_worker_busy_ratio")], True),
         ("drops of the server's receive buffer", server.metric("martlet_receive_buffer_drops_total"), True),
     ])

@@ -1,3 +1,4 @@
+import EdgeSupport
 import HTTPServing
 import MediaControl
 import MediaWorkers
@@ -110,8 +111,8 @@ struct MetricsPageTests {
         var conditions = NetworkConditions()
         conditions.loss = 0.04
         conditions.roundTrip = .milliseconds(60)
-        rooms.network.add(loss: 0.04, conditions)
-        rooms.network.add(loss: nil, NetworkConditions())
+        rooms.network.add(loss: 0.04, conditions, estimate: .kilobitsPerSecond(900))
+        rooms.network.add(loss: nil, NetworkConditions(), estimate: nil)
         rooms.freezes = Freezes(count: 3, duration: .milliseconds(1_500))
         var page = MetricsPage()
         page.add(rooms: rooms)
@@ -119,7 +120,49 @@ struct MetricsPageTests {
             "subscriber_loss_ratio_bucket{le=\"0.02\"} 0", "subscriber_loss_ratio_bucket{le=\"0.05\"} 1",
             "subscriber_loss_ratio_count 1", "round_trip_seconds_bucket{le=\"0.1\"} 1", "round_trip_seconds_count 1",
             "participant_quality_bucket{le=\"3.0\"} 1", "participant_quality_bucket{le=\"5.0\"} 2",
-            "participant_quality_sum 8", "video_freezes_total 3", "video_freeze_seconds_total 1.5",
+            "subscriber_estimate_bytes_per_second_bucket{le=\"62500.0\"} 0",
+            "subscriber_estimate_bytes_per_second_bucket{le=\"125000.0\"} 1",
+            "subscriber_estimate_bytes_per_second_sum 112500", "participant_quality_sum 8", "video_freezes_total 3",
+            "video_freeze_seconds_total 1.5",
+        ] {
+            #expect(page.text.contains("martlet_\(line)\n"), "\(line)")
+        }
+    }
+
+    @Test("Calls of the API are timed by operation and counted by the code of their refusal")
+    func calls() {
+        let statistics = CallStatistics()
+        statistics.add("GET /v1/rooms/{room}", .microseconds(300), refusal: nil)
+        statistics.add("GET /v1/rooms/{room}", .milliseconds(70), refusal: nil)
+        statistics.add("POST /v1/rooms", .microseconds(100), refusal: "name_taken")
+        var page = MetricsPage()
+        page.add(calls: statistics.counts)
+        let room = "operation=\"GET /v1/rooms/{room}\""
+        for line in [
+            "api_call_seconds_bucket{\(room),le=\"0.001\"} 1", "api_call_seconds_bucket{\(room),le=\"0.1\"} 2",
+            "api_call_seconds_count{\(room)} 2", "api_call_seconds_count{operation=\"POST /v1/rooms\"} 1",
+            "api_refusals_total{code=\"name_taken\"} 1", "api_refusals_total{code=\"rate_limited\"} 0",
+        ] {
+            #expect(page.text.contains("martlet_\(line)\n"), "\(line)")
+        }
+        var none = MetricsPage()
+        none.add(calls: CallStatistics().counts)
+        #expect(!none.text.contains("api_call_seconds"), "a family without samples would be malformed")
+    }
+
+    @Test("The times of turns of all workers are one histogram, and sessions of WHIP and WHEP are told apart")
+    func turnsAndHTTPSessions() {
+        var one = WorkerStatistics(), other = WorkerStatistics()
+        one.turnTimes.add(1, .microseconds(250))
+        other.turnTimes.add(1, .milliseconds(7))
+        var rooms = RoomServiceStatistics()
+        (rooms.whipSessions, rooms.whepSessions) = (2, 5)
+        var page = MetricsPage()
+        page.add(workers: [one, other])
+        page.add(rooms: rooms)
+        for line in [
+            "worker_turn_seconds_bucket{le=\"0.0003\"} 1", "worker_turn_seconds_bucket{le=\"0.01\"} 2",
+            "worker_turn_seconds_count 2", "http_sessions{protocol=\"whip\"} 2", "http_sessions{protocol=\"whep\"} 5",
         ] {
             #expect(page.text.contains("martlet_\(line)\n"), "\(line)")
         }

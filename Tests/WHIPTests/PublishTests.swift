@@ -55,6 +55,23 @@ struct PublishTests {
     }
 
     @Test(
+        "Tracks beyond a participant's 32 are refused in the answer, and a Warning field says how many",
+        arguments: [0, 1, 2])
+    func tracksBeyondLimit(beyond: Int) async throws {
+        let house = House()
+        let offer = ClientDescriptions(ufrag: "clnt").offer((0..<32 + beyond).map { .audio("\($0)") })
+        let response = try await house.post("/whip/studio", offer)
+        #expect(response.status == 201)
+        #expect(
+            response.headers["Warning"]
+                == [
+                    nil, "199 martlet \"1 track of the offer is not published: a participant may publish 32\"",
+                    "199 martlet \"2 tracks of the offer are not published: a participant may publish 32\"",
+                ][beyond])
+        #expect(try await house.rooms.rooms.room(named: "studio").participants[0].info.tracks.count == 32)
+    }
+
+    @Test(
         "Every captured publishing offer is answered",
         arguments: [
             "chromium156_max_bundle_whip", "chromium156_simulcast_h264", "chromium156_sendonly_simulcast_vp8_gathered",

@@ -151,6 +151,59 @@ struct WebhooksTests {
         #expect(receiver.bodies.prefix(3) == ["R 1 roomStarted", "R 2 roomEnded", "R 1 roomStarted"])
     }
 
+    @Test(
+        "A receiver that accepts nothing for a day is parked, over a restart too; set again it gets what waited, in order"
+    )
+    func parking() async throws {
+        let database = try Database(path: nil, schema: Webhooks.schema)
+        let dead = Receiver()
+        dead.answer { _, _ in .failed("nobody listens") }
+        try await with(database, dead) { rooms, webhooks in
+            try await webhooks.put(webhook())
+            _ = try await rooms.createRoom(named: "R")
+            try await rooms.deleteRoom(named: "R")
+            // The time limit ends the wait.
+            while try await webhooks.status(of: "w")?.state != .parked { await Task.yield() }
+            #expect(try await webhooks.status(of: "w")?.lastError == "nobody listens")
+        }
+        let waited = dead.waits.reduce(TimeInterval.zero) { $0 + $1 }
+        #expect(waited >= WebhookBackoff.parking && waited < WebhookBackoff.parking + .seconds(61))
+        let receiver = Receiver()
+        try await with(database, receiver) { rooms, webhooks in
+            let parked = try #require(try await webhooks.status(of: "w"))
+            #expect(parked.state == .parked && parked.queued == 2 && parked.lastError == "nobody listens")
+            _ = try await rooms.createRoom(named: "R")
+            await webhooks.settle()
+            #expect(try await webhooks.status(of: "w")?.queued == 3 && receiver.bodies.isEmpty)
+            #expect(try await !webhooks.put(webhook()))
+            await receiver.accepted(3)
+            while try await webhooks.status(of: "w")?.queued != 0 { await Task.yield() }
+            #expect(try await webhooks.status(of: "w")?.state == .active)
+        }
+        #expect(receiver.bodies.prefix(3) == ["R 1 roomStarted", "R 2 roomEnded", "R 1 roomStarted"])
+        let last = Receiver()
+        try await with(database, last) { _, webhooks in
+            let state = try await webhooks.status(of: "w")?.state
+            #expect(state == .active, "set again, it is parked no more")
+        }
+    }
+
+    @Test("I4: what happened before a call was answered is in the database by then, in order, though nobody takes it")
+    func settled() async throws {
+        let database = try Database(path: nil, schema: Webhooks.schema)
+        let dead = Receiver()
+        dead.answer { _, _ in .failed("nobody listens") }
+        try await with(database, dead) { rooms, webhooks in
+            await webhooks.settle()
+            try await webhooks.put(webhook())
+            for count in 1...20 {
+                _ = try await rooms.createRoom(named: "\(count)")
+                await webhooks.settle()
+                #expect(try await webhooks.status(of: "w")?.queued == count)
+            }
+        }
+    }
+
     @Test("A webhook gets the types and rooms that it wants, and nothing once it is deleted")
     func filters() async throws {
         let receiver = Receiver()

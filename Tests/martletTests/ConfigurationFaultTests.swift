@@ -260,6 +260,31 @@ struct ConfigurationFaultTests {
             Case(
                 "http:\n  bind: '::'\nprivate:\n  port: 7880",
                 "m.yaml:4: private.port: port 7880 is also that of http.port; choose another one"),
+            // Media takes TCP, too, on all addresses and on one of them.
+            Case(
+                "media: {udp_port: 7880, workers: 2}",
+                "m.yaml:1: media.udp_port: port 7880 is also that of http.port; choose another one, or set media.tcp to false",
+                "m.yaml:1: media.udp_port: port 7881 is also that of private.port; choose another one, or set media.tcp to false"
+            ),
+            Case(
+                "media:\n  udp_port: 7879\n  bind: 127.0.0.1\n  workers: 2",
+                "m.yaml:2: media.udp_port: port 7880 is also that of http.port; choose another one, or set media.tcp to false"
+            ),
+            Case(
+                "http: {port: 7903}",
+                "m.yaml:1: http.port: port 7903 is also that of a media thread, which takes TCP there, too; choose another one, "
+                    + "or set media.tcp to false"),
+            Case(
+                "http:\n  port: 7915\nmedia:\n  workers: 16",
+                "m.yaml:4: media.workers: port 7915 is also that of http.port; choose another one, or set media.tcp to false"
+            ),
+            Case(
+                "http: {port: 443}\nmedia:\n  tcp_port: 443",
+                "m.yaml:3: media.tcp_port: port 443 is also that of http.port; choose another one"),
+            Case(
+                "media:\n  tcp_port: 7902",
+                "m.yaml:2: media.tcp_port: port 7902 is also that of a media thread, which takes TCP there, too; choose another one, "
+                    + "or set media.tcp to false"),
         ])
     func ports(row: Case) throws { try expect(row) }
 
@@ -303,7 +328,9 @@ struct ConfigurationFaultTests {
         arguments: [
             "", "http:\nmedia: ~\nkeys:", "media: {udp_port: 65528, workers: 8}", "media: {udp_port: 0, workers: 256}",
             // TCP and UDP ports have nothing to do with each other, nor have two addresses.
-            "media: {udp_port: 7880, workers: 2}", "http: {bind: 192.0.2.2, port: 7881}",
+            "media: {udp_port: 7880, workers: 2, tcp: false}", "http: {bind: 192.0.2.2, port: 7881}",
+            "http: {bind: 127.0.0.1}\nmedia: {bind: 192.0.2.2, udp_port: 7880, tcp_port: 7881, workers: 1}",
+            "http: {port: 7904}\nmedia: {tcp_port: 7899}",
             "http: {port: 0}\nprivate: {port: 0}",
             "media: {interfaces: [eth0, wg*]}", "media: {bind: 0.0.0.0, announced_addresses: [203.0.113.9]}",
             "http: {allowed_origins: ['https://a.example:8443', 'capacitor://localhost', 'http://[::1]:3000', '*']}",

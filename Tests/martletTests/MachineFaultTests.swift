@@ -48,6 +48,27 @@ struct MachineFaultTests {
             on: machine)
     }
 
+    @Test(
+        "Each other file with secrets that every user can read is refused by the setting that names it, with the command that mends it",
+        arguments: [
+            (
+                "http: {tls: {certificate: /etc/s/c.pem, key: /etc/s/k.pem}}", "http.tls.key",
+                "chmod o-rwx /etc/s/k.pem'"
+            ),
+            (
+                "recording: {directory: /var/r, upload_credentials: /etc/s/s3.keys}", "recording.upload_credentials",
+                "chmod o-rwx /etc/s/s3.keys'"
+            ),
+            ("storage: {path: /etc/s/m.db}", "storage.path", "chmod o-rwx /etc/s/m.db*'"),
+        ])
+    func exposedFiles(text: String, setting: String, command: String) throws {
+        let faults = try load("insecure: true\n" + text) { $0.isExposed = { $0.hasPrefix("/etc/s/") } }.faults
+        let said = try #require(faults.first { $0.contains("every user") }, "\(faults)")
+        #expect(said.contains("m.yaml:2: \(setting): ") && said.contains(command))
+        #expect(faults.count { $0.contains("every user") } == 1)
+        #expect(try load("insecure: true\n" + text) { _ in }.faults.allSatisfy { !$0.contains("every user") })
+    }
+
     @Test("A file is exposed when its mode and those of all folders above let others in")
     func modes() throws {
         let files = FileManager.default
@@ -67,6 +88,83 @@ struct MachineFaultTests {
         #expect(try !isExposed(file: 0o640, folder: 0o755))
         #expect(try !isExposed(file: 0o644, folder: 0o750))
         #expect(!FileContents.isExposed(folder.appending(path: "none").path))
+    }
+
+    @Test("Places that the server could not write to are refused, each with its reason and line")
+    func unwritable() throws {
+        let text = "insecure: true\nstorage:\n  path: /data/martlet.db\nrecording:\n  directory: /data/calls"
+        #expect(try load(text) { _ in }.faults == [])
+        let faults = try load(text) { machine in
+            machine.databaseRefusal = { "'\($0)': Permission denied" }
+            machine.folderRefusal = { "'\($0)': Read-only file system" }
+        }.faults
+        #expect(
+            faults == [
+                "m.yaml:3: storage.path: cannot keep the database in '/data/martlet.db': '/data/martlet.db': Permission denied; "
+                    + "name a file that the server may write",
+                "m.yaml:5: recording.directory: cannot record into '/data/calls': '/data/calls': Read-only file system; "
+                    + "name a folder that the server may write",
+            ])
+    }
+
+    @Test("What the server would have to make or write is looked at, and nothing is made")
+    func places() throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let file = folder.appending(path: "file").path
+        try Data("something else".utf8).write(to: URL(filePath: file))
+        let new = folder.appending(path: "new").path
+        for path in [folder.path, folder.path + "/", new, new + "/deep/er"] {
+            #expect(WritablePlaces.refusalOfFolder(path) == nil, "\(path)")
+        }
+        #expect(WritablePlaces.refusalOfFolder(file) == "'\(file)' is no folder")
+        #expect(WritablePlaces.refusalOfFolder(file + "/in") == "'\(file)/in': Not a directory")
+        #expect(WritablePlaces.refusalOfDatabase(new) == nil)
+        #expect(WritablePlaces.refusalOfDatabase(new + "/martlet.db") == "there is no folder '\(new)'")
+        #expect(WritablePlaces.refusalOfDatabase(file + "/martlet.db") == "Not a directory")
+        #expect(WritablePlaces.refusalOfDatabase(folder.path) == "it is a folder")
+        #expect(WritablePlaces.refusalOfDatabase(file) == "it is a file of another kind")
+        let database = folder.appending(path: "good.db").path
+        // An empty file is a database, too.
+        for bytes in ["", "SQLite format 3\0 and more"] {
+            try Data(bytes.utf8).write(to: URL(filePath: database))
+            #expect(WritablePlaces.refusalOfDatabase(database) == nil)
+        }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).contains("new") == false)
+    }
+
+    @Test("A storage for recordings needs a bucket and a file with two keys")
+    func uploads() throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let keys = folder.appending(path: "keys").path
+        func faults(_ lines: String) throws -> [String] {
+            try load("recording:\n  directory: /data\n  upload_endpoint: https://s3.example.org\n" + lines) { _ in }
+                .faults
+        }
+        #expect(
+            try faults("") == [
+                "m.yaml:3: recording.upload_endpoint: a storage needs a bucket; also set recording.upload_bucket"
+            ])
+        let bucket = "  upload_bucket: calls\n"
+        #expect(
+            try faults(bucket) == [
+                "m.yaml:3: recording.upload_endpoint: a storage needs keys; also set recording.upload_credentials"
+            ])
+        let whole = bucket + "  upload_credentials: \(keys)"
+        #expect(
+            try faults(whole) == [
+                "m.yaml:5: recording.upload_credentials: '\(keys)' cannot be read: No such file or directory"
+            ])
+        try Data("one line\n".utf8).write(to: URL(filePath: keys))
+        #expect(
+            try faults(whole) == [
+                "m.yaml:5: recording.upload_credentials: '\(keys)' must have two lines: the access key, without a colon, and the secret key"
+            ])
+        try Data("key\nsecret\n".utf8).write(to: URL(filePath: keys))
+        #expect(try faults(whole) == [])
     }
 
     @Test("Small socket buffers and a processor without AES are warned about, with what to do")

@@ -1,3 +1,4 @@
+import EdgeSupport
 import Foundation
 import Logging
 import MediaWorkers
@@ -36,12 +37,36 @@ struct ReloadTests {
             reload.needsRestart.map(\.description).map { String($0.drop { $0 != ":" }) }
                 == [":4: media.udp_port: has changed and is read at start only; restart the server for it"])
         let next = reload.configuration
-        #expect(next.logLevel == .debug && next.admission.maxCPU == 50 && next.rooms.maxParticipantsPerRoom == 7)
+        #expect(next.log.level == .debug && next.admission.maxCPU == 50 && next.rooms.maxParticipantsPerRoom == 7)
         #expect(next.media.udpBasePort == 7_900)
         #expect(next.keys == ["b": Self.secret + "0", "c": Self.secret])
         // Once more, nothing is new but what still needs the restart.
         let again = Reload(next, from: fresh)
         #expect(again.changed == [] && again.needsRestart.count == 1)
+    }
+
+    @Test(
+        "ICE servers, private webhook receivers and limits of calls and checks change in a reload; the longest message and captures do not"
+    )
+    func reach() throws {
+        let key = "keys: {a: \(Self.secret)}"
+        let fresh = try configuration(
+            "ice_servers: [{urls: 'turn:t.example', secret: thisisnobodysbusiness}]\nice_credentials_lifetime: 60\n"
+                + "webhooks: {allow_private: true}\nhttp: {api_calls_per_second: 7}\n"
+                + "rooms: {max_checks: 3, max_message_bytes: 100000, allow_captures: true}\n" + key)
+        let reload = Reload(try configuration(key), from: fresh)
+        #expect(
+            reload.changed
+                == [
+                    "http.api_calls_per_second", "ice_servers", "ice_credentials_lifetime", "rooms.max_checks",
+                    "webhooks.allow_private",
+                ])
+        #expect(reload.needsRestart.map(\.path) == ["rooms.allow_captures", "rooms.max_message_bytes"])
+        let next = reload.configuration
+        #expect(
+            next.iceServers.map(\.secret) == ["thisisnobodysbusiness"] && next.iceCredentialsLifetime == .seconds(60))
+        #expect(next.webhooksAllowPrivate && next.apiCallsPerSecond == 7 && next.rooms.maxChecks == 3)
+        #expect(next.rooms.maxMessageBytes == RoomServiceConfiguration().maxMessageBytes && !next.rooms.allowsCaptures)
     }
 
     @Test("A setting that is gone from the file has its default again")

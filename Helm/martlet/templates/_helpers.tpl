@@ -46,13 +46,23 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- else if not $config.insecure -}}
 {{- $_ := set $config "trusted_proxy" true -}}
 {{- end -}}
-{{- $chart := dict "http" $http "private" (dict "bind" "::" "port" 7881) "media" (dict "udp_port" 7900 "workers" (int .Values.media.workers) "tcp" (ne (include "martlet.tcp" .) "")) "sessions" (dict "drain" (int .Values.drainSeconds)) "storage" (dict "path" "/var/lib/martlet/martlet.db") -}}
+{{- $media := dict "udp_port" 7900 "workers" (int .Values.media.workers) "tcp" (ne (include "martlet.tcp" .) "") -}}
+{{- if .Values.media.sharedTcpPort -}}
+{{- $_ := set $media "tcp_port" (include "martlet.sharedPort" . | int) -}}
+{{- $_ := set $media "announced_tcp_port" (int .Values.media.sharedTcpPort) -}}
+{{- end -}}
+{{- $chart := dict "http" $http "private" (dict "bind" "::" "port" 7881) "media" $media "sessions" (dict "drain" (int .Values.drainSeconds)) "storage" (dict "path" "/var/lib/martlet/martlet.db") -}}
 {{- toYaml (mergeOverwrite $config $chart) -}}
 {{- end -}}
 
 {{- /* Not empty where media is accepted over TCP, too, on the numbers of the UDP ports. Not through load balancers: not every cloud lets one carry both. */ -}}
 {{- define "martlet.tcp" -}}
 {{- if and (ne (toString (dig "media" "tcp" true .Values.config)) "false") (ne .Values.media.exposure "loadBalancer") }}yes{{ end -}}
+{{- end -}}
+
+{{- /* Where the pod listens for it: a program without privileges gets no port below 1024, and with the host's network there is nothing that maps it. */ -}}
+{{- define "martlet.sharedPort" -}}
+{{- if eq .Values.media.exposure "hostNetwork" }}{{ int .Values.media.sharedTcpPort }}{{ else }}7899{{ end -}}
 {{- end -}}
 
 {{- /* What a pod runs: a pod knows its number and its node only when it starts. */ -}}
@@ -78,6 +88,8 @@ announce {{ int $media.hostPort.first }}{{ range $addresses }} {{ . | quote }}{{
 set --{{ range $media.loadBalancer.addresses }} {{ . | quote }}{{ end }}
 shift "${HOSTNAME##*-}"
 announce {{ int $media.loadBalancer.firstPort }} "$1"
+{{- else if has "discover" $media.announcedAddresses }}
+export MARTLET_MEDIA_ANNOUNCED_ADDRESSES=discover
 {{- else if $media.announcedAddresses }}
 announce 7900{{ range $addresses }} {{ . | quote }}{{ end }}
 {{- end }}
@@ -107,7 +119,23 @@ exec martlet serve --config /etc/martlet/martlet.yaml
 {{- fail (printf "media.loadBalancer.addresses has fewer addresses than there can be pods (%d): each pod is reached by one of its own" $pods) }}
 {{- end }}
 {{- if $media.announcedAddresses }}
-{{- fail "media.announcedAddresses has no meaning with load balancers: clients are told media.loadBalancer.addresses" }}
+{{- fail "media.announcedAddresses has no meaning with load balancers: media.loadBalancer.addresses is advertised" }}
+{{- end }}
+{{- end }}
+{{- if has "discover" $media.announcedAddresses }}
+{{- if or (ne $media.exposure "hostNetwork") (gt (len $media.announcedAddresses) 1) }}
+{{- fail "media.announcedAddresses: discover stands alone and needs media.exposure hostNetwork: a pod with a network of its own leaves by ports that lead nobody back" }}
+{{- end }}
+{{- if not (dig "media" "stun_server" "" .Values.config) }}
+{{- fail "config.media.stun_server is missing: media.announcedAddresses has discover, which asks it" }}
+{{- end }}
+{{- end }}
+{{- if $media.sharedTcpPort }}
+{{- if eq $media.exposure "nodePort" }}
+{{- fail "media.sharedTcpPort has no meaning with node ports, which are never 443: TCP arrives at the media ports themselves; use hostPort, loadBalancer or hostNetwork" }}
+{{- end }}
+{{- if and (eq $media.exposure "hostNetwork") (lt (int $media.sharedTcpPort) 1024) }}
+{{- fail (printf "media.sharedTcpPort: a pod without privileges cannot listen on port %d of the node; use media.exposure hostPort" (int $media.sharedTcpPort)) }}
 {{- end }}
 {{- end }}
 {{- $last := dict "nodePort" (add (int $media.nodePort.first) (mul $pods $workers) -1) "hostPort" (add (int $media.hostPort.first) $workers -1) "loadBalancer" (add (int $media.loadBalancer.firstPort) $workers -1) -}}

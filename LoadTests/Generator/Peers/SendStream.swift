@@ -1,6 +1,7 @@
 import CLoadIO
 import Primitives
 import RTP
+import Simulation
 
 /// One RTP stream of a publisher: replays its loop, remembers what it sent and when, and can repeat it.
 final class SendStream {

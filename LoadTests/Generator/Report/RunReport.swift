@@ -38,6 +38,8 @@ public struct RunReport: Codable, Sendable {
     /// How often a peer has moved to another server, and the longest time without media of each: milliseconds; nil where nobody follows drains.
     public var moves: Int? = nil
     public var silenceP50: Double? = nil, silenceP95: Double? = nil, silenceMax: Double? = nil
+    /// Each peer's, the shortest first.
+    public var silences: [Double]? = nil
 
     // The key figure.
     /// CPU microseconds of the server for each RTP packet delivered to a subscriber, and the same in reference packets.

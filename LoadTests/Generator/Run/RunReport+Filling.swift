@@ -34,6 +34,7 @@ extension RunReport {
         firstFrameMax = Double(frames.maximum) / 1e6
         let silences = last.silences.filter { $0 > 0 }.sorted().map { Double($0) / 1e6 }
         if !silences.isEmpty {
+            self.silences = silences
             silenceP50 = silences[silences.count / 2]
             silenceP95 = silences[silences.count * 95 / 100]
             silenceMax = silences.last

@@ -154,6 +154,9 @@ static const unsigned char page_recordings_js[] = {
 static const unsigned char page_recording_js[] = {
 #embed "../Console/Page/recording.js"
 };
+static const unsigned char page_jobs_js[] = {
+#embed "../Console/Page/jobs.js"
+};
 static const unsigned char page_player_js[] = {
 #embed "../Console/Page/player.js"
 };
@@ -259,6 +262,7 @@ static const struct embedded_file console_files[] = {
     {"/console/sessions.js", EMBEDDED(page_sessions_js)},
     {"/console/recordings.js", EMBEDDED(page_recordings_js)},
     {"/console/recording.js", EMBEDDED(page_recording_js)},
+    {"/console/jobs.js", EMBEDDED(page_jobs_js)},
     {"/console/player.js", EMBEDDED(page_player_js)},
     {"/console/playbacks.js", EMBEDDED(page_playbacks_js)},
     {"/console/events.js", EMBEDDED(page_events_js)},

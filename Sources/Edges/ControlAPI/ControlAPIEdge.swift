@@ -1,7 +1,9 @@
 internal import CEmbeddedFiles
 public import EdgeSupport
 public import HTTPServing
+public import OfflineJobs
 public import Player
+import Primitives
 public import Recorder
 public import Rooms
 public import SessionStore
@@ -9,22 +11,24 @@ public import Webhooks
 
 /// The operators' API: JSON under `/v1`, described by `/openapi.json`.
 public struct ControlAPIEdge: Sendable {
-    private let gate: TokenGate
+    private let context: EdgeContext
+    private let webhooks: Webhooks
     private let client: ClientResource
     private let events: EventsResource
     private let resources: [any Resource]
 
-    /// An API over `context`, of which each API key may make `callsPerSecond` calls; `recorder` writes recordings and `player` plays files (nil: there are
-    /// none), `node` reports on the process, `drain` begins a drain or (nil) ends it;
+    /// An API over `context`, of which each API key may make `callsPerSecond` calls; `recorder` writes recordings, `jobs` makes others of them and `player` plays files (nil: there
+    /// are none), `node` reports on the process, `drain` begins a drain or (nil) ends it;
     /// false: the process ends, which nobody can undo.
     public init(
         context: EdgeContext, webhooks: Webhooks, sessions: SessionStore, recorder: Recorder? = nil,
-        player: Player? = nil,
-        callsPerSecond: Int = 1_000,
+        jobs: OfflineJobs? = nil, player: Player? = nil,
+        callsPerSecond: Live<Int>,
         node: @escaping @Sendable () async -> NodeReport,
         drain: @escaping @Sendable (DrainNotice?) async -> Bool = { _ in false }
     ) {
-        gate = context.gate
+        self.context = context
+        self.webhooks = webhooks
         let access = APIAccess(context, callsPerSecond: callsPerSecond)
         client = ClientResource(access: access)
         events = EventsResource(access: access)
@@ -33,6 +37,7 @@ public struct ControlAPIEdge: Sendable {
             PoliciesResource(access: access),
             PresetsResource(access: access), ParticipantsResource(access: access), TracksResource(access: access),
             GuestsResource(access: access), events, RecordingsResource(access: access, recorder: recorder),
+            JobsResource(access: access, recorder: recorder, jobs: jobs),
             PlaybacksResource(access: access, player: player, recorder: recorder), CapturesResource(access: access),
             SessionsResource(access: access, sessions: sessions), RevocationsResource(access: access),
             WebhooksResource(access: access, webhooks: webhooks), client,
@@ -50,8 +55,24 @@ public struct ControlAPIEdge: Sendable {
 
     private func add(_ operations: [Operation], to router: inout Router) {
         for operation in operations {
-            router.route(
-                operation.method, operation.pattern, admission: gate.admit, operation.handler)
+            router.route(operation.method, operation.pattern, admission: context.gate.admit, measured(operation))
+        }
+    }
+
+    private func measured(_ operation: Operation) -> ThrowingHandler {
+        let name = "\(operation.method.rawValue) \(operation.pattern)"
+        return { [context, webhooks] (request) async throws(Problem) in
+            let start = context.now()
+            do throws(Problem) {
+                let response = try await operation.handler(request)
+                // What a call has changed is safe for webhooks when it is answered.
+                if operation.method != .get { await webhooks.settle() }
+                context.calls.add(name, context.now() - start, refusal: nil)
+                return response
+            } catch {
+                context.calls.add(name, context.now() - start, refusal: error.code)
+                throw error
+            }
         }
     }
 

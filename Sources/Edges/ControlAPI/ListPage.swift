@@ -31,6 +31,11 @@ extension String {
     }
 }
 
+extension String {
+    /// The same, with texts of later moments first.
+    init(newestFirst milliseconds: Int64) { self.init(sortableMoment: 999_999_999_999_999 - milliseconds) }
+}
+
 /// A page as JSON shows it.
 private struct ListPageModel<Element: Encodable>: Encodable {
     let name: String

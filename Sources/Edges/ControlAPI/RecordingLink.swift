@@ -26,9 +26,11 @@ struct RecordingLink {
 
     /// To the file `name` of `summary`; nil: to its only one. Good for as long as the token with `claims` is not revoked, and its API key is one of the server's.
     init(to name: String?, of summary: RecordingSummary, by claims: AccessClaims) throws(Problem) {
-        let names = summary.storedFiles.map(\.name)
+        let names = summary.readableFiles.map(\.name)
         guard !names.isEmpty else { throw Self.noSuchFile }
-        guard let file = name ?? (names.count == 1 ? names[0] : nil) else {
+        // What jobs have made is never what nobody named.
+        let own = summary.storedFiles.map(\.name)
+        guard let file = name ?? (own.count == 1 ? own[0] : nil) else {
             throw Problem(400, "invalid_request", "The recording has several files: the request must name one.")
         }
         guard names.contains(file) else { throw Self.noSuchFile }
@@ -88,7 +90,7 @@ struct RecordingLinkRequest: Decodable {
     init(from decoder: any Decoder) throws {
         try StrictKeys.check(decoder, CodingKeys.self)
         let fields = try decoder.container(keyedBy: CodingKeys.self)
-        file = try fields.decodeIfPresent(String.self, forKey: .file)
+        file = try fields.text(.file, upTo: Bounds.path)
         seconds = try fields.decodeIfPresent(Int64.self, forKey: .seconds)
         guard let seconds, !(1...Self.longestSeconds).contains(seconds) else { return }
         throw JSONFault(fields.codingPath, CodingKeys.seconds, .unexpected(wanted: "1 to \(Self.longestSeconds)"))

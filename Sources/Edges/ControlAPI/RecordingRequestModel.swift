@@ -25,9 +25,9 @@ struct RecordingRequestModel: Decodable {
     init(from decoder: any Decoder) throws {
         try StrictKeys.check(decoder, CodingKeys.self)
         let container = try decoder.container(keyedBy: CodingKeys.self)
-        participant = try container.decodeIfPresent(String.self, forKey: .participant)
-        track = try container.decodeIfPresent(String.self, forKey: .track)
-        sources = try container.decodeIfPresent([String].self, forKey: .sources)
+        participant = try container.text(.participant, upTo: Bounds.name)
+        track = try container.text(.track, upTo: Bounds.name)
+        sources = try container.texts(.sources, upTo: Bounds.words)
         files = try container.decodeIfPresent(String.self, forKey: .files)
         segmentSeconds = try container.decodeIfPresent(Int64.self, forKey: .segmentSeconds)
         segmentMegabytes = try container.decodeIfPresent(Int64.self, forKey: .segmentMegabytes)

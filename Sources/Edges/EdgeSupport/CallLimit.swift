@@ -3,16 +3,17 @@ import Synchronization
 
 /// How many calls one API key may make: a program that runs wild is told so, and the server's time goes to calls that people talk on.
 public final class CallLimit: Sendable {
-    private let perSecond: Int
+    private let perSecond: Live<Int>
     /// Of keys whose tokens were verified, so no more than are configured.
     private let limits = Mutex<[String: RateLimit]>([:])
 
     /// `perSecond` calls of each key, and as many at once as in two seconds.
-    public init(perSecond: Int) { self.perSecond = perSecond }
+    public init(perSecond: Live<Int>) { self.perSecond = perSecond }
 
     /// Takes one call of `key`; false where there have been too many.
     public func take(_ key: String, at now: MonotonicTime) -> Bool {
-        limits.withLock { limits in
+        let perSecond = perSecond.value
+        return limits.withLock { limits in
             limits[key, default: RateLimit()].take(
                 every: .seconds(1) / Int64(perSecond), atOnce: 2 * perSecond, at: now)
         }

@@ -11,7 +11,8 @@ public struct CrossOrigin: Sendable, Hashable {
     public init(allowedOrigins: [String] = ["*"]) { self.allowedOrigins = allowedOrigins }
 
     /// Fields that scripts may read: what WHIP clients need and what explains a refusal.
-    static let exposed = "Location, ETag, Link, Accept-Post, Accept-Patch, Allow, Retry-After, WWW-Authenticate"
+    static let exposed =
+        "Location, ETag, Link, Warning, Accept-Post, Accept-Patch, Allow, Retry-After, WWW-Authenticate"
     /// Fields that scripts may send: those of the API, WHIP and WHEP, and the trace that a join belongs to.
     static let requestable =
         "Authorization, Content-Type, If-Match, If-None-Match, Last-Event-ID, Room-Password, traceparent"

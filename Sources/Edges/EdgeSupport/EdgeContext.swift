@@ -17,6 +17,8 @@ public struct EdgeContext: Sendable {
     public let logger: Logger
     /// The monotonic clock.
     public let now: @Sendable () -> MonotonicTime
+    /// Of the control API.
+    public let calls = CallStatistics()
 
     /// A context of these parts.
     public init(

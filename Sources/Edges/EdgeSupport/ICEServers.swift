@@ -54,6 +54,9 @@ public struct ICEServers: Sendable {
         self.now = now
     }
 
+    /// An element when the configuration names other servers, from now on.
+    public var changes: AsyncStream<Void> { settings.changes }
+
     /// How long the credentials are good that a client of a room is told; nil: for ever.
     public func lifetimeSeconds(for claims: AccessClaims, room: String?, origin: String?) -> Int64? {
         let settings = settings.value

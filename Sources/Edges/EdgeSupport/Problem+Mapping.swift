@@ -67,7 +67,8 @@ extension Problem {
             403
         case .roomNotFound, .participantNotFound, .trackNotFound, .subscriptionNotFound, .sessionNotFound,
             .connectionNotFound, .presetNotFound, .banNotFound, .guestNotFound,
-            .revocationNotFound, .recordingNotFound, .playbackNotFound, .fileNotFound:
+            .revocationNotFound, .recordingNotFound, .playbackNotFound, .fileNotFound,
+            .jobNotFound:
             404
         case .unsupportedDescription, .noCommonCodec: 406
         case .roomFull, .roomExists, .identityTaken, .glare, .unexpectedAnswer, .notRouted, .limitExceeded,
@@ -77,7 +78,9 @@ extension Problem {
         case .revisionMismatch: 412
         case .tooLarge: 413
         case .rateLimited, .tooManyAttempts: 429
-        case .overloaded, .mediaUnavailable, .draining, .recordingDisabled, .playbackDisabled, .diskFull: 503
+        case .overloaded, .mediaUnavailable, .draining, .recordingDisabled, .playbackDisabled, .diskFull,
+            .notAvailable:
+            503
         }
     }
 

@@ -39,10 +39,34 @@ public enum DataPackets {
             // Only the server announces speakers, and clients' metrics have no reader here: nobody receives either.
             let isForNobody = [LIVEKIT__DATA_PACKET__VALUE_SPEAKER, LIVEKIT__DATA_PACKET__VALUE_METRICS].contains(
                 packet.value_case)
-            return RoomMessage(
+            var message = RoomMessage(
                 topic: "", content: .foreign(DataProtocol.liveKit.name, payload.bytes), isReliable: isReliable,
                 to: isForNobody ? [] : to.isEmpty ? nil : to)
+            message.answer = CallAnswer(packet)
+            return message
         }
+    }
+
+    /// Whom members answer when the application's server has called them: the SDKs ignore a call from nobody. Answers are known by their number, not by this.
+    static let server = "server"
+
+    /// A call of the application's server to a member.
+    static func call(
+        _ method: String, payload: String, number: String, to identity: String, within milliseconds: Int
+    ) -> RoomMessage {
+        let arena = MessageArena()
+        let packet = arena.make(livekit__data_packet__init) { packet in
+            packet.value_case = LIVEKIT__DATA_PACKET__VALUE_RPC_REQUEST
+            packet.rpc_request = arena.make(livekit__rpc_request__init) { request in
+                request.id = arena.text(number)
+                request.method = arena.text(method)
+                request.payload = arena.text(payload)
+                request.response_timeout_ms = UInt32(clamping: milliseconds)
+                request.version = 1
+            }
+        }
+        return RoomMessage(
+            topic: "", content: .foreign(DataProtocol.liveKit.name, arena.packed(packet)), to: [identity])
     }
 
     private static func encode(_ message: RoomMessage) -> DataPayload? {
@@ -98,6 +122,30 @@ public enum DataPackets {
     private static func stamp(_ packet: inout Livekit__DataPacket, _ message: RoomMessage, _ arena: MessageArena) {
         packet.kind = message.isReliable ? LIVEKIT__DATA_PACKET__KIND__RELIABLE : LIVEKIT__DATA_PACKET__KIND__LOSSY
         packet.participant_sid = arena.text(message.participant ?? "")
-        packet.participant_identity = arena.text(message.identity ?? "")
+        let isCall = packet.value_case == LIVEKIT__DATA_PACKET__VALUE_RPC_REQUEST
+        packet.participant_identity = arena.text(message.identity ?? (isCall ? server : ""))
+    }
+}
+
+extension CallAnswer {
+    /// nil where the packet replies to no call.
+    init?(_ packet: Livekit__DataPacket) {
+        switch packet.value_case {
+        case LIVEKIT__DATA_PACKET__VALUE_RPC_ACK:
+            guard let ack = packet.rpc_ack?.pointee else { return nil }
+            self.init(call: String(ack.request_id), .acknowledged)
+        case LIVEKIT__DATA_PACKET__VALUE_RPC_RESPONSE:
+            guard let response = packet.rpc_response?.pointee else { return nil }
+            let number = String(response.request_id)
+            if response.value_case == LIVEKIT__RPC_RESPONSE__VALUE_ERROR, let error = response.error?.pointee {
+                self.init(
+                    call: number,
+                    .failed(code: Int(error.code), message: String(error.message), data: String(error.data)))
+            } else {
+                let hasText = response.value_case == LIVEKIT__RPC_RESPONSE__VALUE_PAYLOAD
+                self.init(call: number, .returned(hasText ? String(response.payload) : ""))
+            }
+        default: return nil
+        }
     }
 }

@@ -1,3 +1,4 @@
+import MediaControl
 import Primitives
 import RoomService
 import Rooms
@@ -7,6 +8,17 @@ struct EventTranslator: Sendable {
     private var people: [String: ParticipantInfo] = [:]
     /// What was last told of each speaker; the protocol tells differences.
     private var levels: [String: Float] = [:]
+    /// What was last told of the layers of one's own videos; the protocol tells all of a track together.
+    private var layers: [String: [WantedLayer]] = [:]
+    private var backups: [String: Backup] = [:]
+    /// The track of the last event, where that was the end of one.
+    private var ended: TrackInfo?
+
+    /// The second codec of a track.
+    private struct Backup: Sendable {
+        var codec: Codec
+        var layers: [WantedLayer]
+    }
 
     /// Makes a token for a room to which the participant is moved.
     private let token: @Sendable (_ room: String) -> String?
@@ -19,6 +31,8 @@ struct EventTranslator: Sendable {
 
     /// What a client is told of `event`.
     mutating func signals(for sequenced: SequencedEvent) -> [ServerSignal] {
+        let ended = ended
+        self.ended = nil
         switch sequenced.event {
         case .participantJoined(let info), .participantUpdated(let info):
             people[info.sid] = info
@@ -28,6 +42,9 @@ struct EventTranslator: Sendable {
             return [.left(participant: participant, identity: identity, reason)]
         case .trackPublished(let track), .trackUpdated(let track): return update(track)
         case .trackUnpublished(let participant, let track):
+            layers[track] = nil
+            backups[track] = nil
+            self.ended = people[participant]?.tracks.first { $0.sid == track }
             return change(participant) { $0.tracks.removeAll { $0.sid == track } }
         case .offer(_, let sdp, _):
             // Numbers must grow, also over a change of the socket: those of events do.
@@ -44,15 +61,15 @@ struct EventTranslator: Sendable {
         case .channelClosed:
             // The client read too slowly. SDKs create their channels once per connection, so only a new one receives messages again.
             return [.leave(.stateMismatch, .reconnect)]
-        case .publicationRefused(_, _, let track, let code):
-            var request = TrackRequest()
-            request.clientID = track ?? ""
-            return [.trackRefused(request, ServerSignal.Refusal(code), "the track is not published")]
+        case .publicationRefused(_, _, let track, let code): return [refusal(of: track ?? "", code, ended)]
         case .speakersChanged(let speakers): return tell(speakers)
         case .qualityChanged(let list): return [.quality(list)]
         case .layersWanted(let track, let layers):
-            let codec = people.values.lazy.flatMap(\.tracks).first { $0.sid == track }?.codec
-            return [.subscribedQuality(track: track, codec: codec, Self.demands(layers))]
+            self.layers[track] = layers
+            return [demand(for: track)]
+        case .backupWanted(let track, let codec, let layers):
+            backups[track] = Backup(codec: codec, layers: layers)
+            return [demand(for: track)]
         case .trackMutedByOther(let track, _): return [.mute(track: track, true)]
         case .unmuteRequested(let track, _): return [.mute(track: track, false)]
         case .roomUpdated(let info): return [.room(info)]
@@ -61,6 +78,8 @@ struct EventTranslator: Sendable {
             return [.moved(snapshot, token: token(snapshot.room.name) ?? "")]
         // A client that said goodbye needs none.
         case .ended(.left, _): return []
+        // The protocol has no word for a drain. The rooms are gone, but the server, or another behind the same name, is there again soon.
+        case .ended(.serverShutdown, _): return [.leave(.serverShutdown, .reconnect)]
         case .ended(let reason, _):
             return [.leave(ServerSignal.DisconnectReason(reason), .disconnect)]
         case .subscriptionUpdated, .subscriptionEnded, .subscriptionsWaiting, .subscriptionStarted, .connectionChanged,
@@ -106,6 +125,25 @@ struct EventTranslator: Sendable {
         }
         levels = now
         return news.isEmpty ? [] : [.speakers(news)]
+    }
+
+    /// Of a track that is being published, or (`ended`) of one that is not permitted any more, which the client goes on sending until it is told.
+    private func refusal(of clientID: String, _ code: RoomError.Code, _ ended: TrackInfo?) -> ServerSignal {
+        if let ended, ended.clientTrackID == clientID { return .trackUnpublished(track: ended.sid) }
+        var request = TrackRequest()
+        request.clientID = clientID
+        return .trackRefused(request, ServerSignal.Refusal(code), "the track is not published")
+    }
+
+    /// What is received of one's own track in each codec; of what nothing is known, all may be.
+    private func demand(for track: String) -> ServerSignal {
+        let codec = people.values.lazy.flatMap(\.tracks).first { $0.sid == track }?.codec
+        let layers = layers[track] ?? [WantedLayer(rid: nil, isWanted: true)]
+        var demands = [ServerSignal.CodecDemand(codec: codec, qualities: Self.demands(layers))]
+        if let backup = backups[track] {
+            demands.append(ServerSignal.CodecDemand(codec: backup.codec, qualities: Self.demands(backup.layers)))
+        }
+        return .subscribedQuality(track: track, demands)
     }
 
     /// Which of three qualities somebody receives. A track with fewer layers has its highest for all above.

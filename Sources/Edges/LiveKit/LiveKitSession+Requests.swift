@@ -63,9 +63,6 @@ extension LiveKitSession {
 
     /// The sid of the track is told before its offer, which the client makes when it knows it.
     private func announce(_ request: TrackRequest, _ session: SessionID, _ socket: some LiveKitSocket) async {
-        guard request.sid.isEmpty else {
-            return socket.send(.trackRefused(request, .unsupportedType, "a track has one codec"))
-        }
         do throws(RoomError) {
             let info = try await context.rooms.announce(TrackAnnouncement(request), in: session)
             socket.send(.trackPublished(clientID: request.clientID, info))
@@ -185,6 +182,8 @@ extension TrackAnnouncement {
     init(_ request: TrackRequest) {
         self.init(request.clientID, source: request.source, name: request.name, muted: request.isMuted)
         kind = request.kind
+        codecs = request.codecs
+        if !request.sid.isEmpty { backupOf = request.sid }
         if request.width > 0 { width = request.width }
         if request.height > 0 { height = request.height }
         details = request.details

@@ -25,10 +25,12 @@ struct SignallingSession: Sendable {
 
     /// Serves the socket until it closes. Media goes on: the session is detached, not left.
     func run(on socket: some SignallingSocket) async {
+        // Also where none expires yet: a reload may name a server whose credentials do.
+        let changes = iceServers.changes
+        let refreshing = Task { await iceServers.refresh(on: socket, after: changes) }
+        defer { refreshing.cancel() }
         socket.send(ServerMessage.hello(hello).text)
         var deadline = joinDeadline(of: socket)
-        let refreshing = iceServers.interval == nil ? nil : Task { await iceServers.refresh(on: socket) }
-        defer { refreshing?.cancel() }
         var state = State()
         var pump: Task<Void, Never>?
         for await message in socket.messages {

@@ -1,3 +1,4 @@
+import EdgeSupport
 import HTTPServing
 import MediaControl
 import Primitives
@@ -81,12 +82,18 @@ extension MetricsPage {
             "microphone_switches_total", .counter,
             "Microphones that took the place of another among the loudest of their room (policy maxMicrophones).",
             [([], Double(workers.reduce(0) { $0 + $1.microphoneSwitches }))])
-        addHistogram(
-            "transit_seconds", "Time from receiving a packet from the kernel to sending it to a subscriber.",
-            bounds: TransitHistogram.boundsMicroseconds.map { Double($0) / 1e6 },
-            counts: (0...TransitHistogram.boundsMicroseconds.count).map { bucket in
-                workers.reduce(0) { $0 &+ $1.transit.counts[bucket] }
-            }, sum: workers.reduce(0) { $0 + $1.transit.total.seconds })
+        func addTimes(_ name: String, _ help: String, _ times: (WorkerStatistics) -> TransitHistogram) {
+            addHistogram(
+                name, help, bounds: TransitHistogram.boundsMicroseconds.map { Double($0) / 1e6 },
+                counts: (0...TransitHistogram.boundsMicroseconds.count).map { bucket in
+                    workers.reduce(0) { $0 &+ times($1).counts[bucket] }
+                }, sum: workers.reduce(0) { $0 + times($1).total.seconds })
+        }
+        addTimes(
+            "transit_seconds", "Time from receiving a packet from the kernel to sending it to a subscriber.", \.transit)
+        addTimes(
+            "worker_turn_seconds",
+            "Time of one iteration of a media worker's event loop: as late may the next packet be read.", \.turnTimes)
         add(
             "probes_total", .counter, "Bandwidth probes sent to subscribers, by outcome.",
             ProbeOutcome.allCases.map { outcome in
@@ -149,7 +156,15 @@ extension MetricsPage {
         add(
             "sessions_detached", .gauge, "Sessions without a signalling connection that can be resumed.",
             rooms.detachedSessions)
-        add("draining", .gauge, "1 while the server is draining and accepts no new joins.", rooms.isDraining ? 1 : 0)
+        add(
+            "http_sessions", .gauge, "Sessions of WHIP and WHEP.",
+            [
+                ([("protocol", "whip")], Double(rooms.whipSessions)),
+                ([("protocol", "whep")], Double(rooms.whepSessions)),
+            ])
+        add(
+            "draining", .gauge, "1 while the server is draining: it makes no rooms, and serves joins to those it has.",
+            rooms.isDraining ? 1 : 0)
         add("joins_total", .counter, "Participants joined.", rooms.joins)
         add("rooms_created_total", .counter, "Rooms created.", rooms.roomsCreated)
         add("resumes_total", .counter, "Sessions resumed on a new WebSocket.", rooms.resumes)
@@ -189,6 +204,10 @@ extension MetricsPage {
         add(
             "subscriber_loss_ratio", "Share of packets lost on the way to a subscriber, observed every 5 s.",
             network.loss)
+        add(
+            "subscriber_estimate_bytes_per_second",
+            "Bandwidth estimate of the path to a subscriber, observed every 5 s where it was measured.",
+            network.estimate)
         add("round_trip_seconds", "Round trip time of a participant, observed every 5 s.", network.roundTrip)
         add(
             "participant_quality", "Network quality of a participant, 0 (lost) to 5 (excellent), observed every 5 s.",
@@ -232,6 +251,17 @@ extension MetricsPage {
             "websocket_limits_hit_total", .counter,
             "WebSockets closed because of too large or too many messages or frames.",
             http.webSocketLimitsHit)
+    }
+
+    /// What calls of the control API take.
+    mutating func add(calls: CallStatistics.Counts) {
+        addHistogram(
+            "api_call_seconds", "Time until a call of the control API was answered, by operation.",
+            bounds: calls.times.values.first?.bounds ?? [],
+            calls.times.sorted { $0.key < $1.key }.map { (("operation", $0.key), $0.value.counts, $0.value.sum) })
+        addByReason(
+            "api_refusals_total", "Calls of the control API that were refused, by code.", "code", calls.refusals,
+            known: ["rate_limited"])
     }
 
     /// How the traces do that are exported.

@@ -41,6 +41,7 @@ struct MetricsPage {
         _ name: String, _ help: String, bounds: [Double],
         _ rows: [(label: (name: String, value: String)?, counts: [UInt64], sum: Double)]
     ) {
+        guard !rows.isEmpty else { return }
         text += "# HELP martlet_\(name) \(help)\n# TYPE martlet_\(name) histogram\n"
         for row in rows {
             let label = row.label.map { "\($0.name)=\"\(Self.escaped($0.value))\"" }

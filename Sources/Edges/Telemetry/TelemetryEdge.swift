@@ -1,10 +1,12 @@
+public import EdgeSupport
 public import HTTPServing
 import MediaControl
 public import MediaWorkers
+public import OfflineJobs
 public import Player
 import Primitives
 public import Recorder
-public import RoomService
+import RoomService
 public import Tracing
 public import Webhooks
 
@@ -15,22 +17,26 @@ public struct TelemetryEdge: Sendable {
     private let traces: TraceExporter?
     private let workers: MediaWorkerPool
     private let recorder: Recorder?
+    private let jobs: OfflineJobs?
     private let player: Player?
     private let listener: HTTPServer
+    private let calls: CallStatistics
     private let health: Health
     private let version: String
 
     /// Reports on these parts; `listener` is the public one.
     public init(
-        rooms: RoomService, webhooks: Webhooks, traces: TraceExporter?, workers: MediaWorkerPool,
-        recorder: Recorder? = nil, player: Player? = nil, listener: HTTPServer,
+        context: EdgeContext, webhooks: Webhooks, traces: TraceExporter?, workers: MediaWorkerPool,
+        recorder: Recorder? = nil, jobs: OfflineJobs? = nil, player: Player? = nil, listener: HTTPServer,
         health: Health, version: String
     ) {
-        self.rooms = rooms
+        rooms = context.rooms
+        calls = context.calls
         self.webhooks = webhooks
         self.traces = traces
         self.workers = workers
         self.recorder = recorder
+        self.jobs = jobs
         self.player = player
         self.listener = listener
         self.health = health
@@ -76,9 +82,11 @@ public struct TelemetryEdge: Sendable {
         page.add(workers: statistics)
         page.add(tcpOf: statistics.map(\.tcp) + [workers.sharedPortStatistics])
         page.add(http: listener.statistics)
+        page.add(calls: calls.counts)
         // A database that fails takes its own figures with it and no others.
         page.add(webhooks: (try? await webhooks.list()) ?? [])
         if let recorder { page.add(recorder: recorder.statistics) }
+        if let jobs { page.add(jobs: jobs.statistics) }
         if let player { page.add(player: player.statistics) }
         if let traces { page.add(traces: traces.statistics) }
         page.add(process: .now())

@@ -2,6 +2,7 @@ import AccessTokens
 import EdgeSupport
 import HTTPServing
 import Logging
+import MediaControl
 import RoomService
 import Rooms
 
@@ -62,6 +63,14 @@ extension WHIPEdge {
             for: claims, room: request.parameters["room"], origin: request.headers["Origin"])
     }
 
+    /// What a client without a signalling socket is told of its tracks (RFC 7234 section 5.5; 199 is any warning).
+    private static func warning(_ answer: ConnectionAnswer) -> String? {
+        let count = answer.tracksBeyondLimit
+        guard count > 0 else { return nil }
+        let are = count == 1 ? "1 track of the offer is" : "\(count) tracks of the offer are"
+        return "199 martlet \"\(are) not published: a participant may publish \(MediaLimits.tracksPerParticipant)\""
+    }
+
     private func created(_ session: ConnectedSession, _ kind: Origin, iceServers: [ICEServer]) -> HTTPResponse {
         var headers: HTTPHeaders = [
             "Content-Type": Self.sdp, "Location": kind.sessionPath + session.session.rawValue,
@@ -70,6 +79,7 @@ extension WHIPEdge {
         for server in iceServers {
             for value in server.linkValues { headers.add("Link", value) }
         }
+        headers["Warning"] = Self.warning(session.answer)
         return HTTPResponse(status: 201, headers: headers, body: Array(session.answer.sdp.utf8))
     }
 }

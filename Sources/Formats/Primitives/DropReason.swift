@@ -12,7 +12,7 @@ public enum DropReason: UInt8, CaseIterable, Sendable {
     case srtpUnvalidatedTuple, srtpNotReady, srtpAuthentication, srtpReplayed, srtpError
     // RTP and RTCP.
     case rtpMalformed, rtpUnknownStream, rtpUnknownPayloadType, rtpDuplicate, rtpTooOld, rtpPaddingOnly
-    case rtxMalformed, rtxUnknownStream, redMalformed, payloadMalformed
+    case rtxMalformed, rtxUnknownStream, payloadMalformed
     case rtcpMalformed, rtcpUnexpected
     // Policy and bounds.
     case trackMuted, tooManyStreams, retransmissionTooOld, retransmissionThrottled

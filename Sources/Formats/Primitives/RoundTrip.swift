@@ -8,9 +8,11 @@ public struct RoundTrip: Sendable {
 
     public init() {}
 
-    /// Weighs a measurement; one that cannot be is ignored.
-    public mutating func measured(_ sample: TimeInterval) {
-        guard sample >= .zero, sample < Self.most else { return }
+    /// Weighs a measurement; one that cannot be is ignored, and false returned.
+    @discardableResult
+    public mutating func measured(_ sample: TimeInterval) -> Bool {
+        guard sample >= .zero, sample < Self.most else { return false }
         smoothed = smoothed.map { $0 + (sample - $0) / 8 } ?? sample
+        return true
     }
 }

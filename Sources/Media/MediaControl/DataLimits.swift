@@ -11,7 +11,8 @@ public struct DataLimits: Sendable, Hashable {
     public var reliableBytes = 4_194_304
     /// From so many of these bytes on the members that send to it are slowed down, until half of them are left.
     public var congestedBytes = 524_288
-    /// Cost of one peer's messages that the control plane may have in hand; later ones wait in the peer's own buffer.
+    /// Cost of one peer's messages that the control plane may have in hand; later reliable ones wait in the peer's own buffer, lossy ones only above twice
+    /// as much.
     public var bytesInHand = 65_536
     /// A peer for which others wait must take so many bytes in this time, or its channel is closed.
     public var slowestProgress = 262_144, patience = TimeInterval.seconds(10)

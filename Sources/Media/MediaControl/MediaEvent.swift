@@ -6,6 +6,8 @@ public enum MediaEvent: Sendable, Hashable {
     case peerChecked(PeerID)
     /// ICE and DTLS are up and keys are installed.
     case peerConnected(PeerID)
+    /// What the peer has carried and what was decided for it, at its end: reported once per peer, before `peerEnded`.
+    indirect case peerMeasured(PeerID, EndedPeer)
     /// The peer is disconnected; its tracks and subscriptions are freed. Reported once per peer.
     case peerEnded(PeerID, PeerEndReason)
     /// The peer's address changed and a check from the new one was answered (NAT rebinding, network switch).

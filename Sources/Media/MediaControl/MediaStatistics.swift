@@ -43,6 +43,8 @@ public struct WorkerStatistics: Sendable {
     public var turns: UInt64 = 0
     /// How long forwarded packets stayed in the server.
     public var transit = TransitHistogram()
+    /// How long turns kept the loop busy, in the buckets of packets' times: by so much a packet may have waited in the kernel.
+    public var turnTimes = TransitHistogram()
     /// Time during which the worker did not sleep.
     public var busyTime = TimeInterval.zero
 
@@ -67,7 +69,7 @@ public struct DataCounters: Sendable, Hashable {
 }
 
 /// Counters and gauges of one peer's transport.
-public struct PeerStatistics: Sendable {
+public struct PeerStatistics: Sendable, Hashable {
     public var peer: PeerID
     public var isConnected = false
     /// Whether datagrams use IPv6; the address itself stays out of reports.

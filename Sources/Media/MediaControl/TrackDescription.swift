@@ -1,7 +1,7 @@
 public import Primitives
 
 /// The kind of media of a track.
-public enum MediaKind: String, Sendable, Hashable, Codable { case audio, video }
+public enum MediaKind: String, Sendable, Hashable, Codable, CaseIterable { case audio, video }
 
 /// Where a track's media comes from; determines its treatment when bandwidth is short.
 public enum TrackSource: String, Sendable, Hashable, Codable, CaseIterable {

@@ -1,3 +1,5 @@
+import Primitives
+
 /// The number of a worker at the beginning of every user name fragment that belongs to it.
 ///
 /// A shared TCP port learns from the first check of a connection which worker it is for, without a table that all workers would have to keep up to date.
@@ -5,7 +7,7 @@
 public enum WorkerMark {
     /// Two characters that ICE permits (RFC 8839 section 5.4), by 62 and by 1: more workers than a process can have.
     public static let length = 2
-    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789".utf8)
+    private static let alphabet = RandomText.alphabet
 
     /// The mark of worker `index`.
     public static func text(worker index: Int) -> String {

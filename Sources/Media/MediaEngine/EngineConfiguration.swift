@@ -11,7 +11,7 @@ public struct EngineConfiguration: Sendable, Hashable {
     /// counts the peers of all workers together.
     public var maximumPeers = Int.max
     /// STUN checks from unknown addresses processed per second, besides twenty for each peer; a check costs 1.3 us.
-    public var strangerChecksPerSecond = 20_000
+    public var unknownSourceChecksPerSecond = 20_000
     /// The only hosts that peers may use, whatever the port; empty: any. A development server lists the addresses of
     /// its own machine.
     public var admittedHosts: [SocketAddress] = []

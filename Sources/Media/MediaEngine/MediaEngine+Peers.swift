@@ -13,7 +13,8 @@ extension MediaEngine {
             return false
         }
         guard tables.peers.count < configuration.maximumPeers else {
-            // The event informs whoever waits for the connection that it will not be established.
+            // The events inform whoever waits for the connection that it will not be established, and has carried nothing.
+            emit(.peerMeasured(description.id, EndedPeer()))
             emit(.peerEnded(description.id, .overloaded))
             return true
         }
@@ -110,6 +111,7 @@ extension MediaEngine {
         let peer = tables.peers[index]
         let id = peer.pointee.id
         payDebts(of: index, at: clock)
+        emit(.peerMeasured(id, lastReport(of: index)))
         for subscription in tables.subscriptions(ofPeer: index) {
             removeSubscription(tables.subscriptions.index(of: subscription))
         }
@@ -121,6 +123,16 @@ extension MediaEngine {
         deadlines.remove(.peer(index))
         tables.removePeer(index)
         emit(.peerEnded(id, reason))
+    }
+
+    private func lastReport(of index: Int) -> EndedPeer {
+        let peer = tables.peers[index]
+        var last = EndedPeer(bytesReceived: peer.pointee.bytesReceived, bytesSent: peer.pointee.bytesSent)
+        guard let downlink = peer.pointee.downlink else { return last }
+        last.bytesSent &+= downlink.pointee.bytesSent
+        let history = downlink.pointee.allocator.history(at: clock)
+        (last.decisions, last.estimates) = (history.decisions, history.estimates)
+        return last
     }
 
     // MARK: - User name fragments

@@ -223,7 +223,7 @@ extension MediaEngine {
         of state: UnsafeMutablePointer<SubscriptionState>, to writer: inout RTCPWriter, at now: MonotonicTime
     ) -> Bool {
         guard state.pointee.track >= 0 else { return false }
-        guard state.pointee.subscription.reports.isDue(at: now) else { return true }
+        guard state.pointee.subscription.isReportDue(at: now) else { return true }
         let track = tables.tracks[state.pointee.track].pointee.track
         guard let values = state.pointee.subscription.senderReport(of: track, at: now) else {
             return state.pointee.subscription.layer != nil
@@ -232,8 +232,8 @@ extension MediaEngine {
         writer.beginSenderReport(
             ssrc: ssrc, ntpTimestamp: values.ntp, rtpTimestamp: values.timestamp, packetCount: values.packets,
             octetCount: values.octets)
-        writer.appendSourceDescription(ssrc: ssrc, cname: state.pointee.subscription.reports.cname)
-        state.pointee.subscription.reports.sent(ntp: values.ntp, at: now)
+        writer.appendSourceDescription(ssrc: ssrc, cname: state.pointee.subscription.cname)
+        state.pointee.subscription.sentReport(ntp: values.ntp, at: now)
         return true
     }
 

@@ -8,7 +8,7 @@ import Primitives
 /// ```text
 /// dirty tracks -> subscriptions: plan -> pending peers -> their subscriptions -> slots, protected in place
 /// ```
-/// Per packet there is no allocation, no reference counting and no clock reading (`StillnessTests`).
+/// Per packet there is no allocation, no reference counting and no clock reading (`LocklessForwardingTests`).
 struct Turn: ~Copyable {
     /// What is being written.
     enum Phase {

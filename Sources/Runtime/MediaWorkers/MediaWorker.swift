@@ -125,14 +125,16 @@ public actor MediaWorker {
                 // Nobody else writes it.
                 turnCount.store(turnCount.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
                 // Whoever posts into an empty mailbox signals, so a turn of media alone need not look into it.
-                if poller.isReady(executor.wake.descriptor, of: ready) {
+                let isWoken = poller.isReady(executor.wake.descriptor, of: ready)
+                let jobsStart = isWoken ? MonotonicClock.now() : nil
+                if isWoken {
                     executor.wake.clear()
                     executor.runJobs(&jobs)
                 }
                 let found = WorkerCore.Ready(
                     feedback: feedback.map { poller.isReady($0, of: ready) } ?? false,
                     tcp: tcp.map { poller.isReady($0, of: ready) } ?? false)
-                let end = assumeIsolated { $0.turn(found) }
+                let end = assumeIsolated { $0.turn(found, jobsStart: jobsStart) }
                 if let feedback, end.watchesFeedback != last.watchesFeedback {
                     poller.watch(feedback, end.watchesFeedback)
                 }
@@ -151,12 +153,13 @@ public actor MediaWorker {
         var watchesFeedback: Bool
     }
 
-    private func turn(_ ready: WorkerCore.Ready) -> TurnEnd {
+    /// `jobsStart`: when the jobs before the turn began, which kept packets waiting as the turn does; nil where there were none.
+    private func turn(_ ready: WorkerCore.Ready, jobsStart: MonotonicTime?) -> TurnEnd {
         let start = MonotonicClock.now()
         core.turn(at: start, ready)
         let events = core.takeEvents()
         if !events.isEmpty { publishEvents(events) }
-        core.addBusy(MonotonicClock.now() - start)
+        core.addBusy(MonotonicClock.now() - (jobsStart ?? start))
         return TurnEnd(deadline: isStopping ? nil : core.nextDeadline, watchesFeedback: core.watchesFeedback)
     }
 }

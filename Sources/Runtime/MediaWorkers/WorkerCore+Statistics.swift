@@ -24,6 +24,7 @@ extension WorkerCore {
         statistics.turns = turns
         statistics.transit = transit
         statistics.busyTime = busy
+        statistics.turnTimes = turnTimes
         return statistics
     }
 

@@ -6,13 +6,13 @@ import Primitives
 
 /// One worker's engine, socket and batch: everything that a turn touches, in one place that a turn accesses once.
 struct WorkerCore: ~Copyable {
-    /// Datagrams of a batch: a call of the kernel takes 64 messages, a picture is two to five datagrams of each. Longer batches only make the first
+    /// Datagrams of a batch: a call of the kernel takes 64 messages, a frame is two to five datagrams of each. Longer batches only make the first
     /// receivers wait for the last ones' packets to be written, and push out of the second-level cache what the kernel is to copy.
     private static let batchDatagrams = 128
     private static let batchBytes = batchDatagrams * 1_500
     /// Runs of datagrams fetched in one turn: some 2 ms of work, so that timers and commands get their turn under floods.
     static let receivesPerTurn = 512
-    /// Packets of one picture that were sent in one go are some 10 us apart, and a sleeping processor needs 50 us to wake up.
+    /// Packets of one frame that were sent in one go are some 10 us apart, and a sleeping processor needs 50 us to wake up.
     private static let gatherStep = TimeInterval.microseconds(200)
 
     let engine: MediaEngine
@@ -36,6 +36,7 @@ struct WorkerCore: ~Copyable {
     var handshakesDone = 0
     var turns: UInt64 = 0
     var busy = TimeInterval.zero
+    private(set) var turnTimes = TransitHistogram()
     private var turnStart = MonotonicTime.zero
     var transit = TransitHistogram()
     /// Forwarded packets that are in `transit`.
@@ -121,10 +122,12 @@ struct WorkerCore: ~Copyable {
     /// Audio alone never waits; a frame whose packets arrive further apart than `gatherStep` is forwarded packet by packet.
     private mutating func gather(since start: MonotonicTime) -> MonotonicTime {
         var now = start
-        while engine.hasOpenPicture, now - start < gatherLimit, socket.waitForDatagrams(Self.gatherStep) {
-            let woken = MonotonicClock.now()
-            waited = waited + (woken - now)
-            now = woken
+        while engine.hasOpenPicture, now - start < gatherLimit {
+            let asleep = MonotonicClock.now()
+            let isReady = socket.waitForDatagrams(Self.gatherStep)
+            now = MonotonicClock.now()
+            waited = waited + (now - asleep)
+            guard isReady else { break }
             receive(isFeedback: false, isLate: false, at: now)
         }
         return now
@@ -194,9 +197,10 @@ struct WorkerCore: ~Copyable {
     /// For the poller; nil without TCP.
     var tcpDescriptor: Int32? { tcp?.descriptor }
 
-    /// Adds the time of a turn.
+    /// Adds the time of a turn, and of the jobs before it.
     mutating func addBusy(_ time: TimeInterval) {
         busy = busy + time - waited
+        turnTimes.add(1, time - waited)
         waited = .zero
     }
 }

@@ -47,11 +47,11 @@ final class PlayerThread: Sendable {
 
     func post(_ order: Order) { _ = orders.post(order) }
 
-    /// Runs until it is told to stop.
+    /// Runs until it is ordered to stop.
     func run() {
         Scheduling.yieldCurrentThread()
         guard let poller = try? Poller(), (try? poller.add(wake.descriptor)) != nil else {
-            preconditionFailure("the player cannot wait for what it is told")
+            preconditionFailure("the player cannot wait for its orders")
         }
         var random = RandomSource(seed: seed)
         var running: [RunningPlayback] = []

@@ -104,15 +104,16 @@ final class FileFinisher: Sendable {
         let folder = books.folder(of: summary)
         let path = "\(folder)/\(joined.name)"
         do throws(JoinFault) {
-            let (files, names, plan) = try JoinPlanner(summary, folder: folder, decodeLine: books.decodeLine).plan(
-                joined)
+            let (files, names, streams, plan) = try JoinPlanner(
+                summary, folder: folder, decodeLine: books.decodeLine
+            ).plan(joined)
             guard books.hasRoom(beside: plan.length) else { throw .diskFull }
             guard let fault = try run(path, plan, files) else { return nil }
             if let fault { throw fault }
             return .success(
                 JoinedContent(
                     startMilliseconds: plan.start / 1_000, durationMilliseconds: plan.duration / 1_000,
-                    bytes: plan.length, names: Set(names)))
+                    bytes: plan.length, names: Set(names), tracks: plan.streams.map { streams[$0] }))
         } catch {
             return .failure(error)
         }

@@ -24,7 +24,7 @@ struct JoinPlanner {
 
     /// The files of a part, and the movie that they become.
     func plan(_ joined: RecordingSummary.JoinedFile) throws(JoinFault) -> (
-        files: [RecordingFile], names: [String], JoinedMovie.Plan
+        files: [RecordingFile], names: [String], streams: [String], JoinedMovie.Plan
     ) {
         let group = RecordingSummary.Group(participant: joined.participant)
         let items = summary.files(of: group, part: joined.part).filter(\.file.isFinished)
@@ -48,16 +48,16 @@ struct JoinPlanner {
                 }
                 files.append(file)
             }
-            return (files, placed.map(\.item.file.name), try movie.plan())
+            return (files, placed.map(\.item.file.name), placed.map(\.item.track.sid), try movie.plan())
         } catch {
             throw error == .tooLarge ? .tooLarge : .unreadable
         }
     }
 
-    private typealias Item = (track: RecordingSummary.Track, file: RecordingSummary.File)
+    typealias Item = (track: RecordingSummary.Track, file: RecordingSummary.File)
 
     /// Participants are put beside each other by when their media arrived, the tracks of one by its clock.
-    private func places(of items: [Item]) -> [(item: Item, place: FilePlace, order: Int)] {
+    func places(of items: [Item]) -> [(item: Item, place: FilePlace, order: Int)] {
         var placed: [(item: Item, place: FilePlace, order: Int)] = []
         for participant in Set(items.map(\.track.participant)).sorted() {
             let own = items.filter { $0.track.participant == participant }

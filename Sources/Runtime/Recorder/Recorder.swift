@@ -158,9 +158,12 @@ public final class Recorder: RecordingPlane {
         path(of: name, in: sid).flatMap { RecordingFile($0) }
     }
 
+    /// What jobs that work on finished recordings know and change of them.
+    public var jobs: JobBooks { JobBooks(books) { [uploader] in uploader?.post($0) } }
+
     /// Where a file of a recording lies; nil when it has none of this name.
     public func path(of name: String, in sid: String) -> String? {
-        guard let summary = books[sid], summary.storedFiles.contains(where: { $0.name == name }) else { return nil }
+        guard let summary = books[sid], summary.readableFiles.contains(where: { $0.name == name }) else { return nil }
         return "\(books.folder(of: summary))/\(name)"
     }
 }

@@ -53,7 +53,7 @@ final class RecorderThread: Sendable {
     func run() {
         Scheduling.yieldCurrentThread()
         guard let poller = try? Poller(), (try? poller.add(wake.descriptor)) != nil else {
-            preconditionFailure("the recorder cannot wait for what it is told")
+            preconditionFailure("the recorder cannot wait for its orders")
         }
         var desk = RecorderDesk(books: books, finisher: finisher, news: news)
         var taken: [Order] = []

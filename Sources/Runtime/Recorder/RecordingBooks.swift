@@ -211,6 +211,7 @@ final class RecordingBooks: Sendable {
             $0.summaries[sid]?.addUploads(names) { key("\(summary.roomSid)/\(sid)/\($0)") } ?? false
         }
         if isNew { write(sid) }
+        removeUploaded(sid)
     }
 
     /// A storage has proved that it has a file.
@@ -225,11 +226,18 @@ final class RecordingBooks: Sendable {
             $0.statistics.filesUploaded += 1
             $0.statistics.bytesUploaded += UInt64(bytes)
         }
-        guard !configuration.keepsUploaded, let summary = self[recording.sid], summary.isUploaded else { return }
-        let media = Set(summary.storedFiles.map(\.name))
+        removeUploaded(recording.sid)
+    }
+
+    /// What the storage has, once it has the whole recording and no job reads it, is not kept here where the configuration says so.
+    private func removeUploaded(_ sid: String) {
+        guard !configuration.keepsUploaded, let summary = self[sid], summary.isUploaded,
+            !(summary.jobs ?? []).contains(where: \.state.isOpen)
+        else { return }
+        let media = Set(summary.readableFiles.map(\.name))
         for upload in summary.uploads ?? [] where media.contains(upload.name) && upload.state == .done {
             place.remove("\(folder(of: summary))/\(upload.name)")
-            change(upload.name, of: recording) { $0.isRemoved = true }
+            change(upload.name, of: summary) { $0.isRemoved = true }
         }
     }
 
@@ -267,6 +275,32 @@ final class RecordingBooks: Sendable {
         try? place.replace(path, with: Array(progress.utf8))
     }
 
+    // MARK: - Jobs
+
+    /// Changes a recording, in memory and, where it `isKept`, on the disk. False: it was deleted meanwhile, and so is what came into its folder since.
+    func change(_ sid: String, isKept: Bool, _ body: (inout RecordingSummary) -> Void) -> Bool {
+        let isThere = state.withLock { state in
+            guard var summary = state.summaries[sid] else { return false }
+            body(&summary)
+            state.summaries[sid] = summary
+            return true
+        }
+        if isKept, isThere { write(sid) }
+        return isThere
+    }
+
+    /// Removes the files of a job, but for the one that it has made.
+    func clear(_ job: RecordingJob, of recording: RecordingSummary) {
+        removeLeftovers(of: job, in: folder(of: recording))
+        _ = stays(recording)
+    }
+
+    private func removeLeftovers(of job: RecordingJob, in folder: String) {
+        for name in place.names(in: folder) where name.hasPrefix(job.sid) && name != job.file?.name {
+            place.remove("\(folder)/\(name)")
+        }
+    }
+
     // MARK: - After a crash
 
     /// Finishes what an earlier life of the server left unfinished.
@@ -289,6 +323,8 @@ final class RecordingBooks: Sendable {
             for file in summary.tracks.flatMap(\.files) where file.joined != nil && RecordingFolder.isSafe(file.name) {
                 place.remove("\(folder)/\(file.name)")
             }
+            // What jobs were writing: those that were at work begin again.
+            for job in summary.jobs ?? [] { removeLeftovers(of: job, in: folder) }
             found[recording] = summary
         }
         return found

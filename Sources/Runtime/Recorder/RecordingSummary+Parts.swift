@@ -80,6 +80,7 @@ extension RecordingSummary {
             joined?[index].startMilliseconds = content.startMilliseconds
             joined?[index].durationMilliseconds = content.durationMilliseconds
             joined?[index].bytes = content.bytes
+            joined?[index].content = content.tracks
             for (track, file) in positions where content.names.contains(tracks[track].files[file].name) {
                 tracks[track].files[file].joined = name
             }
@@ -91,8 +92,8 @@ extension RecordingSummary {
         tracks.indices.flatMap { track in tracks[track].files.indices.map { (track, $0) } }
     }
 
-    /// Whether something is to be done to its finished files.
-    var awaitsWork: Bool {
+    /// Whether something is to be done to its finished files, which others replace then.
+    public var awaitsWork: Bool {
         (joined ?? []).contains { $0.state == .pending }
             || tracks.contains { $0.files.contains { $0.index == .pending } }
     }
@@ -109,8 +110,23 @@ extension RecordingSummary {
                 name: $0.name, startMilliseconds: $0.startMilliseconds ?? 0,
                 durationMilliseconds: $0.durationMilliseconds, bytes: $0.bytes ?? 0)
         }
-        let removed = Set((uploads ?? []).filter { $0.isRemoved == true }.map(\.name))
-        return (joint + own).filter { !removed.contains($0.name) }
+        return (joint + own).filter { !isRemoved($0.name) }
+    }
+
+    /// What can be read of it: its own files, and what jobs have made of them.
+    public var readableFiles: [StoredFile] {
+        let made = (jobs ?? []).compactMap { job in
+            job.file.map {
+                StoredFile(
+                    name: $0.name, startMilliseconds: 0, durationMilliseconds: $0.durationMilliseconds, bytes: $0.bytes)
+            }
+        }
+        return storedFiles + made.filter { !isRemoved($0.name) }
+    }
+
+    /// Whether a file is with the storage alone.
+    private func isRemoved(_ name: String) -> Bool {
+        (uploads ?? []).contains { $0.name == name && $0.isRemoved == true }
     }
 
     /// A file of a recording.
@@ -135,6 +151,7 @@ extension RecordingSummary {
             }
         }
         uploads = known.uploads
+        jobs = known.jobs
         for (index, knownFile) in zip((joined ?? []).indices, known.joined ?? []) where knownFile.state != .pending {
             joined?[index] = knownFile
         }
@@ -156,4 +173,6 @@ struct JoinedContent {
     var bytes: Int64
     /// The files that are in it.
     var names: Set<String>
+    /// Which recorded track each of its tracks has.
+    var tracks: [String]
 }

@@ -1,7 +1,7 @@
 // Files that are brought to a storage elsewhere: each once nothing changes it any more.
 
 extension RecordingSummary {
-    /// The file that is uploaded last: with it the storage has everything.
+    /// The file that is uploaded last: with it the storage has everything. What jobs make later follows it, and then it once more.
     static let sidecar = "recording.json"
 
     /// The names of files that nothing changes any more, in the order in which they are uploaded.
@@ -12,7 +12,8 @@ extension RecordingSummary {
         }
         names += (joined ?? []).filter { $0.state == .ready }.map(\.name)
         guard state != .recording, !awaitsWork else { return names }
-        return names + Set(tracks.map { "\($0.sid).jsonl" }).sorted() + [Self.sidecar]
+        let made = (jobs ?? []).compactMap(\.file?.name)
+        return names + Set(tracks.map { "\($0.sid).jsonl" }).sorted() + made + [Self.sidecar]
     }
 
     private func isSettled(_ file: File, of track: Track) -> Bool {
@@ -28,7 +29,12 @@ extension RecordingSummary {
         let known = Set((uploads ?? []).map(\.name))
         let new = settledFiles.filter { !known.contains($0) && names.contains($0) }
         guard !new.isEmpty else { return false }
-        uploads = (uploads ?? []) + new.map { Upload(name: $0, key: key($0)) }
+        var all = (uploads ?? []) + new.map { Upload(name: $0, key: key($0)) }
+        // What the storage has of the sidecar does not know of files that were made since.
+        if known.contains(Self.sidecar), let index = all.firstIndex(where: { $0.name == Self.sidecar }) {
+            all.append(Upload(name: Self.sidecar, key: all.remove(at: index).key))
+        }
+        uploads = all
         return true
     }
 

@@ -88,6 +88,8 @@ public struct RecordingSummary: Codable, Sendable, Hashable {
         public var bytes: Int64?
         /// Why it cannot be made: `disk_full`, `disk_error`, `too_large` or `unreadable_file`.
         public var fault: String?
+        /// The recorded track, `TR_…`, that each track of the file has, in the order of the file.
+        public var content: [String]?
     }
 
     /// A file that is brought to a storage elsewhere.
@@ -201,6 +203,8 @@ public struct RecordingSummary: Codable, Sendable, Hashable {
     public var joined: [JoinedFile]?
     /// Files that are brought to a storage elsewhere, where the server has one.
     public var uploads: [Upload]?
+    /// What is made, or was to be made, of its files.
+    public var jobs: [RecordingJob]?
 
     /// Its files are finished: the tables of those that a crash left open are to be moved, too.
     mutating func markForIndex() {
@@ -212,5 +216,5 @@ public struct RecordingSummary: Codable, Sendable, Hashable {
     }
 
     /// Bytes of its files.
-    public var bytes: Int64 { storedFiles.reduce(0) { $0 + $1.bytes } }
+    public var bytes: Int64 { readableFiles.reduce(0) { $0 + $1.bytes } }
 }

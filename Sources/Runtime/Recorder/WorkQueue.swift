@@ -1,31 +1,24 @@
 import NetworkIO
 import Primitives
-import Synchronization
 
-/// A queue of recordings for one low-priority background thread, and how that thread is stopped.
+/// A queue of recordings for one low-priority background thread.
 final class WorkQueue: Sendable {
-    private let wake: WakeSignal
+    private let loop: IdleLoop
     private let orders: Mailbox<String>
-    private let isStopping = Mutex(false)
-    /// A wake-up that was lost would be made up for then.
-    private static let longestWait = TimeInterval.seconds(60)
 
     init() throws(SystemError) {
-        wake = try WakeSignal()
-        orders = Mailbox(wake: wake)
+        loop = try IdleLoop()
+        orders = Mailbox(wake: loop.wake)
     }
 
     /// There is something to do for a recording.
     func post(_ recording: String) { _ = orders.post(recording) }
 
     /// Ends `run`. What is not done stays pending until the next start.
-    func stop() {
-        isStopping.withLock { $0 = true }
-        wake.signal()
-    }
+    func stop() { loop.stop() }
 
     /// Whether the work in hand should be left.
-    var mustStop: Bool { isStopping.withLock { $0 } }
+    var mustStop: Bool { loop.mustStop }
 
     /// What was posted since the last time.
     func takePosted() -> [String] {
@@ -35,17 +28,5 @@ final class WorkQueue: Sendable {
     }
 
     /// Calls `work` on this thread until it is to stop: when something was posted, and at the moment that `work` has given, if any.
-    func run(_ work: () -> MonotonicTime?) {
-        Scheduling.idleCurrentThread()
-        guard let poller = try? Poller(), (try? poller.add(wake.descriptor)) != nil else {
-            preconditionFailure("a thread that works on recordings cannot wait for what it is told")
-        }
-        var next: MonotonicTime?
-        while !mustStop {
-            let now = MonotonicClock.now()
-            let deadline = max(min(next ?? .distantFuture, now + Self.longestWait), now)
-            if poller.isReady(wake.descriptor, of: poller.wait(until: deadline, now: now)) { wake.clear() }
-            next = work()
-        }
-    }
+    func run(_ work: () -> MonotonicTime?) { loop.run(work) }
 }

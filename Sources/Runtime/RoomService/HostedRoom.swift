@@ -1,4 +1,5 @@
 import Cryptography
+import MediaControl
 import Primitives
 import Rooms
 
@@ -19,10 +20,15 @@ final class HostedRoom {
     private(set) var lockRevision = 0
     /// What is remembered of stays that last.
     var stays = StayLog()
+    private(set) var trackNames = TrackNames()
+    /// The last hour of the room, its tracks and its subscriptions.
+    var streams = StreamLog()
     /// The number of the room's last event.
     private var lastEvent: UInt64 = 0
     /// When a refused join was last written down, by code: a crowd before a full room must not fill the log.
     private var refusals: [RoomError.Code: MonotonicTime] = [:]
+    /// The same of refused publications.
+    private var publicationRefusals: [RoomError.Code: MonotonicTime] = [:]
     /// As counted in the service's sum.
     var reservedConnections = 0
     var quality = QualityWatch()
@@ -45,6 +51,19 @@ final class HostedRoom {
         lockRevision += 1
     }
 
+    /// What a command to the worker means for who has what.
+    func note(_ command: MediaCommand) {
+        switch command {
+        case .addPeer(let peer):
+            guard let owner = room.owner(of: peer.id), let info = room.participant(owner.session) else { return }
+            stays.add(peer.id, of: info.sid)
+        case .addTrack(let track):
+            guard let (_, info) = room.published(track.id) else { return }
+            trackNames.note(track.id, info.sid)
+        default: break
+        }
+    }
+
     /// The number of the event that happens now; the first has number 1.
     func nextEvent() -> UInt64 {
         lastEvent += 1
@@ -53,8 +72,19 @@ final class HostedRoom {
 
     /// Whether a join that is refused now is written down: one in a second for each code.
     func mayWriteRefusal(_ code: RoomError.Code, at now: MonotonicTime) -> Bool {
-        if let last = refusals[code], now - last < .seconds(1) { return false }
-        refusals[code] = now
+        Self.isDue(code, in: &refusals, at: now)
+    }
+
+    /// The same of a publication.
+    func mayWriteRefusal(ofPublication code: RoomError.Code, at now: MonotonicTime) -> Bool {
+        Self.isDue(code, in: &publicationRefusals, at: now)
+    }
+
+    private static func isDue(
+        _ code: RoomError.Code, in last: inout [RoomError.Code: MonotonicTime], at now: MonotonicTime
+    ) -> Bool {
+        if let last = last[code], now - last < .seconds(1) { return false }
+        last[code] = now
         return true
     }
 }

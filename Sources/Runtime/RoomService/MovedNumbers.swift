@@ -22,6 +22,7 @@ struct MovedNumbers {
     func room(of event: MediaEvent) -> RoomID {
         switch event {
         case .peerChecked(let id), .peerConnected(let id), .peerMoved(let id), .peerEnded(let id, _),
+            .peerMeasured(let id, _),
             .dataChannelOpened(let id, _), .dataChannelClosed(let id, _, _), .dataReceived(let id, _, _):
             room(of: id.rawValue)
         case .trackStarted(let id, _), .trackSilent(let id), .trackResumed(let id),

@@ -29,12 +29,17 @@ public struct NetworkHistograms: Sendable, Hashable {
     /// 0 (lost) to 5 (excellent).
     public private(set) var quality = Histogram(bounds: [0, 1, 2, 3, 4, 5])
 
+    /// What the path to a subscriber is believed to carry, in bytes per second: from a voice over the smallest video, 360p and 720p to several large videos.
+    public private(set) var estimate = Histogram(
+        bounds: [6_250, 12_500, 31_250, 62_500, 125_000, 312_500, 625_000, 1_250_000, 3_125_000])
+
     /// Nothing observed yet.
     public init() {}
 
-    /// Adds what was seen of one participant; `loss` is nil where nothing was sent to it.
-    mutating func add(loss: Double?, _ conditions: NetworkConditions) {
+    /// Adds what was seen of one participant; `loss` is nil where nothing was sent to it, `estimate` where nothing was measured.
+    mutating func add(loss: Double?, _ conditions: NetworkConditions, estimate: Bitrate?) {
         if let loss { self.loss.add(loss) }
+        if let estimate { self.estimate.add(Double(estimate.bitsPerSecond) / 8) }
         if let roundTrip = conditions.roundTrip { self.roundTrip.add(roundTrip.seconds) }
         quality.add(Double(conditions.quality))
     }

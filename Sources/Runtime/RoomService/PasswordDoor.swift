@@ -2,6 +2,7 @@ import Cryptography
 import Dispatch
 import NetworkIO
 import Primitives
+import Rooms
 import Synchronization
 
 /// Hashes and checks room passwords, one after the other on a thread of its own: a hash is slow by design, and nobody else waits for it.
@@ -95,4 +96,12 @@ final class PasswordDoor: Sendable {
             }
         }
     }
+}
+
+extension RoomError {
+    /// The thread that carries a room's media does not answer.
+    static let workerHangs = RoomError(
+        .mediaUnavailable, "the media worker of this room does not answer", retryAfter: .seconds(5))
+    static let tooManyPasswords = RoomError(
+        .overloaded, "too many passwords are being checked", retryAfter: .seconds(3))
 }

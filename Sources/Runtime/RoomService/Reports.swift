@@ -87,8 +87,8 @@ public struct EstimateReport: Sendable, Hashable {
     }
 }
 
-/// One decision about one picture, with the names that the control plane knows.
-public struct DecisionReport: Sendable {
+/// One decision about one video, with the names that the control plane knows.
+public struct DecisionReport: Sendable, Hashable {
     /// Milliseconds since 1970.
     public var at: Int64
     /// sid of the subscription; nil where it has ended since.
@@ -119,7 +119,7 @@ public struct AllocationReport: Sendable {
     public var allocated = Bitrate.zero
     /// What everything that is wanted would take.
     public var wanted = Bitrate.zero
-    /// What holds for each of its pictures.
+    /// What holds for each of its videos.
     public var videos: [DecisionReport] = []
 
     /// Nothing is shown.
@@ -139,6 +139,8 @@ public struct RoomServiceStatistics: Sendable {
     public var maxConnections = 0
     /// Sessions whose socket is gone and that may still be resumed.
     public var detachedSessions = 0
+    public var whipSessions = 0
+    public var whepSessions = 0
     public var joins: UInt64 = 0
     public var roomsCreated: UInt64 = 0
     public var resumes: UInt64 = 0

@@ -86,6 +86,9 @@ extension RoomService {
             } catch {
                 throw counted(error)
             }
+            if case .ban(let identity, _, let ban?)? = made {
+                record(.banChanged(identity: identity, until: ban.until, reason: ban.reason), in: hosted)
+            }
         }
         try await step(hosted) { (room, turn) throws(RoomError) in
             try room.removeParticipant(participant, message: message, turn: &turn)
@@ -238,7 +241,7 @@ extension RoomService {
             guard hosted.worker == source.worker else {
                 throw RoomError(
                     .differentWorker,
-                    "the rooms are on different media workers: the participant must join the other room itself; a room that is made beside this one shares its worker"
+                    "the rooms are on different media workers, and a move keeps the participant's connections: create the other room with `beside` and this room's name, so that it shares the worker; into this one the participant must join itself"
                 )
             }
             return hosted

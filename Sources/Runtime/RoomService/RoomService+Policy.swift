@@ -17,13 +17,14 @@ extension RoomService {
     ///
     /// Throws `revision_mismatch` where `revision` is not that of the rules in force (nil: any).
     public func setPolicy(
-        _ document: PolicyDocument, ofRoom name: String, ifRevision revision: UInt64?, removesExcess: Bool = false
+        _ document: PolicyDocument, ofRoom name: String, ifRevision revision: UInt64?, removesExcess: Bool = false,
+        by author: String? = nil
     ) async throws(RoomError) -> RoomRules {
         let hosted = try hosted(named: name)
         try check(revision, hosted)
         let policy = document.applied(to: hosted.base)
         let revision = try await step(hosted) { (room, turn) throws(RoomError) in
-            try room.setPolicy(policy, removesExcess: removesExcess, turn: &turn)
+            try room.setPolicy(policy, removesExcess: removesExcess, by: author, turn: &turn)
             hosted.document = document
             return room.policyRevision
         }
@@ -31,7 +32,7 @@ extension RoomService {
             room: hosted.room.sid, policy: policy, document: document, preset: hosted.preset, revision: revision)
     }
 
-    /// Whom ``setPolicy(_:ofRoom:ifRevision:removesExcess:)`` would concern.
+    /// Whom ``setPolicy(_:ofRoom:ifRevision:removesExcess:by:)`` would concern.
     public func impact(
         of document: PolicyDocument, onRoom name: String, ifRevision revision: UInt64?, removesExcess: Bool
     ) throws(RoomError) -> (rules: RoomRules, impact: PolicyImpact) {
@@ -163,6 +164,7 @@ extension RoomService {
         } catch {
             throw counted(error)
         }
+        if let hosted = rooms[name] { record(.banChanged(identity: identity, until: nil, reason: ""), in: hosted) }
         await keep(rule)
     }
 

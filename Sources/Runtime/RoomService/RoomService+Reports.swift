@@ -39,6 +39,16 @@ extension RoomService {
         return hosted.stays.samples(of: info.sid)
     }
 
+    /// How a track or a subscription, named by its sid, did in the last hour; oldest first, one sample in 5 s. None where the server has too many.
+    public func history(ofStream sid: String, in name: String) throws(RoomError) -> [StreamSample] {
+        try hosted(named: name).streams.samples(of: sid)
+    }
+
+    /// What a room did in the last hour; oldest first, one sample in 5 s while somebody was there.
+    public func history(ofRoom name: String) throws(RoomError) -> [RoomSample] {
+        try hosted(named: name).streams.roomSamples
+    }
+
     /// What one session is shown now, and why not more.
     public func allocation(of session: SessionID) async throws(RoomError) -> AllocationReport {
         let hosted = try hosted(of: session)
@@ -86,6 +96,9 @@ extension RoomService {
             all.subscriptions += counts.subscriptions
             all.connections += counts.connections
             all.detachedSessions += hosted.room.detachedCount
+            let (whip, whep) = hosted.room.httpSessions
+            all.whipSessions += whip
+            all.whepSessions += whep
         }
         return all
     }
@@ -96,14 +109,22 @@ extension RoomService {
 extension RoomService {
     /// Looks at every room with somebody in it, keeps what it sees for an hour, and tells whose network changed.
     func measureQuality() async {
+        var streamsLeft = StreamLog.maxStreams
+        for case let hosted? in rooms.names.map({ rooms[$0] }) {
+            if hosted.room.counts.participants == 0 { hosted.streams.endStreams() }
+            streamsLeft -= hosted.streams.count
+        }
         for name in rooms.names {
             guard let hosted = rooms[name], hosted.room.counts.participants > 0 else { continue }
             journal.trace(hosted, at: media.wallClockMilliseconds())
             guard let statistics = try? await media.report(.room(hosted.room.id), on: hosted.worker) else { continue }
             let report = RoomReport(hosted.room, statistics), at = media.wallClockMilliseconds()
+            let held = hosted.streams.count
+            streamsLeft += held - hosted.streams.measure(report, at: at, upTo: held + max(0, streamsLeft))
             let changed = hosted.quality.look(at: report) { participant, conditions, downlinkLoss in
                 hosted.stays.measure(participant, conditions, at: at)
-                totals.network.add(loss: downlinkLoss, conditions)
+                let estimate = participant.connections.compactMap(\.statistics.estimate).min()
+                totals.network.add(loss: downlinkLoss, conditions, estimate: estimate)
             }
             if !changed.isEmpty { await step(hosted) { $0.updateQuality(changed, turn: &$1) } }
         }

@@ -55,12 +55,29 @@ extension RoomService {
     public func offer(
         _ session: SessionID, connection: String, sdp: String
     ) async throws(RoomError) -> ConnectionAnswer {
-        let answer = try await step(try hosted(of: session)) { (room, turn) throws(RoomError) -> ConnectionAnswer in
-            room.touch(session, turn: &turn)
-            return try room.offer(session, connection: connection, sdp: sdp, turn: &turn)
+        let hosted = try hosted(of: session)
+        do throws(RoomError) {
+            let answer = try await step(hosted) { (room, turn) throws(RoomError) -> ConnectionAnswer in
+                room.touch(session, turn: &turn)
+                return try room.offer(session, connection: connection, sdp: sdp, turn: &turn)
+            }
+            totals.offersAnswered += 1
+            return answer
+        } catch {
+            // What the room does not permit; a description that cannot be read is the client's own affair.
+            if [.limitExceeded, .permissionDenied, .noCommonCodec, .codecNotAllowed].contains(error.code) {
+                recordRefusedPublication(error.code, of: session, in: hosted)
+            }
+            throw error
         }
-        totals.offersAnswered += 1
-        return answer
+    }
+
+    /// Writes down that somebody could not publish; one in a second for each code.
+    func recordRefusedPublication(_ code: RoomError.Code, of session: SessionID, in hosted: HostedRoom) {
+        guard let info = hosted.room.participant(session),
+            hosted.mayWriteRefusal(ofPublication: code, at: media.now())
+        else { return }
+        record(.publicationRefused(participant: info.sid, identity: info.identity, code: code), in: hosted)
     }
 
     /// Takes a client's answer to the server's offer on `connection`.
@@ -120,7 +137,8 @@ extension RoomService {
                 guard let message else {
                     throw RoomError(.invalidRequest, "the message is not of the form that Protocol.md describes")
                 }
-                try room.send(message, from: sender.session, over: peer, turn: &turn)
+                let isForServer = message.answer.map { self.calls.take($0, from: sender.session) } ?? false
+                if !isForServer { try room.send(message, from: sender.session, over: peer, turn: &turn) }
             } catch {
                 room.refuseMessage(self.counted(error), topic: message?.topic, from: sender.session, turn: &turn)
             }

@@ -33,6 +33,7 @@ public actor RoomService {
     var rules: StandingRules
     var capacity: Capacity
     var captures = Captures()
+    var calls = MemberCalls()
     private(set) var journal: RoomJournal
     var totals = RoomServiceStatistics()
     /// The server is about to end: no new rooms.
@@ -211,10 +212,16 @@ extension RoomService {
         var commands: [MediaCommand] = []
         for effect in effects {
             switch effect {
-            case .media(let command): commands.append(command)
+            case .media(let command):
+                hosted.note(command)
+                commands.append(command)
             case .send(let message, let receivers, let source):
                 commands += codecs.commands(for: message, to: receivers, from: source)
-            case .notify(let session, let event): deliver(event, to: session, hosted)
+            case .notify(let session, let event):
+                if case .publicationRefused(_, _, _, let code) = event.event {
+                    recordRefusedPublication(code, of: session, in: hosted)
+                }
+                deliver(event, to: session, hosted)
             case .sessionEnded(let session, let reason): forget(session, reason)
             case .recording(let effect):
                 recorder?.apply(effect, room: hosted.room.name, roomSID: hosted.room.sid)
@@ -250,6 +257,7 @@ extension RoomService {
     private func forget(_ session: SessionID, _ reason: LeaveReason) {
         totals.departures[reason.rawValue, default: 0] += 1
         mailboxes.remove(session)
+        calls.end(to: session)
         rooms.forget(session)
     }
 
@@ -262,14 +270,6 @@ extension RoomService {
         default: break
         }
     }
-}
-
-extension RoomError {
-    /// The thread that carries a room's media does not answer.
-    static let workerHangs = RoomError(
-        .mediaUnavailable, "the media worker of this room does not answer", retryAfter: .seconds(5))
-    static let tooManyPasswords = RoomError(
-        .overloaded, "too many passwords are being checked", retryAfter: .seconds(3))
 }
 
 // MARK: - Running
@@ -310,6 +310,7 @@ extension RoomService {
     /// Brings what workers tell to the rooms.
     func receive(_ events: [MediaEvent]) async {
         for event in events {
+            if case .peerMeasured(let peer, let last) = event { peerMeasured(peer, last, rooms.room(of: event)) }
             guard let hosted = rooms.room(of: event) else { continue }
             if case .dataReceived(let peer, let label, let payload) = event {
                 await receive(payload, label: label, from: peer, hosted)
@@ -319,8 +320,21 @@ extension RoomService {
         }
     }
 
+    /// A connection has ended; its participant may have left before, and its room be gone.
+    private func peerMeasured(_ peer: PeerID, _ last: EndedPeer, _ hosted: HostedRoom?) {
+        let at = media.wallClockMilliseconds()
+        guard hosted?.stays.finish(peer, last, at: at, names: hosted?.trackNames ?? TrackNames()) != true else {
+            return
+        }
+        journal.finish(peer, last, at: at)
+    }
+
+    /// No further peers end: what is known of stays that are over is told.
+    public func endStays() { journal.endOverdueStays(at: nil) }
+
     /// Lets deadlines happen.
     func tick() async {
+        journal.endOverdueStays(at: media.wallClockMilliseconds())
         let now = media.now()
         rooms.forgetGone()
         for name in rooms.due(at: now) {
@@ -367,10 +381,16 @@ extension RoomService {
         }
     }
 
+    /// The position of the last event in the log of all rooms, as cursors have it; 0: there was none.
+    public var lastEvent: UInt64 { journal.lastEvent }
+
     private func endFollowing(_ reader: UInt64) { journal.endFollowing(reader) }
 
-    /// At most `limit` events after `cursor` of one room, or with nil of all.
-    public func pastEvents(room: String?, after cursor: EventCursor, limit: Int) -> EventPage {
-        journal.page(room: room, after: cursor, limit: limit)
+    /// At most `limit` events after `cursor` of one room, or with nil of all, of those that are wanted.
+    public func pastEvents(
+        room: String?, after cursor: EventCursor, limit: Int,
+        _ isWanted: @Sendable (RoomLogEvent) -> Bool = { _ in true }
+    ) -> EventPage {
+        journal.page(room: room, after: cursor, limit: limit, isWanted)
     }
 }

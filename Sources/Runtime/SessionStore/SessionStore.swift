@@ -33,11 +33,16 @@ public struct SessionStore: Sendable {
     /// Summaries that are kept at most: some 600 MB on a disk, and 6 MB where they are in memory.
     public static let maxInFile: Int64 = 1_000_000
     public static let maxInMemory: Int64 = 10_000
+    /// Of every so many summaries that may be kept, the newest one has its history, too. The history of an hour takes some 100 kB: a file grows by a
+    /// gigabyte at most, the memory by 20 MB.
+    private static let summariesPerHistory: Int64 = 50
+    private static let maxHistories: Int64 = 10_000
 
     private let database: Database
     private let maxSessions: Int64
     private let keptMilliseconds: Int64
     private let encode: @Sendable (StaySummary) -> [UInt8]
+    private let encodeHistory: @Sendable (StayHistory) -> [UInt8]
     private let ended: AsyncStream<StaySummary>
     private let ending: AsyncStream<StaySummary>.Continuation
 
@@ -47,16 +52,19 @@ public struct SessionStore: Sendable {
         "CREATE INDEX IF NOT EXISTS sessions_room ON sessions (room, id)",
         "CREATE INDEX IF NOT EXISTS sessions_identity ON sessions (identity, id)",
         "CREATE INDEX IF NOT EXISTS sessions_left ON sessions (left_at)",
+        .column("history", type: "BLOB", of: "sessions"),
     ]
 
-    /// Summaries in `database`, at most so many and for so many seconds, in the form that `encode` gives them.
+    /// Summaries in `database`, at most so many and for so many seconds, in the form that `encode` gives them and `encodeHistory` their histories.
     public init(
         _ database: Database, keptSeconds: Int64, maxSessions: Int64,
-        encode: @escaping @Sendable (StaySummary) -> [UInt8]
+        encode: @escaping @Sendable (StaySummary) -> [UInt8],
+        encodeHistory: @escaping @Sendable (StayHistory) -> [UInt8]
     ) {
         self.database = database
         self.maxSessions = maxSessions
         self.encode = encode
+        self.encodeHistory = encodeHistory
         keptMilliseconds = keptSeconds * 1_000
         (ended, ending) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(Self.maxWaiting))
     }
@@ -79,12 +87,18 @@ public struct SessionStore: Sendable {
     }
 
     func write(_ summary: StaySummary) async throws(DatabaseError) {
-        let (body, oldest, most) = (encode(summary), summary.leftAt - keptMilliseconds, maxSessions)
+        let (body, history) = (encode(summary), encodeHistory(summary.history))
+        let (oldest, most) = (summary.leftAt - keptMilliseconds, maxSessions)
+        let histories = min(Self.maxHistories, max(1, maxSessions / Self.summariesPerHistory))
         try await database.transaction { (sql) throws(DatabaseError) in
             try sql.run(
-                "INSERT OR REPLACE INTO sessions (participant, room, identity, left_at, body) VALUES (?, ?, ?, ?, ?)",
+                "INSERT OR REPLACE INTO sessions (participant, room, identity, left_at, body, history) VALUES (?, ?, ?, ?, ?, ?)",
                 .text(summary.info.sid), .text(summary.room), .text(summary.info.identity), .integer(summary.leftAt),
-                .bytes(body))
+                .bytes(body), .bytes(history))
+            // Numbers have no gap: with each summary one history goes.
+            try sql.run(
+                "UPDATE sessions SET history = NULL WHERE id = (SELECT max(id) FROM sessions) - ?",
+                .integer(histories))
             try sql.run("DELETE FROM sessions WHERE left_at < ?", .integer(oldest))
             try sql.run(
                 "DELETE FROM sessions WHERE id <= (SELECT max(id) FROM sessions) - ?", .integer(most))
@@ -108,5 +122,13 @@ public struct SessionStore: Sendable {
         try await database.transaction { (sql) throws(DatabaseError) in
             try sql.run("SELECT body FROM sessions WHERE participant = ?", .text(participant))
         }.first?[0].blob
+    }
+
+    /// The history of one participant's stay, by its sid; nil where it is not kept.
+    public func history(of participant: String) async throws(DatabaseError) -> [UInt8]? {
+        let value = try await database.transaction { (sql) throws(DatabaseError) in
+            try sql.run("SELECT history FROM sessions WHERE participant = ?", .text(participant))
+        }.first?[0]
+        return value == nil || value == .null ? nil : value?.blob
     }
 }

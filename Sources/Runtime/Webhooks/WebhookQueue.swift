@@ -29,6 +29,8 @@ struct WebhookQueue: Sendable {
         "CREATE INDEX IF NOT EXISTS webhook_lanes ON webhook_events (webhook, lane, id)",
         .column("format", type: "TEXT", of: "webhooks"),
         .column("format", type: "TEXT", of: "webhook_events"),
+        // Why it is parked; NULL where it is not.
+        .column("parked", type: "TEXT", of: "webhooks"),
     ]
 
     init(_ database: Database) { self.database = database }
@@ -38,17 +40,27 @@ struct WebhookQueue: Sendable {
         Int(room.utf8.reduce(UInt32(7)) { $0 &* 31 &+ UInt32($1) } % UInt32(lanes))
     }
 
-    func webhooks() async throws(DatabaseError) -> [Webhook] {
+    /// Each webhook, and why it is parked; nil where it is not.
+    func webhooks() async throws(DatabaseError) -> [(webhook: Webhook, parked: String?)] {
         try await database.transaction { (sql) throws(DatabaseError) in
-            try sql.run("SELECT name, url, secret, key, events, rooms, format FROM webhooks ORDER BY name")
+            try sql.run("SELECT name, url, secret, key, events, rooms, format, parked FROM webhooks ORDER BY name")
         }.map { row in
-            Webhook(
+            let webhook = Webhook(
                 name: row[0].string ?? "", url: row[1].string ?? "",
                 format: Self.format(row[6]), signer: row[2].string.map { .secret($0) } ?? .key(row[3].string ?? ""),
                 events: row[4].string.map(Self.words), rooms: row[5].string.map(Self.words))
+            return (webhook, row[7].string)
         }
     }
 
+    /// The webhook is parked because of this error, until it is put again.
+    func park(_ name: String, _ error: String) async throws(DatabaseError) {
+        try await database.transaction { (sql) throws(DatabaseError) in
+            _ = try sql.run("UPDATE webhooks SET parked = ? WHERE name = ?", .text(error), .text(name))
+        }
+    }
+
+    /// Makes a webhook or replaces it, which ends its parking.
     func put(_ webhook: Webhook) async throws(DatabaseError) {
         var (secret, key) = (DatabaseValue.null, DatabaseValue.null)
         switch webhook.signer {

@@ -46,6 +46,7 @@ public actor Webhooks {
     private let logger: Logger
     private var entries: [String: Entry] = [:]
     private var isStopping = false
+    private var progress = WebhookProgress()
 
     /// The webhooks in `database`. `encode` writes an event; `keys` sign for those that name one. `allowsPrivate`: receivers may be on this machine and in
     /// its networks.
@@ -88,9 +89,13 @@ public actor Webhooks {
     /// What the database must have.
     public static var schema: [SchemaStep] { WebhookQueue.schema }
 
-    /// Takes up the webhooks of the server's life before. Call once, before `run()`.
+    /// Takes up the webhooks of the server's life before. Call once, before `run()`, for which `settle()` waits from now on.
     public func load() async throws(DatabaseError) {
-        for webhook in try await queue.webhooks() { entries[webhook.name] = Entry(webhook: webhook) }
+        progress.begin()
+        for (webhook, parked) in try await queue.webhooks() {
+            entries[webhook.name] = Entry(
+                webhook: webhook, state: parked == nil ? .active : .parked, lastError: parked)
+        }
     }
 
     /// Serves until the events end after `stop()`, or the task is cancelled. Call once.
@@ -108,13 +113,32 @@ public actor Webhooks {
             for await event in feed.events {
                 cursor = event.cursor
                 await add(event)
+                progress.reach(event.cursor.position)
             }
         }
+        progress.end()
         for entry in entries.values { entry.lanes.forEach { $0.task.cancel() } }
     }
 
     /// No further events come: `run()` ends behind the last, and what was not accepted waits for the server's next start.
     public func stop() { isStopping = true }
+
+    /// Returns when what has happened by now is in the database, where a webhook wants it: the end of the process does not lose it any more. Waits for
+    /// nothing where the database is far behind, and for a second at most: a disk that hangs must not keep an operator's call from its answer.
+    public func settle() async {
+        guard !entries.isEmpty else { return }
+        let last = await rooms.lastEvent
+        guard progress.isWorthWaiting(for: last) else { return }
+        let ticket = progress.ticket()
+        let limit = Task {
+            try? await Task.sleep(for: Self.longestSettling)
+            if !Task.isCancelled { progress.giveUp(ticket) }
+        }
+        await withCheckedContinuation { progress.wait(for: last, ticket, $0) }
+        limit.cancel()
+    }
+
+    private static let longestSettling = Duration.seconds(1)
 
     private func add(_ event: RoomLogEntry) async {
         let formats = Set(entries.values.map(\.webhook.format))
@@ -267,7 +291,9 @@ extension Webhooks {
             switch step {
             case .next, .giveUp: try? await queue.remove(event.id)
             case .again(let wait): await world.sleep(wait)
-            case .park: return
+            case .park:
+                try? await queue.park(name, entries[name]?.lastError ?? "")
+                return
             }
         }
     }
@@ -286,15 +312,17 @@ extension Webhooks {
             case .answered(let status): "the receiver answered \(status)"
             case .failed(let words): words
             }
+        if step == .next { entries[name]?.delivered += 1 }
+        if step == .giveUp { entries[name]?.lost += 1 }
         let before = entries[name]?.state
+        // Another lane parked it while this one waited for its answer.
+        guard before != .parked else { return }
         let state: WebhookStatus.State =
             switch step {
             case .next: .active
             case .park: .parked
             case .again, .giveUp: .failing
             }
-        if step == .next { entries[name]?.delivered += 1 }
-        if step == .giveUp { entries[name]?.lost += 1 }
         entries[name]?.state = state
         entries[name]?.lastError = error
         let fields: LogFields = ["webhook": .text(name), "error": .text(error ?? "none")]

@@ -51,7 +51,7 @@ public struct FrameLog: Sendable {
         frame.received += 1
         frame.isKey = frame.isKey || packet.startsKeyframe
         if index == 0 { frame.first = packet }
-        // A picture of several spatial layers is shown when its last one is there, in the size of that.
+        // A frame of several spatial layers is shown when its last one is there, in the size of that.
         if packet.marker, let trace = packet.trace { frame.layer = max(trace.origin.layer, packet.spatialLayer) }
         frames[begin] = frame
         guard frame.received == frame.count else { return }

@@ -69,7 +69,7 @@ public struct ReferenceChecker: Sendable {
             shown.removeAll(keepingCapacity: true)
             next = 0
         } else if let before, !before.endedPicture, before.timestamp != packet.timestamp {
-            fault("a picture without an end before \(packet)")
+            fault("a frame without an end before \(packet)")
         }
         before = (packet.timestamp, endsPicture)
         let layer = UInt32(references.countsPictures ? packet.spatialLayer : 0)

@@ -12,7 +12,7 @@ public struct StreamChecker: Sendable {
     public private(set) var packets = 0
     /// Packets sent once more.
     public private(set) var repeats = 0
-    /// Pictures that end in the middle, before a keyframe: the rest of them was lost on the publisher's way when the layer was left,
+    /// Frames that end in the middle, before a keyframe: the rest of them was lost on the publisher's way when the layer was left,
     /// or the view was paused amid them. Without loss or pause there must be none.
     public private(set) var framesCut = 0
     /// What went wrong; at most a few sentences.
@@ -29,7 +29,7 @@ public struct StreamChecker: Sendable {
     }
     /// Tracks whose packets may come here; anything else is a fault.
     public var allowedTracks: Set<UInt64> = []
-    /// Pictures of higher temporal layers may be left out.
+    /// Frames of higher temporal layers may be left out.
     public var allowsThinning = false
     /// Media time may differ from sending time by this much between neighbours; nil: timestamps may
     /// jump.
@@ -142,11 +142,11 @@ public struct StreamChecker: Sendable {
             if b.spatialLayer > a.spatialLayer + 1 { fault("spatial layer \(b.spatialLayer) on \(a.spatialLayer)") }
             return
         }
-        if b.spatialLayer > 0 { fault("a picture begins with spatial layer \(b.spatialLayer) at \(b.number)") }
+        if b.spatialLayer > 0 { fault("a frame begins with spatial layer \(b.spatialLayer) at \(b.number)") }
     }
 
-    /// Pictures of one layer follow each other without a gap; anything else starts with a keyframe, and only that may follow a
-    /// picture that was given up.
+    /// Frames of one layer follow each other without a gap; anything else starts with a keyframe, and only that may follow a
+    /// frame that was given up.
     private mutating func checkFrames(_ a: PacketFacts, _ b: PacketFacts) {
         guard let x = a.trace else { return }
         guard let y = b.trace else {

@@ -5,7 +5,7 @@ import Primitives
 struct ReceiverEstimate: Sendable {
     private static let interval = TimeInterval.milliseconds(1_000)
     private static let urgent = TimeInterval.milliseconds(200)
-    /// A wait that is no picture's own.
+    /// A wait that is no frame's own.
     private static let standing = TimeInterval.milliseconds(60)
 
     private var bytes = 0

@@ -73,7 +73,7 @@ public final class View {
         self.codecs = codecs
     }
 
-    /// From now on pictures of higher temporal layers may be left out.
+    /// From now on frames of higher temporal layers may be left out.
     public func allowThinning() { checker.allowsThinning = true }
 
     /// Forgets the longest gap, to measure from now on.

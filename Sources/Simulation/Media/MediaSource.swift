@@ -14,7 +14,7 @@ struct MediaPacket: Sendable {
     var level: UInt8?
 }
 
-/// Pictures by a plan.
+/// Frames by a plan.
 struct VideoSource: Sendable {
     var plan: VideoPlan
     private(set) var nextFrame: MonotonicTime

@@ -1,7 +1,7 @@
 public import MediaControl
 public import Primitives
 
-/// One layer of pictures that look like an encoder's to everything that does not decode: payload descriptors, frame headers,
+/// One layer of frames that look like an encoder's to everything that does not decode: payload descriptors, frame headers,
 /// parameter sets, filler, and a ``MediaTrace`` in every packet.
 public struct SyntheticVideo: Sendable {
     /// The largest payload: libwebrtc's packets with their headers stay below 1,200 bytes.
@@ -9,7 +9,7 @@ public struct SyntheticVideo: Sendable {
 
     /// What it encodes with.
     public let codec: Codec
-    /// Size of the pictures; a change shows with the next keyframe.
+    /// Size of the frames; a change shows with the next keyframe.
     public var width: Int
     public var height: Int
     /// Temporal layers, 1 to 3 (VP8 and VP9), in libwebrtc's patterns.

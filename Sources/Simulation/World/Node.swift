@@ -4,10 +4,13 @@ public import Primitives
 
 /// One worker of the simulated world: an engine, its address, and the batch that its loop would own.
 ///
-/// It drives an engine over links, in order of events. Three others exist because they leave out just that: `EngineHarness` of the engine's tests delivers
-/// within the turn, so that a test sees what one turn does; the fuzzer's `EngineRoom` installs keys instead of handshakes, so that each input is one room;
-/// `EngineRoom` and `DataRoom` of the benchmarks prepare all packets, so that only the engine is measured. What all have in common, the two loops in
-/// `finishTurn`, is the engine's own contract; one driver with a switch for each of these would be longer than they are.
+/// It drives an engine over links, in order of events. Four others exist because each leaves out what it must not measure or vary:
+/// - `EngineHarness` (Tests/MediaEngineTests) delivers within the turn, so that a test sees what one turn does.
+/// - `FuzzRoom` (Tests/Fuzz/Targets) installs keys instead of handshakes, so that each input is one room.
+/// - `EngineRoom` (LoadTests/Benchmarks) prepares all packets, so that only the engine is measured.
+/// - `DataRoom` (LoadTests/Benchmarks) has clients that acknowledge at once, and counts the engine's time alone: what a message costs.
+///
+/// What all have in common, the two loops in `finishTurn`, is the engine's own contract; one driver with a switch for each of these would be longer than they are.
 public final class Node {
     /// The engine under test.
     public let engine: MediaEngine

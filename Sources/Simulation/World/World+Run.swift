@@ -1,3 +1,4 @@
+import MediaControl
 import MediaEngine
 public import Primitives
 
@@ -45,7 +46,13 @@ extension World {
             node.finishTurn(at: now) { carryDown($0, $1) }
             for event in node.engine.takeEvents() {
                 events.append((now, event))
-                digest.add("\(event)", at: now)
+                if case .peerMeasured(let peer, var last) = event {
+                    // Handshakes are signed with randomness of OpenSSL's own, and such a signature has a byte more or less.
+                    (last.bytesReceived, last.bytesSent) = (0, 0)
+                    digest.add("\(MediaEvent.peerMeasured(peer, last))", at: now)
+                } else {
+                    digest.add("\(event)", at: now)
+                }
             }
         }
     }

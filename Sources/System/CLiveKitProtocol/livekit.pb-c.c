@@ -3109,6 +3109,186 @@ void   livekit__data_packet__free_unpacked
   assert(message->base.descriptor == &livekit__data_packet__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   livekit__rpc_request__init
+                     (Livekit__RpcRequest         *message)
+{
+  static const Livekit__RpcRequest init_value = LIVEKIT__RPC_REQUEST__INIT;
+  *message = init_value;
+}
+size_t livekit__rpc_request__get_packed_size
+                     (const Livekit__RpcRequest *message)
+{
+  assert(message->base.descriptor == &livekit__rpc_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t livekit__rpc_request__pack
+                     (const Livekit__RpcRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &livekit__rpc_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t livekit__rpc_request__pack_to_buffer
+                     (const Livekit__RpcRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &livekit__rpc_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Livekit__RpcRequest *
+       livekit__rpc_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Livekit__RpcRequest *)
+     protobuf_c_message_unpack (&livekit__rpc_request__descriptor,
+                                allocator, len, data);
+}
+void   livekit__rpc_request__free_unpacked
+                     (Livekit__RpcRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &livekit__rpc_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   livekit__rpc_ack__init
+                     (Livekit__RpcAck         *message)
+{
+  static const Livekit__RpcAck init_value = LIVEKIT__RPC_ACK__INIT;
+  *message = init_value;
+}
+size_t livekit__rpc_ack__get_packed_size
+                     (const Livekit__RpcAck *message)
+{
+  assert(message->base.descriptor == &livekit__rpc_ack__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t livekit__rpc_ack__pack
+                     (const Livekit__RpcAck *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &livekit__rpc_ack__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t livekit__rpc_ack__pack_to_buffer
+                     (const Livekit__RpcAck *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &livekit__rpc_ack__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Livekit__RpcAck *
+       livekit__rpc_ack__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Livekit__RpcAck *)
+     protobuf_c_message_unpack (&livekit__rpc_ack__descriptor,
+                                allocator, len, data);
+}
+void   livekit__rpc_ack__free_unpacked
+                     (Livekit__RpcAck *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &livekit__rpc_ack__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   livekit__rpc_response__init
+                     (Livekit__RpcResponse         *message)
+{
+  static const Livekit__RpcResponse init_value = LIVEKIT__RPC_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t livekit__rpc_response__get_packed_size
+                     (const Livekit__RpcResponse *message)
+{
+  assert(message->base.descriptor == &livekit__rpc_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t livekit__rpc_response__pack
+                     (const Livekit__RpcResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &livekit__rpc_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t livekit__rpc_response__pack_to_buffer
+                     (const Livekit__RpcResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &livekit__rpc_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Livekit__RpcResponse *
+       livekit__rpc_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Livekit__RpcResponse *)
+     protobuf_c_message_unpack (&livekit__rpc_response__descriptor,
+                                allocator, len, data);
+}
+void   livekit__rpc_response__free_unpacked
+                     (Livekit__RpcResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &livekit__rpc_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   livekit__rpc_error__init
+                     (Livekit__RpcError         *message)
+{
+  static const Livekit__RpcError init_value = LIVEKIT__RPC_ERROR__INIT;
+  *message = init_value;
+}
+size_t livekit__rpc_error__get_packed_size
+                     (const Livekit__RpcError *message)
+{
+  assert(message->base.descriptor == &livekit__rpc_error__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t livekit__rpc_error__pack
+                     (const Livekit__RpcError *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &livekit__rpc_error__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t livekit__rpc_error__pack_to_buffer
+                     (const Livekit__RpcError *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &livekit__rpc_error__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Livekit__RpcError *
+       livekit__rpc_error__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Livekit__RpcError *)
+     protobuf_c_message_unpack (&livekit__rpc_error__descriptor,
+                                allocator, len, data);
+}
+void   livekit__rpc_error__free_unpacked
+                     (Livekit__RpcError *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &livekit__rpc_error__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   livekit__user_packet__init
                      (Livekit__UserPacket         *message)
 {
@@ -3608,6 +3788,96 @@ void   livekit__move_participant_request__free_unpacked
   if(!message)
     return;
   assert(message->base.descriptor == &livekit__move_participant_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   livekit__perform_rpc_request__init
+                     (Livekit__PerformRpcRequest         *message)
+{
+  static const Livekit__PerformRpcRequest init_value = LIVEKIT__PERFORM_RPC_REQUEST__INIT;
+  *message = init_value;
+}
+size_t livekit__perform_rpc_request__get_packed_size
+                     (const Livekit__PerformRpcRequest *message)
+{
+  assert(message->base.descriptor == &livekit__perform_rpc_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t livekit__perform_rpc_request__pack
+                     (const Livekit__PerformRpcRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &livekit__perform_rpc_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t livekit__perform_rpc_request__pack_to_buffer
+                     (const Livekit__PerformRpcRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &livekit__perform_rpc_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Livekit__PerformRpcRequest *
+       livekit__perform_rpc_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Livekit__PerformRpcRequest *)
+     protobuf_c_message_unpack (&livekit__perform_rpc_request__descriptor,
+                                allocator, len, data);
+}
+void   livekit__perform_rpc_request__free_unpacked
+                     (Livekit__PerformRpcRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &livekit__perform_rpc_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   livekit__perform_rpc_response__init
+                     (Livekit__PerformRpcResponse         *message)
+{
+  static const Livekit__PerformRpcResponse init_value = LIVEKIT__PERFORM_RPC_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t livekit__perform_rpc_response__get_packed_size
+                     (const Livekit__PerformRpcResponse *message)
+{
+  assert(message->base.descriptor == &livekit__perform_rpc_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t livekit__perform_rpc_response__pack
+                     (const Livekit__PerformRpcResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &livekit__perform_rpc_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t livekit__perform_rpc_response__pack_to_buffer
+                     (const Livekit__PerformRpcResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &livekit__perform_rpc_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Livekit__PerformRpcResponse *
+       livekit__perform_rpc_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Livekit__PerformRpcResponse *)
+     protobuf_c_message_unpack (&livekit__perform_rpc_response__descriptor,
+                                allocator, len, data);
+}
+void   livekit__perform_rpc_response__free_unpacked
+                     (Livekit__PerformRpcResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &livekit__perform_rpc_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
 void   livekit__update_participant_request__attributes_entry__init
@@ -11281,7 +11551,7 @@ const ProtobufCEnumDescriptor livekit__data_packet__kind__descriptor =
   livekit__data_packet__kind__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCFieldDescriptor livekit__data_packet__field_descriptors[8] =
+static const ProtobufCFieldDescriptor livekit__data_packet__field_descriptors[11] =
 {
   {
     "kind",
@@ -11356,6 +11626,42 @@ static const ProtobufCFieldDescriptor livekit__data_packet__field_descriptors[8]
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
+    "rpc_request",
+    10,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Livekit__DataPacket, value_case),
+    offsetof(Livekit__DataPacket, rpc_request),
+    &livekit__rpc_request__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "rpc_ack",
+    11,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Livekit__DataPacket, value_case),
+    offsetof(Livekit__DataPacket, rpc_ack),
+    &livekit__rpc_ack__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "rpc_response",
+    12,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Livekit__DataPacket, value_case),
+    offsetof(Livekit__DataPacket, rpc_response),
+    &livekit__rpc_response__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
     "sequence",
     16,
     PROTOBUF_C_LABEL_NONE,
@@ -11385,17 +11691,21 @@ static const unsigned livekit__data_packet__field_indices_by_name[] = {
   0,   /* field[0] = kind */
   5,   /* field[5] = metrics */
   3,   /* field[3] = participant_identity */
-  7,   /* field[7] = participant_sid */
-  6,   /* field[6] = sequence */
+  10,   /* field[10] = participant_sid */
+  7,   /* field[7] = rpc_ack */
+  6,   /* field[6] = rpc_request */
+  8,   /* field[8] = rpc_response */
+  9,   /* field[9] = sequence */
   2,   /* field[2] = speaker */
   1,   /* field[1] = user */
 };
-static const ProtobufCIntRange livekit__data_packet__number_ranges[3 + 1] =
+static const ProtobufCIntRange livekit__data_packet__number_ranges[4 + 1] =
 {
   { 1, 0 },
   { 8, 5 },
-  { 16, 6 },
-  { 0, 8 }
+  { 10, 6 },
+  { 16, 9 },
+  { 0, 11 }
 };
 const ProtobufCMessageDescriptor livekit__data_packet__descriptor =
 {
@@ -11405,11 +11715,293 @@ const ProtobufCMessageDescriptor livekit__data_packet__descriptor =
   "Livekit__DataPacket",
   "livekit",
   sizeof(Livekit__DataPacket),
-  8,
+  11,
   livekit__data_packet__field_descriptors,
   livekit__data_packet__field_indices_by_name,
-  3,  livekit__data_packet__number_ranges,
+  4,  livekit__data_packet__number_ranges,
   (ProtobufCMessageInit) livekit__data_packet__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor livekit__rpc_request__field_descriptors[6] =
+{
+  {
+    "id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__RpcRequest, id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "method",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__RpcRequest, method),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "payload",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__RpcRequest, payload),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "response_timeout_ms",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__RpcRequest, response_timeout_ms),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "version",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__RpcRequest, version),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "compressed_payload",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__RpcRequest, compressed_payload),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned livekit__rpc_request__field_indices_by_name[] = {
+  5,   /* field[5] = compressed_payload */
+  0,   /* field[0] = id */
+  1,   /* field[1] = method */
+  2,   /* field[2] = payload */
+  3,   /* field[3] = response_timeout_ms */
+  4,   /* field[4] = version */
+};
+static const ProtobufCIntRange livekit__rpc_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 6 }
+};
+const ProtobufCMessageDescriptor livekit__rpc_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "livekit.RpcRequest",
+  "RpcRequest",
+  "Livekit__RpcRequest",
+  "livekit",
+  sizeof(Livekit__RpcRequest),
+  6,
+  livekit__rpc_request__field_descriptors,
+  livekit__rpc_request__field_indices_by_name,
+  1,  livekit__rpc_request__number_ranges,
+  (ProtobufCMessageInit) livekit__rpc_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor livekit__rpc_ack__field_descriptors[1] =
+{
+  {
+    "request_id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__RpcAck, request_id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned livekit__rpc_ack__field_indices_by_name[] = {
+  0,   /* field[0] = request_id */
+};
+static const ProtobufCIntRange livekit__rpc_ack__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor livekit__rpc_ack__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "livekit.RpcAck",
+  "RpcAck",
+  "Livekit__RpcAck",
+  "livekit",
+  sizeof(Livekit__RpcAck),
+  1,
+  livekit__rpc_ack__field_descriptors,
+  livekit__rpc_ack__field_indices_by_name,
+  1,  livekit__rpc_ack__number_ranges,
+  (ProtobufCMessageInit) livekit__rpc_ack__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor livekit__rpc_response__field_descriptors[4] =
+{
+  {
+    "request_id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__RpcResponse, request_id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "payload",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    offsetof(Livekit__RpcResponse, value_case),
+    offsetof(Livekit__RpcResponse, payload),
+    NULL,
+    &protobuf_c_empty_string,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "error",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Livekit__RpcResponse, value_case),
+    offsetof(Livekit__RpcResponse, error),
+    &livekit__rpc_error__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "compressed_payload",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    offsetof(Livekit__RpcResponse, value_case),
+    offsetof(Livekit__RpcResponse, compressed_payload),
+    NULL,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned livekit__rpc_response__field_indices_by_name[] = {
+  3,   /* field[3] = compressed_payload */
+  2,   /* field[2] = error */
+  1,   /* field[1] = payload */
+  0,   /* field[0] = request_id */
+};
+static const ProtobufCIntRange livekit__rpc_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 4 }
+};
+const ProtobufCMessageDescriptor livekit__rpc_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "livekit.RpcResponse",
+  "RpcResponse",
+  "Livekit__RpcResponse",
+  "livekit",
+  sizeof(Livekit__RpcResponse),
+  4,
+  livekit__rpc_response__field_descriptors,
+  livekit__rpc_response__field_indices_by_name,
+  1,  livekit__rpc_response__number_ranges,
+  (ProtobufCMessageInit) livekit__rpc_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor livekit__rpc_error__field_descriptors[3] =
+{
+  {
+    "code",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__RpcError, code),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "message",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__RpcError, message),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "data",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__RpcError, data),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned livekit__rpc_error__field_indices_by_name[] = {
+  0,   /* field[0] = code */
+  2,   /* field[2] = data */
+  1,   /* field[1] = message */
+};
+static const ProtobufCIntRange livekit__rpc_error__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 3 }
+};
+const ProtobufCMessageDescriptor livekit__rpc_error__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "livekit.RpcError",
+  "RpcError",
+  "Livekit__RpcError",
+  "livekit",
+  sizeof(Livekit__RpcError),
+  3,
+  livekit__rpc_error__field_descriptors,
+  livekit__rpc_error__field_indices_by_name,
+  1,  livekit__rpc_error__number_ranges,
+  (ProtobufCMessageInit) livekit__rpc_error__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor livekit__user_packet__field_descriptors[10] =
@@ -12234,6 +12826,134 @@ const ProtobufCMessageDescriptor livekit__move_participant_request__descriptor =
   livekit__move_participant_request__field_indices_by_name,
   1,  livekit__move_participant_request__number_ranges,
   (ProtobufCMessageInit) livekit__move_participant_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor livekit__perform_rpc_request__field_descriptors[5] =
+{
+  {
+    "room",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__PerformRpcRequest, room),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "destination_identity",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__PerformRpcRequest, destination_identity),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "method",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__PerformRpcRequest, method),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "payload",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__PerformRpcRequest, payload),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "response_timeout_ms",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__PerformRpcRequest, response_timeout_ms),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned livekit__perform_rpc_request__field_indices_by_name[] = {
+  1,   /* field[1] = destination_identity */
+  2,   /* field[2] = method */
+  3,   /* field[3] = payload */
+  4,   /* field[4] = response_timeout_ms */
+  0,   /* field[0] = room */
+};
+static const ProtobufCIntRange livekit__perform_rpc_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 5 }
+};
+const ProtobufCMessageDescriptor livekit__perform_rpc_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "livekit.PerformRpcRequest",
+  "PerformRpcRequest",
+  "Livekit__PerformRpcRequest",
+  "livekit",
+  sizeof(Livekit__PerformRpcRequest),
+  5,
+  livekit__perform_rpc_request__field_descriptors,
+  livekit__perform_rpc_request__field_indices_by_name,
+  1,  livekit__perform_rpc_request__number_ranges,
+  (ProtobufCMessageInit) livekit__perform_rpc_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor livekit__perform_rpc_response__field_descriptors[1] =
+{
+  {
+    "payload",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__PerformRpcResponse, payload),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned livekit__perform_rpc_response__field_indices_by_name[] = {
+  0,   /* field[0] = payload */
+};
+static const ProtobufCIntRange livekit__perform_rpc_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor livekit__perform_rpc_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "livekit.PerformRpcResponse",
+  "PerformRpcResponse",
+  "Livekit__PerformRpcResponse",
+  "livekit",
+  sizeof(Livekit__PerformRpcResponse),
+  1,
+  livekit__perform_rpc_response__field_descriptors,
+  livekit__perform_rpc_response__field_indices_by_name,
+  1,  livekit__perform_rpc_response__number_ranges,
+  (ProtobufCMessageInit) livekit__perform_rpc_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor livekit__update_participant_request__attributes_entry__field_descriptors[2] =

@@ -66,9 +66,9 @@ extension CommandSyntax {
         summary: "Checks a configuration file as 'martlet serve' does at start, without serving.",
         maxOperands: 1,
         details: """
-            Run it on the machine of the server and as the same user: it reads certificates and looks up network interfaces and
-            addresses. MARTLET_ variables in the environment apply, as they do for 'serve'. Only 'serve' checks whether a port is in
-            use, so you can check the file of a running server.
+            Run it on the machine of the server and as the same user: it reads certificates, looks up network interfaces and addresses,
+            and looks whether the database and recordings could be written; it makes nothing. MARTLET_ variables in the environment
+            apply, as they do for 'serve'. Only 'serve' checks whether a port is in use, so you can check the file of a running server.
 
             Exit status: 0 valid (warnings go to standard error), 1 errors, each with its file and line, 2 wrong command line.
             """)

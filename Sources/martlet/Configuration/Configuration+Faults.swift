@@ -12,8 +12,8 @@ extension Configuration {
 
     /// What prevents serving on `machine`, with its files, addresses and processors.
     func faults(on machine: Machine) -> [ConfigurationFault] {
-        developmentFaults + portFaults + mediaFaults + tlsFaults + workerFaults(machine) + bindFaults(machine)
-            + interfaceFaults(machine) + machineFaults(machine)
+        developmentFaults + portFaults(machine) + mediaFaults + tlsFaults + workerFaults(machine)
+            + bindFaults(machine) + interfaceFaults(machine) + storageFaults(machine) + machineFaults(machine)
     }
 
     /// What will surprise, though the server starts.
@@ -68,26 +68,6 @@ extension Configuration {
             + (trustedProxy ? [refuse("trusted_proxy", "remove trusted_proxy")] : [])
     }
 
-    /// TCP ports that exclude each other. Media is UDP and shares no port with them, whatever its number.
-    private var portFaults: [ConfigurationFault] {
-        guard http.port == privateListener.port, http.port != 0,
-            Self.overlap(SocketAddress(numeric: http.host), SocketAddress(numeric: privateListener.host))
-        else { return [] }
-        // At the one that was given, where only one was.
-        let path = origins["private.port"] == nil && origins["http.port"] != nil ? "http.port" : "private.port"
-        let other = path == "private.port" ? "http.port" : "private.port"
-        return [fault(path, "port \(http.port) is also that of \(other); choose another one")]
-    }
-
-    /// Whether listeners on both addresses would want the same port: equal ones, or one of all addresses. `::` means IPv4, too.
-    private static func overlap(_ a: SocketAddress?, _ b: SocketAddress?) -> Bool {
-        guard let a, let b else { return false }
-        func covers(_ a: SocketAddress, _ b: SocketAddress) -> Bool {
-            a.isUnspecified && (!a.isIPv4 || b.isIPv4)
-        }
-        return a == b || covers(a, b) || covers(b, a)
-    }
-
     private var mediaFaults: [ConfigurationFault] {
         var faults: [ConfigurationFault] = []
         for address in media.advertisedAddresses where address.isUnspecified || address.isMulticast {
@@ -114,7 +94,7 @@ extension Configuration {
 
     /// Each worker needs a port of its own, and so does each worker's mapped port.
     private func workerFaults(_ machine: Machine) -> [ConfigurationFault] {
-        let workers = media.workers > 0 ? media.workers : machine.processors
+        let workers = workers(on: machine)
         let reason = media.workers > 0 ? "" : " (one per core)"
         func fault(_ path: String, _ first: UInt16, _ name: String) -> ConfigurationFault? {
             let last = Int(first) + workers - 1
@@ -124,12 +104,10 @@ extension Configuration {
                 "\(workers) workers\(reason) need the ports \(first) to \(last)\(name), but the last port is 65535; "
                     + "start at \(65_536 - workers) or lower")
         }
-        let path =
-            origins["media.udp_port"] == nil && origins["media.workers"] != nil ? "media.workers" : "media.udp_port"
         let mapped = media.advertisedAddresses.map {
             fault("media.announced_addresses", $0.port, " at \($0.host)")
         }
-        return ([fault(path, media.udpBasePort, "")] + mapped).compactMap { $0 }
+        return ([fault(workerPortsPath, media.udpBasePort, "")] + mapped).compactMap { $0 }
     }
 
     private func bindFaults(_ machine: Machine) -> [ConfigurationFault] {

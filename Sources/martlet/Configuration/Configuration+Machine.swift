@@ -43,6 +43,13 @@ extension Configuration {
                     "every user of this machine can read or write '\(tlsKeyPath)'; "
                         + "'chmod o-rwx \(tlsKeyPath)', and make it belong to the user or group of the server"))
         }
+        if let credentials = recording.upload.credentials, machine.isExposed(credentials) {
+            faults.append(
+                fault(
+                    "recording.upload_credentials",
+                    "every user of this machine can read or write '\(credentials)', which has the storage's keys; "
+                        + "'chmod o-rwx \(credentials)', and make it belong to the user or group of the server"))
+        }
         if let databasePath, machine.isExposed(databasePath) {
             faults.append(
                 fault(

@@ -2,10 +2,12 @@
 extension Setting {
     /// Paths of settings that a reload changes.
     static let reloadable: Set<String> = [
-        "http.tls.certificate", "http.tls.key", "ice_servers", "ice_credentials_lifetime", "admission.max_cpu",
+        "http.tls.certificate", "http.tls.key", "http.api_calls_per_second", "ice_servers", "ice_credentials_lifetime",
+        "admission.max_cpu",
         "admission.max_bandwidth_out", "admission.max_memory", "admission.max_open_files",
         "admission.max_socket_drops", "rooms.default", "rooms.auto_create", "rooms.max_rooms", "rooms.max_participants",
-        "rooms.max_participants_total", "rooms.max_connections", "rooms.joins_per_second", "rooms.audio_codecs",
+        "rooms.max_participants_total", "rooms.max_connections", "rooms.joins_per_second", "rooms.max_checks",
+        "rooms.audio_codecs",
         "rooms.video_codecs", "rooms.max_video_subscriptions", "rooms.max_video_bitrate", "rooms.max_uplink_bitrate",
         "rooms.max_downlink_bitrate", "rooms.empty_timeout", "rooms.departure_timeout", "rooms.closed_for",
         "sessions.drain", "webhooks.allow_private", "log.level",

@@ -1,34 +1,26 @@
-import ObjectStorage
-
+/// Where the server writes to, looked at before anything is opened or made.
 extension Configuration {
-    /// Far more than two keys.
-    private static let longestCredentials = 4_096
-
-    /// Where finished files are uploaded to, with what the file of credentials says; nil: nowhere.
-    func recordingStorage() throws(FileError) -> ObjectStore.Configuration? {
-        guard let uploadEndpoint else { return nil }
-        guard let uploadBucket else {
-            throw FileError(problem: "recording.upload_endpoint needs recording.upload_bucket")
+    /// Folders, files and credentials without which the server does not start.
+    func storageFaults(_ machine: Machine) -> [ConfigurationFault] {
+        var faults: [ConfigurationFault] = []
+        if let databasePath, let reason = machine.databaseRefusal(databasePath) {
+            faults.append(
+                fault(
+                    "storage.path",
+                    "cannot keep the database in '\(databasePath)': \(reason); name a file that the server may write"))
         }
-        guard let path = uploadCredentials else {
-            throw FileError(problem: "recording.upload_endpoint needs recording.upload_credentials")
+        guard let directory = recording.directory else { return faults }
+        if let reason = machine.folderRefusal(directory) {
+            faults.append(
+                fault(
+                    "recording.directory",
+                    "cannot record into '\(directory)': \(reason); name a folder that the server may write"))
         }
-        let bytes: [UInt8]
-        do throws(FileError) {
-            bytes = try FileContents.read(path, atMost: Self.longestCredentials)
+        do throws(SettingProblem) {
+            _ = try recording.upload.storage()
         } catch {
-            throw FileError(problem: "the file of recording.upload_credentials \(error.problem)")
+            faults.append(fault(error.path, error.problem))
         }
-        let lines = String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline).map(String.init)
-        // A colon would end the access key where libcurl is given both.
-        guard lines.count == 2, !lines[0].contains(":") else {
-            throw FileError(
-                problem:
-                    "the file of recording.upload_credentials must have two lines: the access key, and the secret key")
-        }
-        return ObjectStore.Configuration(
-            endpoint: uploadEndpoint, bucket: uploadBucket, region: uploadRegion,
-            prefix: uploadPrefix.map { $0.isEmpty || $0.hasSuffix("/") ? $0 : $0 + "/" } ?? "", accessKey: lines[0],
-            secretKey: lines[1])
+        return faults
     }
 }

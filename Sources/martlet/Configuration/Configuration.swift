@@ -1,10 +1,8 @@
 import EdgeSupport
-import Logging
 import MediaEngine
 import MediaWorkers
 import NetworkIO
 import Primitives
-import Recorder
 import RoomService
 import Rooms
 
@@ -50,44 +48,16 @@ struct Configuration: Sendable {
     var databasePath: String?
     /// How long the summaries of past stays are kept.
     var sessionsKept = TimeInterval.seconds(86_400)
-    /// Where recordings go; nil: nothing can be recorded.
-    var recordingDirectory: String?
-    /// Tracks that are recorded at a time.
-    var recordingTracks = 500
+    var recording = RecordingSettings()
     /// Files below it may be played; nil: recordings only.
     var playbackDirectory: String?
     /// Playbacks at once.
     var maximumPlaybacks = 50
-    /// Megabytes of the disk that recordings leave free.
-    var recordingReserve = 1_024
-    /// How long finished recordings are kept; zero: until somebody deletes them.
-    var recordingsKept = TimeInterval.zero
-    /// When another file of a recorded track begins: after this, or so many megabytes.
-    var recordingSegmentLength = TimeInterval.seconds(3_600)
-    var recordingSegmentSize = 2_048
-    /// Where finished files are uploaded to; nil: nowhere.
-    var uploadEndpoint: String?
-    var uploadBucket: String?
-    var uploadRegion = "us-east-1"
-    var uploadPrefix: String?
-    /// The file with the storage's access key and secret key.
-    var uploadCredentials: String?
-    var uploadKeeps = true
-    var recordingFiles = RecordingOptions.Files.tracks
-    var recordingFileName = FileNameTemplate.usual
-    /// Megabytes of recordings that are kept; zero: no limit.
-    var recordingMaximum = 0
-    /// Whether tables of samples are moved to the front of finished files.
-    var recordingFrontIndex = true
-    /// Megabytes of each worker's records that wait for the disk.
-    var recordingBuffer = 64
     /// Events may be posted to receivers in private networks and on this machine.
     var webhooksAllowPrivate = false
     /// The OpenTelemetry collector to which traces of joins go; nil: nobody traces.
     var traceCollector: String?
-    var logLevel = LogLevel.info
-    var logFormat = LogFormat.text
-    var logShowsAddresses = false
+    var log = LogSettings()
     /// A built-in key, tokens for whoever asks, and, unless `insecure` is set, loopback only.
     var isDevelopment = false
     /// Where each setting was given, by path; those that were not are absent.
@@ -151,41 +121,17 @@ struct Configuration: Sendable {
     /// The limits of load with what follows from this machine: shares of its memory and of the files that the process may open.
     func loadLimits(openFiles: Int) -> LoadLimits {
         let rooms = roomsHere
-        var limits = LoadLimits()
-        limits.workerBusy = admission.share(of: admission.maxCPU)
-        limits.bandwidthOut = admission.maxBandwidthOut
+        var limits = admission.limits(memory: MachineMemory.limitBytes(), openFiles: openFiles)
         limits.connections = rooms.maxConnections
         limits.participants = rooms.maxParticipants
-        if let share = admission.share(of: admission.maxMemory), let memory = MachineMemory.limitBytes() {
-            limits.memoryBytes = UInt64(Double(memory) * share)
-        }
-        limits.openFiles = admission.share(of: admission.maxOpenFiles).map { Int(Double(openFiles) * $0) }
-        limits.socketDrops = admission.share(of: admission.maxSocketDrops)
         return limits
     }
 
     /// The workers' configuration with what the recorder needs of them.
     var mediaHere: MediaWorkerConfiguration {
         var media = media
-        if recordingDirectory != nil { media.recordRingBytes = recordingBuffer << 20 }
+        if let bytes = recording.ringBytes { media.recordRingBytes = bytes }
         return media
-    }
-
-    /// Where recordings go; nil: nothing can be recorded.
-    var recorder: RecorderConfiguration? {
-        guard let recordingDirectory else { return nil }
-        var recorder = RecorderConfiguration(directory: recordingDirectory)
-        recorder.maximumTracks = recordingTracks
-        recorder.reserveBytes = Int64(recordingReserve) << 20
-        recorder.keptFor = recordingsKept
-        recorder.maximumBytes = Int64(recordingMaximum) << 20
-        recorder.movesIndexes = recordingFrontIndex
-        recorder.segmentLength = recordingSegmentLength
-        recorder.segmentBytes = Int64(recordingSegmentSize) << 20
-        recorder.files = recordingFiles
-        recorder.keepsUploaded = uploadKeeps
-        recorder.fileName = recordingFileName
-        return recorder
     }
 
     /// A fault of the setting at `path`, where it was given.

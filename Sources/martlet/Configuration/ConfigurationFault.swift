@@ -30,3 +30,15 @@ struct ConfigurationFault: Sendable, Hashable, CustomStringConvertible {
 struct ConfigurationError: Error, Hashable {
     var faults: [ConfigurationFault]
 }
+
+/// What is wrong with a setting, said by a section that does not know where it was given.
+struct SettingProblem: Error, Hashable {
+    /// "recording.upload_credentials".
+    let path: String
+    let problem: String
+
+    init(_ path: String, _ problem: String) {
+        self.path = path
+        self.problem = problem
+    }
+}

@@ -16,6 +16,9 @@ struct Machine: Sendable {
     var isClockKept = true
     /// Whether every user of the machine can read or write a file.
     var isExposed: @Sendable (String) -> Bool = { _ in false }
+    /// Why no folder can be made and written at a path, and why no database can be kept in a file; nil where it can.
+    var folderRefusal: @Sendable (String) -> String? = { _ in nil }
+    var databaseRefusal: @Sendable (String) -> String? = { _ in nil }
     /// What a media socket gets that asks for the buffers that media needs, in bytes.
     var receiveBufferBytes = UDPSocketConfiguration(port: 0).receiveBufferBytes
     var sendBufferBytes = UDPSocketConfiguration(port: 0).sendBufferBytes
@@ -37,7 +40,9 @@ struct Machine: Sendable {
                     return String(cString: strerror(error.code))
                 }
             }, now: MonotonicClock.wallMilliseconds() / 1_000, isClockKept: MachineTraits.isClockKept,
-            isExposed: FileContents.isExposed, receiveBufferBytes: buffers.receive, sendBufferBytes: buffers.send,
+            isExposed: FileContents.isExposed, folderRefusal: WritablePlaces.refusalOfFolder,
+            databaseRefusal: WritablePlaces.refusalOfDatabase, receiveBufferBytes: buffers.receive,
+            sendBufferBytes: buffers.send,
             hasAES: MachineTraits.hasAES, mayPreferThreads: MachineTraits.mayPreferThreads)
     }
 }

@@ -1,18 +1,16 @@
 import EdgeSupport
-import Logging
 import MediaControl
 import MediaEngine
 import MediaWorkers
 import NetworkIO
 import Primitives
-import Recorder
 import RoomService
 import Rooms
 
 extension Setting {
-    /// Every setting, in the order in which people look for them.
+    /// Every setting, in the order in which people look for them. Where a section has a type of its own, its settings are beside it.
     static let all: [Setting] =
-        http + media + admission + rooms + sessions + storage + recording + playback + telemetry + log
+        http + media + admission + rooms + sessions + storage + recording + jobs + playback + telemetry + log
 
     private static let http: [Setting] = [
         address(
@@ -105,30 +103,6 @@ extension Setting {
             60...604_800, \.iceCredentialsLifetime),
     ]
 
-    private static let admission: [Setting] = [
-        percent(
-            "admission.max_cpu",
-            "refuse joins while the media thread of the room, or for a new room every one, is busy for this share of its time",
-            \.admission.maxCPU),
-        value(
-            "admission.max_bandwidth_out",
-            "refuse joins while so much is sent to clients, with IP and UDP headers; unset: no limit",
-            wants: "bits per second, 1000000 to 1000000000000", \.admission.maxBandwidthOut,
-            parse: { Int64($0).flatMap { 1_000_000...1_000_000_000_000 ~= $0 ? .some(.bitsPerSecond($0)) : nil } },
-            show: { $0.map { String($0.bitsPerSecond) } ?? "" }),
-        percent(
-            "admission.max_memory",
-            "refuse joins while the process has this share of the machine's or container's memory",
-            \.admission.maxMemory),
-        percent(
-            "admission.max_open_files", "refuse joins while this share of the files that the process may open is open",
-            \.admission.maxOpenFiles),
-        percent(
-            "admission.max_socket_drops",
-            "refuse joins while the kernel drops this share of the datagrams on the media ports because they were not read in time",
-            \.admission.maxSocketDrops),
-    ]
-
     private static let rooms: [Setting] = [
         value(
             "rooms.default", "room for clients that name none", wants: "a room's name", \.rooms.defaultRoom,
@@ -215,69 +189,6 @@ extension Setting {
             \.rooms.maxKeptEvents),
     ]
 
-    private static let recording: [Setting] = [
-        file(
-            "recording.directory", "folder for recordings; unset: nothing can be recorded", \.recordingDirectory),
-        number("recording.tracks", "maximum tracks recorded at once", 1...100_000, \.recordingTracks),
-        number(
-            "recording.reserve", "megabytes of the disk that recordings leave free", 0...100_000_000,
-            \.recordingReserve),
-        seconds(
-            "recording.kept", "delete a finished recording after; 0: never", 0...315_360_000, \.recordingsKept),
-        number(
-            "recording.max_size",
-            "megabytes of recordings to keep: beyond, the oldest finished ones are deleted; 0: no limit",
-            0...100_000_000, \.recordingMaximum),
-        flag(
-            "recording.front_index",
-            "rewrite finished files with their index in front, so that players start before they have the whole file",
-            \.recordingFrontIndex),
-        seconds(
-            "recording.segment_length",
-            "begin another file of a track after, with its next keyframe; a recording may say something else",
-            10...86_400, \.recordingSegmentLength),
-        number(
-            "recording.segment_size",
-            "megabytes after which another file of a track begins; a recording may say something else", 1...2_048,
-            \.recordingSegmentSize),
-        word(
-            "recording.files",
-            "what is recorded into one file: each track, the tracks of a participant, or all; a recording may say something else",
-            RecordingOptions.Files.allCases.map { ($0.rawValue, $0) }, \.recordingFiles),
-        value(
-            "recording.file_name",
-            "names of recorded files, without .mp4; a recording may say something else",
-            wants:
-                "letters, digits, '_', '-' and '.' with {room}, {recording}, {participant}, {track}, {source}, {time} and {segment}",
-            \.recordingFileName, parse: { FileNameTemplate($0) }, show: { $0.text }),
-        value(
-            "recording.upload_endpoint",
-            "S3-compatible storage to which finished files are uploaded, in path style; unset: nowhere",
-            wants: "an http or https URL without a path, such as https://s3.eu-central-1.amazonaws.com",
-            \.uploadEndpoint,
-            parse: {
-                CollectorAddress.isGood($0) && $0.split(separator: "/").count == 2 && !$0.hasSuffix("/")
-                    ? .some($0) : nil
-            },
-            show: { $0 ?? "" }),
-        value(
-            "recording.upload_bucket", "bucket of the storage, which must be there", wants: "a bucket's name",
-            \.uploadBucket, parse: { $0.isEmpty || $0.contains("/") ? nil : .some($0) }, show: { $0 ?? "" }),
-        text("recording.upload_region", "region of the storage, for which requests are signed", \.uploadRegion),
-        value(
-            "recording.upload_prefix", "what stands before the keys of uploaded files: PREFIX/ROOM/RECORDING/FILE",
-            wants: "a key's beginning", \.uploadPrefix, parse: { .some($0) }, show: { $0 ?? "" }),
-        file(
-            "recording.upload_credentials",
-            "file with the storage's access key in its first line and the secret key in its second", \.uploadCredentials
-        ),
-        flag(
-            "recording.upload_keep", "keep recorded files here when the storage has the whole recording", \.uploadKeeps),
-        number(
-            "recording.buffer", "megabytes of each worker's media that may wait for a slow disk", 4...4_096,
-            \.recordingBuffer),
-    ]
-
     private static let playback: [Setting] = [
         file(
             "playback.directory",
@@ -293,23 +204,10 @@ extension Setting {
             parse: { CollectorAddress.isGood($0) ? .some($0) : nil }, show: { $0 ?? "" })
     ]
 
-    private static let log: [Setting] = [
-        word(
-            "log.level", "minimum severity of messages to log",
-            [("debug", .debug), ("info", .info), ("warning", .warning), ("error", .error)],
-            \.logLevel),
-        word("log.format", "format of log lines", [("text", .text), ("json", .json)], \.logFormat),
-        flag("log.addresses", "log client addresses in full", \.logShowsAddresses),
-    ]
-
     private static func address(_ path: String, _ summary: String, _ place: Place<String>) -> Setting {
         value(
             path, summary, wants: "an IPv4 or IPv6 address", place,
             parse: { SocketAddress(numeric: $0) == nil ? nil : $0 }, show: { $0 })
-    }
-
-    private static func percent(_ path: String, _ summary: String, _ place: Place<Int>) -> Setting {
-        number(path, "\(summary); 100: no limit", 1...100, place, unit: "percent")
     }
 
     private static func optional(

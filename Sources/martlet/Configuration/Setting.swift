@@ -3,7 +3,7 @@ import Primitives
 
 /// One thing that can be configured: its path in the file, what it means, what its value may be, and where it goes.
 ///
-/// The table in `Setting+All.swift` is all there is: the file, the environment, `check-config` and the README follow from it.
+/// The tables that `all` joins are all there is: the file, the environment, `check-config` and the README follow from it.
 struct Setting: Sendable {
     /// "http.port"; in the environment MARTLET_HTTP_PORT.
     let path: String

@@ -28,7 +28,7 @@ struct ReplayTests {
 
     @Test("Captured media is forwarded: the engine's seeds reach its send path")
     func reach() throws {
-        let room = try EngineRoom()
+        let room = try FuzzRoom()
         for seed in try Seeds.engine() { seed.withUnsafeBytes { EngineTarget.run($0, in: room) } }
         #expect(room.forwarded > 100)
     }

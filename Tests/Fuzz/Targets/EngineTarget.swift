@@ -7,11 +7,11 @@ import Primitives
 /// asked for, and when they have gone nothing of them is left.
 enum EngineTarget {
     static func start() throws -> (UnsafeRawBufferPointer) -> Void {
-        let room = try EngineRoom()
+        let room = try FuzzRoom()
         return { run($0, in: room) }
     }
 
-    static func run(_ bytes: UnsafeRawBufferPointer, in room: EngineRoom) {
+    static func run(_ bytes: UnsafeRawBufferPointer, in room: FuzzRoom) {
         room.open()
         var input = FuzzInput(bytes)
         var script = EngineScript(room: room)
@@ -22,18 +22,18 @@ enum EngineTarget {
 
 /// What the steps of an input do to the room.
 struct EngineScript {
-    let room: EngineRoom
+    let room: FuzzRoom
     private var sequences: [Int: UInt16] = [:]
     private var timestamps: [Int: UInt32] = [:]
 
-    init(room: EngineRoom) { self.room = room }
+    init(room: FuzzRoom) { self.room = room }
 
     mutating func step(_ input: inout FuzzInput) {
         let kind = input.byte()
         switch kind & 7 {
         case 0, 1, 2: publish(&input)
         case 3: room.receiveRTCP(Array(input.record()), of: kind & 8 == 0 ? .publisher : .subscriber)
-        case 4: room.receive(Array(input.record()), from: EngineRoom.Member.allCases[Int(kind >> 3) % 3])
+        case 4: room.receive(Array(input.record()), from: FuzzRoom.Member.allCases[Int(kind >> 3) % 3])
         case 5: room.receiveFromStranger(Array(input.record()), UInt16(kind))
         case 6: room.pass(.milliseconds(Int64(input.byte()) * (kind & 8 == 0 ? 1 : 50)))
         default: room.command(kind >> 3, input.byte())
@@ -43,7 +43,7 @@ struct EngineScript {
     /// A packet of one of the streams: its header follows from counters, extension block and payload are the input's.
     private mutating func publish(_ input: inout FuzzInput) {
         let choice = input.byte()
-        let stream = EngineRoom.Stream.allCases[Int(choice & 7) % EngineRoom.Stream.allCases.count]
+        let stream = FuzzRoom.Stream.allCases[Int(choice & 7) % FuzzRoom.Stream.allCases.count]
         let layer = Int(choice >> 3 & 3) % 3
         let change = Int8(bitPattern: input.byte())
         let flags = input.byte()

@@ -1,5 +1,6 @@
 import Primitives
 import RTP
+import Simulation
 
 /// Elements of a header extension: pairs of id and record. They are written, read, understood, and their values written again.
 func fuzzExtensions(_ input: UnsafeRawBufferPointer) {

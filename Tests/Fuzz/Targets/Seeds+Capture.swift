@@ -72,7 +72,7 @@ extension Seeds {
         let slot = UnsafeMutableRawBufferPointer.allocate(byteCount: 1_200, alignment: 8)
         defer { slot.deallocate() }
         var writer = RTCPWriter(slot)
-        for stream in EngineRoom.Stream.allCases {
+        for stream in FuzzRoom.Stream.allCases {
             let ssrc = stream.subscription.ssrc
             writer.appendPictureLoss(senderSSRC: 1, mediaSSRC: ssrc)
             writer.beginNACK(senderSSRC: 1, mediaSSRC: ssrc)
@@ -123,7 +123,7 @@ extension Seeds {
                     case .rid, .repairedRID: [Array("qhf".utf8)[layer]]
                     default: element.value
                     }
-                return (EngineRoom.Stream.published[meaning], value)
+                return (FuzzRoom.Stream.published[meaning], value)
             }
             let isLong = elements.contains { $0.0 > 14 || $0.1.isEmpty || $0.1.count > 16 }
             let bytes = elements.flatMap { id, value in

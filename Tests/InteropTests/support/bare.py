@@ -26,9 +26,11 @@ a=ssrc:{ssrc} cname:bare
 """
 
 
-def offer(ufrag="abcd", password="0123456789abcdefghijklmn"):
+def offer(ufrag="abcd", password="0123456789abcdefghijklmn", candidates=()):
+    """An offer of audio; `candidates` are the values of its candidate lines."""
     fingerprint = ":".join(f"{byte:02X}" for byte in os.urandom(32))
     text = OFFER.format(ufrag=ufrag, password=password, fingerprint=fingerprint, ssrc=secrets.randbelow(2**32 - 1) + 1)
+    text += "".join(f"a=candidate:{one}\n" for one in candidates)
     return text.replace("\n", "\r\n")
 
 

@@ -96,7 +96,7 @@ class ChromiumPage:
     """The SDK in a tab of Chromium."""
 
     def __init__(self, page):
-        self.evaluate = page.evaluate
+        self.evaluate, self.close = page.evaluate, page.close
 
     @classmethod
     async def open(cls, browser, server):

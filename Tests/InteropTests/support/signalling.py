@@ -24,7 +24,7 @@ class Signal:
             message = json.loads(frame.data)
             if message["type"] == "hello":
                 self.hello.set_result(message)
-            elif "seq" in message and "id" not in message:
+            elif "id" not in message and ("seq" in message or message["type"] == "iceServers"):
                 self.events.append((time.monotonic(), message))
             elif (waiting := self._waiting.pop(message.get("id"), None)) and not waiting.done():
                 waiting.set_result((message, len(frame.data)))

@@ -26,13 +26,14 @@ extension Room {
             throw RoomError(
                 .invalidRequest, "a playback cannot be moved: end it, and begin another in the other room")
         }
-        let tracks = state.routing.tracks(of: session).compactMap { state.routing[$0] }
+        let tracks = state.routing.encodings(of: session).compactMap { state.routing[$0] }
         distribution.memberLeft(session)
         // Or it would be subscribed anew to what waits.
         state.roster.update(session) { $0.options.autoSubscribe = false }
-        for track in tracks {
+        for track in tracks where track.main == nil {
             if let stream = recordings.stream(of: track.id) { turn.media(.endRecording(stream)) }
             withdraw(track, tellsPublisher: false, &turn)
+            if let backup = track.backup { state.routing.remove(backup) }
         }
         for subscription in state.routing.subscriptions(of: session) {
             distribution.end(subscription, notifies: false, &state, &turn)
@@ -70,6 +71,7 @@ extension Room {
         }
         for track in moving.tracks {
             state.routing.insert(track)
+            guard track.main == nil else { continue }
             tellPublished(track.info, of: session, tellsPublisher: false, &turn)
             if track.info.kind == .audio {
                 turn.media(.setTrackAlwaysForwarded(track.id, state.isAlwaysHeard(info.identity)))
@@ -81,7 +83,7 @@ extension Room {
         state.roster.notify(session, .moved(snapshot), &turn)
         endWhatIsNotPermitted(of: session, &turn)
         applyPolicy(to: session, insteadOf: moving.policy, &turn)
-        for track in moving.tracks where state.routing[track.id] != nil {
+        for track in moving.tracks where state.routing[track.id] != nil && track.main == nil {
             distribution.offer(track.id, &state, &turn)
             trackMayBeRecorded(track.id, &turn)
         }

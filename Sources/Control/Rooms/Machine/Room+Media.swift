@@ -35,8 +35,8 @@ extension Room {
         case .speakersChanged(_, let levels): setSpeakers(levels, &turn)
         case .dataChannelOpened(let peer, let terms): channelOpened(peer, terms.label)
         case .dataChannelClosed(let peer, let label, let reason): channelClosed(peer, label, reason, &turn)
-        // Whoever hosts the room decodes it first, and calls `send`.
-        case .dataReceived: break
+        // Whoever hosts the room keeps what a peer carried, and decodes what came before it calls `send`.
+        case .peerMeasured, .dataReceived: break
         case .dominantSpeakerChanged(_, let track):
             distribution.setDominant(track.flatMap { state.routing[$0]?.publisher }, &state, &turn)
         }
@@ -81,13 +81,18 @@ extension Room {
         state.roster.notify(
             owner.session, .connectionChanged(connection: owner.connection, state: .closed, reason: reason.rawValue),
             &turn)
+        // What was sent on it is offered on another one. LiveKit's clients join anew, with all of their connections.
+        if member.options.offering == .server { state.outdated.insert(owner.session) }
         if !member.options.isSignalled, state.roster[owner.session]?.connections.isEmpty == true {
             remove(owner.session, reason: reason == .closedByPeer ? .left : .connectionLost, turn: &turn)
         }
     }
 
     private mutating func setSilent(_ id: TrackID, _ silent: Bool, _ turn: inout RoomTurn) {
-        guard let track = state.routing[id], track.info.silent != silent else { return }
+        // While nobody needs one of two encodings, its publisher may stop it.
+        guard let track = state.routing[id], track.main == nil, track.info.silent != silent,
+            track.backup == nil || !silent
+        else { return }
         state.routing.update(id) { $0.info.silent = silent }
         state.trackChanged(id, &turn)
     }
@@ -96,7 +101,7 @@ extension Room {
     private mutating func setDimensions(
         _ id: TrackID, layer: Int, width: Int, height: Int, _ turn: inout RoomTurn
     ) {
-        guard let track = state.routing[id] else { return }
+        guard let track = state.routing[id], track.main == nil else { return }
         state.routing.update(id) { $0.layerSizes[layer] = RoomTrack.Size(width: width, height: height) }
         guard let largest = state.routing[id]?.layerSizes.values.max(by: { $0.area < $1.area }),
             track.info.width != largest.width || track.info.height != largest.height
@@ -117,7 +122,12 @@ extension Room {
             isScalable
             ? flags.enumerated().map { WantedLayer(rid: encodings[0].rid, spatial: $0, isWanted: $1) }
             : zip(encodings, flags).map { WantedLayer(rid: $0.rid, isWanted: $1) }
-        state.roster.notify(track.publisher, .layersWanted(track: track.info.sid, layers: layers), &turn)
+        guard let main = track.main, let codec = track.info.backupCodec else {
+            return state.roster.notify(track.publisher, .layersWanted(track: track.info.sid, layers: layers), &turn)
+        }
+        guard state.routing[main]?.wantsBackup == true else { return }
+        state.roster.notify(
+            track.publisher, .backupWanted(track: track.info.sid, codec: codec, layers: layers), &turn)
     }
 
     /// The member and the log get the reason; a section that stays black says nothing by itself.
@@ -129,7 +139,7 @@ extension Room {
         state.subscriptionChanged(id, &turn)
     }
 
-    /// The subscriber knows why a picture stands still.
+    /// The subscriber knows why a video stands still.
     private mutating func subscriptionHeld(_ id: SubscriptionID, _ isHeld: Bool, _ turn: inout RoomTurn) {
         guard let subscription = state.routing[id] else { return }
         let track = state.routing.track(of: subscription)?.info

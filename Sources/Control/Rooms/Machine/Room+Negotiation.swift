@@ -58,7 +58,8 @@ extension Room {
         state.outdated.insert(session)
         makeOffers(&turn)
         return ConnectionAnswer(
-            sdp: answer.text, tracks: state.shown(on: name, of: session), iceTag: connection.ice.ufrag)
+            sdp: answer.text, tracks: state.shown(on: name, of: session), iceTag: connection.ice.ufrag,
+            tracksBeyondLimit: beyondLimit.count)
     }
 
     /// Which sections of an offer may publish, and which may not because the participant has as many tracks as it may.
@@ -67,15 +68,16 @@ extension Room {
     ) throws(RoomError) -> (answers: [String: SectionAnswer], beyondLimit: [OfferedSection]) {
         var answers: [String: SectionAnswer] = [:]
         var beyondLimit: [OfferedSection] = []
-        var trackCount = state.routing.tracks(of: member.session).count
+        var trackCount = state.routing.encodings(of: member.session).count
         // Other connections have sections of the same names.
-        let known = Set(member.connectionIndex(name).map { member.connections[$0].trackByMid.keys.map(\.self) } ?? [])
+        let known = member.connectionIndex(name).map { member.connections[$0].trackByMid } ?? [:]
         for section in outcome.sections where section.refusal == nil {
             guard let kind = MediaKind(section.kind) else { continue }
             var answer = SectionAnswer()
             answer.rejects = kind == .video && policy.audioOnly
             if let sends = section.remoteSends, !answer.rejects {
-                let isNew = !known.contains(section.mid)
+                let isNew = known[section.mid] == nil
+                answer.codecs = codecs(kind, of: known[section.mid], sends, mid: section.mid, member)
                 if isNew { try checkPublisherLimit(member) }
                 answer.receives =
                     member.profile != .viewer
@@ -90,6 +92,17 @@ extension Room {
             answers[section.mid] = answer
         }
         return (answers, beyondLimit)
+    }
+
+    /// What the section of a track is to carry: the codec that its publisher announced, where the room allows it, and any other where it is not in the offer.
+    /// nil: as the offer prefers.
+    private func codecs(
+        _ kind: MediaKind, of track: TrackID?, _ sending: RemoteSending, mid: String, _ member: Member
+    ) -> [CodecName]? {
+        let announced = member.announcements.find(sending.trackID, mid, kind)?.announcement.codecs.first
+        guard let names = (track.map { state.routing[$0]?.preferredCodec } ?? announced)?.names else { return nil }
+        let allowed = state.negotiationRules.codecs(for: kind.sectionKind).allowed
+        return allowed.filter(names.contains) + allowed.filter { !names.contains($0) }
     }
 
     private func checkPublisherLimit(_ member: Member) throws(RoomError) {
@@ -141,11 +154,18 @@ extension Room {
         }
     }
 
+    /// Those whose track was announced under its own id come before those that take what is left: a client goes on sending what the server has ended.
+    private func announcedFirst(_ sections: [NegotiatedSection], of session: SessionID) -> [NegotiatedSection] {
+        guard let announcements = state.roster[session]?.announcements else { return sections }
+        func isAnnounced(_ section: NegotiatedSection) -> Bool { announcements.names(section.receiving?.trackID) }
+        return sections.filter(isAnnounced) + sections.filter { !isAnnounced($0) }
+    }
+
     /// What was agreed becomes tracks and subscriptions of the worker.
     mutating func apply(
         _ sections: [NegotiatedSection], to name: String, of session: SessionID, _ turn: inout RoomTurn
     ) {
-        for section in sections {
+        for section in announcedFirst(sections, of: session) {
             if let receiving = section.receiving {
                 receive(receiving, section: section, on: name, of: session, &turn)
             } else if let connection = try? state.connection(name, of: session),
@@ -332,7 +352,7 @@ extension Room {
     ) {
         guard let member = state.roster[session], let index = member.connectionIndex(id) else { return }
         let connection = member.connections[index]
-        for track in state.routing.tracks(of: member.session) where state.routing[track]?.connection == id {
+        for track in connection.trackByMid.values.sorted() where state.routing[track] != nil {
             unpublish(track, commandsWorker: commandsWorker, &turn)
         }
         for subscription in state.routing.subscriptions(of: member.session)

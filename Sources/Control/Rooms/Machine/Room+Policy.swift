@@ -10,7 +10,7 @@ extension Room {
     ///
     /// Throws `invalid_request` where the topology would change under members.
     public mutating func setPolicy(
-        _ new: RoomPolicy, removesExcess: Bool = false, turn: inout RoomTurn
+        _ new: RoomPolicy, removesExcess: Bool = false, by: String? = nil, turn: inout RoomTurn
     ) throws(RoomError) {
         guard !hasEnded else { throw RoomError(.roomClosed, "the room is closing") }
         guard new.topology == policy.topology || state.roster.isEmpty else {
@@ -20,7 +20,7 @@ extension Room {
         guard new != policy else { return }
         let old = policy
         state.set(new)
-        turn.log(.policyChanged(revision: policyRevision))
+        turn.log(.policyChanged(revision: policyRevision, by: by))
         // Of what members know of the room, the most participants and the topology come from its policy.
         roomChanged()
         waitingRoomFollows(old, &turn)
@@ -197,7 +197,7 @@ extension Room {
 // MARK: - What a change would do
 
 extension Room {
-    /// What ``setPolicy(_:removesExcess:turn:)`` would do, found by doing it to a copy.
+    /// What ``setPolicy(_:removesExcess:by:turn:)`` would do, found by doing it to a copy.
     public func impact(
         of new: RoomPolicy, removesExcess: Bool, turn: consuming RoomTurn
     ) throws(RoomError) -> PolicyImpact {

@@ -2,7 +2,7 @@ import MediaControl
 import Primitives
 import SDP
 
-// Tracks: they come with descriptions, are announced, muted and recorded.
+// Tracks: they come with descriptions, are announced and muted.
 
 extension Room {
     /// Something comes in on a section: a new track, or one that goes on under new terms.
@@ -29,6 +29,9 @@ extension Room {
             return
         }
         guard let source = state.permittedSource(kind, sending, mid: section.mid, member: member) else { return }
+        if let main = announced?.backupOf {
+            return receiveBackup(of: main, sending, mid: section.mid, on: connection, of: session, &turn)
+        }
         let id = TrackID(state.nextNumber())
         var info = TrackInfo(
             sid: pending?.sid ?? turn.sid("TR_"), participant: member.info.sid, identity: member.info.identity,
@@ -40,17 +43,15 @@ extension Room {
         info.hint = announced?.hint
         info.priority = announced?.priority ?? .standard
         info.details = announced?.details ?? TrackDetails()
+        info.backupCodec = kind == .video ? announced?.backupCodec : nil
         info.simulcast = sending.encodings.count > 1
         let description = TrackDescription(
-            id: id, peer: connection.peer, kind: kind, source: source, mid: section.mid,
-            formats: sending.formats.map(PayloadFormat.init),
-            encodings: sending.encodings.map(EncodingDescription.init),
-            extensions: HeaderExtensionIDs(sending.extensions), feedback: FeedbackKinds(sending.feedback),
+            id, peer: connection.peer, info, sending,
             maximumBitrate: kind == .video ? state.negotiatedCap(of: member) : nil)
         state.routing.insert(
             RoomTrack(
                 id: id, publisher: session, connection: connection.id, info: info, description: description,
-                formats: sending.formats, packetTime: sending.packetTime))
+                formats: sending.formats, packetTime: sending.packetTime, preferredCodec: announced?.codecs.first))
         state.roster.updateConnection(name, of: session) { $0.trackByMid[section.mid] = id }
         roomChanged()
         state.roster.nextVersion(of: session)
@@ -96,7 +97,40 @@ extension Room {
         }
         guard !Self.subscribersSeeTheSame(track.formats, sending.formats) else { return }
         state.routing.update(track.id) { $0.formats = sending.formats }
-        for id in state.routing.subscribers(of: track.id) { distribution.renegotiate(id, &state) }
+        for id in state.routing.subscribers(of: track.main ?? track.id) { distribution.renegotiate(id, &state) }
+    }
+
+    /// The encoding of the track `main` in its backup codec: nobody sees a track of its own.
+    private mutating func receiveBackup(
+        of main: String, _ sending: RemoteSending, mid: String, on connection: Connection, of session: SessionID,
+        _ turn: inout RoomTurn
+    ) {
+        // What its publisher unpublished meanwhile has none any more.
+        guard let track = state.routing.track(sid: main), track.publisher == session, track.backup == nil,
+            track.connection == connection.id
+        else { return }
+        let id = TrackID(state.nextNumber())
+        var info = track.info
+        info.mid = mid
+        info.clientTrackID = sending.shownTrackID
+        let description = TrackDescription(
+            id, peer: connection.peer, info, sending, maximumBitrate: track.description.maximumBitrate)
+        state.routing.insert(
+            RoomTrack(
+                id: id, publisher: session, connection: connection.id, info: info, description: description,
+                formats: sending.formats, preferredCodec: info.backupCodec, main: track.id))
+        state.roster.updateConnection(connection.id, of: session) { $0.trackByMid[mid] = id }
+        turn.media(.addTrack(description))
+        if info.muted { turn.media(.setTrackMuted(id, true)) }
+        if TrackTraits(info) != TrackTraits() { turn.media(.setTrackTraits(id, TrackTraits(info))) }
+        state.capTracks(of: session, &turn)
+        let expected = info.backupCodec.map(NegotiatedFormat.expected) ?? []
+        if !Self.subscribersSeeTheSame(expected, sending.formats) {
+            for subscription in state.routing.subscribers(of: track.id) {
+                distribution.renegotiate(subscription, &state)
+            }
+        }
+        state.chooseEncodings(of: track.id, &turn)
     }
 
     /// Whether the change stays between the publisher and the server: payload types differ anyway.
@@ -111,9 +145,15 @@ extension Room {
     /// Takes a track away, with what others receive of it.
     mutating func unpublish(_ id: TrackID, commandsWorker: Bool = true, _ turn: inout RoomTurn) {
         guard let track = state.routing[id] else { return }
-        withdraw(track, tellsPublisher: true, &turn)
+        if let main = track.main {
+            state.routing.remove(id)
+            state.chooseEncodings(of: main, &turn)
+        } else {
+            withdraw(track, tellsPublisher: true, &turn)
+        }
         if commandsWorker { turn.media(.removeTrack(id)) }
         state.roster.updateConnection(track.connection, of: track.publisher) { $0.trackByMid[track.info.mid] = nil }
+        if let backup = track.backup { unpublish(backup, commandsWorker: commandsWorker, &turn) }
         distribution.follow(&state, &turn)
         if track.info.kind == .video { state.capTracks(of: track.publisher, &turn) }
     }
@@ -123,7 +163,7 @@ extension Room {
         let id = track.id
         distribution.trackEnds(id, &state, &turn)
         state.routing.remove(id)
-        recordings.remove(id)
+        endsRecording(of: id)
         roomChanged()
         state.roster.nextVersion(of: track.publisher)
         turn.log(.trackUnpublished(track.info))
@@ -137,8 +177,10 @@ extension Room {
     mutating func setMuted(_ id: TrackID, _ muted: Bool, _ turn: inout RoomTurn) {
         guard var track = state.routing[id], track.info.muted != muted else { return }
         track.info.muted = muted
-        state.routing.update(id) { $0.info.muted = muted }
-        turn.media(.setTrackMuted(id, muted))
+        for encoding in track.encodings {
+            state.routing.update(encoding) { $0.info.muted = muted }
+            turn.media(.setTrackMuted(encoding, muted))
+        }
         if track.info.kind == .video { state.capTracks(of: track.publisher, &turn) }
         turn.log(.trackMuted(track.info))
         state.trackChanged(id, &turn)
@@ -180,12 +222,18 @@ extension Room {
             update(track, announcement, &turn)
             return state.routing[track.id]?.info ?? track.info
         }
+        var request = announcement
+        let main = try announcement.backupOf.map { sid throws(RoomError) in try state.trackForBackup(sid, member) }
+        if let main {
+            request.source = main.info.source
+            request.codecs = main.info.backupCodec.map { [$0] } ?? []
+        }
         var announcements = member.announcements
         defer { state.roster.update(member.session) { $0.announcements = announcements } }
         let announced = try announcements.add(
-            announcement, most: state.context.limits.announcementsPerParticipant
+            request, most: state.context.limits.announcementsPerParticipant
         ) { turn.sid("TR_") }
-        return announced.info(of: member)
+        return main?.info ?? announced.info(of: member)
     }
 
     /// The announcement came after the offer, or its track took over a section that had another.
@@ -201,7 +249,7 @@ extension Room {
         if info != track.info {
             state.routing.update(track.id) { $0.info = info }
             if info.kind == .video, TrackTraits(info) != TrackTraits(track.info) {
-                turn.media(.setTrackTraits(track.id, TrackTraits(info)))
+                for encoding in track.encodings { turn.media(.setTrackTraits(encoding, TrackTraits(info))) }
             }
             if info.source != track.info.source {
                 state.routing.update(track.id) { $0.description.source = info.source }
@@ -254,57 +302,6 @@ extension Room {
         let track = try state.track(sid)
         if track.info.muted { state.roster.notify(track.publisher, .unmuteRequested(track: sid, by: by), &turn) }
         return track.info
-    }
-}
-
-// MARK: - Recording
-
-extension Room {
-    /// Recordings in progress.
-    public var recordingsInProgress: [RecordingInfo] { recordings.shown(policy) }
-
-    /// Begins a recording. `participant` may be a sid or an identity. Refused where nothing of it can be recorded; a track that is recorded already is not
-    /// recorded twice.
-    public mutating func startRecording(
-        _ scope: RecordingScope, options: RecordingOptions = RecordingOptions(), turn: inout RoomTurn
-    ) throws(RoomError) -> RecordingInfo {
-        let info = try recordings.start(scope, options, state, &turn)
-        recordingsChanged(&turn)
-        return info
-    }
-
-    /// Ends a recording. The room's policy does not begin one again before its rules of recording change.
-    public mutating func stopRecording(_ sid: String, turn: inout RoomTurn) throws(RoomError) {
-        try recordings.stop(sid, &turn)
-        recordingsChanged(&turn)
-    }
-
-    /// Members are told at once; then what the recordings want by now is recorded.
-    private mutating func recordingsChanged(_ turn: inout RoomTurn) {
-        announce(&turn)
-        recordings.recordWanted(&state, &turn)
-    }
-
-    /// A track came, or is another source than before.
-    mutating func trackMayBeRecorded(_ id: TrackID, _ turn: inout RoomTurn) {
-        if recordings.trackChanged(id, &state, &turn) { recordingsChanged(&turn) }
-    }
-
-    /// Other rules of recording: what they leave out ends, what they want begins.
-    mutating func followRecordingRules(_ turn: inout RoomTurn) {
-        if recordings.rulesChanged(policy, &turn) { recordingsChanged(&turn) }
-        if recordings.follow(state, &turn) {
-            recordingsChanged(&turn)
-        } else {
-            recordings.recordWanted(&state, &turn)
-        }
-        announce(&turn)
-    }
-
-    /// Ends what is still recorded: the room ends.
-    mutating func endRecordings(_ turn: inout RoomTurn) {
-        recordings.roomEnds()
-        for sid in recordings.sids where recordings.end(sid, &turn) { recordingsChanged(&turn) }
     }
 }
 

@@ -194,6 +194,16 @@ extension Room {
             message, to: try state.roster.receivers(of: message, except: nil), source: nil, state.context.limits, &turn)
     }
 
+    /// The member that a call to `name` (identity or sid) reaches; refused where it has no channel of the protocol in which the call is written.
+    public func receiver(ofCallTo name: String, protocol: String) throws(RoomError) -> SessionID {
+        let session = try state.session(named: name)
+        let member = try state.member(session)
+        guard member.options.dataProtocol.name == `protocol`, member.channel(isReliable: true) != nil else {
+            throw RoomError(.connectionNotFound, "the participant has no channel on which it could be called")
+        }
+        return session
+    }
+
     /// A message that came on a data channel was refused: there is no reply on a channel, so its sender gets an event.
     public mutating func refuseMessage(
         _ error: RoomError, topic: String?, from session: SessionID, turn: inout RoomTurn
@@ -244,7 +254,7 @@ extension Room {
     /// The session whose sid or identity is `name`.
     public func find(_ name: String) -> SessionID? { state.find(name) }
 
-    /// A complete picture for one session.
+    /// A complete snapshot for one session.
     public func snapshot(_ session: SessionID) throws(RoomError) -> SessionSnapshot {
         let member = try state.member(session)
         var snapshot = SessionSnapshot(
@@ -291,6 +301,13 @@ extension Room {
             state.roster.count, state.routing.publisherCount, state.routing.trackCount, state.routing.subscriptionCount,
             state.roster.connectionCount
         )
+    }
+
+    /// Sessions that were made over HTTP: those of WHIP publish, those of WHEP play.
+    public var httpSessions: (whip: Int, whep: Int) {
+        let all = state.roster.all.filter { !$0.options.isSignalled && $0.playback == nil }
+        let whip = all.count { $0.info.profile == .publishOnly }
+        return (whip, all.count - whip)
     }
 
     /// Sessions that wait to be resumed.

@@ -1,4 +1,4 @@
-public import AccessTokens
+import AccessTokens
 import MediaControl
 public import Primitives
 public import SDP
@@ -19,7 +19,7 @@ public struct Room: Sendable {
 
     var state: RoomState
     var distribution = Distribution()
-    var recordings = Recordings()
+    private(set) var recordings = Recordings()
     private var waitingRoom = WaitingRoom()
     private var announcement = RoomAnnouncement()
     private var occupancy: Occupancy
@@ -86,34 +86,6 @@ extension Room {
         distribution.subscribeToAll(session, quietly: true, &state, &turn)
         if request.offering == .serverAtOnce { state.outdated.insert(session) }
         return session
-    }
-
-    /// Refuses a resume by anybody but the bearer of a token that could have joined this session: another key's or identity's learns
-    /// nothing of it. Grants take effect when somebody joins, so changed ones need a join.
-    public func checkResume(_ session: SessionID, _ claims: AccessClaims) throws(RoomError) {
-        guard let member = state.roster[session] else {
-            throw RoomError(.sessionNotFound, "there is no such session")
-        }
-        try member.checkResume(claims, room: name)
-    }
-
-    /// Another token for a stay that goes on: its expiry and grants count from now on. What an operator has changed meanwhile stays as the operator wants it.
-    ///
-    /// Throws `permission_denied` where it is another participant's, what a join would throw, and `grants_changed` where `hidden` or `recorder` differ:
-    /// others know of those.
-    public mutating func refreshToken(
-        _ claims: AccessClaims, of session: SessionID, turn: inout RoomTurn
-    ) throws(RoomError) {
-        let member = try state.member(session)
-        try member.checkRefresh(claims, room: name)
-        let before = state.settings(of: member)
-        state.roster.update(session) { $0.take(claims, turn) }
-        if [SubscribeRule](claims.video) != member.grantedRules { distribution.followRules(of: session, &state, &turn) }
-        if member.permissions == member.granted {
-            try setPermissions(Permissions(claims.video), of: member.info.sid, turn: &turn)
-        }
-        bandwidthChanged(of: session, before, &turn)
-        makeOffers(&turn)
     }
 
     /// One to publish and one to receive; a WHIP or WHEP session has one, and what the server does not carry none.
@@ -192,38 +164,12 @@ extension Room {
 // MARK: - Going
 
 extension Room {
-    /// Says goodbye for `session`. Unknown sessions are already gone.
-    public mutating func leave(_ session: SessionID, reason: LeaveReason = .left, turn: inout RoomTurn) {
-        guard state.roster[session] != nil else { return }
-        remove(session, reason: reason, turn: &turn)
-        makeOffers(&turn)
-    }
-
-    /// Removes a participant by sid, or all who are here with an identity (operators).
-    public mutating func removeParticipant(
-        _ name: String, reason: LeaveReason = .removed, message: String? = nil, turn: inout RoomTurn
-    ) throws(RoomError) {
-        let named = try state.session(named: name)
-        let all = state.roster.session(sid: name) == named ? [named] : state.roster.sessions(identity: name)
-        for session in all { remove(session, reason: reason, message: message, turn: &turn) }
-        makeOffers(&turn)
-    }
-
     /// The server is about to end, or (nil) is not any more: everybody is told, and whoever comes later.
     public mutating func setDrain(_ notice: DrainNotice?, turn: inout RoomTurn) {
         guard notice != drain else { return }
         drain = notice
         // Also to those who do not want to know who else is here: it is about themselves.
         for session in state.roster.sessions { state.roster.notify(session, .drainChanged(notice), &turn) }
-    }
-
-    /// Ends the stays of those whose token was revoked.
-    public mutating func endStays(by revocation: Revocations.Subject, turn: inout RoomTurn) {
-        let ending = state.roster.sessions.filter { session in
-            state.roster[session].map { revocation.names(tokenID: $0.tokenID, identity: $0.info.identity) } ?? false
-        }
-        for session in ending { remove(session, reason: .tokenRevoked, turn: &turn) }
-        if !ending.isEmpty { makeOffers(&turn) }
     }
 
     /// Ends the room and everybody's stay in it.
@@ -287,6 +233,60 @@ extension Room {
     }
 }
 
+// MARK: - Recording
+
+extension Room {
+    /// Recordings in progress.
+    public var recordingsInProgress: [RecordingInfo] { recordings.shown(policy) }
+
+    /// Begins a recording. `participant` may be a sid or an identity. Refused where nothing of it can be recorded; a track that is recorded already is not
+    /// recorded twice.
+    public mutating func startRecording(
+        _ scope: RecordingScope, options: RecordingOptions = RecordingOptions(), turn: inout RoomTurn
+    ) throws(RoomError) -> RecordingInfo {
+        let info = try recordings.start(scope, options, state, &turn)
+        recordingsChanged(&turn)
+        return info
+    }
+
+    /// Ends a recording. The room's policy does not begin one again before its rules of recording change.
+    public mutating func stopRecording(_ sid: String, turn: inout RoomTurn) throws(RoomError) {
+        try recordings.stop(sid, &turn)
+        recordingsChanged(&turn)
+    }
+
+    /// Members are told at once; then what the recordings want by now is recorded.
+    private mutating func recordingsChanged(_ turn: inout RoomTurn) {
+        announce(&turn)
+        recordings.recordWanted(&state, &turn)
+    }
+
+    /// A track came, or is another source than before.
+    mutating func trackMayBeRecorded(_ id: TrackID, _ turn: inout RoomTurn) {
+        if recordings.trackChanged(id, &state, &turn) { recordingsChanged(&turn) }
+    }
+
+    /// A track ended.
+    mutating func endsRecording(of id: TrackID) { recordings.remove(id) }
+
+    /// Other rules of recording: what they leave out ends, what they want begins.
+    mutating func followRecordingRules(_ turn: inout RoomTurn) {
+        if recordings.rulesChanged(policy, &turn) { recordingsChanged(&turn) }
+        if recordings.follow(state, &turn) {
+            recordingsChanged(&turn)
+        } else {
+            recordings.recordWanted(&state, &turn)
+        }
+        announce(&turn)
+    }
+
+    /// Ends what is still recorded: the room ends.
+    private mutating func endRecordings(_ turn: inout RoomTurn) {
+        recordings.roomEnds()
+        for sid in recordings.sids where recordings.end(sid, &turn) { recordingsChanged(&turn) }
+    }
+}
+
 // MARK: - The room as a whole
 
 extension Room {
@@ -323,33 +323,9 @@ extension Room {
     }
 }
 
-// MARK: - Signs of life and deadlines
+// MARK: - Deadlines
 
 extension Room {
-    /// A sign of life of a signalled session.
-    public mutating func touch(_ session: SessionID, turn: inout RoomTurn) {
-        state.roster.update(session) { $0.lastSign = turn.now }
-    }
-
-    /// The socket of `session` is gone; media goes on.
-    public mutating func detach(_ session: SessionID, turn: inout RoomTurn) {
-        guard let member = state.roster[session], member.options.isSignalled, member.detachedSince == nil else {
-            return
-        }
-        state.roster.update(session) { $0.detachedSince = turn.now }
-    }
-
-    /// `session` has a socket again.
-    public mutating func attach(_ session: SessionID, turn: inout RoomTurn) throws(RoomError) {
-        guard try state.member(session).options.isSignalled else {
-            throw RoomError(.sessionNotFound, "there is no such session")
-        }
-        state.roster.update(session) { member in
-            member.detachedSince = nil
-            member.lastSign = turn.now
-        }
-    }
-
     /// Whether the next `advance` has something to announce.
     public var hasNews: Bool { announcement.isDue && !state.roster.isEmpty }
 

@@ -90,15 +90,8 @@ public struct RoomTurn {
 }
 
 extension RoomTurn {
-    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789".utf8)
-
     /// Random letters and digits; each carries 5.95 bits.
-    mutating func text(_ count: Int) -> String {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(count)
-        for _ in 0..<count { bytes.append(Self.alphabet[Int.random(in: 0..<Self.alphabet.count, using: &random)]) }
-        return String(decoding: bytes, as: UTF8.self)
-    }
+    mutating func text(_ count: Int) -> String { RandomText.text(count, using: &random) }
 
     /// A public id such as `PA_k3J…`: 71 bits, enough for a life of the process.
     mutating func sid(_ prefix: String) -> String { prefix + text(12) }

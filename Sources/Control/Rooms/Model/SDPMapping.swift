@@ -45,6 +45,18 @@ extension EncodingDescription {
     }
 }
 
+extension TrackDescription {
+    /// What comes in on a section, as one encoding of the track with this `info`.
+    init(_ id: TrackID, peer: PeerID, _ info: TrackInfo, _ sending: RemoteSending, maximumBitrate: Bitrate?) {
+        self.init(
+            id: id, peer: peer, kind: info.kind, source: info.source, mid: info.mid,
+            formats: sending.formats.map(PayloadFormat.init),
+            encodings: sending.encodings.map(EncodingDescription.init),
+            extensions: HeaderExtensionIDs(sending.extensions), feedback: FeedbackKinds(sending.feedback),
+            maximumBitrate: maximumBitrate)
+    }
+}
+
 extension FeedbackKinds {
     init(_ feedback: FeedbackSet) { self.init(rawValue: UInt8(truncatingIfNeeded: feedback.rawValue)) }
 }

@@ -11,6 +11,9 @@ struct AnnouncedTracks: Sendable {
             ?? tracks.first { $0.announcement.kind == kind }
     }
 
+    /// Whether a track with this id was announced.
+    func names(_ trackID: String?) -> Bool { tracks.contains { $0.announcement.clientTrackID == trackID } }
+
     func has(_ sid: String) -> Bool { tracks.contains { $0.sid == sid } }
 
     /// An announcement takes the place of an earlier one of the same track, and keeps its sid; otherwise `sid` is called for one. Refused beyond `most`.
@@ -52,6 +55,7 @@ extension AnnouncedTrack {
         info.width = announcement.width
         info.height = announcement.height
         info.details = announcement.details ?? TrackDetails()
+        info.backupCodec = announcement.backupCodec
         info.simulcast = info.details.layers.count > 1
         return info
     }

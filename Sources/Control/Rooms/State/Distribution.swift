@@ -83,6 +83,7 @@ struct Distribution: Sendable {
         }
         let track = state.routing.track(of: subscription)?.info.sid
         state.routing.remove(id)
+        if let id = subscription.track { state.reviewBackupDemand(of: id, &turn) }
         waitingTracks.subscriptionEnded(of: subscription.member)
         if notifies {
             state.roster.notify(
@@ -202,7 +203,8 @@ extension Distribution {
         case .pauseAllVideo(let paused): pauseAllVideo(member, paused, &state, &turn)
         case .setAudioOnly(let enabled): setAudioOnly(member, enabled, &state, &turn)
         case .requestKeyframe(let track):
-            if let id = try state.subscription(of: member, to: track).track { turn.media(.requestKeyframe(id)) }
+            let subscription = try state.subscription(of: member, to: track)
+            if let id = subscription.encoding { turn.media(.requestKeyframe(id)) }
         default: break
         }
     }
@@ -338,63 +340,6 @@ extension Distribution {
             if let subscription = state.routing[id] {
                 followMode.show(followMode.trackToShow(in: subscription, member, state), in: id, &state, &turn)
             }
-        }
-    }
-
-    /// A section that is sent on was agreed.
-    mutating func activate(
-        _ id: SubscriptionID, _ section: NegotiatedSection, _ sending: AgreedSending, on connection: Connection,
-        _ state: inout RoomState, _ turn: inout RoomTurn
-    ) {
-        guard let subscription = state.routing[id] else { return }
-        let hasRTX = sending.formats.contains { $0.rtxPayloadType != nil }
-        var description = SubscriptionDescription(
-            id: id, peer: connection.peer, track: subscription.track, kind: subscription.kind, mid: section.mid,
-            ssrc: subscription.ssrc, rtxSSRC: hasRTX ? subscription.rtxSSRC : nil, cname: sending.local.cname,
-            formats: sending.formats.map(PayloadFormat.init), extensions: HeaderExtensionIDs(sending.extensions),
-            feedback: FeedbackKinds(sending.feedback), paused: state.isPaused(subscription),
-            preference: subscription.preference)
-        if subscription.kind == .video {
-            description.playoutDelay = state.policy.playoutDelay(after: subscription.description?.playoutDelay)
-        }
-        if subscription.description == nil {
-            turn.media(.subscribe(description))
-            if subscription.display != DisplayPreference() {
-                turn.media(.setDisplayPreference(id, subscription.display))
-            }
-        } else if subscription.description != description {
-            turn.media(.updateSubscription(description))
-        }
-        state.routing.update(id) { subscription in
-            subscription.bind(to: connection.id, mid: section.mid)
-            subscription.description = description
-            subscription.state = .active
-        }
-        guard subscription.state != .active else { return }
-        state.subscriptionChanged(id, &turn)
-    }
-
-    /// A section that was to be sent on was not agreed.
-    mutating func refuse(
-        _ id: SubscriptionID, _ section: NegotiatedSection, on connection: Connection, _ state: inout RoomState,
-        _ turn: inout RoomTurn
-    ) {
-        guard let subscription = state.routing[id], let member = state.roster[subscription.member] else { return }
-        // A client that has none of the codecs answers with port 0.
-        if section.refusal == .noCommonCodec || section.refusal == .rejectedByRemote {
-            if subscription.description != nil { turn.media(.unsubscribe(id)) }
-            state.routing.update(id) { subscription in
-                subscription.unbind()
-                subscription.state = .noCommonCodec
-            }
-            state.roster.updateConnection(connection.id, of: member.session) { $0.subscriptionByMid[section.mid] = nil }
-            let track = state.routing.track(of: subscription)?.info.sid
-            turn.log(.noCommonCodec(participant: member.info.sid, track: track))
-            state.subscriptionChanged(id, &turn)
-        } else {
-            // The client does not want it: it stays away until asked for.
-            if let track = subscription.track { state.roster.update(member.session) { _ = $0.unwanted.insert(track) } }
-            end(id, notifies: true, &state, &turn)
         }
     }
 }

@@ -33,8 +33,13 @@ struct FollowMode: Sendable {
         // The codec that was missing was the former track's.
         if subscription.state == .noCommonCodec { state.routing.update(id) { $0.state = .active } }
         if subscription.description != nil {
-            state.routing.update(id) { $0.description?.track = track }
-            turn.media(.switchSubscription(id, to: track))
+            let formats = subscription.description?.formats ?? []
+            let encoding = state.encoding(of: track, for: formats)
+            state.routing.update(id) { $0.description?.track = encoding }
+            turn.media(.switchSubscription(id, to: encoding))
+        }
+        for other in [subscription.track, track] {
+            if let other { state.reviewBackupDemand(of: other, &turn) }
         }
         state.subscriptionChanged(id, &turn)
     }

@@ -133,7 +133,7 @@ extension RoomState {
 
     private func sending(of subscription: RoomSubscription, names: StreamNames) -> LocalSending {
         if let slot = subscription.slot {
-            // Voice keeps the parameters of whoever is followed first; pictures may change codec with the person.
+            // Voice keeps the parameters of whoever is followed first; video may change codec with the person.
             let track = subscription.kind == .audio ? routing.track(of: subscription) : nil
             return LocalSending(
                 kind: subscription.kind.sectionKind, ssrc: subscription.ssrc, rtxSSRC: subscription.rtxSSRC,
@@ -151,7 +151,7 @@ extension RoomState {
             }
         return LocalSending(
             kind: subscription.kind.sectionKind, ssrc: subscription.ssrc, rtxSSRC: subscription.rtxSSRC,
-            cname: publisher, streamID: streamID, trackID: trackID, formats: track?.formats,
+            cname: publisher, streamID: streamID, trackID: trackID, formats: track.map(formats(of:)),
             packetTime: track?.packetTime)
     }
 

@@ -102,7 +102,7 @@ extension RoomState {
 
     /// A track changed, for everybody.
     mutating func trackChanged(_ id: TrackID, _ turn: inout RoomTurn) {
-        guard let track = routing[id] else { return }
+        guard let track = routing[id], track.main == nil else { return }
         roster.nextVersion(of: track.publisher)
         roster.notify(about: track.publisher, .trackUpdated(track.info), includingSubject: true, &turn)
     }
@@ -117,7 +117,7 @@ extension RoomState {
     /// tracks leave their part to the others.
     mutating func capTracks(of session: SessionID, _ turn: inout RoomTurn) {
         guard let member = roster[session] else { return }
-        let videos = routing.tracks(of: member.session).filter { routing[$0]?.info.kind == .video }
+        let videos = routing.encodings(of: member.session).filter { routing[$0]?.info.kind == .video }
         let sending = videos.count { routing[$0]?.info.muted == false }
         let part = settings(of: member).maxUplinkBitrate.map { limit in
             Bitrate.bitsPerSecond(max(limit.value.bitsPerSecond / Int64(max(sending, 1)), Self.leastCap))

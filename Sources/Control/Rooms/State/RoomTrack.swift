@@ -13,10 +13,21 @@ struct RoomTrack: Sendable {
     /// The publisher's formats with their parameters, which subscribers' sections repeat.
     var formats: [NegotiatedFormat]
     var packetTime: Int?
+    /// In which codec its publisher announced it; nil: as its offer prefers.
+    var preferredCodec: Codec?
+    /// Of a track's encoding in its backup codec: the track, which is what everybody sees and subscribes to.
+    var main: TrackID?
+    /// The encoding in the backup codec, while it is published.
+    var backup: TrackID?
+    /// What its publisher was last told of the backup codec: whether somebody needs it.
+    var wantsBackup = false
     /// Somebody has received it.
     var hasSubscriber = false
     /// Size of each layer as it arrives.
     var layerSizes: [Int: Size] = [:]
+
+    /// What the worker has of it.
+    var encodings: [TrackID] { [id] + (backup.map { [$0] } ?? []) }
 
     struct Size: Sendable {
         var width: Int

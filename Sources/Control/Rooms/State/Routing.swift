@@ -26,11 +26,16 @@ struct Routing: Sendable {
 extension Routing {
     func track(sid: String) -> RoomTrack? { trackBySID[sid].flatMap { tracks[$0] } }
     func tracks(of publisher: SessionID) -> [TrackID] { tracksByPublisher[publisher] ?? [] }
+    /// All that a publisher sends: its tracks, each with its encoding in the backup codec behind it.
+    func encodings(of publisher: SessionID) -> [TrackID] {
+        tracks(of: publisher).flatMap { tracks[$0]?.encodings ?? [] }
+    }
     func publishes(_ session: SessionID) -> Bool { tracksByPublisher[session] != nil }
     func subscribers(of track: TrackID) -> [SubscriptionID] { subscribersByTrack[track] ?? [] }
 
     mutating func insert(_ track: RoomTrack) {
         tracks[track.id] = track
+        if let main = track.main { return update(main) { $0.backup = track.id } }
         trackBySID[track.info.sid] = track.id
         tracksByPublisher[track.publisher, default: []].append(track.id)
     }
@@ -38,6 +43,7 @@ extension Routing {
     /// The caller has ended or switched what its subscribers receive.
     mutating func remove(_ id: TrackID) {
         guard let track = tracks.removeValue(forKey: id) else { return }
+        if let main = track.main { return update(main) { $0.backup = nil } }
         trackBySID[track.info.sid] = nil
         subscribersByTrack[id] = nil
         tracksByPublisher[track.publisher]?.removeAll { $0 == id }

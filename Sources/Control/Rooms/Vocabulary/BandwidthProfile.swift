@@ -12,7 +12,7 @@ public struct BandwidthProfile: Sendable, Hashable {
     public var maxDownlinkBitrate: Bitrate?
     /// Cap on all video that it sends.
     public var maxUplinkBitrate: Bitrate?
-    /// What happens to a picture whose lowest layer does not fit.
+    /// What happens to a video whose lowest layer does not fit.
     public var shortage: ShortagePolicy?
 
     /// Says nothing.

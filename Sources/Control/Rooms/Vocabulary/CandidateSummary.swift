@@ -8,7 +8,7 @@ public struct CandidateSummary: Sendable, Hashable {
     private var relayed = 0
     /// Behind a `.local` name, which no server can resolve.
     private var multicastDNS = 0
-    /// Over TCP, which the server does not listen on for media.
+    /// Over TCP, whatever their type.
     private var tcp = 0
 
     /// The candidates of a description, or none.

@@ -15,6 +15,8 @@ public struct TrackInfo: Sendable, Hashable {
     public var silent = false
     /// What the publisher sends, once known.
     public var codec: Codec?
+    /// In which other codec its publisher can send it, for subscribers that cannot play the first.
+    public var backupCodec: Codec?
     /// Size of the largest layer seen, or as announced.
     public var width: Int?
     public var height: Int?

@@ -155,6 +155,8 @@ public struct RecordingEvent: Sendable, Hashable {
         case ready = "recordingReady"
         /// A track, or without one everything, cannot be recorded any more.
         case failed = "recordingFailed"
+        /// Something is being made of its files, has been made, or cannot be.
+        case jobStarted, jobFinished, jobFailed
     }
 
     public var kind: Kind
@@ -166,6 +168,8 @@ public struct RecordingEvent: Sendable, Hashable {
     public var reason: String?
     /// Length of what is missing.
     public var milliseconds: Int64?
+    /// `JB_…`, the job that it is about.
+    public var job: String?
 
     /// An event of a recording.
     public init(

@@ -1,3 +1,5 @@
+public import MediaControl
+
 /// What a session is told. Plain values; each edge writes them in its own words.
 ///
 /// Indirect, so that an event which a thousand sessions are told, and keep for a resume, is in memory once.
@@ -42,6 +44,8 @@ public indirect enum RoomEvent: Sendable, Hashable {
     case qualityChanged([ParticipantQuality])
     /// Which layers of one's own track somebody wants; all of them, whenever it changes.
     case layersWanted(track: String, layers: [WantedLayer])
+    /// Which layers of one's own track in its backup codec somebody wants; one without a name stands for all.
+    case backupWanted(track: String, codec: Codec, layers: [WantedLayer])
     /// An opaque payload from another member (rooms with policy `peerToPeer`).
     case relayed(from: String, identity: String, payload: String)
     /// A message from another member or from the API.

@@ -23,8 +23,8 @@ public indirect enum RoomLogEvent: Sendable, Hashable {
     case qualityChanged(participant: String, quality: Int)
     /// By whom: the participant's sid; nil: an operator.
     case lockChanged(RoomLock, by: String?)
-    /// Other rules are in force.
-    case policyChanged(revision: UInt64)
+    /// Other rules are in force; `by`: the API key of whoever changed them, and the identity in its token.
+    case policyChanged(revision: UInt64, by: String?)
     case permissionsChanged(participant: String, Permissions)
     /// A participant's packets are captured in clear text, or are not any more.
     case captureChanged(participant: String, CaptureNotice)
@@ -34,6 +34,10 @@ public indirect enum RoomLogEvent: Sendable, Hashable {
     case guestDecided(identity: String, isLetIn: Bool, by: String?)
     case recording(RecordingEvent)
     case playback(PlaybackEvent)
+    /// Somebody wanted to publish and could not, or not any more: a limit, a permission, or no permitted codec.
+    case publicationRefused(participant: String, identity: String, code: RoomError.Code)
+    /// An identity is kept out of the room until a moment (milliseconds since 1970); nil: it no longer is.
+    case banChanged(identity: String, until: Int64?, reason: String)
     /// Somebody with a good token could not come in: a limit, a lock or a ban.
     case joinRefused(identity: String?, code: RoomError.Code)
 }

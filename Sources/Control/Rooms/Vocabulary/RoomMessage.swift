@@ -56,6 +56,8 @@ public struct RoomMessage: Sendable, Hashable {
 
     /// As its sender wrote it, with what only its protocol has: for members that speak the same one.
     public var original: WireForm?
+    /// What it replies, where it replies to a call: the application's server may be who waits for it.
+    public var answer: CallAnswer?
 
     /// A message that nobody has sent yet.
     public init(topic: String, content: Content, isReliable: Bool = true, to: [String]? = nil) {

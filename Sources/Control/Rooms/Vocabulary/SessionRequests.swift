@@ -137,7 +137,7 @@ public struct TrackAnnouncement: Sendable, Hashable {
     public var muted: Bool?
     public var width: Int?
     public var height: Int?
-    /// What matters in the picture when not everything can be sent; by its source where nothing is said.
+    /// What matters in the video when not everything can be sent; by its source where nothing is said.
     public var hint: ContentHint?
     /// How much it matters to its viewers, as far as they do not say otherwise.
     public var priority: TrackPriority?
@@ -146,6 +146,11 @@ public struct TrackAnnouncement: Sendable, Hashable {
     public var kind: MediaKind?
     /// What subscribers' clients are to know; nil: as before.
     public var details: TrackDetails?
+    /// In which codec it is to be sent, and in which other one its publisher can send it beside, for subscribers that cannot play the first; empty: as the
+    /// offer prefers.
+    public var codecs: [Codec] = []
+    /// It is the encoding of the track with this sid in its backup codec; nil: a track of its own.
+    public var backupOf: String?
 
     /// A track from `source`.
     public init(
@@ -211,12 +216,15 @@ public struct ConnectionAnswer: Sendable, Hashable {
     public var tracks: [String: String]
     /// Changes with each ICE restart: the ETag of WHIP.
     public var iceTag: String
+    /// Tracks of the offer that are not published because the participant has as many as it may.
+    public var tracksBeyondLimit: Int
 
     /// An answer.
-    public init(sdp: String, tracks: [String: String], iceTag: String) {
+    public init(sdp: String, tracks: [String: String], iceTag: String, tracksBeyondLimit: Int = 0) {
         self.sdp = sdp
         self.tracks = tracks
         self.iceTag = iceTag
+        self.tracksBeyondLimit = tracksBeyondLimit
     }
 }
 

@@ -157,7 +157,7 @@ export class Chat {
         this.note();
         try {
             const content = await file.accept({ onProgress: (done) => entry.progress(done) });
-            // As bytes: a page or a picture with scripts would be run where a browser shows it.
+            // As bytes: a page or an image with scripts would be run where a browser shows it.
             const link = URL.createObjectURL(new Blob([content], { type: "application/octet-stream" }));
             this.links.push(link);
             entry.finish("", link);

@@ -91,9 +91,15 @@ export function describe(event, who) {
         case "recordingGap": return `A recording misses ${event.milliseconds} ms (${event.reason}).`;
         case "recordingReady": return "The files of a recording are ready.";
         case "recordingFailed": return `A track cannot be recorded (${event.reason}).`;
+        case "jobStarted": return "A file is being made of a recording.";
+        case "jobFinished": return "A file was made of a recording.";
+        case "jobFailed": return `No file was made of a recording (${event.reason}).`;
         case "playbackStarted": return `${who} is a file that is played.`;
         case "playbackEnded": return `The file ${who} is no longer played (${event.reason}).`;
-        case "policyChanged": return "The room's policy was changed.";
+        case "policyChanged": return `The room's policy was changed${event.by ? `, by ${event.by}` : ""}.`;
+        case "publicationRefused": return `${who} could not publish (${event.code}).`;
+        case "banStarted": return `${event.identity} is banned until ${new Date(event.until).toLocaleTimeString()}.`;
+        case "banEnded": return `${event.identity} is no longer banned.`;
         case "permissionsChanged": return `The permissions of ${who} were changed.`;
         case "captureStarted": return `The packets of ${who} are captured (${event.payload ? "with what is said and shown" : "headers only"}), by ${event.by}.`;
         case "captureEnded": return `The capture of ${who}’s packets ended.`;

@@ -75,8 +75,44 @@ export class MemberPage {
             element("member-body").hidden = false;
             this.render();
         } catch (problem) {
-            if (run === this.run) this.complain(problem);
+            if (run === this.run && problem.status === 404) await this.readPast(run);
+            else if (run === this.run) this.complain(problem);
         }
+    }
+
+    /** The participant has left: the server keeps what the charts show for as long as the summary of the stay. */
+    async readPast(run) {
+        this.hasLeft = true;
+        try {
+            const stay = await this.pastStay();
+            const history = stay && await this.api.call("GET", `/v1/sessions/${encodeURIComponent(stay.session)}/history`);
+            if (run !== this.run) return;
+            if (stay) {
+                this.detail = { sid: stay.session, name: stay.name, identity: stay.identity, joinedAt: stay.joinedAt };
+                Object.assign(this.data, history);
+                // All subscriptions are over; videos are told apart by their tracks.
+                for (const decision of this.data.decisions) decision.subscription ??= decision.track;
+                // Names only help: the room may be gone, too.
+                await this.readNames(run).catch(() => {});
+                if (run !== this.run) return;
+                element("member-body").hidden = false;
+            }
+            this.sayGone(stay?.session ?? this.participant, Boolean(stay));
+        } catch {
+            if (run === this.run) this.sayGone(this.detail?.sid ?? this.participant, false);
+        }
+    }
+
+    /** The summary of the stay that this page is about, or of the last one of that identity. */
+    async pastStay() {
+        const sid = this.detail?.sid ?? this.participant;
+        try {
+            return await this.api.call("GET", `/v1/sessions/${encodeURIComponent(sid)}`);
+        } catch (problem) {
+            if (problem.status !== 404 || this.detail) throw problem;
+        }
+        const query = new URLSearchParams({ room: this.room, identity: this.participant, limit: 1 });
+        return (await this.api.call("GET", `/v1/sessions?${query}`)).sessions[0];
     }
 
     /** The room's events give names to participants and tracks, those that have left included, and say what happened around a moment. */
@@ -105,15 +141,14 @@ export class MemberPage {
     }
 
     complain(problem) {
-        const box = element("member-problem");
-        if (problem.status !== 404) {
-            box.textContent = problem.message;
-            return element("member").classList.add("stale");
-        }
-        const sid = this.detail?.sid ?? this.participant;
-        this.hasLeft = true;
-        box.replaceChildren("This participant is no longer in the room. ", link(placeOf(["sessions", sid]), "", "The summary of the stay"),
-            this.detail ? ". The charts end here; they are kept as long as this page is open." : ".");
+        element("member-problem").textContent = problem.message;
+        element("member").classList.add("stale");
+    }
+
+    sayGone(sid, isKept) {
+        const charts = isKept ? " The charts end where it left; they are kept like the summary." : " The charts end here; they are kept as long as this page is open.";
+        element("member-problem").replaceChildren("This participant is no longer in the room. ", link(placeOf(["sessions", sid]), "", "The summary of the stay"),
+            this.detail ? `.${charts}` : ".");
         if (this.detail) this.render();
     }
 

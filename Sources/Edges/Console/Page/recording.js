@@ -2,12 +2,14 @@
 
 import { path } from "./api.js";
 import { bytes, clock, count, day, definitions, duration, element, make, newTable, position, setOptions } from "./elements.js";
+import { JobList, madeOf, titleOfJob } from "./jobs.js";
 import { PlaybackList } from "./playbacks.js";
 import { RecordingPlayer } from "./player.js";
 import { endRecording, filesOf, lengthOf, listed, offerRooms, pathOf, scopeOf, sizeOf, stateOf, whoOf } from "./recordings.js";
 
 /** More gaps than these help nobody who reads; the rest is counted. */
 const GAPS = 100;
+const PANELS = ["recording-body", "recording-make", "recording-play"];
 const REASONS = { loss: "lost on the way", overload: "the disk was too slow", disk: "the disk refused it", format: "its format was being changed" };
 
 export class RecordingPage {
@@ -15,6 +17,7 @@ export class RecordingPage {
         Object.assign(this, { operators, api: operators.api, name: "recording", looks: 0 });
         this.player = new RecordingPlayer((file) => this.link(file));
         this.playbacks = new PlaybackList(operators, element("recording-playbacks"));
+        this.jobs = new JobList(operators, () => this.sid);
         element("recording-end").onclick = () => operators.act(() => this.end());
         element("recording-play-room").onchange = () => this.look();
         element("recording-play-form").onsubmit = (event) => {
@@ -35,7 +38,8 @@ export class RecordingPage {
         this.player.close();
         this.sid = null;
         this.recording = null;
-        for (const id of ["recording-body", "recording-play"]) element(id).hidden = true;
+        for (const id of PANELS) element(id).hidden = true;
+        this.jobs.clear();
         for (const id of ["recording-facts", "recording-files", "recording-gaps"]) element(id).replaceChildren();
         this.shown = "";
     }
@@ -53,7 +57,7 @@ export class RecordingPage {
         } catch (problem) {
             if (look !== this.looks) return;
             element("recording-problem").textContent = problem.message;
-            if (problem.status === 404) for (const id of ["recording-body", "recording-play"]) element(id).hidden = true;
+            if (problem.status === 404) for (const id of PANELS) element(id).hidden = true;
         }
     }
 
@@ -96,10 +100,12 @@ export class RecordingPage {
         element("recording-play-none").hidden = isAny;
         element("recording-play-button").disabled = !isAny || isRunning || !offered.length;
         // The rows have buttons: they stay until there is something else to say.
-        const shown = JSON.stringify([recording.tracks, recording.joined, recording.uploads]);
+        this.jobs.render(recording, finished.filter((file) => file.tracks.some((track) => track.kind === "video")).map((file) => [file.name, `${titleOf(file)} (${file.name})`]));
+        const made = madeOf(recording);
+        const shown = JSON.stringify([recording.tracks, recording.joined, recording.uploads, made.map((file) => file.name)]);
         if (shown === this.shown) return;
         this.shown = shown;
-        this.renderFiles(files);
+        this.renderFiles([...made, ...files]);
         this.renderGaps(recording);
     }
 
@@ -169,10 +175,11 @@ function byPlace(a, b) {
 const nameOf = ({ identity, source }) => `${identity}: ${source}`;
 
 /** "ada: camera", "ada, bob" */
-const titleOf = ({ tracks }) => (tracks.length === 1 ? nameOf(tracks[0]) : listed(whoOf({ tracks })));
+const titleOf = ({ tracks, job }) => (job ? titleOfJob(job) : tracks.length === 1 ? nameOf(tracks[0]) : listed(whoOf({ tracks })));
 
 /** "h264, 1280×720" */
-function contentsOf({ codec, width, height, rotation, tracks }) {
+function contentsOf({ codec, width, height, rotation, tracks, job }) {
+    if (job) return [job.codec, job.width ? `${job.width}×${job.height}` : ""].filter(Boolean).join(", ");
     if (!codec) return tracks.map((track) => track.files[0]?.codec).filter(Boolean).join(", ");
     return `${codec}${width ? `, ${width}×${height}` : ""}${rotation ? `, turned by ${rotation}°` : ""}`;
 }

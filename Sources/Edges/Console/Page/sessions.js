@@ -125,6 +125,9 @@ export class SessionPage {
         const parts = [definitions(facts)];
         if (steps.length) parts.push(make("h3", "", "Steps of the join"), definitions(Object.fromEntries(steps)));
         element("session-body").replaceChildren(...parts, make("h3", "", "What was sent, and when"), this.tracks(one));
+        const charts = link(placeOf(["rooms", one.room, "participants", one.session]), "", "Its network and videos over time");
+        element("session-body").append(make("p"));
+        element("session-body").lastChild.append(charts);
         const others = link(placeOf(["sessions"], { identity: one.identity }), "", `All past sessions of ${one.identity}`);
         element("session-body").append(others);
     }

@@ -51,6 +51,11 @@ struct ParticipantEdit: Codable {
             canSubscribe = try fields.decodeIfPresent(Bool.self, forKey: .canSubscribe)
             canPublishData = try fields.decodeIfPresent(Bool.self, forKey: .canPublishData)
             publishSources = try fields.decodeIfPresent([TrackSource].self, forKey: .publishSources)
+            guard publishSources?.count ?? 0 <= Bounds.words else {
+                throw JSONFault(
+                    fields.codingPath, CodingKeys.publishSources, .unexpected(wanted: "at most \(Bounds.words) sources")
+                )
+            }
             roomAdmin = try fields.decodeIfPresent(Bool.self, forKey: .roomAdmin)
         }
 

@@ -11,8 +11,8 @@ struct MessageRequest: Decodable {
     init(from decoder: any Decoder) throws {
         try StrictKeys.check(decoder, CodingKeys.self)
         let fields = try decoder.container(keyedBy: CodingKeys.self)
-        let text = try fields.decodeIfPresent(String.self, forKey: .text)
-        let encoded = try fields.decodeIfPresent(String.self, forKey: .bytes)
+        let text = try fields.text(.text, upTo: Bounds.messageText)
+        let encoded = try fields.text(.bytes, upTo: Bounds.messageBytes)
         let content: RoomMessage.Content
         switch (text, encoded) {
         case (let text?, nil): content = .text(text)
@@ -28,6 +28,6 @@ struct MessageRequest: Decodable {
         message = RoomMessage(
             topic: try fields.decodeIfPresent(String.self, forKey: .topic) ?? "", content: content,
             isReliable: try fields.decodeIfPresent(Bool.self, forKey: .reliable) ?? true,
-            to: try fields.decodeIfPresent([String].self, forKey: .to))
+            to: try fields.texts(.to, upTo: Bounds.receivers))
     }
 }

@@ -49,7 +49,7 @@ struct PolicyMember: Sendable {
         Self(
             name, place, wanted: "a list of \(range.words)", form: { $0 },
             decode: { try $0.decodeIfPresent([Int].self, forKey: $1) },
-            value: { $0.allSatisfy(range.contains) ? $0 : nil })
+            value: { $0.count <= Bounds.words && $0.allSatisfy(range.contains) ? $0 : nil })
     }
 
     static func bitrate(_ name: String, _ place: Place<Bitrate>, _ range: ClosedRange<Int64>) -> Self {
@@ -100,6 +100,7 @@ struct PolicyMember: Sendable {
             form: { $0.map { $0[keyPath: word] } },
             decode: { try $0.decodeIfPresent([String].self, forKey: $1) },
             value: { words in
+                guard words.count <= Bounds.words else { return nil }
                 let values = words.compactMap { text in all.first { $0[keyPath: word] == text } }
                 return values.count == words.count ? values : nil
             })
@@ -114,6 +115,7 @@ struct PolicyMember: Sendable {
             form: { $0.map { $0[keyPath: word] }.sorted() },
             decode: { try $0.decodeIfPresent([String].self, forKey: $1) },
             value: { words in
+                guard words.count <= Bounds.words else { return nil }
                 let values = words.compactMap { text in all.first { $0[keyPath: word] == text } }
                 return values.count == words.count ? Set(values) : nil
             })

@@ -2,8 +2,9 @@ import EdgeSupport
 import Webhooks
 
 /// A webhook as a body sets it. The path names it.
-struct WebhookSettingModel: Decodable, Sendable {
-    var url: String
+struct WebhookSettingModel: Codable, Sendable {
+    /// nil: in a patch that leaves it.
+    var url: String?
     /// `martlet` or `livekit`; nil: the former.
     var format: String?
     /// In place of `key`.
@@ -18,15 +19,28 @@ struct WebhookSettingModel: Decodable, Sendable {
     init(from decoder: any Decoder) throws {
         try StrictKeys.check(decoder, CodingKeys.self)
         let fields = try decoder.container(keyedBy: CodingKeys.self)
-        url = try fields.decode(String.self, forKey: .url)
+        url = try fields.decodeIfPresent(String.self, forKey: .url)
         format = try fields.decodeIfPresent(String.self, forKey: .format)
         secret = try fields.decodeIfPresent(String.self, forKey: .secret)
-        key = try fields.decodeIfPresent(String.self, forKey: .key)
-        events = try fields.decodeIfPresent([String].self, forKey: .events)
+        key = try fields.text(.key, upTo: Bounds.name)
+        events = try fields.texts(.events, upTo: Bounds.words)
         rooms = try fields.decodeIfPresent([String].self, forKey: .rooms)
     }
 
+    /// As `webhook` was set.
+    init(_ webhook: Webhook) {
+        url = webhook.url
+        format = webhook.format.rawValue
+        switch webhook.signer {
+        case .secret(let secret): self.secret = secret
+        case .key(let key): self.key = key
+        }
+        events = webhook.events?.sorted()
+        rooms = webhook.rooms?.sorted()
+    }
+
     func webhook(named name: String) throws(Problem) -> Webhook {
+        guard let url else { throw Problem(JSONFault(["url"], .missing)) }
         let signer: Webhook.Signer
         switch (secret, key) {
         case (let secret?, nil): signer = .secret(secret)
@@ -34,8 +48,7 @@ struct WebhookSettingModel: Decodable, Sendable {
         default: throw Problem(400, "invalid_request", "A webhook needs either a secret or the name of an API key.")
         }
         guard let format = Webhook.Format(rawValue: format ?? Webhook.Format.martlet.rawValue) else {
-            let known = Webhook.Format.allCases.map(\.rawValue).joined(separator: ", ")
-            throw Problem(400, "invalid_request", "The format of a webhook is one of: \(known).")
+            throw Problem(400, "invalid_request", "The format of a webhook is one of: \(Webhook.Format.allWords).")
         }
         let types = Self.types(in: format)
         if let unknown = events?.first(where: { !types.contains($0) }) {

@@ -21,17 +21,15 @@ struct CapturesResource: Resource {
     }
 
     func startCapture(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        let room = try request.parameter("room")
-        let claims = try authorize(request, room: room) { $0.roomAdmin }
+        let (room, author) = try moderation(request)
         let name = try request.parameter("participant")
         let wanted = try body(CaptureBody.self, of: request)
-        let who = claims.identity.map { "\(claims.apiKey)/\($0)" } ?? claims.apiKey
         let info = try await asking { () async throws(RoomError) in
             try await context.rooms.startCapture(
                 of: name, in: room,
                 CaptureRequest(
                     duration: .seconds(Int64(wanted.seconds)), maxBytes: wanted.maxBytes, keepsPayload: wanted.payload,
-                    by: who))
+                    by: author))
         }
         var response = HTTPResponse.json(CaptureModel(info), status: 201)
         response.headers["Location"] =
@@ -40,7 +38,8 @@ struct CapturesResource: Resource {
     }
 
     func listCaptures(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        .json(["captures": try await captures(request).map { CaptureModel($0) }])
+        try ListPage(of: try await captures(request), request) { "\(String(sortableMoment: $0.startedAt))-\($0.id)" }
+            .response("captures") { CaptureModel($0) }
     }
 
     func showCapture(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {

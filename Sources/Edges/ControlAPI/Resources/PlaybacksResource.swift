@@ -63,7 +63,9 @@ struct PlaybacksResource: Resource {
 
     func listRoomPlaybacks(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let room = try moderatedRoom(request)
-        return .json(["playbacks": (player?.playbacks ?? []).filter { $0.room == room }])
+        let all = (player?.playbacks ?? []).filter { $0.room == room }
+        return try ListPage(of: all, request) { "\(String(newestFirst: $0.startedAt))-\($0.sid)" }
+            .response("playbacks") { $0 }
     }
 
     func showPlayback(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
@@ -118,10 +120,10 @@ private struct PlaybackRequestModel: Decodable {
     init(from decoder: any Decoder) throws {
         try StrictKeys.check(decoder, CodingKeys.self)
         let fields = try decoder.container(keyedBy: CodingKeys.self)
-        file = try fields.decodeIfPresent(String.self, forKey: .file)
-        recording = try fields.decodeIfPresent(String.self, forKey: .recording)
-        identity = try fields.decodeIfPresent(String.self, forKey: .identity)
-        name = try fields.decodeIfPresent(String.self, forKey: .name)
+        file = try fields.text(.file, upTo: Bounds.path)
+        recording = try fields.text(.recording, upTo: Bounds.name)
+        identity = try fields.text(.identity, upTo: Bounds.name)
+        name = try fields.text(.name, upTo: Bounds.name)
         shownAs = try fields.decodeIfPresent(ShownAs.self, forKey: .shownAs)
         terms.paused = try fields.decodeIfPresent(Bool.self, forKey: .paused)
         terms.positionMilliseconds = try fields.decodeIfPresent(Int64.self, forKey: .positionMilliseconds)

@@ -24,22 +24,22 @@ struct PoliciesResource: Resource {
 
     /// The document in the body in place of the room's own.
     func replacePolicy(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        let room = try moderatedRoom(request)
+        let (room, author) = try moderation(request)
         let document = try body(PolicyModel.self, of: request).document
         let rules = try await rules(of: room)
         let revision = try request.condition(rules)
-        return try await edit(request, room, document, revision: revision)
+        return try await edit(request, room, document, revision: revision, by: author)
     }
 
     /// The room's own document with a merge patch applied. Without `If-Match` the edit of somebody else in between is built upon.
     func patchPolicy(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        let room = try moderatedRoom(request)
+        let (room, author) = try moderation(request)
         for attempt in 1... {
             let rules = try await rules(of: room)
             let isConditional = try request.condition(rules) != nil
             let document = try patched(PolicyModel(rules.document), by: request).document
             do throws(Problem) {
-                return try await edit(request, room, document, revision: rules.revision)
+                return try await edit(request, room, document, revision: rules.revision, by: author)
             } catch {
                 guard error.status == 412, !isConditional, attempt < 8 else { throw error }
             }
@@ -52,14 +52,15 @@ struct PoliciesResource: Resource {
     }
 
     private func edit(
-        _ request: HTTPRequest, _ room: String, _ document: PolicyDocument, revision: UInt64?
+        _ request: HTTPRequest, _ room: String, _ document: PolicyDocument, revision: UInt64?,
+        by author: String
     ) async throws(Problem) -> HTTPResponse {
         let removesExcess = try request.flag("removeExcess")
         guard try request.flag("dryRun") else {
             return .policy(
                 try await asking { () async throws(RoomError) in
                     try await context.rooms.setPolicy(
-                        document, ofRoom: room, ifRevision: revision, removesExcess: removesExcess)
+                        document, ofRoom: room, ifRevision: revision, removesExcess: removesExcess, by: author)
                 })
         }
         let (rules, impact) = try await asking { () async throws(RoomError) in

@@ -13,6 +13,7 @@ struct PresetsResource: Resource {
             .get("/v1/presets", listPresets),
             .get(preset, showPreset),
             .put(preset, putPreset),
+            .patch(preset, patchPreset),
             .delete(preset, deletePreset),
         ]
     }
@@ -38,6 +39,18 @@ struct PresetsResource: Resource {
             try await context.rooms.setPreset(model.document, named: name)
         }
         return .json(PresetModel(name: name, policy: model), status: isNew ? 201 : 200)
+    }
+
+    /// The preset with a merge patch applied, for rooms that are made from now on.
+    func patchPreset(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        try authorizeServer(request)
+        let name = try request.parameter("preset")
+        let current = try await asking { () async throws(RoomError) in try await context.rooms.preset(named: name) }
+        let model = try patched(PolicyModel(current), by: request)
+        _ = try await asking { () async throws(RoomError) in
+            try await context.rooms.setPreset(model.document, named: name)
+        }
+        return .json(PresetModel(name: name, policy: model))
     }
 
     func deletePreset(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {

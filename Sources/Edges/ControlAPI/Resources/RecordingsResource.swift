@@ -43,13 +43,18 @@ struct RecordingsResource: Resource {
 
     func listRoomRecordings(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let room = try recordedRoom(request)
-        return .json(["recordings": (recorder?.recordings ?? []).filter { $0.room == room }])
+        return try page((recorder?.recordings ?? []).filter { $0.room == room }, request)
     }
 
     func listRecordings(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let claims = try authorize(request) { $0.roomAdmin || $0.recorder }
-        let own = (recorder?.recordings ?? []).filter { Self.covers(claims.video, $0.room) }
-        return .json(["recordings": own])
+        return try page((recorder?.recordings ?? []).filter { Self.covers(claims.video, $0.room) }, request)
+    }
+
+    /// The newest come first.
+    private func page(_ all: [RecordingSummary], _ request: HTTPRequest) throws(Problem) -> HTTPResponse {
+        try ListPage(of: all, request) { "\(String(newestFirst: $0.startedAt))-\($0.sid)" }
+            .response("recordings") { $0 }
     }
 
     func showRecording(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {

@@ -43,7 +43,7 @@ struct APIAccess: Sendable {
     private let limit: CallLimit
 
     /// Each API key may make so many calls a second.
-    init(_ context: EdgeContext, callsPerSecond: Int) {
+    init(_ context: EdgeContext, callsPerSecond: Live<Int>) {
         self.context = context
         limit = CallLimit(perSecond: callsPerSecond)
     }
@@ -89,10 +89,12 @@ extension Resource {
     }
 
     /// The room in the path, when the token may moderate it.
-    func moderatedRoom(_ request: HTTPRequest) throws(Problem) -> String {
+    func moderatedRoom(_ request: HTTPRequest) throws(Problem) -> String { try moderation(request).room }
+
+    /// The same, and who moderates.
+    func moderation(_ request: HTTPRequest) throws(Problem) -> (room: String, author: String) {
         let room = try request.parameter("room")
-        try authorize(request, room: room) { $0.roomAdmin }
-        return room
+        return (room, try authorize(request, room: room) { $0.roomAdmin }.author)
     }
 
     /// Whether a grant is good for `room`: it names this one or none.
@@ -164,6 +166,11 @@ extension Resource {
     }
 }
 
+extension AccessClaims {
+    /// Who makes a call, for the event log: the API key, and the identity in the token where it has one.
+    var author: String { identity.map { "\(apiKey)/\($0)" } ?? apiKey }
+}
+
 extension HTTPRequest {
     /// A whole number of the query; nil where it is absent.
     func number(_ name: String, in range: ClosedRange<Int>) throws(Problem) -> Int? {
@@ -174,6 +181,15 @@ extension HTTPRequest {
                 "The query's \(name) must be a number from \(range.lowerBound) to \(range.upperBound).")
         }
         return number
+    }
+
+    /// One of the words of a type in the query; nil where it is absent.
+    func word<Word: RawRepresentable<String> & CaseIterable>(_ name: String) throws(Problem) -> Word? {
+        guard let text = query[name] else { return nil }
+        guard let word = Word(rawValue: text) else {
+            throw Problem(400, "invalid_request", "The query's \(name) must be one of: \(Word.allWords).")
+        }
+        return word
     }
 
     /// A parameter of the query that is `true` or `false`; absent means false, and without a value true where it `mayBeBare`.

@@ -23,6 +23,7 @@ struct RoomsResource: Resource {
             .get("\(room)/bans", listBans),
             .delete("\(room)/bans/{identity}", endBan),
             .get("\(room)/stats", showRoomStatistics),
+            .get("\(room)/history", listSamples),
         ]
     }
 
@@ -126,6 +127,13 @@ struct RoomsResource: Resource {
         return .json(
             ClosureModel(
                 try await asking { () async throws(RoomError) in try await context.rooms.deleteRoom(named: room) }))
+    }
+
+    /// What the room did in the last hour.
+    func listSamples(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let room = try moderatedRoom(request)
+        let samples = try await asking { () async throws(RoomError) in try await context.rooms.history(ofRoom: room) }
+        return .json(["samples": samples.map(RoomSampleModel.init)])
     }
 
     func showRoomStatistics(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {

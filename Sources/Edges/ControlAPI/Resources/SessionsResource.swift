@@ -22,6 +22,7 @@ struct SessionsResource: Resource {
         [
             .get("/v1/sessions", listSessions),
             .get("/v1/sessions/{session}", showSession),
+            .get("/v1/sessions/{session}/history", showHistory),
             .get("/v1/rooms/{room}/participants/{participant}/history", listSamples),
         ]
     }
@@ -48,14 +49,29 @@ struct SessionsResource: Resource {
                 next: page.next.map { "\($0)" }))
     }
 
-    func showSession(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+    func showSession(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse { .json(try await session(request)) }
+
+    /// How the network and media of a past stay did, until its end.
+    func showHistory(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let name = try await session(request).session
+        let body = try await stored { () async throws(DatabaseError) in try await sessions.history(of: name) }
+        guard let body else {
+            throw Problem(404, "history_not_kept", "The history of this stay is no longer kept; its summary is.")
+        }
+        return HTTPResponse(
+            status: 200, headers: ["Content-Type": JSONCoding.contentType, "Cache-Control": "no-store"],
+            body: body)
+    }
+
+    /// The past stay in the path, of a room that the token is good for.
+    private func session(_ request: HTTPRequest) async throws(Problem) -> SessionModel {
         let claims = try authorize(request) { $0.roomAdmin }
         let name = try request.parameter("session")
         let body = try await stored { () async throws(DatabaseError) in try await sessions.summary(of: name) }
         guard let body, let model = try? JSONCoding.decode(SessionModel.self, from: body),
             Self.covers(claims.video, model.room)
         else { throw Problem(404, "session_not_found", "There is no past stay of this id, or it is no longer kept.") }
-        return .json(model)
+        return model
     }
 
     /// How a participant's network and media did in the last hour.
@@ -65,7 +81,7 @@ struct SessionsResource: Resource {
         let samples = try await asking { () async throws(RoomError) in
             try await context.rooms.history(of: name, in: room)
         }
-        return .json(HistoryModel(samples: samples.map(SampleModel.init)))
+        return .json(HistoryModel(samples))
     }
 
     private func stored<Value: Sendable>(
@@ -83,26 +99,4 @@ struct SessionsResource: Resource {
 private struct SessionPageModel: Encodable {
     var sessions: [SessionModel]
     var next: String?
-}
-
-private struct HistoryModel: Encodable {
-    var samples: [SampleModel]
-}
-
-private struct SampleModel: Encodable {
-    var at: Int64
-    var uplink: Int64
-    var downlink: Int64
-    var loss: Double
-    var roundTripMilliseconds: Int?
-    var quality: Int
-
-    init(_ sample: StaySample) {
-        at = sample.at
-        uplink = sample.uplink.bitsPerSecond
-        downlink = sample.downlink.bitsPerSecond
-        loss = sample.loss
-        roundTripMilliseconds = sample.roundTripMilliseconds
-        quality = sample.quality
-    }
 }

@@ -1,6 +1,7 @@
 import AccessTokens
 import EdgeSupport
 import HTTPServing
+import MediaControl
 import RoomService
 import Rooms
 
@@ -10,19 +11,27 @@ struct TracksResource: Resource {
 
     var operations: [Operation] {
         let track = "/v1/rooms/{room}/tracks/{track}"
+        let subscription = "/v1/rooms/{room}/subscriptions/{subscription}"
         return [
             .get("/v1/rooms/{room}/tracks", listTracks),
             .get(track, showTrack),
             .get("\(track)/stats", showTrackStatistics),
+            .get("\(track)/history", listTrackSamples),
             .post("\(track)/mute", muteTrack),
             .post("\(track)/unmute-request", requestUnmute),
             .get("/v1/rooms/{room}/subscriptions", listSubscriptions),
+            .get(subscription, showSubscription),
+            .get("\(subscription)/stats", showSubscriptionStatistics),
+            .get("\(subscription)/decisions", listDecisions),
+            .get("\(subscription)/history", listSubscriptionSamples),
         ]
     }
 
     func listTracks(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let kind: MediaKind? = try request.word("kind"), source: TrackSource? = try request.word("source")
         let tracks = try await detail(request).participants.flatMap { participant in
-            participant.info.tracks.map { (key: "\(participant.order)-\($0.sid)", info: $0) }
+            participant.info.tracks.filter { (kind ?? $0.kind) == $0.kind && (source ?? $0.source) == $0.source }
+                .map { (key: "\(participant.order)-\($0.sid)", info: $0) }
         }
         return try ListPage(of: tracks, request) { $0.key }.response("tracks") { TrackModel($0.info) }
     }
@@ -70,6 +79,65 @@ struct TracksResource: Resource {
             .response("subscriptions") { SubscriptionModel($0.info) }
     }
 
+    func showSubscription(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        .json(SubscriptionModel(try await subscription(request).info))
+    }
+
+    func showSubscriptionStatistics(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let sid = try request.parameter("subscription")
+        let subscriptions = try await report(request).participants.flatMap(\.subscriptions)
+        guard let subscription = subscriptions.first(where: { $0.info.sid == sid }) else {
+            throw Self.noSuchSubscription
+        }
+        return .json(SubscriptionStatisticsModel(subscription))
+    }
+
+    /// Why the subscription is sent as it is: of the subscriber's decisions those about it, and the estimates of its path.
+    func listDecisions(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let (subscriber, info) = try await subscription(request)
+        let room = try request.parameter("room")
+        var report = try await asking { () async throws(RoomError) in
+            try await context.rooms.decisions(about: subscriber, in: room)
+        }
+        report.decisions.removeAll { $0.subscription != info.sid }
+        return .json(DecisionsModel(report))
+    }
+
+    func listTrackSamples(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let sid = try request.parameter("track")
+        guard try await detail(request).participants.contains(where: { $0.info.tracks.contains { $0.sid == sid } })
+        else { throw Self.noSuchTrack }
+        return try await samples(of: sid, request)
+    }
+
+    func listSubscriptionSamples(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        try await samples(of: try await subscription(request).info.sid, request)
+    }
+
+    private func samples(of sid: String, _ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let room = try request.parameter("room")
+        let samples = try await asking { () async throws(RoomError) in
+            try await context.rooms.history(ofStream: sid, in: room)
+        }
+        return .json(["samples": samples.map(StreamSampleModel.init)])
+    }
+
+    /// The subscription in the path, and the sid of whose it is.
+    private func subscription(
+        _ request: HTTPRequest
+    ) async throws(Problem) -> (subscriber: String, info: SubscriptionInfo) {
+        let sid = try request.parameter("subscription")
+        for participant in try await detail(request).participants {
+            if let info = participant.subscriptions.first(where: { $0.sid == sid }) {
+                return (participant.info.sid, info)
+            }
+        }
+        throw Self.noSuchSubscription
+    }
+
+    private static var noSuchSubscription: Problem {
+        Problem(RoomError(.subscriptionNotFound, "There is no such subscription."))
+    }
     private static var noSuchTrack: Problem { Problem(RoomError(.trackNotFound, "There is no such track.")) }
 }
 

@@ -19,6 +19,7 @@ struct WebhooksResource: Resource {
             .get("/v1/webhooks", listWebhooks),
             .get(webhook, showWebhook),
             .put(webhook, putWebhook),
+            .patch(webhook, patchWebhook),
             .delete(webhook, deleteWebhook),
         ]
     }
@@ -40,6 +41,24 @@ struct WebhooksResource: Resource {
         let webhook = try body(WebhookSettingModel.self, of: request).webhook(named: name)
         let isNew = try await webhooking { () async throws(WebhookError) in try await webhooks.put(webhook) }
         return .json(try await self.webhook(named: name), status: isNew ? 201 : 200)
+    }
+
+    /// The webhook with a merge patch applied, such as another receiver with the secret that it has.
+    func patchWebhook(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        try authorizeServer(request)
+        let name = try request.parameter("webhook")
+        let status = try await webhooking { () async throws(WebhookError) in try await webhooks.status(of: name) }
+        guard let status else { throw Self.noSuchWebhook }
+        let setting = try patched(WebhookSettingModel(status.webhook), by: request)
+        let webhook: Webhook
+        do throws(Problem) {
+            webhook = try setting.webhook(named: name)
+        } catch {
+            // The patch may be good by itself: what comes of it is not.
+            throw Problem(409, "conflict", error.detail)
+        }
+        _ = try await webhooking { () async throws(WebhookError) in try await webhooks.put(webhook) }
+        return .json(try await self.webhook(named: name))
     }
 
     func deleteWebhook(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {

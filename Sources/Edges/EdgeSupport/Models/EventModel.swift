@@ -39,7 +39,7 @@ public struct EventModel: Codable, Sendable, Hashable {
     public var quality: Int?
     /// Who may come in: `open`, `password` or `closed`.
     public var lock: String?
-    /// `PA_…` of who did it; absent: an operator.
+    /// `PA_…` of who did it; absent: an operator. Of a change of the policy: the API key, and the identity in the token where it has one.
     public var by: String?
     /// The revision of the rules in force.
     public var revision: UInt64?
@@ -49,12 +49,16 @@ public struct EventModel: Codable, Sendable, Hashable {
     public var name: String?
     /// Of somebody who waited: whether it was let in.
     public var letIn: Bool?
-    /// Why somebody could not come in.
+    /// Why somebody could not come in, or could not publish.
     public var code: String?
+    /// When a ban ends: milliseconds since 1970.
+    public var until: Int64?
     /// `RC_…`, the recording that it is about.
     public var recording: String?
     /// `TR_…`, the track of the recording that it is about.
     public var recordedTrack: String?
+    /// `JB_…`, the job on a recording that it is about.
+    public var job: String?
     /// `PB_…`, the playback that it is about.
     public var playback: String?
     /// Length of what is missing in a recording.
@@ -70,7 +74,8 @@ public struct EventModel: Codable, Sendable, Hashable {
         "trackUnpublished", "trackMuted", "trackUnmuted", "connectionChanged", "iceFailed", "noCommonCodec",
         "dominantSpeakerChanged", "qualityChanged", "lockChanged", "policyChanged", "permissionsChanged", "joinRefused",
         "guestWaiting", "guestDecided", "captureStarted", "captureEnded", "recordingStarted", "recordingStopped",
-        "recordingGap", "recordingReady", "recordingFailed", "playbackStarted", "playbackEnded",
+        "recordingGap", "recordingReady", "recordingFailed", "jobStarted", "jobFinished", "jobFailed",
+        "playbackStarted", "playbackEnded", "publicationRefused", "banStarted", "banEnded",
     ]
 
     /// The model of `entry`.
@@ -97,26 +102,21 @@ public struct EventModel: Codable, Sendable, Hashable {
             identity = info.identity
             track = TrackModel(info)
         case .connectionChanged(let participant, let connection, let state, let reason):
-            self.participant = participant
-            self.connection = connection
-            self.state = state.rawValue
-            self.reason = reason
+            (self.participant, self.connection) = (participant, connection)
+            (self.state, self.reason) = (state.rawValue, reason)
         case .iceFailed(let participant, let connection, let server, let client):
-            self.participant = participant
-            self.connection = connection
-            serverCandidates = server.text
-            clientCandidates = client.text
+            (self.participant, self.connection) = (participant, connection)
+            (serverCandidates, clientCandidates) = (server.text, client.text)
         case .noCommonCodec(let participant, let track):
             self.participant = participant
             reason = track.map { "track \($0)" }
         case .dominantSpeakerChanged(let participant): self.participant = participant
         case .qualityChanged(let participant, let quality):
-            self.participant = participant
-            self.quality = quality
+            (self.participant, self.quality) = (participant, quality)
         case .lockChanged(let lock, let by):
-            self.lock = lock.rawValue
-            self.by = by
-        case .policyChanged(let revision): self.revision = revision
+            (self.lock, self.by) = (lock.rawValue, by)
+        case .policyChanged(let revision, let by):
+            (self.revision, self.by) = (revision, by)
         case .permissionsChanged(let participant, let permissions):
             self.participant = participant
             self.permissions = PermissionsModel(permissions)
@@ -126,12 +126,18 @@ public struct EventModel: Codable, Sendable, Hashable {
             payload = notice.keepsPayload
             by = notice.by
         case .guestWaiting(let guest):
-            identity = guest.identity
-            name = guest.name
+            (identity, name) = (guest.identity, guest.name)
         case .guestDecided(let identity, let isLetIn, let by):
             self.identity = identity
             letIn = isLetIn
             self.by = by
+        case .publicationRefused(let participant, let identity, let code):
+            (self.participant, self.identity) = (participant, identity)
+            self.code = code.rawValue
+        case .banChanged(let identity, let until, let reason):
+            self.identity = identity
+            self.until = until
+            self.reason = reason.isEmpty ? nil : reason
         case .joinRefused(let identity, let code):
             self.identity = identity
             self.code = code.rawValue
@@ -147,6 +153,7 @@ public struct EventModel: Codable, Sendable, Hashable {
     private mutating func set(_ event: RecordingEvent) {
         recording = event.recording
         recordedTrack = event.track
+        job = event.job
         reason = event.reason
         milliseconds = event.milliseconds
     }
@@ -182,6 +189,8 @@ extension RoomLogEvent {
         case .playback(let event): event.kind.rawValue
         case .captureChanged(_, let notice): notice.isActive ? "captureStarted" : "captureEnded"
         case .joinRefused: "joinRefused"
+        case .publicationRefused: "publicationRefused"
+        case .banChanged(_, let until, _): until == nil ? "banEnded" : "banStarted"
         case .guestWaiting: "guestWaiting"
         case .guestDecided: "guestDecided"
         }

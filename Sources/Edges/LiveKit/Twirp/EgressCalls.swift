@@ -48,7 +48,7 @@ struct EgressCalls: Sendable {
 
     private func startTrack() async throws(TwirpError) -> HTTPResponse {
         let wanted = try body.read(livekit__track_egress_request__init, livekit__track_egress_request__unpack) {
-            TrackWish(
+            RequestedTrack(
                 room: String($0.room_name), track: String($0.track_id),
                 isStreamed: $0.output_case == LIVEKIT__TRACK_EGRESS_REQUEST__OUTPUT_WEBSOCKET_URL,
                 isUploaded: $0.output_case == LIVEKIT__TRACK_EGRESS_REQUEST__OUTPUT_FILE
@@ -71,7 +71,7 @@ struct EgressCalls: Sendable {
     private func startParticipant() async throws(TwirpError) -> HTTPResponse {
         let wanted = try body.read(
             livekit__participant_egress_request__init, livekit__participant_egress_request__unpack
-        ) { ParticipantWish($0) }
+        ) { RequestedParticipant($0) }
         try Self.check(mayRecord(in: wanted.room))
         guard !wanted.identity.isEmpty else { throw TwirpError(.invalidArgument, "identity is missing") }
         if let refused = wanted.refused { throw Self.unavailable(refused) }
@@ -152,7 +152,7 @@ struct EgressCalls: Sendable {
 }
 
 /// What a call to record a track asks for.
-private struct TrackWish {
+private struct RequestedTrack {
     var room: String
     var track: String
     var isStreamed: Bool
@@ -162,7 +162,7 @@ private struct TrackWish {
 }
 
 /// What a call to record a participant asks for.
-private struct ParticipantWish {
+private struct RequestedParticipant {
     let room: String
     let identity: String
     let isScreen: Bool

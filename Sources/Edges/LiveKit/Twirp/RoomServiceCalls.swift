@@ -30,8 +30,12 @@ struct RoomServiceCalls: Sendable {
         case "UpdateSubscriptions": try await updateSubscriptions()
         case "SendData": try await sendData()
         case "MoveParticipant": try await moveParticipant()
-        case "ForwardParticipant", "PerformRpc":
-            throw TwirpError(.unimplemented, "\(method) is not available on this server")
+        case "PerformRpc": try await performRPC()
+        case "ForwardParticipant":
+            throw TwirpError(
+                .unimplemented,
+                "a participant is in one room at a time: MoveParticipant moves it, and a recording plays its media into others"
+            )
         default: throw TwirpError(.badRoute, "livekit.RoomService has no method \(method)")
         }
     }
@@ -213,6 +217,34 @@ struct RoomServiceCalls: Sendable {
         return body.empty
     }
 
+    /// Calls a method that the participant's client has registered, and waits for what it returns.
+    private func performRPC() async throws(TwirpError) -> HTTPResponse {
+        let call = try body.read(livekit__perform_rpc_request__init, livekit__perform_rpc_request__unpack) {
+            MemberCall($0)
+        }
+        try checkModerates(call.room)
+        try call.check()
+        let outcome = try await asking { () async throws(RoomError) in
+            try await rooms.call(
+                call.identity, in: call.room, protocol: DataProtocol.liveKit.name,
+                within: .milliseconds(call.milliseconds)
+            ) { number in
+                DataPackets.call(
+                    call.method, payload: call.payload, number: number, to: call.identity, within: call.milliseconds)
+            }
+        }
+        switch outcome {
+        case .returned(let payload):
+            let arena = MessageArena()
+            return body.reply(
+                arena, arena.make(livekit__perform_rpc_response__init) { $0.payload = arena.text(payload) })
+        case .failed(let code, let message, let data):
+            throw TwirpError(.unknown, message, meta: ["rpc_code": String(code), "rpc_data": data])
+        case .acknowledged, nil:
+            throw TwirpError(.deadlineExceeded, "the participant has not answered in time, or has left")
+        }
+    }
+
     private func mutePublishedTrack() async throws(TwirpError) -> HTTPResponse {
         let (room, track, muted) = try body.read(
             livekit__mute_room_track_request__init, livekit__mute_room_track_request__unpack
@@ -271,6 +303,40 @@ struct RoomServiceCalls: Sendable {
             }
         }
         return body.empty
+    }
+}
+
+/// A call of a method of a participant's client.
+private struct MemberCall: Sendable {
+    let room: String
+    let identity: String
+    let method: String
+    let payload: String
+    /// How long to wait for the answer.
+    let milliseconds: Int
+
+    /// LiveKit's bound of one packet's payload, in bytes.
+    private static let longestPayload = 15_360
+    /// As LiveKit's server waits where nothing is said; and at most.
+    private static let usualWait = 10_000, longestWait = 60_000
+
+    init(_ message: Livekit__PerformRpcRequest) {
+        room = String(message.room)
+        identity = String(message.destination_identity)
+        method = String(message.method)
+        payload = String(message.payload)
+        let wait = Int(message.response_timeout_ms)
+        milliseconds = wait == 0 ? Self.usualWait : min(wait, Self.longestWait)
+    }
+
+    /// Refuses what no client takes.
+    func check() throws(TwirpError) {
+        guard !identity.isEmpty, !method.isEmpty else {
+            throw TwirpError(.invalidArgument, "destination_identity and method are needed")
+        }
+        guard payload.utf8.count <= Self.longestPayload else {
+            throw TwirpError(.invalidArgument, "the payload is longer than \(Self.longestPayload) bytes")
+        }
     }
 }
 

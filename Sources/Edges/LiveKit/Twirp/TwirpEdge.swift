@@ -11,7 +11,7 @@ public struct TwirpEdge: Sendable {
     private let limit: CallLimit
 
     /// An API over `context`, of which each API key may make `callsPerSecond` calls; `recorder` writes recordings (nil: there are none).
-    public init(context: EdgeContext, recorder: Recorder? = nil, callsPerSecond: Int = 1_000) {
+    public init(context: EdgeContext, recorder: Recorder? = nil, callsPerSecond: Live<Int>) {
         self.context = context
         self.recorder = recorder
         limit = CallLimit(perSecond: callsPerSecond)

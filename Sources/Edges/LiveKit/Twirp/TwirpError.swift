@@ -17,6 +17,7 @@ struct TwirpError: Error, Sendable, Hashable {
         case failedPrecondition = "failed_precondition"
         case unimplemented
         case unavailable
+        case deadlineExceeded = "deadline_exceeded"
         case unknown
 
         var status: Int {
@@ -24,6 +25,7 @@ struct TwirpError: Error, Sendable, Hashable {
             case .invalidArgument, .malformed: 400
             case .unauthenticated: 401
             case .permissionDenied: 403
+            case .deadlineExceeded: 408
             case .notFound, .badRoute: 404
             case .alreadyExists: 409
             case .failedPrecondition: 412
@@ -37,10 +39,13 @@ struct TwirpError: Error, Sendable, Hashable {
 
     var code: Code
     var message: String
+    /// What a program may want to know beside the code.
+    var meta: [String: String] = [:]
 
-    init(_ code: Code, _ message: String) {
+    init(_ code: Code, _ message: String, meta: [String: String] = [:]) {
         self.code = code
         self.message = message
+        self.meta = meta
     }
 
     init(_ error: RoomError) {
@@ -59,6 +64,13 @@ struct TwirpError: Error, Sendable, Hashable {
     }
 
     var response: HTTPResponse {
-        .json(["code": code.rawValue, "msg": message], status: code.status)
+        .json(
+            Model(code: code.rawValue, msg: message, meta: meta.isEmpty ? nil : meta), status: code.status)
+    }
+
+    private struct Model: Encodable {
+        var code: String
+        var msg: String
+        var meta: [String: String]?
     }
 }

@@ -78,7 +78,7 @@ struct WebhookRoom: Sendable {
         case .playback(let event) where event.kind == .started: return connected(event.participant)
         case .trackMuted, .connectionChanged, .iceFailed, .noCommonCodec, .dominantSpeakerChanged, .qualityChanged,
             .lockChanged, .policyChanged, .permissionsChanged, .captureChanged, .guestWaiting, .guestDecided, .playback,
-            .joinRefused:
+            .joinRefused, .publicationRefused, .banChanged:
             // LiveKit's webhooks have no words for these.
             return []
         }
@@ -104,7 +104,7 @@ struct WebhookRoom: Sendable {
         case .stopped: return [(.egressUpdated, .recording(event.recording))]
         case .failed where event.track != nil: return [(.egressUpdated, .recording(event.recording))]
         case .ready, .failed: return [(.egressEnded, .recording(event.recording))]
-        case .gap: return []
+        case .gap, .jobStarted, .jobFinished, .jobFailed: return []
         }
     }
 }

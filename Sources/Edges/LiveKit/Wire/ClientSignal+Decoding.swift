@@ -129,7 +129,8 @@ extension TrackRequest {
         width = Int(request.width)
         height = Int(request.height)
         sid = String(request.sid)
-        codecs = messages(request.simulcast_codecs, request.n_simulcast_codecs) { String($0.codec) }
+        codecs = messages(request.simulcast_codecs, request.n_simulcast_codecs) { Codec(word: String($0.codec)) }
+            .compactMap(\.self)
         details.encryption = TrackDetails.Encryption(rawValue: Int(request.encryption.rawValue)) ?? .none
         details.stream = String(request.stream)
         details.isStereo = request.stereo != 0

@@ -107,8 +107,8 @@ struct TrackRequest: Sendable, Hashable {
     var width = 0
     var height = 0
     var details = TrackDetails()
-    /// Codec names, the first choice first.
-    var codecs: [String] = []
-    /// Of a track that is there already: another codec of it.
+    /// The first choice, and behind it the backup codec; those that are not known here are left out.
+    var codecs: [Codec] = []
+    /// Of a track that is there already: this is its encoding in the backup codec.
     var sid = ""
 }

@@ -88,19 +88,24 @@ extension MessageArena {
             message.n_audio_features = info.details.audioFeatures.count
             message.audio_features = numbers(
                 info.details.audioFeatures.map { Livekit__AudioTrackFeature(UInt32(clamping: $0)) })
-            if let codec = info.codec {
-                message.n_codecs = 1
-                message.codecs = list([
-                    make(livekit__simulcast_codec_info__init) { entry in
-                        entry.mime_type = text(codec.mimeType)
-                        entry.mid = text(info.mid)
-                        entry.cid = text(info.clientTrackID ?? "")
-                        entry.n_layers = info.details.layers.count
-                        entry.layers = list(info.details.layers.map(layer))
-                    }
-                ])
-            }
+            let codecs = codecs(of: info)
+            message.n_codecs = codecs.count
+            message.codecs = list(codecs)
         }
+    }
+
+    /// The codec that is sent, once it is known, and behind it the backup codec.
+    private func codecs(of info: TrackInfo) -> [UnsafeMutablePointer<Livekit__SimulcastCodecInfo>] {
+        guard let codec = info.codec else { return [] }
+        let first = make(livekit__simulcast_codec_info__init) { entry in
+            entry.mime_type = text(codec.mimeType)
+            entry.mid = text(info.mid)
+            entry.cid = text(info.clientTrackID ?? "")
+            entry.n_layers = info.details.layers.count
+            entry.layers = list(info.details.layers.map(layer))
+        }
+        guard let backup = info.backupCodec else { return [first] }
+        return [first, make(livekit__simulcast_codec_info__init) { $0.mime_type = text(backup.mimeType) }]
     }
 
     private func layer(_ layer: TrackDetails.Layer) -> UnsafeMutablePointer<Livekit__VideoLayer> {
@@ -224,27 +229,32 @@ extension MessageArena {
     }
 
     func subscribedQuality(
-        _ track: String, _ codec: Codec?, _ demands: [ServerSignal.QualityDemand]
+        _ track: String, _ demands: [ServerSignal.CodecDemand]
     ) -> UnsafeMutablePointer<Livekit__SubscribedQualityUpdate> {
-        let qualities = demands.map { demand in
-            make(livekit__subscribed_quality__init) { message in
-                message.quality = Livekit__VideoQuality(demand.quality.rawValue)
-                message.enabled = demand.isEnabled ? 1 : 0
-            }
-        }
+        let qualities = demands.map { $0.qualities.map(quality) }
         return make(livekit__subscribed_quality_update__init) { message in
             message.track_sid = text(track)
-            message.n_subscribed_qualities = qualities.count
-            message.subscribed_qualities = list(qualities)
-            guard let codec else { return }
-            message.n_subscribed_codecs = 1
-            message.subscribed_codecs = list([
-                make(livekit__subscribed_codec__init) { entry in
-                    entry.codec = text(codec.word)
-                    entry.n_qualities = qualities.count
-                    entry.qualities = list(qualities)
+            // Older clients know of one codec.
+            message.n_subscribed_qualities = qualities.first?.count ?? 0
+            message.subscribed_qualities = list(qualities.first ?? [])
+            let codecs = zip(demands, qualities).compactMap { demand, qualities in
+                demand.codec.map { codec in
+                    make(livekit__subscribed_codec__init) { entry in
+                        entry.codec = text(codec.word)
+                        entry.n_qualities = qualities.count
+                        entry.qualities = list(qualities)
+                    }
                 }
-            ])
+            }
+            message.n_subscribed_codecs = codecs.count
+            message.subscribed_codecs = list(codecs)
+        }
+    }
+
+    private func quality(_ demand: ServerSignal.QualityDemand) -> UnsafeMutablePointer<Livekit__SubscribedQuality> {
+        make(livekit__subscribed_quality__init) { message in
+            message.quality = Livekit__VideoQuality(demand.quality.rawValue)
+            message.enabled = demand.isEnabled ? 1 : 0
         }
     }
 
@@ -289,6 +299,12 @@ extension Codec {
         case .av1: "video/AV1"
         case .otherAudio: ""
         }
+    }
+
+    /// The one with this name; nil: not forwarded here.
+    init?(word: String) {
+        guard let codec = Codec.enabled.first(where: { $0.word == word.lowercased() }) else { return nil }
+        self = codec
     }
 
     /// The name without the kind, in lower case.

@@ -18,7 +18,7 @@ enum ServerSignal: Sendable {
     case mute(track: String, Bool)
     case speakers([Speaker])
     case quality([ParticipantQuality])
-    case subscribedQuality(track: String, codec: Codec?, [QualityDemand])
+    case subscribedQuality(track: String, [CodecDemand])
     case subscriptionPermission(participant: String, track: String, allowed: Bool)
     /// A video is not sent for want of bandwidth, or is again.
     case streamState(participant: String, track: String, isPaused: Bool)
@@ -40,6 +40,12 @@ enum ServerSignal: Sendable {
         /// 0 to 1.
         var level: Float
         var isActive: Bool
+    }
+
+    /// Which qualities of a track somebody receives in one codec; nil: in that which it is sent in, where it is not known yet.
+    struct CodecDemand: Sendable, Hashable {
+        var codec: Codec?
+        var qualities: [QualityDemand]
     }
 
     /// Whether somebody receives one quality of a track.
@@ -213,9 +219,9 @@ extension ServerSignal {
                 mute.sid = arena.text(track)
                 mute.muted = muted ? 1 : 0
             }
-        case .subscribedQuality(let track, let codec, let demands):
+        case .subscribedQuality(let track, let demands):
             response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_SUBSCRIBED_QUALITY_UPDATE
-            response.subscribed_quality_update = arena.subscribedQuality(track, codec, demands)
+            response.subscribed_quality_update = arena.subscribedQuality(track, demands)
         case .subscriptionPermission(let participant, let track, let allowed):
             response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_SUBSCRIPTION_PERMISSION_UPDATE
             response.subscription_permission_update = arena.make(livekit__subscription_permission_update__init) {

@@ -65,7 +65,7 @@ struct Fields {
     where Word.RawValue == String {
         guard let text = try text(name) else { return nil }
         guard let word = Word(rawValue: text) else {
-            throw .invalid(fault(name, wanted: Word.allCases.map(\.rawValue).joined(separator: ", ")))
+            throw .invalid(fault(name, wanted: Word.allWords))
         }
         return word
     }

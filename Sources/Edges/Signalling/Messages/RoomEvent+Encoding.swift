@@ -43,6 +43,8 @@ extension RoomEvent {
             try fields.set("track", track)
             try fields.set(
                 "layers", layers.map { LayerDemandModel(rid: $0.rid, spatial: $0.spatial, active: $0.isWanted) })
+        // Only a client of LiveKit's protocol announces a backup codec.
+        case .backupWanted: break
         case .captureChanged(let notice): try notice.encode(to: &fields)
         case .drainChanged(let notice):
             try fields.set("deadline", notice?.deadline)
@@ -133,6 +135,7 @@ extension RoomEvent {
         case .dominantSpeakerChanged: "dominantSpeaker"
         case .qualityChanged: "quality"
         case .layersWanted: "layerDemand"
+        case .backupWanted: "backupDemand"
         case .relayed: "relay"
         case .messageReceived: "data"
         case .messageRefused: "dataRefused"

@@ -32,6 +32,8 @@ public struct JoinedMovie: Sendable {
         /// When it begins, and how long it is, on the timeline on which its files were placed, in microseconds.
         public var start: Int64
         public var duration: Int64
+        /// Which stream each of its tracks has, in the order of the file.
+        public var streams: [Int]
     }
 
     /// So many samples make a table of some 40 MB.
@@ -95,7 +97,8 @@ public struct JoinedMovie: Sendable {
         }
         let head = head(offsets, start: start, end: end, dataLength: length)
         return Plan(
-            steps: [.write(head)] + steps, length: Int64(head.count) + length, start: start, duration: end - start)
+            steps: [.write(head)] + steps, length: Int64(head.count) + length, start: start, duration: end - start,
+            streams: tracks.map(\.stream))
     }
 
     /// `ftyp`, `moov` and the header of the data.

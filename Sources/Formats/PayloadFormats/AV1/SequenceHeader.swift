@@ -1,7 +1,7 @@
 import Primitives
 
 extension AV1 {
-    /// The sequence header OBU (AV1 section 5.5.1), read as far as the largest picture size.
+    /// The sequence header OBU (AV1 section 5.5.1), read as far as the largest frame size.
     public struct SequenceParameters: Sendable, Hashable {
         /// seq_profile: 0 main, 1 high, 2 professional.
         public private(set) var profile: UInt8 = 0
@@ -9,7 +9,7 @@ extension AV1 {
         public private(set) var level: UInt8 = 0
         /// seq_tier of the first operating point.
         public private(set) var isHighTier = false
-        /// The largest picture.
+        /// The largest frame.
         public private(set) var dimensions = FrameDimensions(width: 0, height: 0)
 
         /// Reads a whole OBU with header and size; nil when it is none or malformed.

@@ -1,7 +1,7 @@
 public import Primitives
 
-// Values of the fixed-size extensions. Each reads from an element of a packet and writes to a slot at an offset that
-// `HeaderExtensionWriter.append(id:length:)` returned. A value of another length is no value.
+// Values of the fixed-size extensions. Each reads from an element of a packet and writes to a slot, at the offset of an element
+// whose header is written. A value of another length is no value.
 
 /// Loudness of the packet's sound (RFC 6464).
 public struct AudioLevel: Sendable, Hashable {
@@ -31,13 +31,13 @@ public struct AudioLevel: Sendable, Hashable {
     }
 }
 
-/// Coordination of video orientation (3GPP TS 26.114 section 7.4.5): how the receiver turns the picture.
+/// Coordination of video orientation (3GPP TS 26.114 section 7.4.5): how the receiver turns the frame.
 public struct VideoOrientation: Sendable, Hashable {
     /// Bytes of the value.
     public static let length = 1
     /// Clockwise turn that the receiver applies: 0, 90, 180 or 270 degrees.
     public var rotation: Int
-    /// Whether the picture is mirrored horizontally.
+    /// Whether the frame is mirrored horizontally.
     public var isFlipped: Bool
     /// Whether it comes from the back camera.
     public var isBackCamera: Bool
@@ -150,7 +150,7 @@ public struct PlayoutDelay: Sendable, Hashable {
     }
 }
 
-/// When the picture or sound was captured (abs-capture-time), on the clock of the first sender.
+/// When the video frame or the audio was captured (abs-capture-time), on the clock of the first sender.
 public struct AbsoluteCaptureTime: Sendable, Hashable {
     /// Capture time as a 64-bit NTP timestamp (32.32 fixed point).
     public var timestamp: UInt64

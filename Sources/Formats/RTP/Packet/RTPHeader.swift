@@ -19,7 +19,7 @@ public struct RTPHeader: Sendable, Hashable {
     /// Bytes before the CSRC list.
     public static let fixedLength = 12
 
-    /// The payload format's marker; for video the last packet of a picture.
+    /// The payload format's marker; for video the last packet of a frame.
     public var marker: Bool
     /// Payload type, 0 to 127.
     public var payloadType: UInt8

@@ -5,7 +5,7 @@ public import Primitives
 /// The slot must hold at least the fixed header.
 public enum RTPPatch {
     /// Writes a fixed header without CSRC, extension or padding; the payload starts at `RTPHeader.fixedLength`
-    /// unless an extension is written there (`HeaderExtensionWriter` sets the X bit itself).
+    /// unless an extension is written there (whoever writes it sets the X bit).
     @inlinable @inline(__always) public static func writeFixedHeader(
         to packet: UnsafeMutableRawBufferPointer, marker: Bool, payloadType: UInt8, sequenceNumber: UInt16,
         timestamp: UInt32, ssrc: UInt32

@@ -288,4 +288,14 @@ extension PublishedTrack {
     /// Where forwarding of this turn's packets begins for those who have not been sent the track: at the first word, if it was withheld until that had
     /// begun; nil: with the first packet of the turn.
     var speechStart: Int64? { state.pointee.speechStart }
+
+    /// The timestamp of the newest packet of the first layer with packets, with which a stream that has not begun would begin.
+    var newestTimestamp: UInt32? {
+        for index in 0..<layerCount {
+            let layer = self.layer(index)
+            guard let record = layer.pointee.history.record(layer.pointee.history.highest) else { continue }
+            return UInt32(truncatingIfNeeded: record.pointee.timestamp)
+        }
+        return nil
+    }
 }

@@ -192,6 +192,17 @@ extension ReceiveLayer {
     /// Packets from here on arrived when the structure and the active targets in `descriptors` were in force.
     var targetsSince: Int64 { payloads.targetsSince }
 
+    /// Whether packet `sequence`, of the picture at `timestamp`, is followed by nothing, or by another picture. A missing next packet leaves
+    /// it open, because it may be repaired.
+    func endsPicture(_ sequence: Int64, _ timestamp: Int64) -> Bool {
+        var next = sequence + 1
+        while next <= reception.sequences.highest, reception.sequences.contains(next) {
+            if let record = history.record(next) { return record.pointee.timestamp != timestamp }
+            next += 1
+        }
+        return next > reception.sequences.highest
+    }
+
     /// The last keyframe's first packet, if it is at most `maximumAge` old and no packet since is missing: a new
     /// subscriber gets everything from there at once, instead of waiting for another keyframe.
     public func replayStart(at now: MonotonicTime, maximumAge: TimeInterval) -> Int64? {

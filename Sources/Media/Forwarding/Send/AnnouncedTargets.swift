@@ -45,28 +45,3 @@ struct AnnouncedTargets {
             to: value, at: 0)
     }
 }
-
-extension Subscription {
-    /// Marks how the packet's layer depends on others: in its descriptor, or without one by joining the layers.
-    @inline(__always)
-    mutating func markLayers(
-        in sent: inout SentPacket, _ sequence: Int64, _ record: UnsafePointer<PacketRecord>,
-        of layer: UnsafeMutablePointer<ReceiveLayer>
-    ) {
-        if section.wire.extensions[.dependencyDescriptor] != 0 {
-            announceTargets(in: &sent, record)
-        } else if numbering.tail.codec == .av1 {
-            joinToBefore(&sent, sequence, record, of: layer)
-        }
-    }
-
-    /// Lets the first packet of a frame of the lowest layers announce the available decode targets.
-    private mutating func announceTargets(in sent: inout SentPacket, _ record: UnsafePointer<PacketRecord>) {
-        let summary = record.pointee.summary
-        guard numbering.tail.codec != .vp8, summary.startsFrame, summary.spatialLayer == 0, summary.temporalLayer == 0
-        else {
-            return
-        }
-        if let mark = selector.announcement(atKeyframe: summary.isKeyframe) { sent.mark = mark }
-    }
-}

@@ -1,5 +1,4 @@
-import PayloadFormats
-public import Primitives
+import Primitives
 
 /// The last packet of a spatial layer without a marker, held until it is known whether its picture continues.
 ///
@@ -31,43 +30,4 @@ struct HeldPacket {
     }
 
     func isDue(at now: MonotonicTime) -> Bool { isHolding && now - since >= Self.patience }
-}
-
-extension Subscription {
-    /// When `plan` must be called again even without new packets.
-    public var heldUntil: MonotonicTime { held.isHolding ? held.since + HeldPacket.patience : .distantFuture }
-
-    /// Whether the held packet ends its picture, judged by what follows: nothing, or another picture. A missing next packet leaves it
-    /// open, because it may be repaired.
-    func heldEndsPicture(in layer: UnsafeMutablePointer<ReceiveLayer>) -> Bool {
-        endsPicture(numbering.tail.sourceSequence, numbering.tail.sourceTimestamp, in: layer)
-    }
-
-    /// The same for any packet.
-    func endsPicture(_ sequence: Int64, _ timestamp: Int64, in layer: UnsafeMutablePointer<ReceiveLayer>) -> Bool {
-        var next = sequence + 1
-        while next <= layer.pointee.sequences.highest, layer.pointee.sequences.contains(next) {
-            if let record = layer.pointee.history.record(next) { return record.pointee.timestamp != timestamp }
-            next += 1
-        }
-        return next > layer.pointee.sequences.highest
-    }
-
-    /// Withdraws the number of the held packet: it is not sent, and the stream continues without a gap.
-    mutating func abandonHeld() {
-        guard held.isHolding else { return }
-        numbering.returnNumber(held.release().sequence)
-    }
-
-    /// Releases the held packet, with the marker if it ends its picture.
-    mutating func releaseHeld(endsPicture: Bool, at now: MonotonicTime, into list: inout WorkList<SentPacket>) {
-        var sent = held.release()
-        if endsPicture {
-            sent.flags.insert(.marker)
-            numbering.completeFrame()
-        } else if joinsLayers {
-            sent.mark.join(.next)
-        }
-        append(sent, at: now, into: &list)
-    }
 }

@@ -6,14 +6,9 @@ import Primitives
 /// The choice follows the subscriber's preference among the layers that are being sent, within what bandwidth allows; see `setBound`.
 struct LayerSelector {
     private(set) var preference: LayerPreference
-    /// The highest rank that bandwidth allows.
-    private var bound = Int8.max
-    /// Bitmap of the layers known to the last bandwidth decision; no other layer is started before the next one.
-    private var known = UInt8.max
-    /// Other layers that were being sent at the last check.
-    private var others: UInt8 = 0
-    /// A layer is being sent that no decision knew.
-    private var foundLayer = false
+    /// The highest rank that bandwidth allows; nil: any.
+    private var bound: Int8?
+    private var known = KnownLayers()
     private var temporal = TemporalFilter()
     private var spatial = SpatialFilter()
     /// The layer being forwarded; nil while none is.
@@ -28,8 +23,7 @@ struct LayerSelector {
     private(set) var isAwaiting = false
     /// The history may be searched once for a keyframe to start with, before any packet arrives.
     private var mayReplay = true
-    /// The subscriber has received, since the last keyframe, an announcement that some decode targets are missing.
-    private var hasAnnouncedTargets = false
+    private var announcements = TargetAnnouncements()
 
     /// A keyframe of the target has begun while the active layer was in the middle of a frame.
     struct PendingSwitch {
@@ -50,7 +44,7 @@ struct LayerSelector {
     /// The same when bandwidth is short: the replayed packets would add to the regular bitrate.
     static let shortReplayAge = TimeInterval.milliseconds(100)
     /// The limit in force.
-    var replayLimit: TimeInterval { bound == .max ? Self.replayAge : Self.shortReplayAge }
+    var replayLimit: TimeInterval { bound == nil ? Self.replayAge : Self.shortReplayAge }
 
     init(preference: LayerPreference) { self.preference = preference }
 
@@ -63,10 +57,11 @@ struct LayerSelector {
     }
 
     /// The most that bandwidth allows; nil for everything. Temporal layers follow at once, spatial ones at a keyframe.
-    mutating func setBound(_ layer: LayerPoint?, known: UInt8 = .max) {
-        self.known = known
-        others = 0
-        bound = layer.map { Int8(clamping: $0.spatial) } ?? .max
+    /// `layers`: those that the decision knew; nil: all.
+    mutating func setBound(_ layer: LayerPoint?, known layers: UInt8? = nil) {
+        known.decided(layers)
+        // A rank beyond all layers bounds only the temporal ones.
+        bound = layer.flatMap { Int8(exactly: $0.spatial) }
         temporal.target = layer.map { UInt8(clamping: $0.temporal) } ?? .max
         lastLook = .zero
         if isAwaiting { mayReplay = true }
@@ -86,7 +81,7 @@ struct LayerSelector {
         target = nil
         isAwaiting = false
         spatial = SpatialFilter()
-        hasAnnouncedTargets = false
+        announcements = TargetAnnouncements()
     }
 
     /// Clears the active layer: forwarding resumes with a keyframe.
@@ -161,15 +156,7 @@ struct LayerSelector {
 
     /// The announcement for the first packet of a frame of the lowest layers; nil for none.
     mutating func announcement(atKeyframe isKeyframe: Bool) -> LayerMark? {
-        let mark = LayerMark(targets: caps)
-        if !mark.announcesAll {
-            hasAnnouncedTargets = true
-            return mark
-        }
-        guard hasAnnouncedTargets else { return nil }
-        // A keyframe's structure announces the same.
-        if isKeyframe { hasAnnouncedTargets = false }
-        return isKeyframe ? nil : mark
+        announcements.next(caps, atKeyframe: isKeyframe)
     }
 
     /// The receiver lacks the packet with the number `wire`.
@@ -182,11 +169,7 @@ struct LayerSelector {
 
     /// Whether a layer is being sent that no decision knew, reported once.
     @inline(__always)
-    mutating func consumeFoundLayer() -> Bool {
-        guard foundLayer else { return false }
-        foundLayer = false
-        return true
-    }
+    mutating func consumeFoundLayer() -> Bool { known.consumeFound() }
 
     /// Checks the layers, if it is time, and sets `target`.
     @inline(__always) mutating func look(at track: PublishedTrack, now: MonotonicTime) {
@@ -206,10 +189,7 @@ struct LayerSelector {
         var best: (layer: Int, rank: Int)?
         var above: (layer: Int, rank: Int)?
         let preferred = preferredRank(in: track)
-        let sent = track.activeLayers(at: now)
-        noteOthers(sent & ~known)
-        // If no known layer is sent any more, any layer is allowed.
-        let allowed = sent & known != 0 ? sent & known : sent
+        let allowed = known.allowed(of: track.activeLayers(at: now))
         for index in 0..<track.layerCount where allowed & 1 << UInt8(index) != 0 {
             let rank = track.rank(ofLayer: index)
             if rank <= preferred {
@@ -221,11 +201,6 @@ struct LayerSelector {
         return (best ?? above).map { UInt8($0.layer) } ?? active
     }
 
-    private mutating func noteOthers(_ layers: UInt8) {
-        if layers & ~others != 0 { foundLayer = true }
-        others = layers
-    }
-
     private func preferredRank(in track: PublishedTrack) -> Int {
         let rank =
             switch preference {
@@ -234,7 +209,7 @@ struct LayerSelector {
             case .height(let height): track.rank(reaching: height) ?? .max
             case .spatial(let rank): rank
             }
-        return min(rank, Int(bound))
+        return bound.map { min(rank, Int($0)) } ?? rank
     }
 
     /// One stream with layers inside: the preference becomes a cap on spatial layers.

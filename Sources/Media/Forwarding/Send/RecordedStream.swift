@@ -106,13 +106,3 @@ public struct RecordedStream: ~Copyable {
         return layer
     }
 }
-
-extension Subscription {
-    /// The publisher's last sender report with its timestamp as the receiver sees it; nil before the first report and before the first packet.
-    func clockAnchor(of track: PublishedTrack) -> (timestamp: UInt32, ntp: UInt64, arrival: MonotonicTime)? {
-        guard isBound, let active = selector.active, numbering.hasSentOfBinding,
-            let clock = track.layer(Int(active)).pointee.clock, let delta = numbering.timestampDelta
-        else { return nil }
-        return (UInt32(truncatingIfNeeded: clock.timestamp) &+ delta, clock.ntp, clock.arrival)
-    }
-}

@@ -1,8 +1,10 @@
 import MediaControl
+import PayloadFormats
 import Primitives
+import RTP
 
-/// The m-section of a subscription: its negotiated parameters, and how the bound track's formats are sent in it.
-struct SendSection {
+/// The m-section of a subscription: its negotiated parameters, how the bound track's formats are sent in it, and its retransmission stream.
+struct SendSection: ~Copyable {
     private(set) var wire: SubscriptionWire
     private var accepted: [PayloadFormat]
     private var formats = FormatMap()
@@ -14,10 +16,13 @@ struct SendSection {
     var captureOffset: Int64?
     /// The highest number when the encoding of packets changed: other ids or payload types.
     private var renegotiatedAt = Int64.min
+    private var rtxNumbers: RTXNumbers
 
-    init(_ description: SubscriptionDescription) {
+    /// Numbers of the retransmission stream begin after `rtxNumber`.
+    init(_ description: SubscriptionDescription, rtxNumber: UInt16) {
         wire = SubscriptionWire(description)
         accepted = description.formats
+        rtxNumbers = RTXNumbers(after: rtxNumber)
     }
 
     // MARK: - What changes it
@@ -56,6 +61,25 @@ struct SendSection {
     /// How the publisher's format at `index` is sent.
     @inline(__always) subscript(index: UInt8) -> FormatMapping { formats[index] }
 
+    /// Whether the subscriber can tell layers inside a stream apart by their descriptors.
+    @inline(__always) var hasDependencyDescriptor: Bool { wire.extensions[.dependencyDescriptor] != 0 }
+
+    /// The first packet of a keyframe that a decoder can start with; delimiters before the parameter sets are skipped.
+    func firstDecodable(of keyframe: KeyframePosition, in layer: UnsafeMutablePointer<ReceiveLayer>) -> Int64? {
+        var sequence = keyframe.firstSequence
+        while let record = layer.pointee.history.record(sequence), record.pointee.timestamp == keyframe.timestamp {
+            let mapping = formats[record.pointee.format]
+            guard mapping.isMapped else { return nil }
+            if record.pointee.summary.startsKeyframe {
+                // An IDR without parameter sets is useless before the sets have arrived.
+                let lacksSets = mapping.codec == .h264 && !record.pointee.summary.containsParameterSets
+                return lacksSets && !layer.pointee.parameterSets.isComplete ? nil : sequence
+            }
+            sequence += 1
+        }
+        return nil
+    }
+
     /// A format whose payload type padding can use, `format` if possible; nil if none is negotiated.
     func fillerFormat(preferring format: UInt8) -> UInt8? {
         if formats[format].isMapped { return format }
@@ -81,14 +105,70 @@ struct SendSection {
             wire: wire, mapping: formats[format], isSingleStream: isSingleStream, captureOffset: captureOffset ?? 0)
     }
 
-    /// For padding on the retransmission stream.
-    func paddingRenderer(payloadType: UInt8) -> PacketRenderer {
+    // MARK: - The retransmission stream
+
+    /// Whether retransmissions have a stream of their own (RFC 4588).
+    ///
+    /// All packets of the RTX stream carry the mid: Firefox accepts no packet of that SSRC, nor reports it in transport-wide feedback, before one of
+    /// them named its section (RFC 9143 section 9.2), whatever the FID group says; and a report about the media SSRC, after which the mid is omitted there,
+    /// proves nothing about this one.
+    var repeatsAsRTX: Bool { wire.rtxSSRC != 0 }
+
+    /// Renders a packet of `track` once more, as RTX if that was negotiated for it; returns its length, or nil when the history has lost it or the
+    /// bytes would not be the same. `number` is its extended output number.
+    mutating func renderRepeat(
+        _ former: SentPacket, number: Int64, of track: PublishedTrack, stamp: SendStamp,
+        into slot: UnsafeMutableRawBufferPointer
+    ) -> Int? {
+        var sent = former
+        var rtxSequence: UInt16?
+        if repeatsAsRTX, hasRTXPayloadType(of: sent, track: track) {
+            rtxSequence = rtxNumbers.next
+            sent.apply(stamp)
+            sent.flags.insert(.mid)
+        } else if !isReproducible(sent, number: number, of: track) {
+            return nil
+        }
+        guard let packet = render(sent, of: track, repeatedAs: rtxSequence, into: slot) else { return nil }
+        if let rtxSequence { rtxNumbers.use(rtxSequence) }
+        return packet.length
+    }
+
+    /// Renders a packet of the RTX stream with only `count` bytes of padding (RFC 3550 section 5.1); returns its length.
+    mutating func renderPadding(
+        _ count: Int, preferring format: UInt8, timestamp: UInt32, stamp: SendStamp,
+        into slot: UnsafeMutableRawBufferPointer
+    ) -> Int? {
+        guard let payloadType = paddingPayloadType(preferring: format), let base = slot.baseAddress else { return nil }
+        let number = rtxNumbers.next
+        rtxNumbers.use(number)
         var mapping = FormatMapping()
         mapping.payloadType = payloadType
         mapping.rtxPayloadType = payloadType
-        return PacketRenderer(wire: wire, mapping: mapping, isSingleStream: isSingleStream, captureOffset: 0)
+        let renderer = PacketRenderer(wire: wire, mapping: mapping, isSingleStream: isSingleStream, captureOffset: 0)
+        var sent = SentPacket()
+        sent.apply(stamp)
+        sent.flags = .mid
+        renderer.writeHeader(sent, timestamp: timestamp, marker: false, repeatedAs: number, into: base)
+        var writer = ExtensionBlockWriter(slot: base, isTwoByte: wire.hasLargeIDs)
+        renderer.writeOwn(sent, with: &writer)
+        return RTPPatch.pad(slot, length: writer.finish(), by: count)
     }
 
-    /// Whether `number` was written as it would be now, as far as the section determines it.
-    func isUnchanged(since number: Int64) -> Bool { number > renegotiatedAt }
+    private func hasRTXPayloadType(of sent: SentPacket, track: PublishedTrack) -> Bool {
+        if sent.isOwn { return formats[sent.ownFormat].rtxPayloadType != FormatMapping.unmapped }
+        guard let record = Self.record(of: sent, in: track.layer(Int(sent.layer))) else { return false }
+        return formats[record.pointee.format].rtxPayloadType != FormatMapping.unmapped
+    }
+
+    /// Whether rendering gives the same bytes again. Packets depend on negotiated parameters and on the state of the layer, which may have changed
+    /// since; different bytes must not be sent under the same number on the media stream, see `SentPacket`.
+    private func isReproducible(_ sent: SentPacket, number: Int64, of track: PublishedTrack) -> Bool {
+        guard number > renegotiatedAt else { return false }
+        let layer = track.layer(Int(sent.layer))
+        if sent.flags.contains(.parameterSets) { return sent.setsRevision == layer.pointee.parameterSets.revision }
+        guard !sent.flags.contains(.filler), sent.mark.hasTargets else { return true }
+        guard let record = Self.record(of: sent, in: layer) else { return false }
+        return record.pointee.sequence >= layer.pointee.targetsSince
+    }
 }

@@ -1,5 +1,4 @@
 public import Primitives
-import RTP
 
 extension SenderClock {
     /// The moment of an extended RTP timestamp on the publisher's clock, since the clock's epoch.
@@ -55,29 +54,4 @@ public struct SenderReportValues: Sendable {
     public var timestamp: UInt32
     public var packets: UInt32
     public var octets: UInt32
-}
-
-extension Subscription {
-    /// A report for `now`: a point on the publisher's own mapping of wall clock to timestamps, shifted to the server's clock by
-    /// `captureOffset`, so that audio and video of one publisher stay in sync (lip sync).
-    ///
-    /// nil before the publisher's first report and before the first packet.
-    public func senderReport(of track: PublishedTrack, at now: MonotonicTime) -> SenderReportValues? {
-        guard isBound, let active = selector.active, numbering.hasSentOfBinding,
-            let captureOffset = section.captureOffset
-        else { return nil }
-        guard let clock = track.layer(Int(active)).pointee.clock, let delta = numbering.timestampDelta else {
-            return nil
-        }
-        let rate = Int64(max(1, section[numbering.tail.format].clockRate))
-        let elapsed = now - clock.arrival
-        let ticks = elapsed.nanoseconds / 1_000 &* rate / 1_000_000
-        let source = clock.timestamp &+ ticks
-        let ntp = Int64(bitPattern: clock.ntp) &+ captureOffset &+ NTPTime.fixedPoint(elapsed)
-        return SenderReportValues(
-            ntp: UInt64(bitPattern: ntp),
-            timestamp: UInt32(truncatingIfNeeded: source) &+ delta,
-            packets: UInt32(truncatingIfNeeded: totals.packets), octets: UInt32(truncatingIfNeeded: totals.payloadBytes)
-        )
-    }
 }

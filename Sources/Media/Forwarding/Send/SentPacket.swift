@@ -56,6 +56,12 @@ public struct SentPacket: Sendable {
 
     @inlinable public init() {}
 
+    /// Sets what depends on when and on which transport it is sent.
+    @inline(__always) mutating func apply(_ stamp: SendStamp) {
+        sendTime = stamp.sendTime
+        transportSequence = stamp.transportSequence
+    }
+
     /// `time` as stored in `lastRepeat`. 0 means never; one millisecond in 49 days does not matter.
     static func moment(of time: MonotonicTime) -> UInt32 { max(1, UInt32(truncatingIfNeeded: time.milliseconds)) }
 }

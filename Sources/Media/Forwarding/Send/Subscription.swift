@@ -8,10 +8,11 @@ public import Primitives
 ///  fresh packets ------> SentPacket (number, deltas) ---------> clear packet in the subscriber's run of slots
 ///                  |            |                       ^
 ///                  |            v                       | retransmission (NACK)
-///                  |         SentPacketRing ------------+
+///                  |         OutputStream --------------+
 ///                  +-- keyframe needed, started, no common codec: `Signals`
 /// ```
-/// `plan` decides and numbers; `write` renders. The packets themselves stay in the track's history, once for all subscribers.
+/// `plan` decides (`PacketPlanner`) and numbers (`OutputStream`); `write` renders (`SendSection`). The packets themselves stay in the track's history,
+/// once for all subscribers.
 public struct Subscription: ~Copyable {
     /// What happened while packets were planned; the engine acts on it.
     public struct Signals: OptionSet, Sendable {
@@ -32,57 +33,67 @@ public struct Subscription: ~Copyable {
     public let id: SubscriptionID
     public let kind: MediaKind
 
-    var section: SendSection
-    var selector: LayerSelector
-    var numbering: OutputNumbering
-    /// The video that the last switch down left.
-    var abandonedVideo = AbandonedVideo()
-    var ring: SentPacketRing
-    var isBound = false
-    public internal(set) var isPaused: Bool
-    var hold = Hold.none
-    var formatMatch = FormatMatch.accepted
-    /// The end of a spatial layer, which may be the end of its picture.
-    var held = HeldPacket()
-    var rtxNumbers: RTXNumbers
-    var hasStarted = false
-    public internal(set) var totals = SubscriptionTotals()
-    public var reports: SenderReportState
+    private(set) var section: SendSection
+    private(set) var planner: PacketPlanner
+    private(set) var output: OutputStream
+    private(set) var isBound = false
+    public private(set) var isPaused: Bool
+    private var hold = Hold.none
+    private var hasStarted = false
+    private var sent = SubscriptionTotals()
+    private(set) var reports: SenderReportState
 
     /// `random` gives the first sequence numbers, below 2^15 so that both ends agree on the roll-over counter from the first
     /// packet on (RFC 3711 section 3.3.1).
     public init(_ description: SubscriptionDescription, random: inout RandomSource) {
         id = description.id
         kind = description.kind
-        section = SendSection(description)
         isPaused = description.paused
-        let isVideo = description.kind == .video
-        selector = LayerSelector(preference: description.preference)
-        let first = 0x10000 + Int64(random.next() & 0x3fff)
-        numbering = OutputNumbering(after: first, ranges: isVideo ? 32 : 4)
-        let repeats = description.rtxSSRC != nil || description.feedback.contains(.nack)
-        ring = SentPacketRing(
-            maximum: isVideo ? SentPacketRing.maximumVideo : (repeats ? SentPacketRing.maximumAudio : 0))
-        rtxNumbers = RTXNumbers(after: UInt16(truncatingIfNeeded: random.next() & 0x3fff))
+        planner = PacketPlanner(description.kind, preference: description.preference)
+        output = OutputStream(
+            description.kind, after: 0x10000 + Int64(random.next() & 0x3fff),
+            keepsRepeats: description.rtxSSRC != nil || description.feedback.contains(.nack))
+        section = SendSection(description, rtxNumber: UInt16(truncatingIfNeeded: random.next() & 0x3fff))
         reports = SenderReportState(cname: description.cname)
     }
 
     /// Prefetches the memory outside the struct that `plan` will use.
-    @inline(__always) public func prefetch() {
-        numbering.prefetch()
-        ring.prefetch(UInt32(truncatingIfNeeded: numbering.highest &+ 1))
+    @inline(__always) public func prefetch() { output.prefetch() }
+
+    // MARK: - Its source
+
+    /// Binds `track` to the section; the stream that the subscriber sees continues.
+    public mutating func bind(_ track: PublishedTrack) {
+        section.bind(track)
+        planner.bind()
+        output.beginBinding()
+        reports.restart()
+        isBound = true
     }
 
-    /// Bytes of memory besides the struct itself.
-    public var memoryBytes: Int { ring.memoryBytes + numbering.memoryBytes }
+    /// Unbinds the track. Called while its packets still exist, so that the next track continues where it ended.
+    public mutating func unbind(_ track: PublishedTrack) {
+        guard isBound else { return }
+        stop(track)
+        isBound = false
+        output.endBinding()
+        planner.unbind()
+    }
 
-    /// Maximum growth of a stored packet when sent, without protection.
-    public static let overhead = RTPLayout.overhead
+    /// Stops forwarding until the next keyframe. Also used when the track is unmuted.
+    public mutating func stop(_ track: PublishedTrack) { planner.stop(track, in: &output) }
 
-    public var ssrc: UInt32 { section.wire.ssrc }
+    /// Applies new formats, extensions or mid of an existing section; SSRCs and numbering stay.
+    public mutating func update(_ description: SubscriptionDescription, track: PublishedTrack?) {
+        section.update(description, track: track, highest: output.numbering.highest)
+        planner.formatsChanged()
+    }
 
-    /// nil if RTX was not negotiated.
-    public var rtxSSRC: UInt32? { section.wire.rtxSSRC == 0 ? nil : section.wire.rtxSSRC }
+    /// The publisher's track was renegotiated.
+    public mutating func trackUpdated(_ track: PublishedTrack) {
+        section.trackUpdated(track, highest: output.numbering.highest)
+        planner.formatsChanged()
+    }
 
     /// Publisher's clock to server's clock, 32.32 fixed point; nil before the publisher's first sender report.
     public var captureOffset: Int64? {
@@ -90,22 +101,84 @@ public struct Subscription: ~Copyable {
         set { section.captureOffset = newValue }
     }
 
+    // MARK: - What may be sent
+
     /// Bandwidth does not allow even the lowest layer, or too many videos are subscribed to.
     public var isHeldBack: Bool { hold != .none }
 
-    /// The layer being forwarded; nil while none is.
-    public var layer: Int? { selector.active.map { Int($0) } }
+    /// Pauses or resumes; true when there is something to start.
+    public mutating func setPaused(_ paused: Bool, track: PublishedTrack?) -> Bool {
+        guard paused != isPaused else { return false }
+        isPaused = paused
+        if paused, let track, isBound { stop(track) }
+        return !paused && kind == .video && isBound
+    }
 
-    /// Maximum age of a keyframe in the history with which a new subscriber starts.
-    public var replayAge: TimeInterval { selector.replayLimit }
+    /// Sets another preference; true when it needs a keyframe of another layer.
+    public mutating func setPreference(_ preference: LayerPreference, track: PublishedTrack?, at now: MonotonicTime)
+        -> Bool
+    {
+        planner.setPreference(preference)
+        guard let track, isShown else { return false }
+        return planner.look(at: track, now: now)
+    }
 
-    /// Whether the subscriber negotiated the video orientation extension.
-    public var hasOrientation: Bool { section.wire.extensions[.videoOrientation] != 0 }
+    /// A video is about to start or to change its size: wait until the bandwidth decision, or the largest layer would be
+    /// asked for a keyframe that no subscriber can be sent.
+    public mutating func awaitBound() {
+        if kind == .video, isBound { planner.awaitBound() }
+    }
 
-    /// Applies new formats, extensions or mid of an existing section; SSRCs and numbering stay.
-    public mutating func update(_ description: SubscriptionDescription, track: PublishedTrack?) {
-        section.update(description, track: track, highest: numbering.highest)
-        formatMatch = .accepted
+    /// Sets what bandwidth allows; true when a keyframe is needed for it.
+    public mutating func setBound(_ bound: LayerBound, track: PublishedTrack, at now: MonotonicTime) -> Bool {
+        let wasHeldBack = isHeldBack
+        hold = Hold(bound)
+        planner.setBound(bound, of: track, at: now)
+        guard isShown else { return false }
+        if isHeldBack {
+            // Not in the middle of a frame: `plan` stops at its end.
+            if !wasHeldBack, layer == nil || output.numbering.tail.isFrameComplete { stop(track) }
+            return false
+        }
+        return planner.look(at: track, now: now) && planner.selector.target != nil
+    }
+
+    /// Checks the known layers before any packet of the turn; true when a keyframe is needed to start.
+    public mutating func lookForStart(_ track: PublishedTrack, at now: MonotonicTime) -> Bool {
+        guard isShown, !isHeldBack else { return false }
+        return planner.look(at: track, now: now) && planner.selector.target != nil
+    }
+
+    /// Ends a video larger than the decided one after its current frame: the path is full, and each further frame of it, few of which
+    /// arrive, would precede the smaller one's keyframe in the queue.
+    public mutating func endLarger(_ track: PublishedTrack) { planner.endLarger(track, in: &output) }
+
+    /// A video that the subscriber has not paused.
+    private var isShown: Bool { isBound && kind == .video && !isPaused }
+
+    // MARK: - Planning
+
+    /// Decides about the packets of this turn and appends the packets to write to `list`.
+    ///
+    /// May be called without new packets when a held packet is due.
+    public mutating func plan(_ track: PublishedTrack, at now: MonotonicTime, into list: inout WorkList<SentPacket>)
+        -> Signals
+    {
+        guard isBound, !isPaused else { return [] }
+        if isHeldBack {
+            planner.finishFrame(track, in: &section, to: &output, at: now, into: &list)
+            guard hold == .untilPackets, track.arrivals.contains(where: { !$0.isGap }) else { return [] }
+            // Only once: if this leads to no decision, the next regular one does.
+            hold = .byBandwidth
+            return .wantsDecision
+        }
+        let before = list.count
+        var signals = planner.plan(track, in: &section, to: &output, at: now, into: &list)
+        if list.count > before, !hasStarted {
+            hasStarted = true
+            signals.insert(.started)
+        }
+        return signals
     }
 
     /// Pads packets of one turn, as planned, that differ by a few bytes to equal length; returns how many were padded.
@@ -113,7 +186,162 @@ public struct Subscription: ~Copyable {
         section.level(items, of: track)
     }
 
-    // MARK: - What the receiver reports
+    // MARK: - Writing
+
+    /// Writes a planned packet of `track` for the first time; returns its length, or nil when the history has lost it.
+    ///
+    /// `slot` has room for `maximumLength` bytes.
+    public mutating func write(
+        _ planned: SentPacket, of track: PublishedTrack, stamp: SendStamp, at now: MonotonicTime,
+        into slot: UnsafeMutableRawBufferPointer
+    ) -> Int? {
+        var packet = planned
+        packet.apply(stamp)
+        packet.epoch = output.numbering.epoch
+        packet.flags.insert(.sent)
+        if section.sendsMID { packet.flags.insert(.mid) }
+        if section.captureOffset != nil { packet.flags.insert(.captureOffset) }
+        if packet.flags.contains(.parameterSets) {
+            packet.setsRevision = track.layer(Int(packet.layer)).pointee.parameterSets.revision
+        }
+        guard let written = section.render(packet, of: track, repeatedAs: nil, into: slot) else { return nil }
+        note(packet, length: written.length, payload: written.payload, at: now)
+        return written.length
+    }
+
+    /// Writes the packet planned under `sequence`, or padding in its place; `track` is nil if none is bound any more.
+    public mutating func writeWaiting(
+        _ sequence: UInt32, of track: PublishedTrack?, stamp: SendStamp, at now: MonotonicTime,
+        into slot: UnsafeMutableRawBufferPointer
+    ) -> WaitingResult {
+        guard let planned = output.unsent(sequence) else { return .gone }
+        let isPresent = isBound && output.isOfBinding(planned)
+        if isPresent, let track, let length = write(planned, of: track, stamp: stamp, at: now, into: slot) {
+            return .written(length)
+        }
+        guard let length = writeFiller(insteadOf: planned, stamp: stamp, at: now, into: slot) else { return .gone }
+        return .filled(length, breaksPicture: isPresent)
+    }
+
+    /// Writes padding under the number of a planned packet that cannot be sent; returns its length, or nil if no payload type is negotiated.
+    public mutating func writeFiller(
+        insteadOf planned: SentPacket, stamp: SendStamp, at now: MonotonicTime, into slot: UnsafeMutableRawBufferPointer
+    ) -> Int? {
+        let tail = output.numbering.tail
+        guard let format = section.fillerFormat(preferring: tail.format) else { return nil }
+        var filler = planned
+        filler.flags = [.used, .filler, .sent]
+        filler.ownFormat = format
+        filler.ownTimestamp = tail.timestamp
+        filler.padding = 0
+        filler.apply(stamp)
+        filler.epoch = output.numbering.epoch
+        return writeOwn(filler, at: now, into: slot)
+    }
+
+    /// Writes a packet with only padding.
+    private mutating func writeOwn(
+        _ filler: SentPacket, at now: MonotonicTime, into slot: UnsafeMutableRawBufferPointer
+    ) -> Int? {
+        guard let length = section.renderOwn(filler, of: nil, repeatedAs: nil, into: slot) else { return nil }
+        note(filler, length: length, payload: 0, at: now)
+        return length
+    }
+
+    @inline(__always)
+    private mutating func note(_ packet: SentPacket, length: Int, payload: Int, at now: MonotonicTime) {
+        output.note(packet)
+        sent.sent(length, payload: payload, at: now)
+    }
+
+    // MARK: - Retransmission
+
+    /// Looks up the number `wire` of a NACK; a packet is not retransmitted twice within `roundTrip`.
+    public mutating func requestRepeat(_ wire: UInt16, roundTrip: TimeInterval, at now: MonotonicTime) -> RepeatVerdict
+    {
+        sent.countNACK()
+        planner.noteMissing(wire)
+        return output.requestRepeat(wire, after: planner.abandonedVideo, roundTrip: roundTrip, at: now)
+    }
+
+    /// Whether a keyframe repairs better than retransmissions, reported once; see `SpatialFilter`.
+    public mutating func takeRefresh() -> Bool { planner.takeRefresh() }
+
+    /// Writes the retransmission that `requestRepeat` allowed; returns its length, or nil when the history has lost the packet.
+    public mutating func writeRepeat(
+        _ sequence: UInt32, of track: PublishedTrack, stamp: SendStamp, at now: MonotonicTime,
+        into slot: UnsafeMutableRawBufferPointer
+    ) -> Int? {
+        guard let length = writeAgain(sequence, of: track, stamp: stamp, at: now, into: slot) else { return nil }
+        sent.countRepeat()
+        return length
+    }
+
+    /// Writes a packet once more, because its receiver lacks it or for a probe.
+    private mutating func writeAgain(
+        _ sequence: UInt32, of track: PublishedTrack, stamp: SendStamp, at now: MonotonicTime,
+        into slot: UnsafeMutableRawBufferPointer
+    ) -> Int? {
+        guard isBound, let packet = output.packet(sequence),
+            let length = section.renderRepeat(
+                packet, number: output.number(of: packet), of: track, stamp: stamp, into: slot)
+        else { return nil }
+        sent.sentAgain(length, at: now)
+        return length
+    }
+
+    // MARK: - Probes
+
+    /// Writes one probe packet of at most about `wanted` bytes; returns its length, or nil when there is nothing to write.
+    ///
+    /// The best fitting of the last packets is retransmitted as RTX (RFC 4588), which receivers that need it use and others drop. Otherwise it is padding on
+    /// the RTX stream; without one, padding between two frames under a number of the media stream, as libwebrtc does.
+    public mutating func writeProbe(
+        wanted: Int, of track: PublishedTrack, stamp: SendStamp, at now: MonotonicTime,
+        into slot: UnsafeMutableRawBufferPointer
+    ) -> Int? {
+        let padding = min(max(wanted - 28, 64), 255)
+        guard padsBeside else { return writePadding(padding, of: track, stamp: stamp, at: now, into: slot) }
+        if layer != nil, !isPaused, let sequence = output.consumeProbe(wanted: wanted, of: track, at: now),
+            let length = writeAgain(sequence, of: track, stamp: stamp, at: now, into: slot)
+        {
+            return length
+        }
+        let tail = output.numbering.tail
+        return section.renderPadding(
+            padding, preferring: tail.format, timestamp: tail.timestamp, stamp: stamp, into: slot)
+    }
+
+    /// Writes a packet with only `count` bytes of padding under the stream's next number; nil in the middle of a frame.
+    private mutating func writePadding(
+        _ count: Int, of track: PublishedTrack, stamp: SendStamp, at now: MonotonicTime,
+        into slot: UnsafeMutableRawBufferPointer
+    ) -> Int? {
+        let tail = output.numbering.tail, isForwarding = layer != nil
+        guard output.isBetweenFrames(whileForwarding: isForwarding),
+            let format = section.fillerFormat(preferring: tail.format),
+            let timestamp = tail.isEmpty ? track.newestTimestamp : tail.timestamp
+        else { return nil }
+        var filler = SentPacket()
+        filler.ownFormat = format
+        filler.ownTimestamp = timestamp
+        filler.flags = section.sendsMID ? [.used, .filler, .sent, .mid] : [.used, .filler, .sent]
+        filler.padding = UInt8(clamping: count)
+        filler.apply(stamp)
+        output.insert(&filler, whileForwarding: isForwarding, at: now)
+        return writeOwn(filler, at: now, into: slot)
+    }
+
+    // MARK: - Reports
+
+    /// What it has sent since it began.
+    public var totals: SubscriptionTotals { sent.with(switches: planner.switches) }
+
+    /// Bits per second over the last second, retransmissions included.
+    public func bitrate(at now: MonotonicTime) -> Bitrate { sent.bitrate(at: now) }
+
+    /// Counts a keyframe request of the receiver.
+    public mutating func countKeyframeRequest() { sent.countKeyframeRequest() }
 
     /// Processes one report block about the subscription's SSRCs; returns the round trip, if it reveals one.
     public mutating func receivedReport(
@@ -121,48 +349,10 @@ public struct Subscription: ~Copyable {
     ) -> TimeInterval? {
         guard ssrc == self.ssrc else { return nil }
         section.receiverReported()
-        totals.fractionLost = fractionLost
+        sent.reportedLoss(fractionLost)
         return reports.roundTrip(lastReport: lastReport, delay: delay, at: now)
     }
 
-    /// Counts a keyframe request of the receiver.
-    public mutating func countKeyframeRequest() { totals.keyframeRequests &+= 1 }
-
-    /// Bits per second over the last second, retransmissions included.
-    public func bitrate(at now: MonotonicTime) -> Bitrate { .bitsPerSecond(Int64(totals.rate.perSecond(at: now) * 8)) }
-}
-
-/// Whether a lack of bandwidth keeps a subscription from sending.
-enum Hold {
-    case none
-    /// Bandwidth does not allow even the lowest layer, or too many videos are subscribed to.
-    case byBandwidth
-    /// The same, until there are packets to decide about.
-    case untilPackets
-}
-
-/// Whether the subscriber accepts the format that the publisher sends.
-enum FormatMatch {
-    case accepted
-    /// It does not, and that was reported: a keyframe would not help.
-    case refused
-    /// It does again; another refusal is not reported.
-    case acceptedAgain
-}
-
-/// What a subscription has sent since it began.
-public struct SubscriptionTotals: Sendable {
-    public var packets: UInt64 = 0
-    public var bytes: UInt64 = 0
-    /// Payload bytes, as sender reports count them (RFC 3550 section 6.4.1).
-    public var payloadBytes: UInt64 = 0
-    public var repeats: UInt64 = 0
-    public var nacks: UInt64 = 0
-    public var keyframeRequests: UInt64 = 0
-    public var switches: UInt64 = 0
-    /// As last reported by the receiver, 0 to 255.
-    public var fractionLost: UInt8 = 0
-    var rate = RateMeter()
-
-    public init() {}
+    /// A sender report with the moment `ntp` was sent.
+    public mutating func sentReport(ntp: UInt64, at now: MonotonicTime) { reports.sent(ntp: ntp, at: now) }
 }

@@ -275,7 +275,7 @@ struct BandwidthAllocator {
     /// A report with the recorded decisions and estimates alone, with ages as of `now`.
     func history(at now: MonotonicTime) -> DownlinkReport {
         var report = DownlinkReport()
-        report.decisions = decisions.all.map { $0.read(at: now) }
+        report.decisions = decisions.records(at: now)
         report.estimates = estimates.records(at: now)
         return report
     }

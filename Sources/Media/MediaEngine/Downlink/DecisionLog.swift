@@ -18,9 +18,13 @@ struct DecisionLog {
         next = (next + 1) % Self.capacity
     }
 
-    /// Oldest first.
-    var all: [DecisionRecord] {
-        records.count < Self.capacity ? records : Array(records[next...] + records[..<next])
+    /// The records as read at `now`, oldest first.
+    func records(at now: MonotonicTime) -> [DecisionRecord] {
+        let oldest = records.count < Self.capacity ? 0 : next
+        var all: [DecisionRecord] = []
+        all.reserveCapacity(records.count)
+        for offset in records.indices { all.append(records[(oldest + offset) % records.count].read(at: now)) }
+        return all
     }
 
     var memoryBytes: Int { records.capacity * MemoryLayout<DecisionRecord>.stride }

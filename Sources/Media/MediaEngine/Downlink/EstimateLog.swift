@@ -43,14 +43,18 @@ struct EstimateLog {
         let oldest = max(
             now.nanoseconds / Self.step.nanoseconds - Int64(Self.capacity) + 1, newest - Int64(Self.capacity) + 1, 0)
         guard oldest <= newest else { return [] }
-        return (oldest...newest).compactMap { number in
+        var records: [EstimateRecord] = []
+        records.reserveCapacity(spans.count(where: { $0.most > 0 }))
+        for number in oldest...newest {
             let span = spans[place(number)]
-            guard span.most > 0 else { return nil }
+            guard span.most > 0 else { continue }
             let began = MonotonicTime(nanoseconds: number * Self.step.nanoseconds)
-            return EstimateRecord(
-                age: now - began, least: .kilobitsPerSecond(Int64(span.least)),
-                most: .kilobitsPerSecond(Int64(span.most)))
+            records.append(
+                EstimateRecord(
+                    age: now - began, least: .kilobitsPerSecond(Int64(span.least)),
+                    most: .kilobitsPerSecond(Int64(span.most))))
         }
+        return records
     }
 
     var memoryBytes: Int { spans.capacity * MemoryLayout<Span>.stride }

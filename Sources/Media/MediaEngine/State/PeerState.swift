@@ -20,7 +20,7 @@ struct PeerState: ~Copyable {
     /// The source addresses that belong to it.
     var addresses: [SocketAddress] = []
     /// Limits checks for it from unknown addresses.
-    var strangers = RateLimit()
+    var unknownSources = RateLimit()
     var trackCount = 0
     /// It is on the list of peers to process at the end of the turn.
     var isTouched = false

@@ -14,21 +14,21 @@ struct Whereabouts: ~Copyable {
     /// Peers that have sent checks from another peer's address and have not answered the server's check there yet.
     private var contenders: FlatTable<SocketAddress>
     private(set) var ufrags = FlatTable<UInt64>()
-    private var strangers: StrangerLimits
+    private var unknownSources: UnknownSourceLimits
 
     /// The tables' hashes are seeded, so that an attacker who picks addresses cannot make them collide.
     init(configuration: EngineConfiguration, random: inout RandomSource) {
         self.configuration = configuration
         addresses = FlatTable(capacity: 32, seed: random.next())
         contenders = FlatTable(seed: random.next())
-        strangers = StrangerLimits(seed: random.next())
+        unknownSources = UnknownSourceLimits(seed: random.next())
     }
 
     /// The peer to which datagrams from `address` belong.
     @inline(__always) func owner(of address: SocketAddress) -> Int? { addresses[address] }
 
     /// Finds the peer for a datagram from an unknown address: only a STUN check with a known user name fragment is processed,
-    /// and only a limited number per second: see `StrangerLimits`.
+    /// and only a limited number per second: see `UnknownSourceLimits`.
     mutating func find(
         _ datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress, in tables: borrowing Tables,
         at now: MonotonicTime
@@ -38,9 +38,9 @@ struct Whereabouts: ~Copyable {
         else { return .dropped(.unknownSource) }
         guard let index = ufrags[UfragKey.of(datagram, range)] else { return .dropped(.stunUnknownUfrag) }
         guard
-            strangers.admit(
-                source, for: index, own: &tables.peers[index].pointee.strangers,
-                limit: configuration.strangerChecksPerSecond, at: now)
+            unknownSources.admit(
+                source, for: index, own: &tables.peers[index].pointee.unknownSources,
+                limit: configuration.unknownSourceChecksPerSecond, at: now)
         else { return .dropped(.stunThrottled) }
         return .peer(index)
     }
@@ -58,7 +58,7 @@ struct Whereabouts: ~Copyable {
         case .stunUnexpected:
             if let other = contenders[source], other != owner { return .peer(other) }
         case .stunUnauthorized:
-            if addresses[source] != owner { strangers.failed(source, for: owner, at: now) }
+            if addresses[source] != owner { unknownSources.failed(source, for: owner, at: now) }
         default: break
         }
         return .dropped(reason)

@@ -11,8 +11,8 @@ public struct DataChannelSettings: Sendable, Hashable {
     public var reliableBytes = 4_194_304
     /// From so many of these bytes on the peer counts as congested, until half of them are left.
     public var congestedBytes = 524_288
-    /// Cost of the messages that the application may have in hand (``DataChannelSession/release(_:at:)``); above that further ones stay in the
-    /// receive window, which slows the sender.
+    /// Cost of the messages that the application may have in hand (``DataChannelSession/release(_:at:)``); above that further reliable ones stay in the
+    /// receive window, which slows the sender, and above twice as much lossy ones do too.
     public var bytesInHand = Int.max
     /// Bytes of messages that may wait on lossy channels; above that the oldest is dropped.
     public var lossyBytes = 262_144

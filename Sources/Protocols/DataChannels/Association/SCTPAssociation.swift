@@ -80,7 +80,13 @@ struct SCTPAssociation {
 
     /// The oldest whole message, which stays in the receive window until it is taken.
     var firstMessage: ReceivedMessage? { receiving?.firstMessage }
-    mutating func takeMessage() -> ReceivedMessage? { receiving?.takeMessage() }
+    /// The oldest whole message of those that are meant, and how many are before it; each is examined once, until `searchAgain`.
+    mutating func firstMessage(where isMeant: (ReceivedMessage) -> Bool) -> (message: ReceivedMessage, index: Int)? {
+        receiving?.firstMessage(where: isMeant)
+    }
+    /// Other messages are meant from now on.
+    mutating func searchAgain() { receiving?.searchAgain() }
+    mutating func takeMessage(at index: Int = 0) -> ReceivedMessage? { receiving?.takeMessage(at: index) }
 
     /// Queues a message; false when it is reliable and its queue is full, or when there is no association.
     mutating func send(

@@ -14,6 +14,8 @@ struct ChannelTable {
     /// The DTLS client gives even ids, the server odd ones (RFC 8832 section 6).
     private let firstStream: UInt16
     private var channels: [Channel] = []
+    /// The streams of lossy channels: messages are looked up here far more often than channels change.
+    private var lossyStreams: [UInt16] = []
 
     init(limit: Int, isDTLSClient: Bool) {
         self.limit = limit
@@ -21,6 +23,10 @@ struct ChannelTable {
     }
 
     var isFull: Bool { channels.count >= limit }
+    /// Whether there is a lossy channel, those that are being closed included.
+    var hasLossy: Bool { !lossyStreams.isEmpty }
+    /// Whether the channel on a stream is lossy; false where there is none.
+    func isLossy(_ stream: UInt16) -> Bool { lossyStreams.contains(stream) }
     /// The terms of all channels that are not being closed.
     var labels: [String] { channels.filter { $0.state != .closing }.map(\.terms.label) }
 
@@ -32,8 +38,8 @@ struct ChannelTable {
 
     /// Adds a channel that the peer opened.
     mutating func add(_ terms: DataChannelTerms, on stream: UInt16) {
-        channels.removeAll { $0.stream == stream }
-        channels.append(Channel(stream: stream, terms: terms, state: .open))
+        remove(stream)
+        append(Channel(stream: stream, terms: terms, state: .open))
     }
 
     /// Adds a channel of this side; returns its stream.
@@ -41,8 +47,13 @@ struct ChannelTable {
         guard !isFull else { return nil }
         var stream = firstStream
         while channel(on: stream) != nil { stream += 2 }
-        channels.append(Channel(stream: stream, terms: terms, state: .opening))
+        append(Channel(stream: stream, terms: terms, state: .opening))
         return stream
+    }
+
+    private mutating func append(_ channel: Channel) {
+        channels.append(channel)
+        if channel.terms.reliability != .reliable { lossyStreams.append(channel.stream) }
     }
 
     /// Sets the state of the channel on a stream.
@@ -51,11 +62,14 @@ struct ChannelTable {
     }
 
     /// Removes the channel: its stream may be used again.
-    mutating func remove(_ stream: UInt16) { channels.removeAll { $0.stream == stream } }
+    mutating func remove(_ stream: UInt16) {
+        channels.removeAll { $0.stream == stream }
+        lossyStreams.removeAll { $0 == stream }
+    }
 
     /// Removes all; returns the labels of those that were in use.
     mutating func removeAll() -> [String] {
-        defer { channels = [] }
+        defer { (channels, lossyStreams) = ([], []) }
         return labels
     }
 

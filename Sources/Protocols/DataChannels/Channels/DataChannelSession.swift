@@ -115,6 +115,7 @@ public final class DataChannelSession {
             return true
         }
         guard let stream = channels.open(terms) else { return false }
+        lookForLossy(terms)
         association.sendControl(
             DCEPMessage.open(terms).bytes, stream: stream, identifier: PayloadIdentifier.control, at: now)
         return true
@@ -234,14 +235,39 @@ public final class DataChannelSession {
     private func deliver(at now: MonotonicTime) {
         heldUntil = .distantFuture
         while let message = association.firstMessage {
-            guard costInHand < settings.bytesInHand || message.identifier == PayloadIdentifier.control else { return }
+            guard costInHand < settings.bytesInHand || message.identifier == PayloadIdentifier.control else {
+                return overtake(at: now)
+            }
             guard isWithinLimits(message, at: now) else {
                 heldUntil = now + Self.holdTime
-                return
+                return overtake(at: now)
             }
             _ = association.takeMessage()
             receive(message, at: now)
         }
+    }
+
+    /// Lossy messages pass what is held: they are worth little when they are late, and their order among reliable ones is not promised. They wait only
+    /// while the application has twice as much in hand as reliable ones may fill, and as the rate demands.
+    private func overtake(at now: MonotonicTime) {
+        guard channels.hasLossy else { return }
+        while costInHand / 2 < settings.bytesInHand, let (message, index) = association.firstMessage(where: isLossy) {
+            guard isWithinLimits(message, at: now) else {
+                heldUntil = now + Self.holdTime
+                return
+            }
+            _ = association.takeMessage(at: index)
+            receive(message, at: now)
+        }
+    }
+
+    private func isLossy(_ message: ReceivedMessage) -> Bool {
+        message.identifier != PayloadIdentifier.control && channels.isLossy(message.stream)
+    }
+
+    /// A channel was added: messages on it may have arrived before.
+    private func lookForLossy(_ terms: DataChannelTerms) {
+        if terms.reliability != .reliable { association.searchAgain() }
     }
 
     private func isWithinLimits(_ message: ReceivedMessage, at now: MonotonicTime) -> Bool {
@@ -284,6 +310,7 @@ public final class DataChannelSession {
                 return association.close(message.stream, discards: true)
             }
             channels.add(terms, on: message.stream)
+            lookForLossy(terms)
             association.sendControl(
                 DCEPMessage.acknowledgement.bytes, stream: message.stream, identifier: PayloadIdentifier.control,
                 at: now)

@@ -51,6 +51,8 @@ struct Reassembly {
     /// Whole messages in order, not yet taken.
     private var whole: [ReceivedMessage] = []
     private var nextWhole = 0
+    /// How many of them, from the oldest on, `first(where:)` has examined in vain.
+    private var searched = 0
     /// What all of this costs, in bytes of the receive window.
     private(set) var cost = 0
     /// Messages that were dropped because their stream has no place in the table.
@@ -140,12 +142,36 @@ struct Reassembly {
     /// The oldest whole message, without taking it.
     var first: ReceivedMessage? { nextWhole < whole.count ? whole[nextWhole] : nil }
 
+    /// The oldest whole message of those that are meant, and how many are before it. Each message is examined until it is found not to be meant: call
+    /// `searchAgain` when others are meant.
+    mutating func first(where isMeant: (ReceivedMessage) -> Bool) -> (message: ReceivedMessage, index: Int)? {
+        guard let place = whole[(nextWhole + searched)...].firstIndex(where: isMeant) else {
+            searched = whole.count - nextWhole
+            return nil
+        }
+        searched = place - nextWhole
+        return (whole[place], searched)
+    }
+
+    /// `first(where:)` examines all messages again.
+    mutating func searchAgain() { searched = 0 }
+
+    /// Removes the whole message that has so many before it.
+    mutating func remove(at index: Int) -> ReceivedMessage? {
+        guard index > 0, nextWhole + index < whole.count else { return removeFirst() }
+        let message = whole.remove(at: nextWhole + index)
+        if index < searched { searched -= 1 }
+        cost -= message.payload.count + Self.overhead
+        return message
+    }
+
     /// Removes the oldest whole message.
-    mutating func removeFirst() -> ReceivedMessage? {
+    private mutating func removeFirst() -> ReceivedMessage? {
         guard nextWhole < whole.count else { return nil }
         let message = whole[nextWhole]
         cost -= message.payload.count + Self.overhead
         nextWhole += 1
+        searched = max(0, searched - 1)
         if nextWhole == whole.count {
             whole = []
             nextWhole = 0

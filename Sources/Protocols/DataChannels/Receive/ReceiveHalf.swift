@@ -24,6 +24,12 @@ struct ReceiveHalf {
     var cumulative: Int64 { tracker.cumulative }
     /// The oldest whole message.
     var firstMessage: ReceivedMessage? { reassembly.first }
+    /// The oldest whole message of those that are meant, and how many are before it.
+    mutating func firstMessage(where isMeant: (ReceivedMessage) -> Bool) -> (message: ReceivedMessage, index: Int)? {
+        reassembly.first(where: isMeant)
+    }
+    /// Other messages are meant from now on.
+    mutating func searchAgain() { reassembly.searchAgain() }
 
     /// Processes a DATA chunk.
     mutating func receive(_ chunk: DataChunk) -> Result {
@@ -60,10 +66,10 @@ struct ReceiveHalf {
         }
     }
 
-    /// Removes the oldest whole message; the window opens again.
-    mutating func takeMessage() -> ReceivedMessage? {
+    /// Removes the whole message that has so many older ones before it; the window opens again.
+    mutating func takeMessage(at index: Int = 0) -> ReceivedMessage? {
         let before = window
-        guard let message = reassembly.removeFirst() else { return nil }
+        guard let message = reassembly.remove(at: index) else { return nil }
         // RFC 9260 section 6.2 leaves it to the receiver when to announce; a sender that stands still must hear of it.
         if before < windowSize / 2, window >= windowSize / 2 { tracker.requestReport() }
         return message

@@ -7,7 +7,7 @@ struct RetransmissionTimer {
     static let minimum = TimeInterval.milliseconds(200)
     static let maximum = TimeInterval.seconds(3)
 
-    private var smoothed: TimeInterval?
+    private var trips = RoundTrip()
     private var variation = TimeInterval.zero
     private(set) var timeout = RetransmissionTimer.initial
     private(set) var deadline = MonotonicTime.distantFuture
@@ -16,19 +16,19 @@ struct RetransmissionTimer {
 
     /// A round trip was measured.
     mutating func measured(_ trip: TimeInterval) {
-        if let previous = smoothed {
+        let previous = trips.smoothed
+        guard trips.measured(trip) else { return }
+        if let previous {
             let difference = TimeInterval(nanoseconds: abs((previous - trip).nanoseconds))
             variation = (variation * 3 + difference) / 4
-            smoothed = (previous * 7 + trip) / 8
         } else {
-            smoothed = trip
             variation = trip / 2
         }
-        timeout = min(max((smoothed ?? trip) + variation * 4, Self.minimum), Self.maximum)
+        timeout = min(max((trips.smoothed ?? trip) + variation * 4, Self.minimum), Self.maximum)
     }
 
     /// The smoothed round-trip time.
-    var roundTrip: TimeInterval? { smoothed }
+    var roundTrip: TimeInterval? { trips.smoothed }
 
     mutating func start(at now: MonotonicTime) { deadline = now + timeout }
     mutating func stop() { deadline = .distantFuture }

@@ -19,8 +19,8 @@ public struct EventPage: Sendable {
 
 /// What happened in rooms, in order, for whoever asks later.
 ///
-/// One log for all rooms with two bounds, a number and a size: a busy room pushes older events of others out. Who must not miss any follows
-/// ``RoomService/follow(room:after:)`` or has a webhook.
+/// One log for all rooms with two bounds, a number and a size. A busy room pushes older events of others out, but the last of each room are set aside for those
+/// who ask for that room (``SpareEvents``). Who must not miss any follows ``RoomService/follow(room:after:)`` or has a webhook.
 struct EventLog {
     /// Events that wait for one reader beside those that it missed; more end its stream.
     static let maxQueued = 1_000
@@ -37,8 +37,13 @@ struct EventLog {
     /// Oldest first, from `head` on.
     private var entries: [RoomLogEntry] = []
     private var head = 0
+    /// Of the kept events and of those set aside.
     private var bytes = 0
-    private var last: UInt64 = 0
+    private var spare: SpareEvents
+    /// How many of `entries` are of each room.
+    private var counts: [String: Int] = [:]
+    /// The position of the last event.
+    private(set) var last: UInt64 = 0
     private var readers: [UInt64: Reader] = [:]
     private var lastReader: UInt64 = 0
     private var isClosed = false
@@ -47,6 +52,7 @@ struct EventLog {
     init(epoch: String, maxEntries: Int) {
         self.epoch = epoch
         self.maxEntries = max(1, maxEntries)
+        spare = SpareEvents(maxEntries: max(1, maxEntries / 2))
     }
 
     /// Adds an event and tells it to its readers.
@@ -58,20 +64,48 @@ struct EventLog {
             cursor: EventCursor(epoch: epoch, position: last), room: room, roomSID: roomSID, sequence: sequence, at: at,
             event: event)
         entries.append(entry)
+        counts[room, default: 0] += 1
         bytes += Self.size(of: event)
-        while entries.count - head > maxEntries || bytes > Self.maxBytes && entries.count - head > 1 { forgetOldest() }
+        while entries.count - head > maxEntries { setOldestAside() }
+        for forgotten in spare.trim(room, keeping: SpareEvents.eventsPerRoom - (counts[room] ?? 0)) {
+            bytes -= Self.size(of: forgotten.event)
+        }
+        while bytes > Self.maxBytes, entries.count - head > 1 {
+            if let forgotten = spare.forgetOldest() {
+                bytes -= Self.size(of: forgotten.event)
+            } else {
+                let oldest = removeOldest()
+                bytes -= Self.size(of: oldest.event)
+                spare.note(forgotten: oldest)
+            }
+        }
         for (id, reader) in readers where reader.room == nil || reader.room == room {
             if case .dropped = reader.continuation.yield(entry) { endFollowing(id) }
         }
         return entry
     }
 
-    private mutating func forgetOldest() {
-        bytes -= Self.size(of: entries[head].event)
+    /// The oldest event makes room; it is set aside where it is among the last of its room.
+    private mutating func setOldestAside() {
+        let oldest = removeOldest()
+        let newer = counts[oldest.room] ?? 0
+        guard newer < SpareEvents.eventsPerRoom else {
+            bytes -= Self.size(of: oldest.event)
+            return spare.note(forgotten: oldest)
+        }
+        for forgotten in spare.add(oldest) { bytes -= Self.size(of: forgotten.event) }
+    }
+
+    private mutating func removeOldest() -> RoomLogEntry {
+        let oldest = entries[head]
+        let count = (counts[oldest.room] ?? 1) - 1
+        counts[oldest.room] = count > 0 ? count : nil
         head += 1
-        guard head > maxEntries / 2 else { return }
-        entries.removeFirst(head)
-        head = 0
+        if head > maxEntries / 2 {
+            entries.removeFirst(head)
+            head = 0
+        }
+        return oldest
     }
 
     /// Everything after `cursor` and what comes; without a cursor what comes. `onEnd` is told the number of a reader that is gone.
@@ -103,12 +137,16 @@ struct EventLog {
         readers = [:]
     }
 
-    /// At most `limit` events after `cursor`.
-    func page(room: String?, after cursor: EventCursor, limit: Int) -> EventPage {
+    /// At most `limit` events after `cursor`, of those that are wanted.
+    func page(
+        room: String?, after cursor: EventCursor, limit: Int, _ isWanted: (RoomLogEvent) -> Bool = { _ in true }
+    ) -> EventPage {
         let (missesEvents, all) = kept(after: cursor, room: room)
-        let events = Array(all.prefix(limit))
+        var found: [RoomLogEntry] = []
+        for entry in all where found.count <= limit && isWanted(entry.event) { found.append(entry) }
+        let events = Array(found.prefix(limit))
         // A room without further events is caught up with everything that happened in others.
-        let next = all.count > limit ? events.last?.cursor : EventCursor(epoch: epoch, position: last)
+        let next = found.count > limit ? events.last?.cursor : EventCursor(epoch: epoch, position: last)
         return EventPage(missesEvents: missesEvents, events: events, next: next ?? cursor)
     }
 
@@ -118,10 +156,14 @@ struct EventLog {
         let first = last - UInt64(entries.count - head) + 1
         let isOurs = cursor.epoch == epoch && cursor.position <= last
         let position = isOurs ? cursor.position : 0
-        let missesEvents = cursor == .beginning ? first > 1 : !isOurs || position + 1 < first
+        // The last position that is missing for this reader.
+        let missing = room.map { spare.lastForgotten(of: $0) } ?? first - 1
+        let missesEvents = cursor == .beginning ? missing > 0 : !isOurs || position < missing
         let start = head + Int(max(position + 1, first) - first)
         let tail = entries[start...]
-        return (missesEvents, room.map { room in ArraySlice(tail.filter { $0.room == room }) } ?? tail)
+        guard let room else { return (missesEvents, tail) }
+        let aside = spare.events(of: room).filter { $0.cursor.position > position }
+        return (missesEvents, ArraySlice(aside + tail.filter { $0.room == room }))
     }
 
     private static func size(of event: RoomLogEvent) -> Int {

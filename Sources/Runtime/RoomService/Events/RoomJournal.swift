@@ -1,4 +1,6 @@
 import AccessTokens
+import MediaControl
+import Primitives
 import Rooms
 
 /// Writes down what happens in rooms: for all who follow events, for the log, for stays' summaries, and for traces of joins.
@@ -8,6 +10,7 @@ struct RoomJournal: Sendable {
     /// nil: nobody traces joins.
     private let traced: (@Sendable (JoinTrace) -> Void)?
     private var events: EventLog
+    private var departing = DepartingStays()
 
     init(
         maxEntries: Int, log: @escaping @Sendable (RoomLogEntry) -> Void,
@@ -28,10 +31,22 @@ struct RoomJournal: Sendable {
         if case .participantLeft(let info, _, _) = event { trace(hosted, at: at, leaving: info.sid) }
         switch hosted.stays.note(event, at: at, room: hosted.room.name, roomSID: hosted.room.sid) {
         case .connected(let milliseconds): return milliseconds
-        case .ended(let summary): stayEnded(summary)
+        case .ended(var stay):
+            stay.names = hosted.trackNames
+            if let summary = departing.add(stay, at: at) { stayEnded(summary) }
         case nil: break
         }
         return nil
+    }
+
+    /// What a connection of a stay that is over has carried at last.
+    mutating func finish(_ peer: PeerID, _ last: EndedPeer, at: Int64) {
+        if let summary = departing.finish(peer, last, at: at) { stayEnded(summary) }
+    }
+
+    /// Nobody waits any longer for the last counters of stays that ended before `at`, or with nil of any.
+    mutating func endOverdueStays(at: Int64?) {
+        for summary in departing.takeOverdue(at: at) { stayEnded(summary) }
     }
 
     /// Writes down what concerns no room's state, such as what happens to a recording after its room has ended.
@@ -64,10 +79,15 @@ extension RoomJournal {
         events.follow(room: room, after: cursor, onEnd: ended)
     }
 
+    /// The position of the last event in the log.
+    var lastEvent: UInt64 { events.last }
+
     mutating func endFollowing(_ reader: UInt64) { events.endFollowing(reader) }
 
-    func page(room: String?, after cursor: EventCursor, limit: Int) -> EventPage {
-        events.page(room: room, after: cursor, limit: limit)
+    func page(
+        room: String?, after cursor: EventCursor, limit: Int, _ isWanted: (RoomLogEvent) -> Bool
+    ) -> EventPage {
+        events.page(room: room, after: cursor, limit: limit, isWanted)
     }
 
     /// No further events come: all who follow come to the end.

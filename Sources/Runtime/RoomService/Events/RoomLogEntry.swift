@@ -35,7 +35,7 @@ public struct EventCursor: Sendable, Hashable {
     /// Which life of the server; positions of another one mean nothing in this.
     let epoch: String
     /// Counts the events of all rooms, gap-free from 1.
-    let position: UInt64
+    public let position: UInt64
 
     init(epoch: String, position: UInt64) {
         self.epoch = epoch

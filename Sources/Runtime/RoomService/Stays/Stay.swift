@@ -28,6 +28,19 @@ public struct StaySample: Sendable, Hashable {
     }
 }
 
+/// How a participant's network did over a stay, and why its videos looked as they did. Each list is bounded, oldest first.
+public struct StayHistory: Sendable, Hashable {
+    /// Of the last hour, one in 5 s.
+    public var samples: [StaySample] = []
+    /// The last decisions about what the participant was sent, of each connection.
+    public var decisions: [DecisionReport] = []
+    /// What the path was believed to carry in the last hour.
+    public var estimates: [EstimateReport] = []
+
+    /// Nothing is known.
+    public init() {}
+}
+
 /// What is said of a stay when it is over.
 public struct StaySummary: Sendable, Hashable {
     /// A track that was published during the stay.
@@ -54,7 +67,7 @@ public struct StaySummary: Sendable, Hashable {
     public var steps: [JoinStep: Int64]
     /// In the order in which they were published; at most 64.
     public var tracks: [Track]
-    /// What its connections carried until they were last looked at, some seconds before the end.
+    /// What its connections carried.
     public var bytesReceived: UInt64
     public var bytesSent: UInt64
     /// Network quality over the stay, 0 to 5; nil where it ended before it was measured.
@@ -64,6 +77,7 @@ public struct StaySummary: Sendable, Hashable {
     public var freezes: Freezes?
     /// How long its token was verified; nil where that was not measured.
     public var tokenVerification: TimeInterval?
+    public var history = StayHistory()
 
     /// The summary of a stay.
     public init(

@@ -9,6 +9,11 @@ struct StayLog {
     /// Tracks in one summary: who publishes and unpublishes all the time does not fill the memory.
     static let maxTracks = 64
 
+    /// Decisions of one stay that are kept: as many as a connection has.
+    static let maxDecisions = 64
+    /// Estimates of one stay that are kept: an hour of one in 20 s.
+    static let maxEstimates = 180
+
     /// After so many milliseconds a join is traced with the steps that it has reached: who is not there by then has given up.
     static let traceAfter: Int64 = 15_000
 
@@ -22,14 +27,15 @@ struct StayLog {
         var connectedAt: Int64?
         /// Milliseconds from the join until each step was reached.
         var steps: [JoinStep: Int64] = [:]
-        /// What each connection had carried when it was last looked at, by its name, and those that have ended.
-        var carried: [String: (received: UInt64, sent: UInt64)] = [:]
-        var ended: (received: UInt64, sent: UInt64) = (0, 0)
+        /// What each connection that is there had carried when it was last looked at, and those that have ended.
+        var carried: [PeerID: CarriedBytes] = [:]
+        var ended = CarriedBytes()
         /// What its connections had carried when it was moved here, which another stay's summary has.
-        var brought: (received: UInt64, sent: UInt64) = (0, 0)
-        /// Oldest first, from `head` on.
-        var samples: [StaySample] = []
-        var head = 0
+        var brought = CarriedBytes()
+        /// Of connections that have ended.
+        var decisions: [DecisionReport] = []
+        var estimates: [EstimateReport] = []
+        var samples = RecentValues<StaySample>(capacity: StayLog.maxSamples)
         var lastSample: Int64
         var measured = 0
         var qualitySum = 0
@@ -40,12 +46,14 @@ struct StayLog {
 
     /// By participant sid.
     private var stays: [String: Stay] = [:]
+    /// The participant of each connection.
+    private var owners: [PeerID: String] = [:]
 
     /// What an event means for somebody's stay.
     enum Change: Hashable {
         /// Its first peer connection is up.
         case connected(afterMilliseconds: Int64)
-        case ended(StaySummary)
+        case ended(EndedStay)
     }
 
     /// What happened at a moment (milliseconds since 1970), and what that means for a stay.
@@ -67,13 +75,13 @@ struct StayLog {
             guard let stay = stays[participant], stay.connectedAt == nil else { return nil }
             stays[participant]?.connectedAt = at
             return .connected(afterMilliseconds: at - stay.joinedAt)
-        case .connectionChanged(let participant, let connection, .closed, _):
-            guard let last = stays[participant]?.carried.removeValue(forKey: connection) else { return nil }
-            stays[participant]?.ended.received += last.received
-            stays[participant]?.ended.sent += last.sent
         case .participantLeft(let info, let reason, _):
             guard let stay = stays.removeValue(forKey: info.sid) else { return nil }
-            return .ended(summary(stay, info, reason, at, room, roomSID))
+            for peer in stay.carried.keys { owners[peer] = nil }
+            // The connections of one who was moved go on.
+            return .ended(
+                EndedStay(
+                    summary(stay, info, reason, at, room, roomSID), missing: reason == .moved ? [:] : stay.carried))
         default: break
         }
         return nil
@@ -86,21 +94,39 @@ struct StayLog {
         return at - joinedAt
     }
 
-    /// What each connection of a participant has carried, by its name.
-    func carried(by participant: String) -> [String: (received: UInt64, sent: UInt64)] {
-        stays[participant]?.carried ?? [:]
+    /// What each connection of a participant has carried.
+    func carried(by participant: String) -> [PeerID: CarriedBytes] { stays[participant]?.carried ?? [:] }
+
+    /// The participant has another connection.
+    mutating func add(_ peer: PeerID, of participant: String) {
+        guard stays[participant] != nil else { return }
+        owners[peer] = participant
+        stays[participant]?.carried[peer] = CarriedBytes()
+    }
+
+    /// A connection of a stay that goes on has ended; false: it is of none. `names` has the tracks' sids.
+    mutating func finish(_ peer: PeerID, _ last: EndedPeer, at: Int64, names: TrackNames) -> Bool {
+        guard let participant = owners.removeValue(forKey: peer), var stay = stays.removeValue(forKey: participant)
+        else { return false }
+        stay.carried[peer] = nil
+        stay.ended += CarriedBytes(last)
+        // Connections overlap: one that ends later may have the older ones.
+        stay.decisions = Self.latest(
+            (stay.decisions + last.decisionReports(at: at, names)).sorted { $0.at < $1.at }, Self.maxDecisions)
+        stay.estimates = Self.latest(
+            (stay.estimates + last.estimateReports(at: at)).sorted { $0.at < $1.at }, Self.maxEstimates)
+        stays[participant] = stay
+        return true
     }
 
     /// The participant came from another room, with connections that are up and have carried so much: its join is not traced, and that is not counted again.
-    mutating func goOn(_ participant: String, with carried: [String: (received: UInt64, sent: UInt64)]) {
+    mutating func goOn(_ participant: String, with carried: [PeerID: CarriedBytes]) {
         guard let joinedAt = stays[participant]?.joinedAt else { return }
         stays[participant]?.isTraced = true
         stays[participant]?.connectedAt = joinedAt
         stays[participant]?.carried = carried
-        for connection in carried.values {
-            stays[participant]?.brought.received += connection.received
-            stays[participant]?.brought.sent += connection.sent
-        }
+        stays[participant]?.brought = carried.values.reduce(CarriedBytes(), +)
+        for peer in carried.keys { owners[peer] = participant }
     }
 
     /// The request that brought a participant's token.
@@ -131,37 +157,31 @@ struct StayLog {
     private func summary(
         _ stay: Stay, _ info: ParticipantInfo, _ reason: LeaveReason, _ at: Int64, _ room: String, _ roomSID: String
     ) -> StaySummary {
-        var carried = stay.ended
-        for connection in stay.carried.values {
-            carried.received += connection.received
-            carried.sent += connection.sent
-        }
-        carried.received -= min(stay.brought.received, carried.received)
-        carried.sent -= min(stay.brought.sent, carried.sent)
-        return StaySummary(
+        let carried = (stay.carried.values.reduce(stay.ended, +)).beyond(stay.brought)
+        var summary = StaySummary(
             room: room, roomSID: roomSID, info: info, leftAt: at, reason: reason,
             connectedAfterMilliseconds: stay.connectedAt.map { $0 - stay.joinedAt }, steps: stay.steps,
             tracks: stay.tracks.map(\.track),
             bytesReceived: carried.received, bytesSent: carried.sent,
             averageQuality: stay.measured > 0 ? Double(stay.qualitySum) / Double(stay.measured) : nil,
             worstQuality: stay.worstQuality, freezes: stay.freezes, tokenVerification: stay.origin?.verification)
+        summary.history.samples = stay.samples.all
+        (summary.history.decisions, summary.history.estimates) = (stay.decisions, stay.estimates)
+        return summary
     }
+
+    /// The last `count` of a list that is in order.
+    static func latest<Element>(_ all: [Element], _ count: Int) -> [Element] { Array(all.suffix(count)) }
 
     /// Adds a sample of a participant's report and of what was found of its network.
     mutating func measure(_ report: ParticipantReport, _ conditions: NetworkConditions, at: Int64) {
         guard var stay = stays.removeValue(forKey: report.sid) else { return }
-        var delta: (received: UInt64, sent: UInt64) = (0, 0)
+        var delta = CarriedBytes()
         for connection in report.connections {
-            let (received, sent) = (connection.statistics.bytesReceived, connection.statistics.bytesSent)
-            let before = stay.carried[connection.id] ?? (0, 0)
-            // A connection that was made anew under the same name begins at zero.
-            if received < before.received || sent < before.sent {
-                stay.ended.received += before.received
-                stay.ended.sent += before.sent
-            }
-            delta.received += received >= before.received ? received - before.received : received
-            delta.sent += sent >= before.sent ? sent - before.sent : sent
-            stay.carried[connection.id] = (received, sent)
+            let now = CarriedBytes(connection.statistics), peer = connection.statistics.peer
+            delta += now.beyond(stay.carried[peer] ?? CarriedBytes())
+            stay.carried[peer] = now
+            owners[peer] = report.sid
         }
         let interval = UInt64(max(at - stay.lastSample, 1))
         let quality = conditions.quality
@@ -172,11 +192,6 @@ struct StayLog {
             StaySample(
                 at: at, uplink: uplink, downlink: downlink, loss: conditions.loss, roundTripMilliseconds: roundTrip,
                 quality: quality))
-        if stay.samples.count - stay.head > Self.maxSamples { stay.head += 1 }
-        if stay.head > Self.maxSamples {
-            stay.samples.removeFirst(stay.head)
-            stay.head = 0
-        }
         stay.lastSample = at
         stay.measured += 1
         stay.qualitySum += quality
@@ -186,6 +201,6 @@ struct StayLog {
 
     /// The samples of a participant, oldest first.
     func samples(of participant: String) -> [StaySample] {
-        stays[participant].map { Array($0.samples[$0.head...]) } ?? []
+        stays[participant]?.samples.all ?? []
     }
 }

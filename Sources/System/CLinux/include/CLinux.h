@@ -105,3 +105,14 @@ int clinux_may_nice(int nice);
 int clinux_clock_is_kept(void);
 /// Whether the processor has instructions for AES and for the multiplication of GCM.
 int clinux_has_aes(void);
+
+/// Starts a program behind all others: the lowest nice value, idle for the processor (SCHED_IDLE) and for the disk, killed first where memory runs out, without
+/// this process's files and signals, and ended when the calling thread ends. It runs in `folder` with at most `memory` bytes of address space (0: no limit); its
+/// standard output and error are the two descriptors. The process's number; -1 and errno.
+pid_t clinux_spawn_idle(
+    const char *program, char *const arguments[], char *const environment[], const char *folder, int output, int errors,
+    uint64_t memory);
+/// A pipe whose ends no other program inherits: `ends[0]` to read, `ends[1]` to write; 0, or -1 and errno.
+int clinux_pipe(int ends[2]);
+/// What a process ended with that was waited for: its exit code, or 128 and the signal.
+int clinux_exit_code(int status);

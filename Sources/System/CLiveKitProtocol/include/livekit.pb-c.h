@@ -90,6 +90,10 @@ typedef struct Livekit__ServerInfo Livekit__ServerInfo;
 typedef struct Livekit__ClientInfo Livekit__ClientInfo;
 typedef struct Livekit__TimedVersion Livekit__TimedVersion;
 typedef struct Livekit__DataPacket Livekit__DataPacket;
+typedef struct Livekit__RpcRequest Livekit__RpcRequest;
+typedef struct Livekit__RpcAck Livekit__RpcAck;
+typedef struct Livekit__RpcResponse Livekit__RpcResponse;
+typedef struct Livekit__RpcError Livekit__RpcError;
 typedef struct Livekit__UserPacket Livekit__UserPacket;
 typedef struct Livekit__CreateRoomRequest Livekit__CreateRoomRequest;
 typedef struct Livekit__CreateRoomRequest__TagsEntry Livekit__CreateRoomRequest__TagsEntry;
@@ -102,6 +106,8 @@ typedef struct Livekit__RoomParticipantIdentity Livekit__RoomParticipantIdentity
 typedef struct Livekit__MuteRoomTrackRequest Livekit__MuteRoomTrackRequest;
 typedef struct Livekit__MuteRoomTrackResponse Livekit__MuteRoomTrackResponse;
 typedef struct Livekit__MoveParticipantRequest Livekit__MoveParticipantRequest;
+typedef struct Livekit__PerformRpcRequest Livekit__PerformRpcRequest;
+typedef struct Livekit__PerformRpcResponse Livekit__PerformRpcResponse;
 typedef struct Livekit__UpdateParticipantRequest Livekit__UpdateParticipantRequest;
 typedef struct Livekit__UpdateParticipantRequest__AttributesEntry Livekit__UpdateParticipantRequest__AttributesEntry;
 typedef struct Livekit__UpdateSubscriptionsRequest Livekit__UpdateSubscriptionsRequest;
@@ -1598,7 +1604,10 @@ typedef enum {
   LIVEKIT__DATA_PACKET__VALUE__NOT_SET = 0,
   LIVEKIT__DATA_PACKET__VALUE_USER = 2,
   LIVEKIT__DATA_PACKET__VALUE_SPEAKER = 3,
-  LIVEKIT__DATA_PACKET__VALUE_METRICS = 8
+  LIVEKIT__DATA_PACKET__VALUE_METRICS = 8,
+  LIVEKIT__DATA_PACKET__VALUE_RPC_REQUEST = 10,
+  LIVEKIT__DATA_PACKET__VALUE_RPC_ACK = 11,
+  LIVEKIT__DATA_PACKET__VALUE_RPC_RESPONSE = 12
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LIVEKIT__DATA_PACKET__VALUE__CASE)
 } Livekit__DataPacket__ValueCase;
 
@@ -1616,11 +1625,75 @@ struct  Livekit__DataPacket
     Livekit__UserPacket *user;
     ProtobufCBinaryData speaker;
     ProtobufCBinaryData metrics;
+    Livekit__RpcRequest *rpc_request;
+    Livekit__RpcAck *rpc_ack;
+    Livekit__RpcResponse *rpc_response;
   };
 };
 #define LIVEKIT__DATA_PACKET__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&livekit__data_packet__descriptor) \
     , LIVEKIT__DATA_PACKET__KIND__RELIABLE, (char *)protobuf_c_empty_string, 0,NULL, 0, (char *)protobuf_c_empty_string, LIVEKIT__DATA_PACKET__VALUE__NOT_SET, {0} }
+
+
+struct  Livekit__RpcRequest
+{
+  ProtobufCMessage base;
+  char *id;
+  char *method;
+  char *payload;
+  uint32_t response_timeout_ms;
+  uint32_t version;
+  ProtobufCBinaryData compressed_payload;
+};
+#define LIVEKIT__RPC_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&livekit__rpc_request__descriptor) \
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0, 0, {0,NULL} }
+
+
+struct  Livekit__RpcAck
+{
+  ProtobufCMessage base;
+  char *request_id;
+};
+#define LIVEKIT__RPC_ACK__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&livekit__rpc_ack__descriptor) \
+    , (char *)protobuf_c_empty_string }
+
+
+typedef enum {
+  LIVEKIT__RPC_RESPONSE__VALUE__NOT_SET = 0,
+  LIVEKIT__RPC_RESPONSE__VALUE_PAYLOAD = 2,
+  LIVEKIT__RPC_RESPONSE__VALUE_ERROR = 3,
+  LIVEKIT__RPC_RESPONSE__VALUE_COMPRESSED_PAYLOAD = 4
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LIVEKIT__RPC_RESPONSE__VALUE__CASE)
+} Livekit__RpcResponse__ValueCase;
+
+struct  Livekit__RpcResponse
+{
+  ProtobufCMessage base;
+  char *request_id;
+  Livekit__RpcResponse__ValueCase value_case;
+  union {
+    char *payload;
+    Livekit__RpcError *error;
+    ProtobufCBinaryData compressed_payload;
+  };
+};
+#define LIVEKIT__RPC_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&livekit__rpc_response__descriptor) \
+    , (char *)protobuf_c_empty_string, LIVEKIT__RPC_RESPONSE__VALUE__NOT_SET, {0} }
+
+
+struct  Livekit__RpcError
+{
+  ProtobufCMessage base;
+  uint32_t code;
+  char *message;
+  char *data;
+};
+#define LIVEKIT__RPC_ERROR__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&livekit__rpc_error__descriptor) \
+    , 0, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
 
 
 typedef enum {
@@ -1811,6 +1884,30 @@ struct  Livekit__MoveParticipantRequest
 #define LIVEKIT__MOVE_PARTICIPANT_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&livekit__move_participant_request__descriptor) \
     , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
+
+
+struct  Livekit__PerformRpcRequest
+{
+  ProtobufCMessage base;
+  char *room;
+  char *destination_identity;
+  char *method;
+  char *payload;
+  uint32_t response_timeout_ms;
+};
+#define LIVEKIT__PERFORM_RPC_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&livekit__perform_rpc_request__descriptor) \
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0 }
+
+
+struct  Livekit__PerformRpcResponse
+{
+  ProtobufCMessage base;
+  char *payload;
+};
+#define LIVEKIT__PERFORM_RPC_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&livekit__perform_rpc_response__descriptor) \
+    , (char *)protobuf_c_empty_string }
 
 
 struct  Livekit__UpdateParticipantRequest__AttributesEntry
@@ -3461,6 +3558,82 @@ Livekit__DataPacket *
 void   livekit__data_packet__free_unpacked
                      (Livekit__DataPacket *message,
                       ProtobufCAllocator *allocator);
+/* Livekit__RpcRequest methods */
+void   livekit__rpc_request__init
+                     (Livekit__RpcRequest         *message);
+size_t livekit__rpc_request__get_packed_size
+                     (const Livekit__RpcRequest   *message);
+size_t livekit__rpc_request__pack
+                     (const Livekit__RpcRequest   *message,
+                      uint8_t             *out);
+size_t livekit__rpc_request__pack_to_buffer
+                     (const Livekit__RpcRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Livekit__RpcRequest *
+       livekit__rpc_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   livekit__rpc_request__free_unpacked
+                     (Livekit__RpcRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Livekit__RpcAck methods */
+void   livekit__rpc_ack__init
+                     (Livekit__RpcAck         *message);
+size_t livekit__rpc_ack__get_packed_size
+                     (const Livekit__RpcAck   *message);
+size_t livekit__rpc_ack__pack
+                     (const Livekit__RpcAck   *message,
+                      uint8_t             *out);
+size_t livekit__rpc_ack__pack_to_buffer
+                     (const Livekit__RpcAck   *message,
+                      ProtobufCBuffer     *buffer);
+Livekit__RpcAck *
+       livekit__rpc_ack__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   livekit__rpc_ack__free_unpacked
+                     (Livekit__RpcAck *message,
+                      ProtobufCAllocator *allocator);
+/* Livekit__RpcResponse methods */
+void   livekit__rpc_response__init
+                     (Livekit__RpcResponse         *message);
+size_t livekit__rpc_response__get_packed_size
+                     (const Livekit__RpcResponse   *message);
+size_t livekit__rpc_response__pack
+                     (const Livekit__RpcResponse   *message,
+                      uint8_t             *out);
+size_t livekit__rpc_response__pack_to_buffer
+                     (const Livekit__RpcResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Livekit__RpcResponse *
+       livekit__rpc_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   livekit__rpc_response__free_unpacked
+                     (Livekit__RpcResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Livekit__RpcError methods */
+void   livekit__rpc_error__init
+                     (Livekit__RpcError         *message);
+size_t livekit__rpc_error__get_packed_size
+                     (const Livekit__RpcError   *message);
+size_t livekit__rpc_error__pack
+                     (const Livekit__RpcError   *message,
+                      uint8_t             *out);
+size_t livekit__rpc_error__pack_to_buffer
+                     (const Livekit__RpcError   *message,
+                      ProtobufCBuffer     *buffer);
+Livekit__RpcError *
+       livekit__rpc_error__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   livekit__rpc_error__free_unpacked
+                     (Livekit__RpcError *message,
+                      ProtobufCAllocator *allocator);
 /* Livekit__UserPacket methods */
 void   livekit__user_packet__init
                      (Livekit__UserPacket         *message);
@@ -3672,6 +3845,44 @@ Livekit__MoveParticipantRequest *
                       const uint8_t       *data);
 void   livekit__move_participant_request__free_unpacked
                      (Livekit__MoveParticipantRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Livekit__PerformRpcRequest methods */
+void   livekit__perform_rpc_request__init
+                     (Livekit__PerformRpcRequest         *message);
+size_t livekit__perform_rpc_request__get_packed_size
+                     (const Livekit__PerformRpcRequest   *message);
+size_t livekit__perform_rpc_request__pack
+                     (const Livekit__PerformRpcRequest   *message,
+                      uint8_t             *out);
+size_t livekit__perform_rpc_request__pack_to_buffer
+                     (const Livekit__PerformRpcRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Livekit__PerformRpcRequest *
+       livekit__perform_rpc_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   livekit__perform_rpc_request__free_unpacked
+                     (Livekit__PerformRpcRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Livekit__PerformRpcResponse methods */
+void   livekit__perform_rpc_response__init
+                     (Livekit__PerformRpcResponse         *message);
+size_t livekit__perform_rpc_response__get_packed_size
+                     (const Livekit__PerformRpcResponse   *message);
+size_t livekit__perform_rpc_response__pack
+                     (const Livekit__PerformRpcResponse   *message,
+                      uint8_t             *out);
+size_t livekit__perform_rpc_response__pack_to_buffer
+                     (const Livekit__PerformRpcResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Livekit__PerformRpcResponse *
+       livekit__perform_rpc_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   livekit__perform_rpc_response__free_unpacked
+                     (Livekit__PerformRpcResponse *message,
                       ProtobufCAllocator *allocator);
 /* Livekit__UpdateParticipantRequest__AttributesEntry methods */
 void   livekit__update_participant_request__attributes_entry__init
@@ -4226,6 +4437,18 @@ typedef void (*Livekit__TimedVersion_Closure)
 typedef void (*Livekit__DataPacket_Closure)
                  (const Livekit__DataPacket *message,
                   void *closure_data);
+typedef void (*Livekit__RpcRequest_Closure)
+                 (const Livekit__RpcRequest *message,
+                  void *closure_data);
+typedef void (*Livekit__RpcAck_Closure)
+                 (const Livekit__RpcAck *message,
+                  void *closure_data);
+typedef void (*Livekit__RpcResponse_Closure)
+                 (const Livekit__RpcResponse *message,
+                  void *closure_data);
+typedef void (*Livekit__RpcError_Closure)
+                 (const Livekit__RpcError *message,
+                  void *closure_data);
 typedef void (*Livekit__UserPacket_Closure)
                  (const Livekit__UserPacket *message,
                   void *closure_data);
@@ -4261,6 +4484,12 @@ typedef void (*Livekit__MuteRoomTrackResponse_Closure)
                   void *closure_data);
 typedef void (*Livekit__MoveParticipantRequest_Closure)
                  (const Livekit__MoveParticipantRequest *message,
+                  void *closure_data);
+typedef void (*Livekit__PerformRpcRequest_Closure)
+                 (const Livekit__PerformRpcRequest *message,
+                  void *closure_data);
+typedef void (*Livekit__PerformRpcResponse_Closure)
+                 (const Livekit__PerformRpcResponse *message,
                   void *closure_data);
 typedef void (*Livekit__UpdateParticipantRequest__AttributesEntry_Closure)
                  (const Livekit__UpdateParticipantRequest__AttributesEntry *message,
@@ -4425,6 +4654,10 @@ extern const ProtobufCEnumDescriptor    livekit__client_info__capability__descri
 extern const ProtobufCMessageDescriptor livekit__timed_version__descriptor;
 extern const ProtobufCMessageDescriptor livekit__data_packet__descriptor;
 extern const ProtobufCEnumDescriptor    livekit__data_packet__kind__descriptor;
+extern const ProtobufCMessageDescriptor livekit__rpc_request__descriptor;
+extern const ProtobufCMessageDescriptor livekit__rpc_ack__descriptor;
+extern const ProtobufCMessageDescriptor livekit__rpc_response__descriptor;
+extern const ProtobufCMessageDescriptor livekit__rpc_error__descriptor;
 extern const ProtobufCMessageDescriptor livekit__user_packet__descriptor;
 extern const ProtobufCMessageDescriptor livekit__create_room_request__descriptor;
 extern const ProtobufCMessageDescriptor livekit__create_room_request__tags_entry__descriptor;
@@ -4437,6 +4670,8 @@ extern const ProtobufCMessageDescriptor livekit__room_participant_identity__desc
 extern const ProtobufCMessageDescriptor livekit__mute_room_track_request__descriptor;
 extern const ProtobufCMessageDescriptor livekit__mute_room_track_response__descriptor;
 extern const ProtobufCMessageDescriptor livekit__move_participant_request__descriptor;
+extern const ProtobufCMessageDescriptor livekit__perform_rpc_request__descriptor;
+extern const ProtobufCMessageDescriptor livekit__perform_rpc_response__descriptor;
 extern const ProtobufCMessageDescriptor livekit__update_participant_request__descriptor;
 extern const ProtobufCMessageDescriptor livekit__update_participant_request__attributes_entry__descriptor;
 extern const ProtobufCMessageDescriptor livekit__update_subscriptions_request__descriptor;

@@ -1,6 +1,6 @@
 extension CommandSyntax {
     /// Commands that speak to a running server.
-    static let operators = [rooms, participants, kick, move, policy, events, sessions]
+    static let operators = [rooms, participants, kick, move, policy, events, sessions, reach]
 
     private static let exitStatus = """
         Exit status: 0 done, 1 refused by the server, 2 wrong command line, 3 the server cannot be reached.
@@ -30,7 +30,7 @@ extension CommandSyntax {
         name: "kick", operands: "ROOM PARTICIPANT [OPTIONS]",
         summary: "Removes a participant, by identity or sid, from a room.",
         options: [
-            Option(name: "--reason", value: "TEXT", help: "told to the participant"),
+            Option(name: "--reason", value: "TEXT", help: "reason that the participant is given"),
             Option(name: "--ban", value: "SECONDS", help: "for how long its identity may not come back"),
         ] + ControlClient.options, maxOperands: 2, details: exitStatus)
 
@@ -75,6 +75,22 @@ extension CommandSyntax {
             room, Option(name: "--identity", value: "NAME", help: "of this identity only"),
             Option(name: "--limit", value: "NUMBER", help: "at most so many; default: 100"),
         ] + ControlClient.options, details: exitStatus)
+
+    private static let reach = CommandSyntax(
+        name: "reach", operands: "[OPTIONS]",
+        summary: "Asks the media ports of a running server from here, as clients do.",
+        options: ControlClient.options,
+        details: """
+            Run it where clients are: it shows whether UDP and TCP pass to every address and port that the server announces, without a
+            browser. It sends a connectivity check to each, in rooms of pre-call checks (rooms.max_checks), which are in no list or event. A
+            media thread that has more to do than the others may not be asked.
+
+            Exit status: 0 each media thread answers over UDP, and over TCP where it announces that, 1 one does not, or the server refuses,
+            2 wrong command line, 3 the server cannot be reached.
+
+            example:
+              martlet reach --server https://rooms.example.org --config /etc/martlet/martlet.yaml
+            """)
 
     static let completion = CommandSyntax(
         name: "completion", operands: "bash | zsh | fish",

@@ -1,7 +1,7 @@
 import AccessTokens
 import EdgeSupport
-import Foundation
 import HTTPClient
+import HTTPServing
 import NetworkIO
 
 /// Speaks to the control API of a running server for a command.
@@ -9,6 +9,7 @@ struct ControlClient {
     /// The answer to a call: its body, and the tag that a later edit may name.
     struct Answer {
         var body: [UInt8]
+        var tag: String?
 
         /// The body as a value.
         var value: JSONValue { (try? JSONCoding.decode(JSONValue.self, from: body)) ?? .null }
@@ -70,6 +71,8 @@ struct ControlClient {
         grant.roomAdmin = true
         grant.roomList = true
         grant.roomCreate = true
+        // For pre-call checks.
+        grant.roomJoin = true
         let now = MonotonicClock.wallMilliseconds() / 1_000
         let claims = AccessClaims(
             apiKey: key.name, identity: nil, name: nil, metadata: nil, expiresAt: now + tokenSeconds, issuedAt: now,
@@ -83,11 +86,7 @@ struct ControlClient {
 
     /// A path of these parts, which may hold any characters.
     static func path(_ parts: String...) -> String {
-        parts.map { part in
-            "/"
-                + (part.addingPercentEncoding(
-                    withAllowedCharacters: .alphanumerics.union(CharacterSet(charactersIn: "-._~"))) ?? "")
-        }.joined()
+        parts.map { "/" + PercentCoding.encode($0) }.joined()
     }
 
     /// The query with these members; absent values are left out.
@@ -98,14 +97,17 @@ struct ControlClient {
 
     /// Calls the API; refusals are errors in the server's words.
     func call(
-        _ method: String, _ path: String, _ body: [UInt8]? = nil, type: String = "application/json"
+        _ method: String, _ path: String, _ body: [UInt8]? = nil, type: String = "application/json",
+        ifMatch tag: String? = nil
     ) throws(CommandError) -> Answer {
         var call = request(method, path)
         call.body = body
+        if let tag { call.headers.append("If-Match: \(tag)") }
         call.headers.append("Accept: application/json")
         if body != nil { call.headers.append("Content-Type: \(type)") }
-        switch call.perform() {
-        case .answered(200..<300, let body): return Answer(body: body)
+        var found: String?
+        switch call.perform(onHeader: { if $0.lowercased() == "etag" { found = $1 } }) {
+        case .answered(200..<300, let body): return Answer(body: body, tag: found)
         case .answered(let status, let body): throw refused(status, body)
         case .failed(let words): throw unreachable(words)
         case .addressRefused: throw unreachable("its address is not allowed")
@@ -148,8 +150,29 @@ struct ControlClient {
         }
     }
 
-    private func request(_ method: String, _ path: String) -> HTTPCall {
-        var call = HTTPCall(method, server + "/v1" + path)
+    /// Publishes into a room by WHIP, with a token of its own; `end` takes it back.
+    func publish(
+        _ offer: String, room: String, token: String
+    ) throws(CommandError) -> (answer: String, end: () -> Void) {
+        var call = request("POST", "/whip" + Self.path(room), token)
+        call.headers.append("Content-Type: application/sdp")
+        call.body = Array(offer.utf8)
+        var location = ""
+        let outcome = call.perform(onHeader: { name, value in if name.lowercased() == "location" { location = value } })
+        switch outcome {
+        case .answered(201, let body):
+            let session = request("DELETE", location, token)
+            return (String(decoding: body, as: UTF8.self), { _ = session.perform() })
+        case .answered(let status, let body): throw refused(status, body)
+        case .failed(let words): throw unreachable(words)
+        case .addressRefused: throw unreachable("its address is not allowed")
+        }
+    }
+
+    private func request(_ method: String, _ path: String) -> HTTPCall { request(method, "/v1" + path, token) }
+
+    private func request(_ method: String, _ path: String, _ token: String) -> HTTPCall {
+        var call = HTTPCall(method, server + path)
         call.headers = ["Authorization: Bearer \(token)"]
         call.certificatesPath = certificatesPath
         return call

@@ -2,11 +2,11 @@ import EdgeSupport
 import Foundation
 import NetworkIO
 
-/// What operators ask of a running server on the command line: `martlet rooms`, `participants`, `kick`, `move`, `policy`, `events`, `sessions`.
+/// What operators ask of a running server on the command line: `martlet rooms`, `participants`, `kick`, `move`, `policy`, `events`, `sessions`, `reach`.
 struct OperatorCommand {
     private let syntax: CommandSyntax
-    private let given: CommandArguments
-    private let client: ControlClient
+    let given: CommandArguments
+    let client: ControlClient
 
     init(_ syntax: CommandSyntax, _ given: CommandArguments) throws(CommandError) {
         self.syntax = syntax
@@ -24,6 +24,9 @@ struct OperatorCommand {
         case "policy": try policy(output)
         case "events": try events(output)
         case "sessions": try sessions(output)
+        case "reach":
+            _ = try operands()
+            try reach(output)
         default: throw syntax.wrong("there is no such command")
         }
     }
@@ -217,7 +220,8 @@ extension OperatorCommand {
 
     /// Opens the policy in the user's editor and writes what was changed.
     private func edit(_ path: String, _ output: @escaping (String) -> Void) throws(CommandError) {
-        let before = try client.call("GET", path).value
+        let read = try client.call("GET", path)
+        let before = read.value
         let file = FileManager.default.temporaryDirectory.appending(
             path: "martlet-policy-\(ProcessInfo.processInfo.processIdentifier).json")
         defer { try? FileManager.default.removeItem(at: file) }
@@ -243,11 +247,13 @@ extension OperatorCommand {
             throw CommandError(
                 message: "martlet: what was edited is no JSON object; the policy is unchanged", exitCode: 1)
         }
-        // Only what differs, so that an edit of somebody else in between stays.
+        // Only what differs: the rest stays what the layers below say.
         var changes = new.filter { old[$0.key] != $0.value }
         for name in old.keys where new[name] == nil { changes[name] = .null }
         guard !changes.isEmpty else { return output("the policy is unchanged") }
-        let answer = try client.call("PATCH", path, JSONCoding.encode(JSONValue.object(changes)), type: Self.mergePatch)
+        // Whoever edits decides about what was shown: where somebody else changed the policy meanwhile, the server refuses.
+        let answer = try client.call(
+            "PATCH", path, JSONCoding.encode(JSONValue.object(changes)), type: Self.mergePatch, ifMatch: read.tag)
         show(answer, output) { Self.pretty($0) }
     }
 }

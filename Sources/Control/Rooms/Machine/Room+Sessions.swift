@@ -1,0 +1,91 @@
+public import AccessTokens
+import MediaControl
+import Primitives
+
+// The stays of participants, while they go on and as they end.
+
+// MARK: - Resumed sessions and signs of life
+
+extension Room {
+    /// Refuses a resume by anybody but the bearer of a token that could have joined this session: another key's or identity's learns
+    /// nothing of it. Grants take effect when somebody joins, so changed ones need a join.
+    public func checkResume(_ session: SessionID, _ claims: AccessClaims) throws(RoomError) {
+        guard let member = state.roster[session] else {
+            throw RoomError(.sessionNotFound, "there is no such session")
+        }
+        try member.checkResume(claims, room: name)
+    }
+
+    /// Another token for a stay that goes on: its expiry and grants count from now on. What an operator has changed meanwhile stays as the operator wants it.
+    ///
+    /// Throws `permission_denied` where it is another participant's, what a join would throw, and `grants_changed` where `hidden` or `recorder` differ:
+    /// others know of those.
+    public mutating func refreshToken(
+        _ claims: AccessClaims, of session: SessionID, turn: inout RoomTurn
+    ) throws(RoomError) {
+        let member = try state.member(session)
+        try member.checkRefresh(claims, room: name)
+        let before = state.settings(of: member)
+        state.roster.update(session) { $0.take(claims, turn) }
+        if [SubscribeRule](claims.video) != member.grantedRules { distribution.followRules(of: session, &state, &turn) }
+        if member.permissions == member.granted {
+            try setPermissions(Permissions(claims.video), of: member.info.sid, turn: &turn)
+        }
+        bandwidthChanged(of: session, before, &turn)
+        makeOffers(&turn)
+    }
+
+    /// A sign of life of a signalled session.
+    public mutating func touch(_ session: SessionID, turn: inout RoomTurn) {
+        state.roster.update(session) { $0.lastSign = turn.now }
+    }
+
+    /// The socket of `session` is gone; media goes on.
+    public mutating func detach(_ session: SessionID, turn: inout RoomTurn) {
+        guard let member = state.roster[session], member.options.isSignalled, member.detachedSince == nil else {
+            return
+        }
+        state.roster.update(session) { $0.detachedSince = turn.now }
+    }
+
+    /// `session` has a socket again.
+    public mutating func attach(_ session: SessionID, turn: inout RoomTurn) throws(RoomError) {
+        guard try state.member(session).options.isSignalled else {
+            throw RoomError(.sessionNotFound, "there is no such session")
+        }
+        state.roster.update(session) { member in
+            member.detachedSince = nil
+            member.lastSign = turn.now
+        }
+    }
+}
+
+// MARK: - Going
+
+extension Room {
+    /// Says goodbye for `session`. Unknown sessions are already gone.
+    public mutating func leave(_ session: SessionID, reason: LeaveReason = .left, turn: inout RoomTurn) {
+        guard state.roster[session] != nil else { return }
+        remove(session, reason: reason, turn: &turn)
+        makeOffers(&turn)
+    }
+
+    /// Removes a participant by sid, or all who are here with an identity (operators).
+    public mutating func removeParticipant(
+        _ name: String, reason: LeaveReason = .removed, message: String? = nil, turn: inout RoomTurn
+    ) throws(RoomError) {
+        let named = try state.session(named: name)
+        let all = state.roster.session(sid: name) == named ? [named] : state.roster.sessions(identity: name)
+        for session in all { remove(session, reason: reason, message: message, turn: &turn) }
+        makeOffers(&turn)
+    }
+
+    /// Ends the stays of those whose token was revoked.
+    public mutating func endStays(by revocation: Revocations.Subject, turn: inout RoomTurn) {
+        let ending = state.roster.sessions.filter { session in
+            state.roster[session].map { revocation.names(tokenID: $0.tokenID, identity: $0.info.identity) } ?? false
+        }
+        for session in ending { remove(session, reason: .tokenRevoked, turn: &turn) }
+        if !ending.isEmpty { makeOffers(&turn) }
+    }
+}

@@ -1,0 +1,43 @@
+import MediaControl
+import Primitives
+public import RoomService
+
+/// How a participant's network and media did, in the last hour or over a stay; oldest first. Bitrates are in bits a second.
+public struct HistoryModel: Encodable, Sendable, Hashable {
+    /// One in 5 s.
+    public var samples: [SampleModel]
+    /// The last decisions about what it was sent; absent where they are told by themselves.
+    public var decisions: [DecisionModel]?
+    /// What its path was believed to carry; absent where they are told by themselves.
+    public var estimates: [DecisionsModel.EstimateModel]?
+
+    /// What some seconds were like.
+    public struct SampleModel: Encodable, Sendable, Hashable {
+        /// Milliseconds since 1970.
+        var at: Int64
+        var uplink: Int64
+        var downlink: Int64
+        var loss: Double
+        var roundTripMilliseconds: Int?
+        var quality: Int
+
+        init(_ sample: StaySample) {
+            at = sample.at
+            uplink = sample.uplink.bitsPerSecond
+            downlink = sample.downlink.bitsPerSecond
+            loss = sample.loss
+            roundTripMilliseconds = sample.roundTripMilliseconds
+            quality = sample.quality
+        }
+    }
+
+    /// Samples alone.
+    public init(_ samples: [StaySample]) { self.samples = samples.map(SampleModel.init) }
+
+    /// All that is kept of a stay that is over.
+    public init(_ history: StayHistory) {
+        self.init(history.samples)
+        let told = DecisionsModel(DecisionsReport(decisions: history.decisions, estimates: history.estimates))
+        (decisions, estimates) = (told.decisions, told.estimates)
+    }
+}

@@ -1,0 +1,51 @@
+import Primitives
+
+/// What a subscription has sent since it began.
+public struct SubscriptionTotals: Sendable {
+    public private(set) var packets: UInt64 = 0
+    public private(set) var bytes: UInt64 = 0
+    /// Payload bytes, as sender reports count them (RFC 3550 section 6.4.1).
+    public private(set) var payloadBytes: UInt64 = 0
+    public private(set) var repeats: UInt64 = 0
+    public private(set) var nacks: UInt64 = 0
+    public private(set) var keyframeRequests: UInt64 = 0
+    public private(set) var switches: UInt64 = 0
+    /// As last reported by the receiver, 0 to 255.
+    public private(set) var fractionLost: UInt8 = 0
+    private var rate = RateMeter()
+
+    public init() {}
+
+    /// Bits per second over the last second, retransmissions included.
+    func bitrate(at now: MonotonicTime) -> Bitrate { .bitsPerSecond(Int64(rate.perSecond(at: now) * 8)) }
+
+    /// A packet of `length` bytes was sent for the first time, `payload` of them the publisher's.
+    @inline(__always) mutating func sent(_ length: Int, payload: Int, at now: MonotonicTime) {
+        packets &+= 1
+        bytes &+= UInt64(length)
+        payloadBytes &+= UInt64(payload)
+        rate.add(length, at: now)
+    }
+
+    /// A packet of `length` bytes was sent once more.
+    mutating func sentAgain(_ length: Int, at now: MonotonicTime) { rate.add(length, at: now) }
+
+    /// A request for retransmission was answered.
+    mutating func countRepeat() { repeats &+= 1 }
+
+    /// One packet was requested.
+    mutating func countNACK() { nacks &+= 1 }
+
+    /// The receiver requested a keyframe.
+    mutating func countKeyframeRequest() { keyframeRequests &+= 1 }
+
+    /// The same with so many layer switches.
+    func with(switches: UInt64) -> Self {
+        var totals = self
+        totals.switches = switches
+        return totals
+    }
+
+    /// The receiver reported this share of packets as lost.
+    mutating func reportedLoss(_ fraction: UInt8) { fractionLost = fraction }
+}

@@ -1,0 +1,142 @@
+import Recorder
+
+/// What ffmpeg is told. Files are named by their names in the recording's folder, in which it runs: letters, digits, `_`, `-` and `.` that the server chose. Nothing
+/// that a client has written gets into arguments or filters, and no shell reads them.
+struct JobArguments {
+    let width: Int
+    let height: Int
+    let frameRate: Int
+    let bitrate: Int64
+    let codec: RecordingJob.VideoCodec
+    /// Threads that compress.
+    let threads: Int
+
+    private static let common = ["-hide_banner", "-nostdin", "-y", "-v", "error", "-filter_complex_threads", "1"]
+    private static let reported = ["-nostats", "-stats_period", "0.5", "-progress", "pipe:1"]
+
+    // MARK: - Compositions
+
+    /// One scene into the file `name`.
+    func scene(_ scene: Scene, of timeline: RecordingTimeline, into name: String) -> [String] {
+        let start = Double(scene.frames.lowerBound) / Double(frameRate)
+        var inputs: [String] = []
+        // The background has the length of the scene, in case that nothing is on it.
+        let seconds = Self.number(Double(scene.frames.count) / Double(frameRate))
+        var filters = ["color=c=black:s=\(width)x\(height):r=\(frameRate):d=\(seconds),format=yuv420p[b0]"]
+        for (index, tile) in scene.tiles.enumerated() {
+            let part = timeline.parts[tile.part]
+            // The moment of the file with which the scene begins: read from the keyframe before it on, so that what it showed then is there.
+            let moment = (start - Double(part.start) / 1_000_000) / part.stretch
+            let seek = moment > 0 ? ["-noaccurate_seek", "-ss", Self.number(moment)] : []
+            inputs += Self.video + seek + Self.input(part.file)
+            let delay = moment > 0 ? "" : "+\(Self.number(-moment * part.stretch))/TB"
+            filters.append(
+                "[\(index):\(part.stream)]"
+                    + fitted(tile.frame.width, tile.frame.height, rotation: part.rotation)
+                    + ",setpts=PTS*\(Self.number(part.stretch))\(delay),fps=\(frameRate):start_time=0"
+                    + ",tpad=stop=-1:stop_mode=clone[t\(index)]")
+            filters.append(
+                "[b\(index)][t\(index)]overlay=x=\(tile.frame.x):y=\(tile.frame.y):format=yuv420:eof_action=repeat[b\(index + 1)]"
+            )
+        }
+        filters.append("[b\(scene.tiles.count)]null[v]")
+        return Self.common + inputs
+            + [
+                "-filter_complex", filters.joined(separator: ";"), "-map", "[v]", "-frames:v",
+                String(scene.frames.count),
+            ]
+            + encoder + ["-maxrate", String(bitrate * 3 / 2), "-bufsize", String(bitrate * 2)]
+            // Frames in the order in which they are shown: scenes follow each other without a seam, and rooms play the file.
+            + ["-bf", "0", "-an", "-video_track_timescale", "90000", "-f", "mp4"] + Self.reported + ["./\(name)"]
+    }
+
+    /// The list of scenes' files for `whole`.
+    static func list(of names: [String]) -> String { names.map { "file '\($0)'\n" }.joined() }
+
+    /// All scenes of the list, and the audio of everybody, into the file `name`.
+    func whole(list: String, of timeline: RecordingTimeline, into name: String) -> [String] {
+        var inputs = ["-f", "concat", "-safe", "1", "-i", "./\(list)"]
+        var filters: [String] = []
+        for part in timeline.parts where !part.isVideo {
+            let index = filters.count
+            inputs += Self.input(part.file)
+            let delay = Self.number(Double(part.start) / 1_000_000)
+            filters.append(
+                "[\(index + 1):\(part.stream)]asetpts=PTS*\(Self.number(part.stretch))+\(delay)/TB"
+                    + ",aresample=48000:async=1000:first_pts=0,aformat=sample_fmts=fltp:channel_layouts=stereo[a\(index)]"
+            )
+        }
+        let seconds = Self.number(Double(timeline.length) / 1_000_000)
+        var audio: [String] = []
+        if !filters.isEmpty {
+            let all = filters.indices.map { "[a\($0)]" }.joined()
+            filters.append(
+                "\(all)amix=inputs=\(filters.count):duration=longest:normalize=0,alimiter=limit=0.95,apad[a]")
+            audio = ["-filter_complex", filters.joined(separator: ";"), "-map", "[a]", "-c:a", "aac", "-b:a", "128k"]
+        }
+        return Self.common + inputs + audio + ["-map", "0:v", "-c:v", "copy", "-t", seconds]
+            + ["-movflags", "+faststart", "-f", "mp4"] + Self.reported + ["./\(name)"]
+    }
+
+    /// The audio of a part as samples for `EnergyMeter`.
+    static func samples(of part: RecordingTimeline.Part) -> [String] {
+        common + input(part.file)
+            + [
+                "-map", "0:\(part.stream)", "-af", "aresample=\(EnergyMeter.sampleRate):async=1:first_pts=0", "-ac",
+                "1",
+            ]
+            + ["-f", "s16le", "pipe:1"]
+    }
+
+    // MARK: - Transcoding
+
+    /// The first video of a file, in one of two passes; the second one writes the file `name`, with the audio as it is. `log` is where the first one leaves what it
+    /// has found out.
+    func pass(_ number: Int, of part: RecordingTimeline.Part, log: String, into name: String) -> [String] {
+        let filter = fitted(width, height, rotation: part.rotation) + ",fps=\(frameRate)"
+        var arguments = Self.common + Self.video + Self.input(part.file)
+        arguments += ["-map", "0:\(part.stream)", "-filter:v", filter] + encoder
+        arguments += ["-pass", String(number), "-passlogfile", "./\(log)"]
+        guard number == 2 else { return arguments + ["-an", "-f", "null"] + Self.reported + ["-"] }
+        return arguments + ["-map", "0:a?", "-c:a", "copy", "-movflags", "+faststart", "-f", "mp4"] + Self.reported
+            + ["./\(name)"]
+    }
+
+    // MARK: - What both have
+
+    /// Reads a file as the movie that it is, whatever its bytes pretend to be, and nothing but files.
+    private static func input(_ name: String) -> [String] {
+        ["-protocol_whitelist", "file", "-f", "mov", "-i", "./\(name)"]
+    }
+
+    /// Sizes change within a file: the filters take each frame as it comes, and turn it themselves.
+    private static let video = ["-threads", "1", "-noautorotate", "-reinit_filter", "0"]
+
+    /// The whole frame within the given size, whatever its own size and turned by `rotation` degrees clockwise.
+    private func fitted(_ width: Int, _ height: Int, rotation: Int) -> String {
+        let turns = [90: ",transpose=clock", 180: ",hflip,vflip", 270: ",transpose=cclock"]
+        let isUpright = rotation % 180 == 0
+        let (wide, high) = isUpright ? (width, height) : (height, width)
+        return "scale=w=\(wide):h=\(high):force_original_aspect_ratio=decrease:force_divisible_by=2:flags=bilinear"
+            + ",format=yuv420p,pad=\(wide):\(high):(ow-iw)/2:(oh-ih)/2:color=black:eval=frame,setsar=1"
+            + (turns[rotation] ?? "")
+    }
+
+    private var encoder: [String] {
+        let rate = ["-b:v", String(bitrate), "-g", String(frameRate * 2), "-threads", String(threads)]
+        switch codec {
+        case .h264: return ["-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p"] + rate
+        case .vp9:
+            return ["-c:v", "libvpx-vp9", "-deadline", "good", "-cpu-used", "4", "-row-mt", "1", "-pix_fmt", "yuv420p"]
+                + rate
+        }
+    }
+
+    /// A number as filters read it: six digits behind the point, whatever the locale.
+    static func number(_ value: Double) -> String {
+        let micro = Int64((value * 1_000_000).rounded())
+        let digits = String(micro.magnitude % 1_000_000)
+        return (micro < 0 ? "-" : "") + String(micro.magnitude / 1_000_000) + "."
+            + String(repeating: "0", count: 6 - digits.count) + digits
+    }
+}

@@ -1,0 +1,162 @@
+import Primitives
+import Recorder
+
+/// One job while it is done, on its thread: what it runs, and how far it has come.
+struct JobWork {
+    let job: RecordingJob
+    let recording: RecordingSummary
+    let books: JobBooks
+    let program: ChildProgram
+    /// Threads that compress.
+    let threads: Int
+    /// Why the work is to be left, if it is.
+    let fault: @Sendable () -> JobFault?
+    /// Is told of progress, 0 to 1, and at the end of each process of the time that it has used.
+    let progress: (Double) -> Void
+    let used: (TimeInterval) -> Void
+    /// Is told what ffmpeg says when it refuses.
+    let complain: (String) -> Void
+
+    /// The name under which the file is written until it is whole.
+    private var unfinished: String { "\(job.sid).new.mp4" }
+
+    /// Does the work; what it has made.
+    func run() throws(JobFault) -> RecordingJob.File {
+        let timeline = books.timeline(of: recording)
+        guard timeline.unreadable.isEmpty else { throw .unreadable }
+        switch job.kind {
+        case .composition: try compose(timeline)
+        case .transcode: try transcode(timeline)
+        }
+        guard var file = books.content(of: unfinished, in: recording) else { throw .unreadable }
+        file.name = "\(job.sid).mp4"
+        guard books.finish(unfinished, as: file.name, in: recording) else { throw .diskError }
+        return file
+    }
+
+    // MARK: - Compositions
+
+    private func compose(_ timeline: RecordingTimeline) throws(JobFault) {
+        guard let layout = job.layout, let width = job.width, let height = job.height, timeline.length > 0 else {
+            throw .empty
+        }
+        try reserve(timeline.length)
+        let arguments = arguments(width: width, height: height, bitrate: job.bitrate)
+        // Who is listened to takes a small share of the time, as does the audio at the end.
+        let listens = layout == .grid ? 0.0 : 0.1
+        let turns = layout == .grid ? [] : try speakers(timeline, share: 0...listens)
+        let scenes = SceneList(timeline, frameRate: job.frameRate).scenes(
+            TileLayout(layout: layout, width: width, height: height), turns: turns)
+        guard let frames = scenes.last?.frames.upperBound else { throw .empty }
+        var names: [String] = []
+        for (index, scene) in scenes.enumerated() {
+            let name = "\(job.sid).\(index).mp4"
+            let share = [scene.frames.lowerBound, scene.frames.upperBound].map {
+                listens + (0.9 - listens) * Double($0) / Double(frames)
+            }
+            try run(
+                arguments.scene(scene, of: timeline, into: name), share: share[0]...share[1],
+                length: Int64(scene.frames.count) * 1_000_000 / Int64(job.frameRate))
+            names.append(name)
+        }
+        let list = "\(job.sid).list"
+        do {
+            try books.write(JobArguments.list(of: names), to: list, in: recording)
+        } catch {
+            throw .diskError
+        }
+        try run(
+            arguments.whole(list: list, of: timeline, into: unfinished), share: 0.9...1, length: timeline.length)
+    }
+
+    private func speakers(
+        _ timeline: RecordingTimeline, share: ClosedRange<Double>
+    ) throws(JobFault) -> [SpeakerFinder.Turn] {
+        var finder = SpeakerFinder()
+        let audio = timeline.parts.filter { !$0.isVideo }
+        let all = audio.reduce(0) { $0 + $1.length }
+        var done: Int64 = 0
+        for part in audio {
+            var meter = EnergyMeter()
+            try execute(JobArguments.samples(of: part)) { bytes in
+                meter.receive(bytes) { energy, moment in
+                    finder.add(
+                        energy, of: part.participant,
+                        at: part.start + Int64(Double(moment) * part.stretch))
+                }
+                let heard = done + meter.samples * 1_000_000 / Int64(EnergyMeter.sampleRate)
+                progress(share.upperBound * min(1, Double(heard) / Double(max(1, all))))
+            }
+            done += part.length
+        }
+        return finder.turns { fault() != nil }
+    }
+
+    // MARK: - Transcoding
+
+    /// A rate that misses the wanted one by more is tried once more.
+    private static let tolerance = 0.03
+
+    private func transcode(_ timeline: RecordingTimeline) throws(JobFault) {
+        guard let part = timeline.parts.first(where: { $0.file == job.source && $0.isVideo }), part.length > 0 else {
+            throw .empty
+        }
+        try reserve(part.length)
+        let (width, height) = size(of: part)
+        func pass(_ number: Int, _ bitrate: Int64, _ share: ClosedRange<Double>) throws(JobFault) {
+            try run(
+                arguments(width: width, height: height, bitrate: bitrate).pass(
+                    number, of: part, log: job.sid, into: unfinished), share: share, length: part.length)
+        }
+        try pass(1, job.bitrate, 0...0.4)
+        try pass(2, job.bitrate, 0.4...0.8)
+        // What is short, or simple, makes it hard to hit: what the first try has missed by is made up for.
+        let measured = books.content(of: unfinished, in: recording)?.videoBitrate ?? job.bitrate
+        let ratio = Double(job.bitrate) / Double(max(1, measured))
+        guard abs(1 / ratio - 1) > Self.tolerance else { return }
+        try pass(2, Int64(Double(job.bitrate) * min(max(ratio, 0.5), 2)), 0.8...1)
+    }
+
+    /// As the job has it, or the source.
+    private func size(of part: RecordingTimeline.Part) -> (width: Int, height: Int) {
+        let files = recording.tracks.filter { $0.sid == part.track }.flatMap(\.files).filter {
+            $0.name == part.file || $0.joined == part.file
+        }
+        let own = (width: files.compactMap(\.width).max() ?? 1_280, height: files.compactMap(\.height).max() ?? 720)
+        let turned = part.rotation % 180 == 0 ? own : (width: own.height, height: own.width)
+        return ((job.width ?? turned.width) & ~1, (job.height ?? turned.height) & ~1)
+    }
+
+    // MARK: - What both do
+
+    private func arguments(width: Int, height: Int, bitrate: Int64) -> JobArguments {
+        JobArguments(
+            width: width, height: height, frameRate: job.frameRate, bitrate: bitrate, codec: job.codec,
+            threads: threads)
+    }
+
+    /// What is written meanwhile is there twice for a while.
+    private func reserve(_ length: Int64) throws(JobFault) {
+        let bytes = length / 1_000_000 * (job.bitrate + 128_000) / 8
+        guard books.hasRoom(beside: 2 * bytes) else { throw .diskFull }
+    }
+
+    /// Runs ffmpeg for `length` microseconds of output, which are `share` of the job.
+    private func run(_ arguments: [String], share: ClosedRange<Double>, length: Int64) throws(JobFault) {
+        var reader = ProgressReader()
+        try execute(arguments) { bytes in
+            guard reader.receive(bytes) else { return }
+            let part = min(1, Double(reader.position) / Double(max(1, length)))
+            progress(share.lowerBound + (share.upperBound - share.lowerBound) * part)
+        }
+        progress(share.upperBound)
+    }
+
+    private func execute(_ arguments: [String], _ output: (ArraySlice<UInt8>) -> Void) throws(JobFault) {
+        let end = try program.run(arguments, fault: fault, output: output)
+        used(end.processorTime)
+        guard end.code != 0 else { return }
+        complain("ended with \(end.code): \(end.words)")
+        throw books.hasRoom(beside: 0) ? .programFailed : .diskFull
+    }
+}

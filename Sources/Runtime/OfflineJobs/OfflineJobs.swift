@@ -1,0 +1,311 @@
+import Glibc
+public import Logging
+public import NetworkIO
+import Primitives
+public import Recorder
+public import RoomService
+public import Rooms
+import Synchronization
+
+/// Makes files of finished recordings, in processes of their own that have time: compositions, and files of another bit rate.
+public final class OfflineJobs: Sendable {
+    /// What is to be made. Values that the API has checked.
+    public struct Request: Sendable, Hashable {
+        public var kind: RecordingJob.Kind
+        public var layout: RecordingJob.Layout?
+        /// The file that is compressed anew.
+        public var source: String?
+        public var codec = RecordingJob.VideoCodec.h264
+        public var width: Int?
+        public var height: Int?
+        public var frameRate = 30
+        public var bitrate: Int64
+
+        /// A job of a kind, with so many bits per second of video.
+        public init(_ kind: RecordingJob.Kind, bitrate: Int64) {
+            self.kind = kind
+            self.bitrate = bitrate
+        }
+    }
+
+    private struct State {
+        var queue: JobQueue
+        var random: RandomSource
+        var statistics = JobStatistics()
+        var isStopping = false
+        var threads: [LoopThread] = []
+    }
+
+    private struct News: Sendable {
+        var room: String
+        var roomSID: String
+        var event: RecordingEvent
+    }
+
+    private let configuration: JobConfiguration
+    private let books: JobBooks
+    private let logger: Logger
+    private let state: Mutex<State>
+    /// One for each job that may run at once.
+    private let loops: [IdleLoop]
+    /// Where ffmpeg lies; nil: there are no jobs.
+    private let program: String?
+    private let news: AsyncStream<News>
+    private let tell: AsyncStream<News>.Continuation
+
+    /// A job that a restart of the server has interrupted so often is not what the server should begin again.
+    private static let mostTries = 3
+
+    /// Jobs of the recordings of `books`. Those of an earlier life of the server go on.
+    public init(
+        _ configuration: JobConfiguration, _ books: JobBooks, seed: UInt64, logger: Logger
+    ) throws(SystemError) {
+        self.configuration = configuration
+        self.books = books
+        self.logger = logger
+        program = configuration.path { access($0, X_OK) == 0 }
+        state = Mutex(
+            State(
+                queue: JobQueue(
+                    maximumRunning: configuration.maximumRunning, maximumQueued: configuration.maximumQueued),
+                random: RandomSource(seed: seed)))
+        (news, tell) = AsyncStream<News>.makeStream(bufferingPolicy: .bufferingOldest(10_000))
+        var loops: [IdleLoop] = []
+        if program != nil {
+            for _ in 0..<configuration.maximumRunning { loops.append(try IdleLoop()) }
+        }
+        self.loops = loops
+        resume()
+        for loop in loops {
+            let thread = try LoopThread(name: "recording-job", cpu: nil) { [self] in
+                loop.run {
+                    if workOff() { return MonotonicClock.now() }
+                    // Files that jobs wait for are finished by another thread, which says so to nobody.
+                    return state.withLock { $0.queue.counts.queued > 0 } ? MonotonicClock.now() + .seconds(1) : nil
+                }
+            }
+            state.withLock { $0.threads.append(thread) }
+            loop.wake.signal()
+        }
+        report()
+    }
+
+    private func report() {
+        guard program == nil else { return }
+        logger.info(
+            configuration.program.isEmpty
+                ? "no jobs on recordings: recording.ffmpeg is empty"
+                : "no jobs on recordings (compositions, transcoding): there is no such program; install ffmpeg, or set recording.ffmpeg to where it is",
+            ["program": .text(configuration.program)])
+    }
+
+    /// What an earlier life of the server has left open.
+    private func resume() {
+        for job in books.all.reversed() where job.state.isOpen {
+            let isHopeless = job.tries >= Self.mostTries
+            _ = books.change(job, isKept: true) { job in
+                job.state = isHopeless ? .failed : .queued
+                job.progress = 0
+                if isHopeless {
+                    job.fault = JobFault.interrupted.rawValue
+                    job.endedAt = MonotonicClock.wallMilliseconds()
+                }
+            }
+            guard !isHopeless else { continue }
+            _ = state.withLock { $0.queue.add(job) }
+        }
+    }
+
+    // MARK: - For the API
+
+    /// Whether jobs can be done.
+    public var isAvailable: Bool { program != nil }
+
+    /// Every job, the newest first.
+    public var all: [RecordingJob] { books.all }
+
+    /// One job; nil when there is none.
+    public subscript(sid: String) -> RecordingJob? { books.all.first { $0.sid == sid } }
+
+    /// Figures for metrics.
+    public var statistics: JobStatistics {
+        state.withLock { state in
+            var statistics = state.statistics
+            (statistics.queued, statistics.running) = state.queue.counts
+            return statistics
+        }
+    }
+
+    /// Adds a job on a recording that has ended.
+    public func add(_ request: Request, on recording: RecordingSummary) throws(RoomError) -> RecordingJob {
+        guard isAvailable else {
+            throw RoomError(
+                .notAvailable, "the server has no ffmpeg: install it, or set recording.ffmpeg to where it is")
+        }
+        try check(request, on: recording)
+        let job = state.withLock { state -> RecordingJob? in
+            guard !state.isStopping, state.queue.reserve() else { return nil }
+            return RecordingJob(
+                sid: "JB_" + RandomText.text(12, using: &state.random), recording: recording.sid, kind: request.kind,
+                layout: request.layout, source: request.source,
+                codec: request.codec, width: request.width, height: request.height, frameRate: request.frameRate,
+                bitrate: request.bitrate, createdAt: MonotonicClock.wallMilliseconds())
+        }
+        guard let job else {
+            throw RoomError(.overloaded, "as many jobs wait as may (recording.job_queue)", retryAfter: .seconds(60))
+        }
+        let isThere = books.add(job)
+        let isWaiting = state.withLock { state in
+            defer { state.queue.release() }
+            return isThere && state.queue.add(job)
+        }
+        if isThere, !isWaiting { close(job, .cancelled) }
+        guard isThere else { throw RoomError(.recordingNotFound, "there is no such recording") }
+        for loop in loops { loop.wake.signal() }
+        return job
+    }
+
+    private func check(_ request: Request, on recording: RecordingSummary) throws(RoomError) {
+        guard recording.state != .recording else {
+            throw RoomError(.notPlayable, "the recording is in progress (recording_in_progress)")
+        }
+        let stored = recording.storedFiles.map(\.name)
+        guard request.kind == .transcode else {
+            guard !stored.isEmpty else { throw RoomError(.fileNotFound, "the recording has no files here") }
+            return
+        }
+        guard let source = request.source, stored.contains(source) else {
+            throw RoomError(.fileNotFound, "the recording has no file of this name")
+        }
+        let isVideo = recording.tracks.contains { track in
+            track.kind == "video" && track.files.contains { $0.name == source || $0.joined == source }
+        }
+        guard isVideo else { throw RoomError(.notPlayable, "the file has no video (no_video)") }
+    }
+
+    /// Cancels a job that is open; removes one that is not, with its file.
+    public func remove(_ job: RecordingJob) {
+        guard job.state.isOpen else { return books.remove(job) }
+        guard state.withLock({ $0.queue.cancel(job.sid) }) else { return }
+        close(job, .cancelled)
+    }
+
+    /// Tells `rooms` what happens, until the server stops.
+    public func run(_ rooms: RoomService) async {
+        for await item in news {
+            await rooms.recordingHappened(item.event, room: item.room, roomSID: item.roomSID)
+        }
+    }
+
+    /// Begins to end the processes. What is not done begins again with the next start.
+    public func beginStop() {
+        state.withLock { $0.isStopping = true }
+        for loop in loops { loop.stop() }
+    }
+
+    /// Ends the processes, which takes a moment.
+    public func stop() {
+        beginStop()
+        let threads = state.withLock { state in
+            defer { state.threads = [] }
+            return state.threads
+        }
+        for thread in threads { thread.join() }
+        tell.finish()
+    }
+
+    // MARK: - On the threads of jobs
+
+    /// Does the next job, if there is one.
+    private func workOff() -> Bool {
+        guard let program,
+            let job = state.withLock({ $0.queue.next { books[recording: $0.recording]?.awaitsWork != true } })
+        else { return false }
+        if let recording = books[recording: job.recording] { work(on: job, of: recording, program) }
+        state.withLock { $0.queue.end(job.sid) }
+        // Threads that found as many at work as may look again.
+        for loop in loops { loop.wake.signal() }
+        return true
+    }
+
+    private func work(on job: RecordingJob, of recording: RecordingSummary, _ program: String) {
+        let began = MonotonicClock.now()
+        _ = books.change(job, isKept: true) { job in
+            job.state = .running
+            job.tries += 1
+            job.startedAt = MonotonicClock.wallMilliseconds()
+        }
+        announce(.jobStarted, job, recording)
+        let longest = configuration.longest
+        let work = JobWork(
+            job: job, recording: recording, books: books,
+            program: ChildProgram(
+                program, folder: books.folder(of: recording), memoryBytes: configuration.memoryBytes),
+            threads: max(1, Processors.usable.count / max(1, configuration.maximumRunning)),
+            fault: { [self] in
+                let (isStopping, isCancelled) = state.withLock { ($0.isStopping, $0.queue.isCancelled(job.sid)) }
+                if isCancelled { return .cancelled }
+                if isStopping { return .stopped }
+                if books[recording: recording.sid] == nil { return .deleted }
+                if MonotonicClock.now() - began > longest { return .timeLimit }
+                return books.hasRoom(beside: 0) ? nil : .diskFull
+            },
+            progress: { [books] done in _ = books.change(job, isKept: false) { $0.progress = min(1, max(0, done)) } },
+            used: { [self] time in
+                state.withLock { $0.statistics.processorTime = $0.statistics.processorTime + time }
+            },
+            complain: { [logger] words in
+                logger.error(
+                    "ffmpeg refuses a job on a recording",
+                    ["job": .text(job.sid), "recording": .text(job.recording), "words": .text(words)])
+            })
+        do throws(JobFault) {
+            let file = try work.run()
+            _ = books.change(job, isKept: true) { job in
+                job.state = .finished
+                job.progress = 1
+                job.file = file
+                job.endedAt = MonotonicClock.wallMilliseconds()
+            }
+            state.withLock { $0.statistics.finished += 1 }
+            announce(.jobFinished, job, recording)
+        } catch .stopped {
+            _ = books.change(job, isKept: true) { job in
+                job.state = .queued
+                job.progress = 0
+                // The server's end is not the job's fault.
+                job.tries -= 1
+            }
+        } catch {
+            close(job, error)
+        }
+        clear(job, recording)
+    }
+
+    private func clear(_ job: RecordingJob, _ recording: RecordingSummary) {
+        var last = job
+        last.file = books[recording: recording.sid]?.jobs?.first { $0.sid == job.sid }?.file
+        books.clear(last, of: recording)
+    }
+
+    private func close(_ job: RecordingJob, _ fault: JobFault) {
+        _ = books.change(job, isKept: true) { job in
+            job.state = fault == .cancelled ? .cancelled : .failed
+            job.fault = fault.rawValue
+            job.endedAt = MonotonicClock.wallMilliseconds()
+        }
+        state.withLock {
+            if fault == .cancelled { $0.statistics.cancelled += 1 } else { $0.statistics.failed += 1 }
+        }
+        guard let recording = books[recording: job.recording] else { return }
+        announce(.jobFailed, job, recording, reason: fault.rawValue)
+    }
+
+    private func announce(
+        _ kind: RecordingEvent.Kind, _ job: RecordingJob, _ recording: RecordingSummary, reason: String? = nil
+    ) {
+        var event = RecordingEvent(kind, recording: recording.sid, reason: reason)
+        event.job = job.sid
+        tell.yield(News(room: recording.room, roomSID: recording.roomSid, event: event))
+    }
+}

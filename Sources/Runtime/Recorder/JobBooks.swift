@@ -1,0 +1,112 @@
+import Glibc
+import MP4
+public import NetworkIO
+
+/// What jobs know and change of recordings. Looks at the disk; `add` and `remove` write the list of a recording, which is small.
+public struct JobBooks: Sendable {
+    private let books: RecordingBooks
+    private let settled: @Sendable (String) -> Void
+
+    /// `settled` is told of a recording that has a file more.
+    init(_ books: RecordingBooks, settled: @escaping @Sendable (String) -> Void) {
+        self.books = books
+        self.settled = settled
+    }
+
+    /// One recording; nil when there is none.
+    public subscript(recording sid: String) -> RecordingSummary? { books[sid] }
+
+    /// Every job, the newest first.
+    public var all: [RecordingJob] {
+        books.all.flatMap { $0.jobs ?? [] }.sorted { ($0.createdAt, $0.sid) > ($1.createdAt, $1.sid) }
+    }
+
+    /// Notes a job. False: its recording is no more.
+    public func add(_ job: RecordingJob) -> Bool {
+        books.change(job.recording, isKept: true) { summary in
+            // What is long over makes room: a sidecar stays small.
+            var jobs = (summary.jobs ?? [])
+            while jobs.count >= Self.mostJobs, let old = jobs.firstIndex(where: { !$0.state.isOpen && $0.file == nil })
+            {
+                jobs.remove(at: old)
+            }
+            summary.jobs = jobs + [job]
+        }
+    }
+
+    /// Jobs of one recording that are remembered, beyond those that are open or have made a file.
+    private static let mostJobs = 100
+
+    /// Changes a job; where it `isKept`, on the disk too. False: its recording is no more.
+    public func change(_ job: RecordingJob, isKept: Bool, _ body: (inout RecordingJob) -> Void) -> Bool {
+        var isThere = false
+        let isRecording = books.change(job.recording, isKept: isKept) { summary in
+            guard let index = summary.jobs?.firstIndex(where: { $0.sid == job.sid }), var found = summary.jobs?[index]
+            else { return }
+            isThere = true
+            body(&found)
+            summary.jobs?[index] = found
+        }
+        if isKept, isThere { settled(job.recording) }
+        return isRecording && isThere
+    }
+
+    /// Removes the file that a job has made, and the job.
+    public func remove(_ job: RecordingJob) {
+        guard let summary = books[job.recording] else { return }
+        _ = books.change(job.recording, isKept: true) { summary in
+            summary.jobs?.removeAll { $0.sid == job.sid }
+            summary.uploads?.removeAll { $0.name == job.file?.name }
+        }
+        var job = job
+        job.file = nil
+        books.clear(job, of: summary)
+    }
+
+    /// Removes what a job has left, but for its file; all of it where its recording is no more.
+    public func clear(_ job: RecordingJob, of recording: RecordingSummary) { books.clear(job, of: recording) }
+
+    /// Where the files of a recording lie.
+    public func folder(of recording: RecordingSummary) -> String { books.folder(of: recording) }
+
+    /// Whether `length` bytes more would leave the disk its reserve.
+    public func hasRoom(beside length: Int64) -> Bool { books.hasRoom(beside: length) }
+
+    /// When each part of a recording is shown.
+    public func timeline(of recording: RecordingSummary) -> RecordingTimeline {
+        RecordingTimeline(recording, folder: books.folder(of: recording), decodeLine: books.decodeLine)
+    }
+
+    /// What a file of a recording's folder has; nil: it is no movie.
+    public func content(of name: String, in recording: RecordingSummary) -> RecordingJob.File? {
+        guard let file = RecordingFile("\(books.folder(of: recording))/\(name)"), let movie = file.movie() else {
+            return nil
+        }
+        let lengths = movie.tracks.map { track in
+            track.samples.map { ($0.time + Int64($0.duration)) * 1_000 / Int64(track.timescale) }.max() ?? 0
+        }
+        let video = movie.tracks.firstIndex(where: \.isVideo)
+        let bits = video.map { index in movie.tracks[index].samples.reduce(0) { $0 + Int64($1.length) * 8 } }
+        return RecordingJob.File(
+            name: name, bytes: file.length, durationMilliseconds: lengths.max() ?? 0,
+            videoBitrate: video.flatMap { lengths[$0] > 0 ? (bits ?? 0) * 1_000 / lengths[$0] : nil })
+    }
+
+    /// Gives the file `name` of a recording's folder its last name, once it is on the disk. False: the disk refuses.
+    public func finish(_ name: String, as last: String, in recording: RecordingSummary) -> Bool {
+        let folder = books.folder(of: recording)
+        do throws(SystemError) {
+            let file = try OutputFile("\(folder)/\(name)", isNew: false)
+            try file.synchronize()
+        } catch {
+            return false
+        }
+        return rename("\(folder)/\(name)", "\(folder)/\(last)") == 0
+    }
+
+    /// Writes a small file into a recording's folder, as a whole.
+    public func write(_ text: String, to name: String, in recording: RecordingSummary) throws(SystemError) {
+        try RecordingFolder(books.folder(of: recording)).replace(
+            "\(books.folder(of: recording))/\(name)", with: Array(text.utf8))
+    }
+}

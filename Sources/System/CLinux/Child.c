@@ -1,0 +1,80 @@
+#define _GNU_SOURCE
+#include "CLinux.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+// linux/ioprio.h and linux/close_range.h, which C libraries of 2022 do not have.
+#define IOPRIO_PROCESS 1
+#define IOPRIO_IDLE (3 << 13)
+#define CLOSE_ON_EXEC (1u << 2)
+
+/// What the child does before it becomes the program. It shares the memory of its parent (vfork), so it only makes system calls.
+static int become(
+    const char *program, char *const arguments[], char *const environment[], const char *folder, int output, int errors,
+    uint64_t memory, pid_t parent) {
+    struct sigaction standard = {.sa_handler = SIG_DFL};
+    for (int number = 1; number < NSIG; number++) sigaction(number, &standard, NULL);
+    // It ends with the server, whichever way that ends.
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) return errno ? errno : ECANCELED;
+    // A terminal's Ctrl-C is for the server, which ends it.
+    setpgid(0, 0);
+    setpriority(PRIO_PROCESS, 0, 19);
+    struct sched_param none = {0};
+    sched_setscheduler(0, SCHED_IDLE, &none);
+    syscall(SYS_ioprio_set, IOPRIO_PROCESS, 0, IOPRIO_IDLE);
+    struct rlimit limit = {memory, memory}, no = {0, 0};
+    if (memory) setrlimit(RLIMIT_AS, &limit);
+    setrlimit(RLIMIT_CORE, &no);
+    // Where memory runs out, it goes before the server.
+    int score = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (score >= 0) {
+        ssize_t ignored = write(score, "1000", 4);
+        (void)ignored;
+    }
+    int input = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (input < 0 || dup2(input, 0) < 0 || dup2(output, 1) < 0 || dup2(errors, 2) < 0 || chdir(folder) != 0)
+        return errno;
+    syscall(SYS_close_range, 3, ~0U, CLOSE_ON_EXEC);
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigprocmask(SIG_SETMASK, &signals, NULL);
+    execve(program, arguments, environment);
+    return errno;
+}
+
+pid_t clinux_spawn_idle(
+    const char *program, char *const arguments[], char *const environment[], const char *folder, int output, int errors,
+    uint64_t memory) {
+    sigset_t all, former;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &former);
+    pid_t parent = getpid();
+    volatile int fault = 0;
+    // Not fork: that copies the tables of the server's memory, and each of its threads pays for it with its next writes.
+    pid_t child = vfork();
+    if (child == 0) {
+        fault = become(program, arguments, environment, folder, output, errors, memory, parent);
+        _exit(127);
+    }
+    int code = errno;
+    pthread_sigmask(SIG_SETMASK, &former, NULL);
+    if (child > 0 && fault) {
+        waitpid(child, NULL, 0);
+        code = fault;
+        child = -1;
+    }
+    errno = code;
+    return child;
+}
+
+int clinux_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC); }
+
+int clinux_exit_code(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : WIFSIGNALED(status) ? 128 + WTERMSIG(status) : -1; }

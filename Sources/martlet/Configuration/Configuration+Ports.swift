@@ -1,0 +1,88 @@
+import MediaWorkers
+import NetworkIO
+import Primitives
+
+/// TCP ports that exclude each other: those of the listeners, and those of media, which takes TCP connections on the numbers of its UDP ports.
+extension Configuration {
+    /// What listens for TCP connections.
+    private struct TCPListener {
+        /// The setting that says where.
+        var path: String
+        /// nil: all addresses, of both families.
+        var address: SocketAddress?
+        var ports: ClosedRange<Int>
+        /// What a fault says of it, with one of its ports.
+        var holder: String
+        /// How else to make room.
+        var wayOut = ""
+
+        /// A port that it would have at an address where the other one has it, too.
+        func sharedPort(with other: TCPListener) -> Int? {
+            let ports = ports.clamped(to: other.ports)
+            guard self.ports.overlaps(other.ports), Self.overlap(address, other.address) else { return nil }
+            return ports.lowerBound
+        }
+
+        /// Whether listeners on both addresses would want the same port: equal ones, or one of all addresses. `::` means IPv4, too.
+        private static func overlap(_ a: SocketAddress?, _ b: SocketAddress?) -> Bool {
+            guard let a, let b else { return true }
+            func covers(_ a: SocketAddress, _ b: SocketAddress) -> Bool {
+                a.isUnspecified && (!a.isIPv4 || b.isIPv4)
+            }
+            return a == b || covers(a, b) || covers(b, a)
+        }
+    }
+
+    /// Media threads on `machine`.
+    func workers(on machine: Machine) -> Int { media.workers > 0 ? media.workers : machine.processors }
+
+    /// The setting from which the workers' ports follow, of the two the one that was given.
+    var workerPortsPath: String {
+        origins["media.udp_port"] == nil && origins["media.workers"] != nil ? "media.workers" : "media.udp_port"
+    }
+
+    /// Each pair of listeners of which the second could not listen.
+    func portFaults(_ machine: Machine) -> [ConfigurationFault] {
+        let listeners = tcpListeners(machine)
+        return listeners.indices.flatMap { index in
+            listeners[..<index].compactMap { conflict($0, listeners[index]) }
+        }
+    }
+
+    /// In the order in which people look for the settings. Where the system chooses a port, it chooses a free one.
+    private func tcpListeners(_ machine: Machine) -> [TCPListener] {
+        func listener(_ path: String, _ host: String, _ port: UInt16) -> TCPListener? {
+            guard port > 0, let address = SocketAddress(numeric: host) else { return nil }
+            return TCPListener(path: path, address: address, ports: Int(port)...Int(port), holder: path)
+        }
+        var listeners = [
+            listener("http.port", http.host, http.port),
+            listener("private.port", privateListener.host, privateListener.port),
+        ].compactMap { $0 }
+        let base = Int(media.udpBasePort)
+        if media.acceptsTCP, base > 0 {
+            listeners.append(
+                TCPListener(
+                    path: workerPortsPath, address: media.bindAddress,
+                    ports: base...base + workers(on: machine) - 1, holder: "a media thread, which takes TCP there, too",
+                    wayOut: ", or set media.tcp to false"))
+        }
+        if let port = media.sharedTCPPort {
+            listeners.append(
+                TCPListener(
+                    path: "media.tcp_port", address: media.bindAddress, ports: Int(port)...Int(port),
+                    holder: "media.tcp_port"))
+        }
+        return listeners
+    }
+
+    private func conflict(_ first: TCPListener, _ second: TCPListener) -> ConfigurationFault? {
+        guard let port = first.sharedPort(with: second) else { return nil }
+        // At the one that was given, where only one was.
+        let isFirst = origins[second.path] == nil && origins[first.path] != nil
+        let (own, other) = isFirst ? (first, second) : (second, first)
+        return fault(
+            own.path,
+            "port \(port) is also that of \(other.holder); choose another one\(own.wayOut)\(other.wayOut)")
+    }
+}

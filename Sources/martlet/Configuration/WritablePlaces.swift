@@ -1,0 +1,77 @@
+import Glibc
+
+/// Whether the server could write where it is told to: looked at, and nothing is made.
+enum WritablePlaces {
+    /// Why recordings cannot be written to a folder, which is made where there is none, with those above it; nil where they can.
+    static func refusalOfFolder(_ path: String) -> String? {
+        var place = path
+        while true {
+            switch kind(of: place) {
+            case .folder: return refusal(of: place, R_OK | W_OK | X_OK)
+            case .other: return "'\(place)' is no folder"
+            case .unreachable(let words): return "'\(place)': \(words)"
+            case .nothing:
+                guard let above = folder(above: place) else { return nil }
+                place = above
+            }
+        }
+    }
+
+    /// Why a database cannot be kept in a file, which is made where there is none, but not the folder around it; nil where it can.
+    static func refusalOfDatabase(_ path: String) -> String? {
+        switch kind(of: path) {
+        case .folder: return "it is a folder"
+        case .unreachable(let words): return words
+        case .other:
+            if let reason = refusal(of: path, R_OK | W_OK) { return reason }
+            guard isDatabase(path) else { return "it is a file of another kind" }
+        case .nothing: break
+        }
+        // The log of transactions lies beside it.
+        let around = folder(above: path) ?? "."
+        return switch kind(of: around) {
+        case .folder: refusal(of: around, W_OK | X_OK)
+        case .other: "'\(around)' is no folder"
+        case .unreachable(let words): "'\(around)': \(words)"
+        case .nothing: "there is no folder '\(around)'"
+        }
+    }
+
+    private enum Kind {
+        case nothing, folder, other
+        case unreachable(String)
+    }
+
+    private static func kind(of path: String) -> Kind {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return errno == ENOENT ? .nothing : .unreachable(lastError) }
+        return status.st_mode & S_IFMT == S_IFDIR ? .folder : .other
+    }
+
+    /// As the process's effective user, which is the one that opens files.
+    private static func refusal(of path: String, _ mode: Int32) -> String? {
+        faccessat(AT_FDCWD, path, mode, AT_EACCESS) == 0 ? nil : "'\(path)': \(lastError)"
+    }
+
+    /// The folder that a path is in; nil above the first part of one.
+    private static func folder(above path: String) -> String? {
+        var path = path
+        while path.count > 1, path.hasSuffix("/") { path.removeLast() }
+        guard path != "/", path != "." else { return nil }
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+
+    /// An empty file is one, too.
+    private static func isDatabase(_ path: String) -> Bool {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        let wanted = Array("SQLite format 3\0".utf8)
+        var bytes = [UInt8](repeating: 0, count: wanted.count)
+        let count = read(descriptor, &bytes, bytes.count)
+        return count == 0 || bytes == wanted
+    }
+
+    private static var lastError: String { String(cString: strerror(errno)) }
+}

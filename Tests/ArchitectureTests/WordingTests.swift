@@ -1,0 +1,87 @@
+import Foundation
+import Testing
+
+/// What people read has the field's words: pages, and the texts in sources that become logs, errors, help and settings.
+@Suite("Wording")
+struct WordingTests {
+    /// Not these words, but those; and where a word is the field's after all.
+    private static let words: [(word: String, instead: String, unlessIn: [String])] = [
+        ("picture", "frame, video or layer", ["picture id", "idr picture", "picture in picture"]),
+        ("pictures", "frames or video", ["h.264 pictures"]),
+        ("told", "notified, announced, advertised or configured", []),
+        ("stranger", "unknown source", []),
+        ("strangers", "unknown sources", []),
+        ("wish", "preference or demand", ["draft-ietf-wish-whep"]),
+        ("wishes", "preferences or demands", []),
+        ("knock", "ask to join", []),
+        ("is gone", "disconnected, closed, expired or removed", []),
+    ]
+
+    @Test("Pages and the API's description use the field's words")
+    func pages() throws {
+        let roots = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "Tests/Requirements.md"]
+        let folders = try ["Sources", "LoadTests", "Helm", "Packaging", "Tests/InteropTests/matrix"].flatMap {
+            try SourceTree.paths(in: $0, kinds: ["md", "json"])
+        }
+        #expect(folders.count > 40, "the walk found the pages")
+        for path in roots + folders {
+            Self.look(in: try SourceTree.text(path), of: path) { _, _ in true }
+        }
+    }
+
+    @Test("Texts in sources use the field's words")
+    func literals() throws {
+        for file in try SourceTree.files(in: "Sources") {
+            Self.look(in: file.lines.joined(separator: "\n"), of: file.path) { line, column in
+                Self.isInLiteral(line, column)
+            }
+        }
+    }
+
+    /// Records each place of a word that `counts`, by its line and the bytes before it there. Bytes instead of a regular expression, which takes seconds.
+    private static func look(in text: String, of path: String, where counts: (Substring.UTF8View, Int) -> Bool) {
+        let bytes = Array(text.lowercased().utf8)
+        for (place, index) in places(in: bytes) {
+            let (word, instead, exceptions) = words[index]
+            let start = bytes[..<place].lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
+            let end = bytes[place...].firstIndex(of: UInt8(ascii: "\n")) ?? bytes.count
+            let line = String(decoding: bytes[start..<end], as: UTF8.self)
+            guard counts(line[...].utf8, place - start), !exceptions.contains(where: line.contains) else { continue }
+            let number = bytes[..<start].count { $0 == UInt8(ascii: "\n") } + 1
+            Issue.record("\(path):\(number) has '\(word)': say \(instead)")
+        }
+    }
+
+    /// Where a word of `words` stands by itself, not in a name, and which one.
+    private static func places(in bytes: [UInt8]) -> [(place: Int, word: Int)] {
+        let candidates = words.map { Array($0.word.utf8) }
+        let firsts = Set(candidates.compactMap(\.first))
+        func isLetter(_ byte: UInt8) -> Bool {
+            UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte || byte == UInt8(ascii: "_")
+        }
+        var found: [(place: Int, word: Int)] = []
+        bytes.withUnsafeBufferPointer { bytes in
+            var isInside = false
+            for place in bytes.indices {
+                defer { isInside = isLetter(bytes[place]) }
+                guard !isInside, firsts.contains(bytes[place]) else { continue }
+                for (index, word) in candidates.enumerated() where bytes[place...].starts(with: word) {
+                    let end = place + word.count
+                    if end == bytes.count || !isLetter(bytes[end]) { found.append((place, index)) }
+                }
+            }
+        }
+        return found
+    }
+
+    /// Whether a place in a line of Swift is inside of quotes: an odd number of them stands before it, and no comment begins there.
+    private static func isInLiteral(_ line: Substring.UTF8View, _ column: Int) -> Bool {
+        var quotes = 0, previous: UInt8 = 0
+        for byte in line.prefix(column) {
+            if byte == UInt8(ascii: "\""), previous != UInt8(ascii: "\\") { quotes += 1 }
+            if byte == UInt8(ascii: "/"), previous == byte, quotes % 2 == 0 { return false }
+            previous = byte
+        }
+        return quotes % 2 == 1
+    }
+}

@@ -1,0 +1,108 @@
+"""Jobs on recordings of browsers' calls: each layout, files of tracks and joined ones, and a call beside a job. Run by name and at night."""
+import asyncio
+
+import numpy
+import pytest
+
+from support.chromium import chromium, open_room, until, wait_for_video
+from test_console_recordings import VIDEO, operator, record
+from test_jobs import begin, children, ended, folder_of, frame, serving, streams, summary, until_true
+from test_playback import RECEIVED
+from test_recording import finished
+
+
+@pytest.fixture
+def archive(tmp_path):
+    with serving(tmp_path) as server:
+        server.folder_of_files = tmp_path
+        yield server
+
+
+async def recorded(server, browser, files, seconds):
+    """A call of two who send, recorded."""
+    for name in ("ada", "bob"):
+        page = await open_room(browser, server, "lecture", name)
+        await wait_for_video(page) if name == "bob" else None
+    status, begun = server.api("POST", "/v1/rooms/lecture/recordings", {"files": files})
+    assert status == 201, begun
+    await asyncio.sleep(seconds)
+    assert server.api("DELETE", f"/v1/recordings/{begun['sid']}")[0] == 204
+    if files == "tracks":
+        await finished(server, begun["sid"])
+    else:
+        await asyncio.to_thread(until_true, lambda: all(one["state"] == "ready" for one in summary(server, begun["sid"]).get("joined") or [{"state": ""}]), 20)
+    return summary(server, begun["sid"])
+
+
+@pytest.mark.parametrize("files", ["tracks", "participant", "room"])
+def test_a_call_of_browsers_is_composed_in_each_layout_whatever_its_files(archive, files):
+    server = archive
+
+    async def call():
+        async with chromium() as browser:
+            return await recorded(server, browser, files, 8)
+
+    found = asyncio.run(call())
+    for layout in ("grid", "speaker", "presentation"):
+        done = ended(server, begin(server, found, kind="composition", layout=layout, width=640, height=360, bitrate=500_000), 100)
+        assert done["state"] == "finished", (layout, done)
+        path = folder_of(server, found) / done["file"]["name"]
+        kinds = sorted(one["codec_type"] for one in streams(path)["streams"])
+        seconds = done["file"]["durationMilliseconds"] / 1000
+        # Both halves, or the large one and the strip, show something; one small tile fills a sixth of the strip.
+        image = frame(path, seconds / 2)
+        shown = [image[:, :320].mean(), image[:, 320:].mean()] if layout != "speaker" else [image[:280].mean(), numpy.percentile(image[300:], 95)]
+        print(f"figures: {files} {layout}: {seconds} s made in {done['endedAt'] - done['startedAt']} ms, mean brightness {[round(float(one)) for one in shown]}")
+        assert kinds == ["audio", "video"] and seconds > 7 and min(shown) > 10, (layout, shown)
+
+
+def test_a_call_beside_a_job_loses_nothing(archive):
+    server = archive
+
+    async def call():
+        async with chromium() as browser:
+            found = await recorded(server, browser, "tracks", 3)
+            viewer = await open_room(browser, server, "lecture", "eve", send="nothing")
+            await wait_for_video(viewer)
+            job = begin(server, found, kind="composition", width=1920, height=1080, frameRate=60, bitrate=8_000_000)
+            await asyncio.to_thread(until_true, lambda: children(server), 10)
+            before = await viewer.evaluate(RECEIVED)
+            await asyncio.sleep(5)
+            busy = server.api("GET", f"/v1/jobs/{job['sid']}")[1]
+            after = await viewer.evaluate(RECEIVED)
+            server.api("DELETE", f"/v1/jobs/{job['sid']}")
+            return busy, before, after
+
+    busy, before, after = asyncio.run(call())
+    for kind in ("audio", "video"):
+        packets, lost = (after[kind][name] - before[kind][name] for name in ("packetsReceived", "packetsLost"))
+        print(f"figures: {kind}: {packets} packets in 5 s, {lost} lost, jitter {after[kind]['jitter'] * 1000:.1f} ms; the job was {busy['state']} at {busy['progress']:.2f}")
+        assert packets > 100 and lost == 0
+
+
+def test_a_person_makes_one_video_of_a_recording_watches_it_and_deletes_it(tmp_path):
+    with serving(tmp_path, development=True) as server:
+        server.recordings = tmp_path / "recordings"
+
+        async def run():
+            async with chromium() as browser:
+                await open_room(browser, server, "den", "ada")
+                await open_room(browser, server, "den", "bob")
+                page = await operator(browser, server, "#/recordings?room=den")
+                await record(page, server, "den", "tracks")
+                await page.select_option("#recording-compose-size", "640x360")
+                await page.get_by_role("button", name="Make one video").click()
+                state = "document.querySelector('#recording-jobs .dim')?.textContent ?? ''"
+                await until(page, f"{state}.startsWith('ready')", 30)
+                await page.locator("[aria-label^='Watch JB_']").click()
+                await until(page, f"{VIDEO}.currentTime > 1 && {VIDEO}.videoWidth === 640")
+                # A large one takes its time: it is cancelled while it is made.
+                await page.select_option("#recording-compose-size", "1920x1080")
+                await page.get_by_role("button", name="Make one video").click()
+                await page.get_by_role("button", name="Cancel").click()
+                await until(page, f"{state} === 'cancelled'")
+                await page.locator("[aria-label^='Delete One video']").click()
+                await until(page, "!document.querySelector(\"[aria-label^='Watch JB_']\")")
+                assert not page.problems and not list(server.recordings.rglob("JB_*")), page.problems
+
+        asyncio.run(run())

@@ -1,0 +1,220 @@
+"""Jobs on recordings: two real tracks are recorded, composed and compressed anew by Debian's ffmpeg, and what comes out is decoded."""
+import fractions
+import json
+import pathlib
+import subprocess
+import time
+
+import numpy
+import pytest
+
+from conftest import running
+from support.tokens import token
+from test_playback import start
+
+FFMPEG, FFPROBE = "/usr/bin/ffmpeg", "/usr/bin/ffprobe"
+H264 = ["-c:v", "libx264", "-profile:v", "baseline", "-preset", "ultrafast", "-b:v", "900k", "-g", "30", "-pix_fmt", "yuv420p"]
+#: What each publisher shows and plays: a colour with noise, and a tone.
+SIDES = {"ada": ("red", 440), "bob": ("blue", 1000)}
+
+
+def until_true(condition, timeout_s):
+    """Waits for what a job does, in steps that cost the server little."""
+    started = time.monotonic()
+    while not condition():
+        assert time.monotonic() - started < timeout_s, f"not within {timeout_s} s"
+        time.sleep(0.1)
+
+
+def film(path, colour, tone, seconds):
+    """A file that can be played into a room: a colour with noise in it, as cameras have, and a tone."""
+    subprocess.run([FFMPEG, "-v", "error", "-y", "-f", "lavfi", "-i", f"color={colour}:s=640x360:r=30:d={seconds},noise=alls=25:allf=t",
+                    "-f", "lavfi", "-i", f"sine=frequency={tone}:sample_rate=48000:duration={seconds},volume=4", *H264, "-c:a", "libopus", "-b:a", "48k", str(path)],
+                   check=True, timeout=60)
+
+
+def serving(folder, **options):
+    return running(extra=f"playback:\n  directory: {folder}\nrecording:\n  directory: {folder}/recordings\n  reserve: 0\n", **options)
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory):
+    """A server with one recording, in which bob comes three seconds after ada, for all tests of this file."""
+    folder = tmp_path_factory.mktemp("archive")
+    with serving(folder) as server:
+        server.folder_of_files = folder
+        server.recording = record(server, 6, late=3)
+        yield server
+
+
+def record(server, seconds, late):
+    """A recording of ada, and of bob who comes `late` seconds later; both until the end. Its summary."""
+    folder = server.folder_of_files
+    for name, (colour, tone) in SIDES.items():
+        film(folder / f"{name}.mp4", colour, tone, seconds)
+    assert server.api("POST", "/v1/rooms", {"name": "studio"})[0] == 201
+    status, begun = server.api("POST", "/v1/rooms/studio/recordings", {})
+    assert status == 201, begun
+    start(server, "studio", file="ada.mp4", identity="ada")
+    time.sleep(late)
+    start(server, "studio", file="bob.mp4", identity="bob")
+    until_true(lambda: server.api("GET", "/v1/rooms/studio/participants")[1]["participants"] == [], 60)
+    assert server.api("DELETE", f"/v1/recordings/{begun['sid']}")[0] == 204
+    until_true(lambda: all(file.get("index") == "front" for file in files_of(summary(server, begun["sid"])))
+               and summary(server, begun["sid"])["state"] == "ready", 20)
+    return summary(server, begun["sid"])
+
+
+def summary(server, sid):
+    return server.api("GET", f"/v1/recordings/{sid}")[1]
+
+
+def files_of(found):
+    return [file for track in found["tracks"] for file in track["files"]]
+
+
+def folder_of(server, found):
+    return server.folder_of_files / "recordings" / found["roomSid"] / found["sid"]
+
+
+def begin(server, found, **request):
+    status, job = server.api("POST", f"/v1/recordings/{found['sid']}/jobs", request)
+    assert status == 201, job
+    return job
+
+
+def ended(server, job, seconds=60):
+    until_true(lambda: server.api("GET", f"/v1/jobs/{job['sid']}")[1]["state"] not in ("queued", "running"), seconds)
+    return server.api("GET", f"/v1/jobs/{job['sid']}")[1]
+
+
+def children(server):
+    """The processes that the server has begun."""
+    found = subprocess.run(["ps", "-o", "pid=,comm=", "--ppid", str(server.process.pid)], capture_output=True, text=True).stdout
+    return [int(line.split()[0]) for line in found.splitlines() if "ffmpeg" in line]
+
+
+def streams(path):
+    done = subprocess.run([FFPROBE, "-v", "error", "-show_streams", "-show_format", "-of", "json", str(path)], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def frame(path, at, width=640, height=360):
+    """The frame that is shown `at` seconds, as RGB."""
+    data = subprocess.run([FFMPEG, "-v", "error", "-ss", f"{at:.3f}", "-i", str(path), "-frames:v", "1", "-f", "rawvideo", "-pix_fmt", "rgb24", "-"],
+                          capture_output=True, check=True).stdout
+    return numpy.frombuffer(data, dtype=numpy.uint8).reshape(height, width, 3)
+
+
+def colour(image, x, y):
+    """Of a place in the frame, 0 to 1 of each: red, blue or black."""
+    red, _, blue = image[y - 10:y + 10, x - 10:x + 10].reshape(-1, 3).mean(axis=0)
+    return "black" if max(red, blue) < 60 else "red" if red > blue else "blue"
+
+
+def tones(path, at, seconds=0.5):
+    """Which of the publishers' tones are heard in the half second from `at` on."""
+    data = subprocess.run([FFMPEG, "-v", "error", "-ss", f"{at:.3f}", "-t", f"{seconds}", "-i", str(path), "-ac", "1", "-ar", "16000", "-f", "f32le", "-"],
+                          capture_output=True, check=True).stdout
+    samples = numpy.frombuffer(data, dtype=numpy.float32)
+    power = numpy.abs(numpy.fft.rfft(samples * numpy.hanning(len(samples))))
+    hertz = numpy.fft.rfftfreq(len(samples), 1 / 16000)
+    level = {tone: power[numpy.abs(hertz - tone) < 15].max() for _, tone in SIDES.values()}
+    return {tone for tone, one in level.items() if one > 0.05 * max(level.values()) and one > 1}
+
+
+def test_E18_a_composition_shows_each_publisher_in_its_place_at_its_time_and_mixes_their_audio(archive):
+    server = archive
+    found = server.recording
+    starts = {track["identity"]: min(file["startMilliseconds"] for file in track["files"]) / 1000 for track in found["tracks"] if track["kind"] == "video"}
+    job = begin(server, found, kind="composition", layout="grid", width=640, height=360, frameRate=30, bitrate=600_000)
+    assert job["state"] == "queued" and job["layout"] == "grid"
+    done = ended(server, job)
+    assert done["state"] == "finished" and done["progress"] == 1, done
+    path = folder_of(server, found) / done["file"]["name"]
+    told = streams(path)
+    kinds = {one["codec_type"]: one for one in told["streams"]}
+    video = kinds["video"]
+    assert (video["codec_name"], video["width"], video["height"]) == ("h264", 640, 360)
+    # ffprobe divides the frames by a length in whole milliseconds.
+    assert abs(fractions.Fraction(video["avg_frame_rate"]) - 30) < 0.1, video["avg_frame_rate"]
+    assert kinds["audio"]["codec_name"] == "aac"
+    late = starts["bob"] - starts["ada"]
+    end = done["file"]["durationMilliseconds"] / 1000
+    print(f"figures: bob came {late:.2f} s after ada; the file has {end:.2f} s, {done['file']['bytes']} bytes, made in {done['endedAt'] - done['startedAt']} ms")
+    assert abs(end - (6 + late)) < 0.7 and path.stat().st_size == done["file"]["bytes"]
+    # Alone ada fills the frame; then each has a half.
+    alone, both = frame(path, late - 1), frame(path, late + 1.5)
+    assert [colour(alone, x, 180) for x in (160, 480)] == ["red", "red"]
+    assert [colour(both, x, 180) for x in (160, 480)] == ["red", "blue"]
+    assert colour(both, 160, 20) == "black"
+    last = frame(path, end - 1)
+    assert [colour(last, x, 180) for x in (160, 480)] == ["blue", "blue"]
+    assert tones(path, late - 1) == {440} and tones(path, late + 1.5) == {440, 1000} and tones(path, end - 1) == {1000}
+    # Nothing but the file is left, it is the recording's like the others, and it is told of.
+    assert [one.name for one in path.parent.glob("JB_*")] == [path.name]
+    status, link = server.api("POST", f"/v1/recordings/{found['sid']}/links", {"file": path.name})
+    assert status == 201, link
+    assert done in summary(server, found["sid"])["jobs"]
+    events = server.api("GET", "/v1/events?after=0&limit=1000", headers={"Accept": "application/json"})[1]["events"]
+    events = [one["type"] for one in events if one.get("job") == job["sid"]]
+    assert events == ["jobStarted", "jobFinished"]
+    assert server.request("GET", f"/v1/jobs/{job['sid']}", None, {"Authorization": f"Bearer {token('eve', 'studio')}"})[0] == 403
+    assert server.api("DELETE", f"/v1/jobs/{job['sid']}?state=ended")[0] == 204 and not path.exists()
+
+
+def test_E18_two_passes_reach_the_wanted_rate_within_five_percent(archive):
+    server = archive
+    found = server.recording
+    (name,) = [file["name"] for track in found["tracks"] if track["kind"] == "video" and track["identity"] == "ada" for file in track["files"]]
+    for rate in (300_000, 800_000):
+        done = ended(server, begin(server, found, kind="transcode", file=name, codec="h264", bitrate=rate))
+        assert done["state"] == "finished", done
+        path = folder_of(server, found) / done["file"]["name"]
+        packets = subprocess.run([FFPROBE, "-v", "error", "-select_streams", "v:0", "-show_entries", "packet=size,duration_time", "-of", "json", str(path)],
+                                 capture_output=True, text=True, check=True).stdout
+        packets = json.loads(packets)["packets"]
+        measured = sum(int(one["size"]) for one in packets) * 8 / sum(float(one["duration_time"]) for one in packets)
+        print(f"figures: {rate / 1000:.0f} kbit/s wanted, {measured / 1000:.1f} measured by ffprobe ({100 * measured / rate - 100:+.1f} %), {done['file']['videoBitrate'] / 1000:.1f} told")
+        assert abs(measured / rate - 1) < 0.05 and abs(measured / done["file"]["videoBitrate"] - 1) < 0.02
+        assert frame(path, 2).shape == (360, 640, 3) and colour(frame(path, 2), 320, 180) == "red"
+
+
+def test_a_job_is_cancelled_and_a_killed_server_leaves_no_process_and_no_half_file(archive):
+    server = archive
+    found = server.recording
+    long = {"kind": "composition", "width": 3840, "height": 2160, "frameRate": 60, "bitrate": 20_000_000}
+    # Cancelled: its process ends, and so does what it has written. Another one waits meanwhile, and is cancelled at once.
+    job, other = begin(server, found, **long), begin(server, found, **long)
+    until_true(lambda: children(server), 10)
+    (process,) = children(server)
+    status = pathlib.Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    # Nice value, and policy SCHED_IDLE.
+    assert status[16] == "19" and status[38] == "5"
+    assert server.api("DELETE", f"/v1/jobs/{other['sid']}")[0] == 204
+    assert server.api("GET", f"/v1/jobs/{other['sid']}")[1]["state"] == "cancelled"
+    assert server.api("DELETE", f"/v1/jobs/{job['sid']}?state=ended")[1]["code"] == "conflict"
+    assert server.api("DELETE", f"/v1/jobs/{job['sid']}?state=open")[0] == 204
+    assert ended(server, job, 5)["state"] == "cancelled"
+    until_true(lambda: not pathlib.Path(f"/proc/{process}").exists() and not list(folder_of(server, found).glob(f"{job['sid']}*")), 5)
+    # The server is killed: so is the process; the next one begins again, without what was half done.
+    job = begin(server, found, **{**long, "width": 1920, "height": 1080, "bitrate": 4_000_000})
+    until_true(lambda: children(server), 10)
+    (process,) = children(server)
+    server.kill()
+    until_true(lambda: not pathlib.Path(f"/proc/{process}").exists(), 2)
+    server.start()
+    done = ended(server, job)
+    assert done["state"] == "finished" and done["tries"] == 2, done
+    assert [one.name for one in folder_of(server, found).glob(f"{job['sid']}*")] == [done["file"]["name"]]
+    streams(folder_of(server, found) / done["file"]["name"])
+
+
+def test_a_server_without_ffmpeg_says_so_at_its_start_and_when_it_is_asked(tmp_path, archive):
+    # The recording of the other server, which is not there any more.
+    archive.terminate()
+    with running(extra=f"recording:\n  directory: {archive.folder_of_files}/recordings\n  ffmpeg: /no/such/ffmpeg\n") as server:
+        assert "there is no such program; install ffmpeg" in server.log()
+        status, problem = server.api("POST", f"/v1/recordings/{archive.recording['sid']}/jobs", {"kind": "composition"})
+        assert (status, problem["code"]) == (503, "not_available"), problem
+    archive.start()

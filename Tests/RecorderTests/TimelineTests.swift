@@ -1,0 +1,156 @@
+import Logging
+import MP4
+import MediaControl
+import Primitives
+import Rooms
+import Testing
+
+@testable import Recorder
+
+@Suite("When each part of a recording is shown")
+struct TimelineTests {
+    private static let camera = TrackInfo(
+        sid: "TR_video", participant: "PA_ada", identity: "ada", name: "", kind: .video, source: .camera, mid: "1")
+
+    /// Audio of 6 s; video of 5 s that begins a second later, turned as `rotation` says.
+    private func record(_ files: RecordingOptions.Files, rotation: UInt8 = 0) throws -> RecorderBench {
+        let bench = try RecorderBench(indexes: true)
+        bench.begin { $0.files = files }
+        bench.record(6, Self.camera)
+        bench.audio(0..<300)
+        bench.video(0..<150, stream: 6, after: 1, rotation: rotation)
+        bench.read()
+        bench.audio(0..<0, stream: 6, then: [.ended])
+        bench.end()
+        bench.finisher?.workOff()
+        return bench
+    }
+
+    private func timeline(_ bench: RecorderBench) throws -> RecordingTimeline {
+        JobBooks(bench.books, settled: { _ in }).timeline(of: try #require(bench.summary))
+    }
+
+    @Test("Parts of files and of a joined file lie at the same moments", arguments: RecordingOptions.Files.allCases)
+    func moments(files: RecordingOptions.Files) throws {
+        let timeline = try timeline(try record(files))
+        #expect(timeline.unreadable.isEmpty && timeline.parts.count == 2)
+        let video = try #require(timeline.parts.first { $0.isVideo })
+        let audio = try #require(timeline.parts.first { !$0.isVideo })
+        #expect(video.track == "TR_video" && audio.track == "TR_camera" && video.participant == "PA_ada")
+        // Of a joined file each part begins with the file, of others with itself.
+        let shown = try #require(video.spans.first)
+        #expect(video.spans.count == 1 && abs(shown.lowerBound - 1_000_000) < 60_000)
+        #expect(abs(shown.upperBound - 6_000_000) < 60_000)
+        #expect(audio.spans.first?.lowerBound == 0 && abs(timeline.length - 6_000_000) < 60_000)
+        #expect(video.file == audio.file || files == .tracks)
+        #expect(abs(video.stretch - 1) < 0.001)
+    }
+
+    @Test("A turned video says so", arguments: [RecordingOptions.Files.tracks, .participant])
+    func rotation(files: RecordingOptions.Files) throws {
+        let timeline = try timeline(try record(files, rotation: 1))
+        #expect(timeline.parts.first { $0.isVideo }?.rotation == 90)
+    }
+
+    @Test("A file that is gone is named")
+    func gone() throws {
+        let bench = try record(.tracks)
+        RecordingFolder(bench.folder).remove("\(bench.folder)/RM_1/RC_1/TR_video.000.mp4")
+        #expect(try timeline(bench).unreadable == ["TR_video.000.mp4"])
+    }
+}
+
+@Suite("Jobs in the books of recordings")
+struct JobBooksTests {
+    private func ended() throws -> (bench: RecorderBench, books: JobBooks) {
+        let bench = try RecorderBench()
+        bench.begin()
+        bench.audio(0..<100)
+        bench.read()
+        bench.end()
+        return (bench, JobBooks(bench.books, settled: { _ in }))
+    }
+
+    private let job = RecordingJob(
+        sid: "JB_1", recording: "RC_1", kind: .composition, layout: .grid, width: 640, height: 360, frameRate: 30,
+        bitrate: 1_000_000, createdAt: 1)
+
+    private func write(_ bench: RecorderBench, _ names: [String]) throws {
+        for name in names {
+            try RecordingFolder(bench.folder).replace("\(bench.folder)/RM_1/RC_1/\(name)", with: [1, 2, 3])
+        }
+    }
+
+    private func names(_ bench: RecorderBench) -> [String] {
+        RecordingFolder(bench.folder).names(in: "\(bench.folder)/RM_1/RC_1").filter { $0.hasPrefix("JB_") }
+    }
+
+    @Test("A job stands in the sidecar; its file is readable, counts, and goes with it, while the recording's own stay")
+    func file() throws {
+        let (bench, books) = try ended()
+        let own = try #require(bench.summary).bytes
+        #expect(books.add(job) && bench.written["RC_1"]?.jobs == [job])
+        try write(bench, ["JB_1.mp4", "JB_1.0.mp4", "JB_1.list", "JB_1-0.log.mbtree"])
+        #expect(
+            books.change(job, isKept: true) {
+                $0.state = .finished
+                $0.file = RecordingJob.File(
+                    name: "JB_1.mp4", bytes: 3, durationMilliseconds: 1_000, videoBitrate: nil)
+            })
+        let made = try #require(books.all.first)
+        books.clear(made, of: try #require(bench.summary))
+        #expect(names(bench) == ["JB_1.mp4"])
+        #expect(bench.summary?.bytes == own + 3)
+        #expect(bench.summary?.storedFiles.map(\.name) == ["TR_camera.000.mp4"])
+        #expect(bench.summary?.readableFiles.map(\.name) == ["TR_camera.000.mp4", "JB_1.mp4"])
+        books.remove(made)
+        #expect(names(bench).isEmpty && books.all.isEmpty && bench.summary?.bytes == own)
+    }
+
+    @Test("After a restart what was half done is gone, what is whole stays, and the job is still there")
+    func restart() throws {
+        let (bench, books) = try ended()
+        var done = job
+        done.sid = "JB_2"
+        done.file = RecordingJob.File(name: "JB_2.mp4", bytes: 3, durationMilliseconds: 1, videoBitrate: nil)
+        #expect(books.add(job) && books.add(done))
+        try write(bench, ["JB_1.0.mp4", "JB_1.new.mp4", "JB_1.list", "JB_2.mp4"])
+        var configuration = RecorderConfiguration(directory: bench.folder)
+        configuration.reserveBytes = 0
+        let again = try RecordingBooks(configuration, bench.codec, logger: .quiet)
+        #expect(names(bench) == ["JB_2.mp4"])
+        #expect(again["RC_1"]?.jobs?.map(\.sid) == ["JB_1", "JB_2"])
+    }
+
+    @Test("A recording that is deleted takes its jobs and their files with it, also those that come later")
+    func deleted() throws {
+        let (bench, books) = try ended()
+        let summary = try #require(bench.summary)
+        #expect(books.add(job) && bench.books.delete("RC_1"))
+        #expect(!books.add(job) && !books.change(job, isKept: true) { _ in } && books.all.isEmpty)
+        try RecordingFolder(bench.folder).make("\(bench.folder)/RM_1/RC_1")
+        try write(bench, ["JB_1.0.mp4"])
+        books.clear(job, of: summary)
+        #expect(RecordingFolder(bench.folder).recordings().isEmpty)
+    }
+
+    @Test("What a job has made is uploaded, and the sidecar once more after it")
+    func uploads() throws {
+        let (bench, books) = try ended()
+        bench.books.addUploads("RC_1") { $0 }
+        let former = try #require(bench.summary?.uploads?.map(\.name))
+        #expect(former.last == "recording.json")
+        for upload in bench.summary?.uploads ?? [] {
+            bench.books.uploaded(upload.name, of: try #require(bench.summary), bytes: 1)
+        }
+        #expect(bench.summary?.isUploaded == true)
+        #expect(books.add(job))
+        try write(bench, ["JB_1.mp4"])
+        _ = books.change(job, isKept: true) {
+            $0.file = RecordingJob.File(name: "JB_1.mp4", bytes: 3, durationMilliseconds: 1, videoBitrate: nil)
+        }
+        bench.books.addUploads("RC_1") { $0 }
+        #expect(bench.summary?.uploads?.filter { $0.state == .pending }.map(\.name) == ["JB_1.mp4", "recording.json"])
+        #expect(bench.summary?.uploads?.count == former.count + 1 && bench.summary?.isUploaded == false)
+    }
+}

@@ -1,0 +1,149 @@
+import MediaControl
+import Primitives
+import TestSupport
+import Testing
+
+@testable import Rooms
+
+@Suite("Backup codecs")
+struct BackupCodecTests {
+    private typealias Codecs = [(payloadType: Int, map: String, fmtp: String?)]
+    private static let vp8: Codecs = [(96, "VP8/90000", nil), (97, "rtx/90000", "apt=96")]
+    private static let vp9: Codecs = [(98, "VP9/90000", "profile-id=0"), (99, "rtx/90000", "apt=98")]
+
+    /// What a client announces that sends VP9, and VP8 on request.
+    private static var announcement: TrackAnnouncement {
+        var announcement = TrackAnnouncement("v", source: .camera)
+        announcement.kind = .video
+        announcement.codecs = [.vp9, .vp8]
+        return announcement
+    }
+
+    /// Ada's video in a section that offers both codecs, VP8 first.
+    private static let main = ClientDescriptions.Section.video("0", track: "v", codecs: vp8 + vp9)
+    private static let backup = ClientDescriptions.Section.video("1", track: "w", codecs: vp8 + vp9)
+
+    /// Ada publishes in VP9; bob plays both codecs, carl VP8 alone.
+    private func meeting() throws -> (bench: RoomBench, ada: SessionID, bob: SessionID, carl: SessionID, sid: String) {
+        var bench = RoomBench()
+        let bob = try bench.join("bob"), carl = try bench.join("carl"), ada = try bench.join("ada")
+        try bench.perform(.announce(Self.announcement), ada)
+        try bench.offer(ada, [Self.main])
+        try bench.answerOffers(bob)
+        try bench.answerOffers(carl, without: ["VP9"])
+        return (bench, ada, bob, carl, bench.trackSID(ada, .video))
+    }
+
+    private func announceBackup(_ sid: String, _ bench: inout RoomBench, _ session: SessionID) throws {
+        var announcement = TrackAnnouncement("w", source: .camera)
+        announcement.kind = .video
+        announcement.codecs = [.vp8]
+        announcement.backupOf = sid
+        try bench.perform(.announce(announcement), session)
+    }
+
+    private func demands(_ events: [RoomEvent]) -> [[Bool]] {
+        events.compactMap { if case .backupWanted(_, .vp8, let layers) = $0 { layers.map(\.isWanted) } else { nil } }
+    }
+
+    @Test("A section is answered with the codec that its track was announced in, whatever the offer prefers")
+    func preference() throws {
+        let (bench, ada, _, _, _) = try meeting()
+        let tracks = bench.commands.compactMap { if case .addTrack(let track) = $0 { track } else { nil } }
+        #expect(tracks.map { $0.formats.map(\.codec) } == [[.vp9]])
+        #expect(bench.info(ada)?.tracks.first?.backupCodec == .vp8)
+    }
+
+    @Test(
+        "Whoever lacks the first codec waits for the second, of which the publisher is told, and gets it when it comes; the others stay with the first"
+    )
+    func request() throws {
+        var (bench, ada, bob, carl, sid) = try meeting()
+        #expect(demands(bench.takeEvents(ada)) == [[true]])
+        let subscribed = bench.takeCommands().compactMap { if case .subscribe(let one) = $0 { one } else { nil } }
+        let main = try #require(subscribed.first?.track)
+        #expect(subscribed.map(\.track) == [main, nil])
+        #expect(subscribed.map { $0.formats.map(\.codec) } == [[.vp9, .vp8], [.vp8]])
+
+        try announceBackup(sid, &bench, ada)
+        _ = bench.takeEvents(bob)
+        try bench.offer(ada, [Self.main, Self.backup])
+        let commands = bench.takeCommands()
+        let added = commands.compactMap { if case .addTrack(let track) = $0 { track } else { nil } }
+        #expect(added.map { $0.formats.map(\.codec) } == [[.vp8]])
+        let switches = commands.compactMap { command -> [SubscriptionID: TrackID]? in
+            if case .switchSubscription(let id, to: let track?) = command { [id: track] } else { nil }
+        }
+        #expect(switches == [[subscribed[1].id: try #require(added.first?.id)]])
+        #expect(bench.takeEvents(bob).isEmpty, "one track, as before")
+        #expect(bench.info(ada)?.tracks.map(\.sid) == [sid])
+
+        // From now on the worker says which of its layers are wanted.
+        _ = bench.takeEvents(ada)
+        bench.media(.layersWanted(try #require(added.first?.id), [true]))
+        #expect(demands(bench.takeEvents(ada)) == [[true]])
+        bench.leave(carl)
+        bench.media(.layersWanted(try #require(added.first?.id), [true]))
+        #expect(demands(bench.takeEvents(ada)) == [[false]])
+        let dora = try bench.join("dora")
+        try bench.answerOffers(dora, without: ["VP9"])
+        #expect(demands(bench.takeEvents(ada)) == [[true]])
+    }
+
+    @Test("Nobody waits any more: the publisher is told; with the subscriber its demand ends")
+    func noMore() throws {
+        var (bench, ada, _, carl, _) = try meeting()
+        _ = bench.takeEvents(ada)
+        bench.leave(carl)
+        #expect(demands(bench.takeEvents(ada)) == [[false]])
+    }
+
+    @Test("Mute and the end of a track concern both encodings; the end of the second alone makes its subscribers wait")
+    func life() throws {
+        var (bench, ada, _, _, sid) = try meeting()
+        try announceBackup(sid, &bench, ada)
+        try bench.offer(ada, [Self.main, Self.backup])
+        let tracks = bench.takeCommands().compactMap { if case .addTrack(let track) = $0 { track.id } else { nil } }
+        try #require(tracks.count == 2)
+        try bench.perform(.setMuted(track: sid, true), ada)
+        #expect(
+            bench.takeCommands().filter {
+                $0 == .setTrackMuted(tracks[0], true) || $0 == .setTrackMuted(tracks[1], true)
+            }.count == 2)
+        _ = bench.takeEvents(ada)
+        try bench.offer(ada, [Self.main, .video("1", "inactive", codecs: Self.vp8)])
+        let commands = bench.takeCommands()
+        #expect(commands.contains(.removeTrack(tracks[1])))
+        #expect(commands.contains { if case .switchSubscription(_, to: nil) = $0 { true } else { false } })
+        try announceBackup(sid, &bench, ada)
+        try bench.offer(ada, [Self.main, Self.backup])
+        _ = bench.takeCommands()
+        try bench.perform(.unpublish(track: sid), ada)
+        #expect(bench.takeCommands().count { if case .removeTrack = $0 { true } else { false } } == 2)
+        #expect(bench.info(ada)?.tracks.isEmpty == true)
+    }
+
+    @Test("Only the publisher of a track that was announced with a backup codec announces that, once")
+    func refusals() throws {
+        var (bench, ada, bob, _, sid) = try meeting()
+        #expect(throws: RoomError.self) { try announceBackup(sid, &bench, bob) }
+        #expect(throws: RoomError.self) { try announceBackup("TR_none", &bench, ada) }
+        try announceBackup(sid, &bench, ada)
+        try bench.offer(ada, [Self.main, Self.backup])
+        #expect(throws: RoomError.self) { try announceBackup(sid, &bench, ada) }
+    }
+
+    @Test("A member takes both encodings of its track along to another room")
+    func move() throws {
+        var (bench, ada, _, _, sid) = try meeting()
+        try announceBackup(sid, &bench, ada)
+        try bench.offer(ada, [Self.main, Self.backup])
+        var other = RoomBench(id: RoomID(10), name: "Q")
+        let dora = try other.join("dora") { $0.room = "Q" }
+        try bench.move("ada", to: &other)
+        try other.answerOffers(dora, without: ["VP9"])
+        let backup = other.commands.compactMap { if case .subscribe(let one) = $0 { one } else { nil } }
+        #expect(backup.count == 1 && backup.first?.track != nil && backup.first?.formats.map(\.codec) == [.vp8])
+        #expect(other.room.participant(ada)?.tracks.map(\.sid) == [sid])
+    }
+}
