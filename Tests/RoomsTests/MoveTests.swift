@@ -105,8 +105,11 @@ struct MoveTests {
         try booth.offer(ada, [.audio("0"), .video("1")])
         #expect(booth.info(ada)?.tracks.count == 2)
         #expect(booth.room.connections(of: ada).allSatisfy { other in !connections.contains { $0.peer == other.peer } })
-        let added = (entered + booth.takeCommands()).count { if case .addPeer = $0 { true } else { false } }
-        #expect(added == 2)
+        let added = (entered + booth.takeCommands()).compactMap {
+            if case .addPeer(let peer) = $0 { peer.id } else { nil }
+        }
+        let connected = booth.room.connections(of: ada).map(\.peer)
+        #expect(connected.count == 2 && connected.allSatisfy(added.contains))
     }
 
     @Test("I8: a client that would have to join anew is not moved to a room of another worker, and nothing changes")

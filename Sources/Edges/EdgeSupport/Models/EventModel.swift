@@ -1,5 +1,5 @@
 public import RoomService
-public import Rooms
+import Rooms
 
 /// An event of a room as JSON shows it, in event streams and webhooks. Absent members do not apply to its type.
 public struct EventModel: Codable, Sendable, Hashable {
@@ -117,15 +117,11 @@ public struct EventModel: Codable, Sendable, Hashable {
             self.permissions = PermissionsModel(permissions)
         case .captureChanged(let participant, let notice):
             self.participant = participant
-            capture = notice.id
-            payload = notice.keepsPayload
-            by = notice.by
+            (capture, payload, by) = (notice.id, notice.keepsPayload, notice.by)
         case .guestWaiting(let guest):
             (identity, name) = (guest.identity, guest.name)
         case .guestDecided(let identity, let isLetIn, let by):
-            self.identity = identity
-            letIn = isLetIn
-            self.by = by
+            (self.identity, letIn, self.by) = (identity, isLetIn, by)
         case .publicationRefused(let participant, let identity, let code):
             (self.participant, self.identity) = (participant, identity)
             self.code = code.rawValue
@@ -134,20 +130,22 @@ public struct EventModel: Codable, Sendable, Hashable {
             self.until = until
             self.reason = reason.isEmpty ? nil : reason
         case .revocationChanged(let subject, let until, let by):
-            switch subject {
-            case .token(let id): tokenId = id
-            case .identity(let name): identity = name
-            }
+            set(subject)
             (self.until, self.by) = (until, by)
         case .joinRefused(let identity, let code):
             self.identity = identity
             self.code = code.rawValue
         case .recording(let event): set(event)
         case .playback(let event):
-            playback = event.playback
-            participant = event.participant
-            identity = event.identity
-            reason = event.reason
+            (playback, reason) = (event.playback, event.reason)
+            (participant, identity) = (event.participant, event.identity)
+        }
+    }
+
+    private mutating func set(_ subject: Revocations.Subject) {
+        switch subject {
+        case .token(let id): tokenId = id
+        case .identity(let name): identity = name
         }
     }
 

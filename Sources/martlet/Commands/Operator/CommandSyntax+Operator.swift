@@ -77,11 +77,12 @@ extension CommandSyntax {
         ] + ControlClient.options, details: exitStatus)
 
     private static let jobs = CommandSyntax(
-        name: "jobs", operands: "[list | show | create | cancel | delete]",
-        summary: "Lists, shows, creates, cancels and deletes the jobs on recordings of a running server.",
+        name: "jobs", operands: "[VERB [NAME …]]",
+        summary: "Lists, shows, creates, cancels or deletes jobs on a server's recordings.",
         options: [Option(name: "--recording", value: "RC", help: "with 'list': on this recording only")]
             + ControlClient.options, maxOperands: .max,
         details: """
+            VERB is 'list', which is also meant without one, 'show', 'create', 'cancel' or 'delete'.
             Behind 'show', 'cancel' and 'delete' stands the job, JB_…, behind 'create' the recording, RC_…, the kind of the job, which is
             'composition' or 'transcode', and FIELD=VALUE words as POST /v1/recordings/{recording}/jobs has them. A job that is over is
             deleted with the file that it has made; one that is not is cancelled.
