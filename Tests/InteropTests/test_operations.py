@@ -354,7 +354,7 @@ def test_a_reload_changes_what_clients_are_told_of_relays_where_webhooks_may_go_
 
 
 def test_a_server_that_ends_while_it_posts_to_a_webhook_ends_with_status_0():
-    """Libraries must not be taken down under the thread that posts: without `Main.end`, about every tenth end was a segmentation fault."""
+    """Libraries must not be taken down under the thread that posts: without `Martlet.end`, about every tenth end was a segmentation fault."""
     hook = {"url": "https://127.0.0.1:9/hook", "secret": "0123456789abcdef0123456789abcdef"}
     for _ in range(30):
         server = Server(extra="webhooks: {allow_private: true}\n").start()

@@ -135,13 +135,15 @@ def test_I6_round_trips_and_jitter_match_the_browsers():
                     return ours()[1], sent["remote-inbound-rtp audio"]["jitter"] * 1_000, received["inbound-rtp audio"]["jitter"] * 1_000
 
                 # The least of some: a busy browser answers late now and then, which one of both round trips has on top and the other has not.
-                looks = []
+                looks, calm = [], []
                 for _ in range(8):
                     looks.append(await trips())
+                    calm.append(await jitter())
                     await asyncio.sleep(1)
                 # 0: not measured yet.
                 published, of_audio, of_video, subscribed, pair = (min(trip for trip in column if trip) for column in zip(*looks))
-                calm = await mean(1, jitter)
+                # By the server's own jitter: a loaded browser sends unevenly now and then, which the link has no part in.
+                calm = min(calm)
                 lab.set(1, "ba jitter 20")
                 await asyncio.sleep(5)
                 measured, reported, behind = await mean(8, jitter)
@@ -149,7 +151,7 @@ def test_I6_round_trips_and_jitter_match_the_browsers():
                       f"jitter {measured} of {reported} and {behind} ms, before {calm}")
                 for own, theirs in ((published, of_audio), (published, of_video), (subscribed, pair), (measured, reported), (measured, behind)):
                     assert abs(own - theirs) <= CLOSE_MS, (own, theirs)
-                assert of_audio >= 45 and pair >= 45 and measured >= 8 and calm[0] <= measured / 2, "what the links make"
+                assert of_audio >= 45 and pair >= 45 and measured >= 8 and calm[0] <= 5, "what the links make"
                 assert not ada.problems and not bob.problems
 
         try:
