@@ -95,9 +95,9 @@ def test_I8_a_participant_moves_to_a_room_of_another_media_worker_by_connecting_
             status, moved = server.api("POST", "/v1/rooms/hall/participants/ada/move", {"room": "far"})[:2]
             assert status == 200 and moved["sid"] == sid, moved
             await until(ada, "document.getElementById('room-title').textContent === 'far'")
-            await wait_for_video(carl, 10)
+            await wait_for_video(carl, frames=10)
             print(f"figures: ten frames in the room of the other worker {time.monotonic() - begun:.2f} s after the request")
-            await wait_for_video(ada, 10)
+            await wait_for_video(ada, frames=10)
             assert set(await ada.evaluate(REMOTES)) == ports[1]
             assert await ada.evaluate("martlet.room.self.sid") == sid
             await until(bob, "document.querySelectorAll('.tile:not(.own)').length === 0")
