@@ -14,44 +14,46 @@ SECONDS = int(os.environ.get("TEST_SECONDS", 120))
 
 
 class FailuresAtOnce:
-    """Names a failure when it happens: a run that is cut off has no summary."""
+    """Names a failure and its last lines when it happens: a run that is cut off has no summary."""
 
     def __init__(self, config):
         self.plugins = config.pluginmanager
 
     def pytest_runtest_logreport(self, report):
         if report.failed:
-            self.plugins.get_plugin("terminalreporter").write_line(f"\nFAILED at {report.when}: {report.nodeid}")
+            reason = "\n".join(report.longreprtext.splitlines()[-12:])
+            self.plugins.get_plugin("terminalreporter").write_line(f"\nFAILED at {report.when}: {report.nodeid}\n{reason}")
 
 
 def pytest_configure(config):
+    config.addinivalue_line("markers", "judging: judges loss, times or quality; `make test` runs it when nothing runs beside it")
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(FailuresAtOnce(config))
 
 
-#: Files whose tests wait for timers and other programs most of their time and judge no speed: each may run beside others.
-WAITING = {f"test_{name}" for name in (
-    "bad_input", "console_chat", "console_check", "console_policy", "console_sessions", "data", "discovery", "events", "guests", "h264", "helm", "ice_servers",
-    "limits", "livekit_input", "matrix", "monitoring", "moves", "package", "publish_only", "schema", "sessions", "signalling")}
-
-
-#: Files that judge loss, times or quality: last in their lane, when nothing runs beside them any more.
+#: Files that judge loss, times or quality: `make test` runs them last, one test after the other.
 JUDGING = {f"test_{name}" for name in (
     "admission", "console_call", "cost", "first_frame", "layers", "levelling", "links", "livekit", "livekit_js", "loudest", "module", "network",
     "playback", "recording", "statistics", "tcp")}
 
+#: Files that load the machine or judge memory: one test after the other, beside those that wait for timers and other programs most of their time.
+LOADING = {f"test_{name}" for name in (
+    "browsers", "churn", "connections", "console", "console_limits", "console_looks", "console_member", "console_operators", "console_outages", "extensions",
+    "jobs", "packet_capture", "policy")}
+
 
 def pytest_collection_modifyitems(items):
-    items.sort(key=lambda item: item.path.stem in JUDGING)
+    for item in items:
+        if item.path.stem in JUDGING:
+            item.add_marker("judging")
 
 
 def pytest_xdist_make_scheduler(config, log):
-    """Two lanes (`-n 2 --dist loadscope`): in one, what loads the machine or judges media, one test after the other; beside it the files of `WAITING`,
-    each in one process because its fixtures cost time."""
+    """Lanes (`-n 3 --dist loadscope`): in one the files of `LOADING`; in the others the rest, each file in one process because its fixtures cost time."""
     class Lanes(LoadScopeScheduling):
         def _split_scope(self, nodeid):
             stem = pathlib.Path(nodeid.split("::")[0]).stem
-            return stem if stem in WAITING else "alone"
+            return "loading" if stem in LOADING else stem
 
     return Lanes(config, log)
 

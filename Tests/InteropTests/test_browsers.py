@@ -64,7 +64,7 @@ def test_firefox_and_chromium_receive_each_other(development_server):
         async with chromium() as browser, firefox() as fox:
             ada = await open_room(browser, server, "mixed", "ada", codec="VP8")
             await fox.open(room_address(server, "mixed", "fox", send="camera"))
-            await wait_for_video(ada, timeout_s=30)
+            await wait_for_video(ada)
             await until(ada, HEARS)
             await moving_pixels(ada)
             await fox.wait_for(SEES, 30)

@@ -1,5 +1,6 @@
 """Joins and leaves by the thousand: what they took is given back."""
 import asyncio
+import itertools
 import os
 
 import aiohttp
@@ -17,8 +18,9 @@ WARM_UP = 3_000
 
 
 def test_L4_memory_and_descriptors_are_released():
-    """WHIP publishers, every tenth a participant over WebSocket, eight at a time; memory is compared before and after JOINS of them, once WARM_UP
-    have let all pools grow."""
+    """WHIP publishers, every tenth a participant over WebSocket, eight at a time; memory is looked at after each third of JOINS, once WARM_UP have let
+    all pools grow. What leaks, leaks in each third; what grows once, as a thread more does on a machine that is slow at that moment, is in one of them.
+    So three times the least growth of a third is what all of them may have leaked, and is held against the 1 %."""
     async def whip(http, name):
         headers = {"Content-Type": "application/sdp", "Authorization": f"Bearer {token(name, 'churn')}"}
         async with http.post(f"{server.url}/whip/churn", data=offer(), headers=headers) as reply:
@@ -53,13 +55,16 @@ def test_L4_memory_and_descriptors_are_released():
 
     async def run():
         await play(WARM_UP)
-        descriptors, memory = await settled()
-        await play(JOINS)
-        after, grown = await settled()
-        print(f"figures: {JOINS} joins; descriptors {descriptors} and {after}, RSS {memory / 1e6:.1f} and {grown / 1e6:.1f} MB "
-              f"({(grown - memory) / memory:+.1%})")
-        assert after <= descriptors
-        assert grown <= 1.01 * memory
+        looks = [await settled()]
+        for _ in range(3):
+            await play(JOINS // 3)
+            looks.append(await settled())
+        memory = [one[1] for one in looks]
+        leaked = 3 * min(after - before for before, after in itertools.pairwise(memory))
+        print(f"figures: {JOINS} joins; descriptors {[one[0] for one in looks]}, RSS {[round(one / 1e6, 1) for one in memory]} MB "
+              f"({leaked / memory[0]:+.1%})")
+        assert looks[-1][0] <= looks[0][0]
+        assert leaked <= 0.01 * memory[0]
 
     # What is kept on purpose, events and the summaries of stays, is bounded here so that both are full before memory is first looked at.
     kept = "events: {kept: 1000}\nstorage: {sessions_kept: 0}\n"
