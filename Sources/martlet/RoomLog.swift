@@ -59,7 +59,7 @@ extension RoomLogEvent {
             return ["room": room]
         case .participantJoined(let info), .participantUpdated(let info):
             return ["room": room, "participant": .text(info.sid), "identity": .text(info.identity)]
-        case .participantLeft(let info, let reason, let hasConnected):
+        case .participantLeft(let info, let reason, let hasConnected, _):
             return [
                 "room": room, "participant": .text(info.sid), "identity": .text(info.identity),
                 "reason": .text(reason.rawValue), "connected": .text("\(hasConnected)"),

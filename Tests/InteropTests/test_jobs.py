@@ -225,7 +225,8 @@ def test_jobs_are_created_listed_cancelled_and_deleted_on_the_command_line(archi
     found = {row.split()[0]: row.split() for row in rows}
     assert found[job][1:5] == [sid, "composition", "finished", "100%"] and found[job][-1] == f"{job}.mp4"
     assert found[long][3] == found[long][-1] == "cancelled"
-    assert json.loads(martlet(server, "jobs", "list", "--recording", sid, "--json"))["jobs"][0]["sid"] == long
+    listed = json.loads(martlet(server, "jobs", "list", "--recording", sid, "--json"))["jobs"]
+    assert [one["sid"] for one in listed[-2:]] == [job, long], "the oldest first"
     assert martlet(server, "jobs", "--recording", "RC_none").splitlines() == [" ".join(heading.split()).replace(" ", "  ")]
     assert json.loads(martlet(server, "jobs", "show", job))["layout"] == "grid"
     assert "conflict" in martlet(server, "jobs", "cancel", job, status=1)

@@ -3,12 +3,16 @@ import asyncio
 import hashlib
 import json
 
+import pytest
+
 from support import livekit_sdk
 from support.chromium import chromium, open_room, until, wait_for_video
 from support.firefox import firefox
 from support.livekit_js import ChromiumPage, FirefoxPage, join, sdk
 from support.livekit_sdk import BLUE, GREEN, RED, Client
 from support.tokens import token
+
+pytestmark = pytest.mark.judging
 
 
 def shows(identity, colour, frames=10):

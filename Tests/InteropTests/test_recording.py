@@ -119,6 +119,7 @@ def path_of(server, found, file):
     return server.recordings / found["roomSid"] / found["sid"] / file["name"]
 
 
+@pytest.mark.judging
 @pytest.mark.parametrize("codec", ["VP8", "H264"])
 def test_E1_E2_a_call_is_recorded_as_it_was_sent_and_read_by_ffmpeg_and_gstreamer(recording_server, codec):
     """Simulcast, one viewer, a recording of everything; members are told; every stored frame decodes in both readers, and audio and video are aligned."""

@@ -1,11 +1,15 @@
 """What the server counts and says of a call, held against what its clients count."""
 import asyncio
 
+import pytest
+
 from support.aiortc_client import Client, MovingPicture
 from support.chromium import EXECUTABLE, chromium, open_room, stands_still, until, wait_for_video
 from support.network import SERVER_ADDRESS, Lab
 from support.server import Server
 from support.tokens import token
+
+pytestmark = pytest.mark.judging
 
 SENT = """async () => {
     const all = {};

@@ -144,6 +144,8 @@ struct PlaybackScheduleTests {
         let video = try playable(
             .vp8(size), lengths: [Int](repeating: 10, count: 90), duration: 3_000, syncEvery: every)
         #expect(video.longestKeyframeInterval == .units(units, per: 90_000))
+        let audio = try playable(.opus, lengths: [5, 5], duration: 960, syncEvery: every)
+        #expect(audio.longestKeyframeInterval == nil)
     }
 
     @Test("A later track begins that much later")

@@ -49,15 +49,18 @@ final class FakePlane: MediaPlane {
     func hangAtNextCommand() { state.withLock { $0.hangsAtNextCommand = true } }
     func hangs(_ worker: WorkerIndex) -> Bool { state.withLock { $0.hangs } }
     nonisolated(nonsending) func apply(_ commands: [MediaCommand], on worker: WorkerIndex) async throws(WorkerHangs) {
-        let hangs = state.withLock { state in
+        post(commands, on: worker)
+        let hangs = hangs(worker)
+        await Task.yield()
+        if hangs { throw WorkerHangs() }
+    }
+    func post(_ commands: [MediaCommand], on worker: WorkerIndex) {
+        state.withLock { state in
             state.commands += commands
             state.commandsByWorker[worker, default: []] += commands
             state.hangs = state.hangs || state.hangsAtNextCommand
             state.hangsAtNextCommand = false
-            return state.hangs
         }
-        await Task.yield()
-        if hangs { throw WorkerHangs() }
     }
     func report(_ scope: ReportScope, on worker: WorkerIndex) async throws(WorkerHangs) -> MediaReport? {
         guard case .room(let room) = scope else { return MediaReport() }

@@ -41,7 +41,7 @@ struct MoveTests {
         let stays = log.all.compactMap { entry -> String? in
             switch entry.event {
             case .participantJoined(let info): "\(entry.room) + \(info.identity)"
-            case .participantLeft(let info, let reason, _): "\(entry.room) - \(info.identity) \(reason.rawValue)"
+            case .participantLeft(let info, let reason, _, _): "\(entry.room) - \(info.identity) \(reason.rawValue)"
             default: nil
             }
         }
@@ -96,7 +96,8 @@ struct MoveTests {
         #expect(plane.commands(of: 1).contains(.removePeer(peer)))
         #expect(await service.roomName(of: ada.session) == "far")
         #expect(await service.hasForgottenMoves)
-        let answer = try await service.offer(ada.session, connection: "pub", sdp: client.offer([.video("0")]))
+        let fresh = ClientDescriptions(ufrag: "new1").offer([.video("0")])
+        let answer = try await service.offer(ada.session, connection: "pub", sdp: fresh)
         #expect(answer.sdp.contains(" 7900 typ host"), "the other worker's port")
         #expect(plane.commands(of: 0).contains { if case .addPeer = $0 { true } else { false } })
         #expect(try await service.participant("ada", in: "far").info.tracks.count == 1)

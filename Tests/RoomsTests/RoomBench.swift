@@ -199,16 +199,23 @@ struct RoomBench {
 
     /// Answers the server's offers of `session` until it makes no more; returns how many there were.
     @discardableResult
-    mutating func answerOffers(_ session: SessionID, without refused: Set<String> = []) throws(RoomError) -> Int {
+    mutating func answerOffers(
+        _ session: SessionID, without refused: Set<String> = [], ufrag: String = "ansr"
+    ) throws(RoomError) -> Int {
         var count = 0
         while let offer = pendingOffer(session) {
             count += 1
-            let sdp = ClientDescriptions(ufrag: "ansr").answer(to: offer.sdp, without: refused)
+            let sdp = ClientDescriptions(ufrag: ufrag).answer(to: offer.sdp, without: refused)
             try step { (room, turn) throws(RoomError) in
                 try room.answer(session, connection: offer.connection, sdp: sdp, turn: &turn)
             }
         }
         return count
+    }
+
+    /// The server's last offer to a member.
+    func lastOffer(_ session: SessionID) -> String? {
+        (events[session] ?? []).lazy.compactMap { if case .offer(_, let sdp, _) = $0.event { sdp } else { nil } }.last
     }
 
     private func pendingOffer(_ session: SessionID) -> (connection: String, sdp: String)? {

@@ -107,7 +107,7 @@ phase computing failures swift test "${strict[@]}" --skip-build --filter "$compu
 phase server "tail -60" swift build -q "${strict[@]}" -c release --product martlet || exit
 phase bench "tail -60" swift build -q "${strict[@]}" -c release --product bench || exit
 interop=(.venv/bin/python -u -m pytest Tests/InteropTests -q -ra --color=no --durations=20 -p no:cacheprovider)
-phase interop cat "${interop[@]}" -m "not judging" -n 3 --dist loadscope
+phase interop cat "${interop[@]}" -m "not judging" -n 3 --dist loadscope --no-loadscope-reorder
 # What judges loss, times or quality: nothing runs beside it.
 phase judging cat "${interop[@]}" -m judging
 exit

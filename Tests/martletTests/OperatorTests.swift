@@ -31,6 +31,15 @@ struct OperatorTests {
         #expect(other.hasSuffix("  revocationEnded  tokenId=t") && !other.contains("   "), "\(other)")
     }
 
+    @Test(
+        "A share is shown in percent, 0 to 100, whatever number the server sends",
+        arguments: [
+            (.integer(0), "0%"), (.integer(1), "100%"), (.integer(.max), "100%"), (.integer(.min), "0%"),
+            (.number(0.25), "25%"), (.number(1e300), "100%"), (.number(-1e300), "0%"), (.number(.infinity), "100%"),
+            (.number(.nan), "0%"), (.null, ""), (.text("1"), ""),
+        ] as [(JSONValue, String)])
+    func percent(share: JSONValue, shown: String) { #expect(OperatorCommand.percent(share) == shown) }
+
     @Test("Paths and queries carry any text")
     func paths() {
         #expect(ControlClient.path("rooms", "a/b c?ä&", "policy") == "/rooms/a%2Fb%20c%3F%C3%A4%26/policy")

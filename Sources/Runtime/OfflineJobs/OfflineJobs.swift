@@ -28,6 +28,18 @@ public final class OfflineJobs: Sendable {
         }
     }
 
+    /// Which jobs are meant: those that are still to be done, or those that are over.
+    public enum Stage: Sendable, Hashable { case open, ended }
+
+    /// What became of a request to remove a job.
+    public enum Removal: Sendable, Hashable {
+        case done
+        /// Refused: the job was in the other stage by then.
+        case conflict(Stage)
+        /// The job was removed meanwhile, or its recording was.
+        case notFound
+    }
+
     private struct State {
         var queue: JobQueue
         var random: RandomSource
@@ -198,13 +210,33 @@ public final class OfflineJobs: Sendable {
         guard isVideo else { throw RoomError(.notPlayable, "the file has no video (no_video)") }
     }
 
-    /// Cancels a job that is open; removes one that is not, with its file.
-    public func remove(_ job: RecordingJob) async throws(RoomError) {
-        let isDone: Void? = await calls.run { [self] in
-            guard job.state.isOpen else { return books.remove(job) }
-            if state.withLock({ $0.queue.cancel(job.sid) }) { close(job, .cancelled) }
+    /// Cancels a job that is open; removes one that is not, with its file. `stage`: only where it is in that; nil: whichever it is in. What counts is the
+    /// job as it is when its turn comes, which a slow disk delays.
+    public func remove(_ job: RecordingJob, in stage: Stage? = nil) async throws(RoomError) -> Removal {
+        guard let removal = await calls.run({ [self] in removeNow(job, in: stage) }) else { throw Self.slowDisk }
+        return removal
+    }
+
+    private func removeNow(_ job: RecordingJob, in stage: Stage?) -> Removal {
+        guard let found = current(job) else { return .notFound }
+        guard found.state.isOpen else {
+            guard stage != .open else { return .conflict(.ended) }
+            books.remove(found)
+            return .done
         }
-        guard isDone != nil else { throw Self.slowDisk }
+        guard stage != .ended else { return .conflict(.open) }
+        if state.withLock({ $0.queue.cancel(job.sid) }) {
+            close(found, .cancelled)
+            return .done
+        }
+        // Whoever works on it ends it, unless it has ended just now.
+        let last = current(job)?.state
+        return last == .finished || last == .failed ? .conflict(.ended) : .done
+    }
+
+    /// A job as it is now; nil when there is none.
+    private func current(_ job: RecordingJob) -> RecordingJob? {
+        books[recording: job.recording]?.jobs?.first { $0.sid == job.sid }
     }
 
     /// Tells `rooms` what happens, until the server stops.

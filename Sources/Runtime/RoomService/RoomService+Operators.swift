@@ -227,10 +227,12 @@ extension RoomService {
             throw counted(error)
         }
         if source.room.hasNews || target.room.hasNews { alarm.raise() }
+        // To both before either is waited for: what the next step sends to the other worker must come behind this.
+        for (worker, commands) in work { media.post(commands, on: worker) }
         var areAnswering = true
-        for (worker, commands) in work where !commands.isEmpty {
-            // One that hangs carries them out when it comes back; the other does now.
-            do throws(WorkerHangs) { try await media.apply(commands, on: worker) } catch { areAnswering = false }
+        for (worker, _) in work {
+            // One that hangs carries out what it has when it comes back.
+            do throws(WorkerHangs) { try await media.apply([], on: worker) } catch { areAnswering = false }
         }
         guard areAnswering else { throw counted(.workerHangs) }
         return try self.participant(moving.info.sid, in: destination)
@@ -240,10 +242,7 @@ extension RoomService {
         _ name: String, beside source: HostedRoom, turn: inout RoomTurn
     ) throws(RoomError) -> HostedRoom {
         if let hosted = rooms[name], !hosted.isCheck {
-            guard hosted.worker != source.worker else { return hosted }
             guard !media.hangs(hosted.worker) else { throw .workerHangs }
-            // There it is one more, and its media comes as that of one who joins.
-            try capacity.checkLoad(of: hosted.worker)
             return hosted
         }
         guard configuration.autoCreateRooms else { throw RoomError(.roomNotFound, "there is no room of that name") }
@@ -260,6 +259,8 @@ extension RoomService {
         let moving = try former.moveOut(participant, toOtherWorker: !staysOnWorker, turn: &leaving)
         try rules.checkBan(of: moving.info.identity, room: next.name, now: media.now())
         try next.moveIn(moving, turn: &entering)
+        // On another worker it is one more, and its media comes as that of one who joins. Last, because this counts it.
+        if !staysOnWorker { try capacity.checkLoad(of: target.worker) }
         (source.room, target.room) = (former, next)
         rooms.move(moving, to: target)
         captures.participantMoved(moving.info.sid, to: next.name)

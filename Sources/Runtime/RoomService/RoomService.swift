@@ -251,7 +251,8 @@ extension RoomService {
         guard !mailboxes.deliver(event, to: session) else { return }
         totals.slowReaders += 1
         var turn = newTurn()
-        hosted.room.detach(session, turn: &turn)
+        // It may have been moved by the step whose events these are.
+        (rooms.name(of: session).flatMap { rooms[$0] } ?? hosted).room.detach(session, turn: &turn)
     }
 
     private func forget(_ session: SessionID, _ reason: LeaveReason) {
@@ -266,7 +267,7 @@ extension RoomService {
         case .connectionChanged(_, _, .closed, let reason):
             totals.connectionsEnded[reason ?? "unknown", default: 0] += 1
         // By an operator or by a moderator in the room.
-        case .participantLeft(let info, .removed, _): refuseOlderTokens(room: room, identity: info.identity)
+        case .participantLeft(let info, .removed, _, _): refuseOlderTokens(room: room, identity: info.identity)
         default: break
         }
     }

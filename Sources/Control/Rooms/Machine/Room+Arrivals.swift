@@ -39,7 +39,11 @@ extension Room {
         distribution.memberLeft(session)
         // Or it would be subscribed anew to what waits.
         state.roster.update(session) { $0.options.autoSubscribe = false }
-        let lostConnections = toOtherWorker ? endConnections(of: session, &turn) : []
+        var lostConnections: [String] = []
+        if toOtherWorker {
+            state.roster.update(session) { for one in $0.connections { $0.formerConnections.add(one) } }
+            lostConnections = endConnections(of: session, &turn)
+        }
         let tracks = state.routing.encodings(of: session).compactMap { state.routing[$0] }
         for track in tracks where track.main == nil {
             if let stream = recordings.stream(of: track.id) { turn.media(.endRecording(stream)) }
@@ -54,7 +58,7 @@ extension Room {
             policy: policy)
         moving.member.options.autoSubscribe = options.autoSubscribe
         moving.member.tokenRoom = moving.member.tokenRoom ?? self.name
-        depart(moving.member, .moved, &turn)
+        depart(moving.member, .moved, keepsConnections: !toOtherWorker, &turn)
         distribution.follow(&state, &turn)
         makeOffers(&turn)
         return moving
@@ -86,7 +90,7 @@ extension Room {
         member.unwanted = []
         for index in member.connections.indices { member.connections[index].requestedSections = nil }
         if !moving.lostConnections.isEmpty {
-            // It connects as one who joins does.
+            // It connects as one who joins does, and how long that takes is measured anew.
             member.hasConnected = false
             member.steps = []
         }

@@ -198,7 +198,9 @@ extension Room {
     }
 
     /// Takes a member off the roster, of whose tracks, subscriptions and connections nothing is here any more, and tells the others.
-    mutating func depart(_ member: Member, _ reason: LeaveReason, _ turn: inout RoomTurn) {
+    mutating func depart(
+        _ member: Member, _ reason: LeaveReason, keepsConnections: Bool = false, _ turn: inout RoomTurn
+    ) {
         let session = member.session
         state.roster.notify(
             about: session,
@@ -208,7 +210,9 @@ extension Room {
         distribution.memberLeft(session)
         state.outdated.remove(session)
         roomChanged()
-        turn.log(.participantLeft(member.info, reason: reason, hasConnected: member.hasConnected))
+        turn.log(
+            .participantLeft(
+                member.info, reason: reason, hasConnected: member.hasConnected, keepsConnections: keepsConnections))
         if distribution.followMode.isDominant(session) { distribution.setDominant(nil, &state, &turn) }
         if state.roster.isEmpty { occupancy.lastMemberLeft(at: turn.now) }
     }

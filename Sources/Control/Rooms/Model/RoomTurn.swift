@@ -70,6 +70,12 @@ public struct RoomTurn {
     /// Takes the place of a recorded track on this server, or says why there is none.
     mutating func takeRecordedTrack() -> RecordingRefusal? { recordingAdmission.takePlace() }
 
+    /// Ends the recording of a track. Its place is free for another one in this step; the recorder, which has to finish the file, counts it a moment longer.
+    mutating func endRecordedTrack(_ stream: SubscriptionID) {
+        media(.endRecording(stream))
+        recordingAdmission.returnPlace()
+    }
+
     /// Reserves peer connections of the server's, or refuses.
     mutating func takeConnections(_ count: Int) throws(RoomError) {
         guard connectionsLeft >= count else {

@@ -22,6 +22,8 @@ struct Member: Sendable {
     var options: MemberOptions
     /// In the order of their making.
     var connections: [Connection] = []
+    /// Those that moves ended.
+    var formerConnections = FormerConnections()
     /// So many can always be opened: the server keeps room for them.
     let promisedConnections: Int
     /// Tracks that it does not want although it subscribes automatically.

@@ -4,6 +4,9 @@ import Primitives
 /// The recordings of a room that are in progress, and the streams of each: decides which tracks are recorded, by an operator's word or by the room's policy.
 ///
 /// What begins or ends a recording leaves two things to the caller, in this order: to tell members, and to call ``recordWanted(_:_:)``.
+///
+/// The places of tracks whose recording ends are free at once for what else the same step records. A move to another room is two steps: while all places are
+/// taken, a recorded track that is moved waits there for the next try.
 struct Recordings: Sendable {
     private struct Active: Sendable {
         var info: RecordingInfo
@@ -27,8 +30,8 @@ struct Recordings: Sendable {
     private var active: [Active] = []
     /// Tracks that recordings want and that cannot be recorded.
     private var refused: [TrackID: Refusal] = [:]
-    /// When a track was last tried, and found no room in the recorder.
-    private var lastRefusal = MonotonicTime.zero
+    /// When the tracks that wait for room in the recorder were last tried, or the first of them came: those that come later put off nothing.
+    private var lastTry = MonotonicTime.zero
     /// Somebody ended the recording that the policy began: it begins no other before its rules change.
     private var isPolicyOverruled = false
 
@@ -51,8 +54,13 @@ struct Recordings: Sendable {
 
     /// When ``recordWanted(_:_:)`` is due because the recorder may have room again.
     var nextTry: MonotonicTime {
-        refused.values.contains(where: \.reason.isTemporary) ? lastRefusal + Self.retryInterval : .distantFuture
+        isAnyWaiting ? lastTry + Self.retryInterval : .distantFuture
     }
+
+    /// Whether a track waits for room in the recorder.
+    private var isAnyWaiting: Bool { refused.values.contains(where: \.reason.isTemporary) }
+
+    private func isWaiting(_ track: TrackID) -> Bool { refused[track]?.reason.isTemporary == true }
 
     /// A track ended.
     mutating func remove(_ track: TrackID) {
@@ -128,18 +136,23 @@ extension Recordings {
         guard let index = active.firstIndex(where: { $0.info.sid == sid }) else { return false }
         let ended = active.remove(at: index)
         refused = refused.filter { $0.value.recording != sid }
-        for (_, stream) in ended.streams.sorted(by: { $0.key < $1.key }) { turn.media(.endRecording(stream)) }
+        for (_, stream) in ended.streams.sorted(by: { $0.key < $1.key }) { turn.endRecordedTrack(stream) }
         turn.recording(.stopped(ended.info))
         turn.log(.recording(RecordingEvent(.stopped, recording: sid)))
         return true
     }
 
-    /// Begins to record what the recordings want by now, such as what one left out because another, which has ended, had it.
+    /// Begins to record what the recordings want by now, such as what one left out because another, which has ended, had it. Tracks that wait come first.
     mutating func recordWanted(_ state: inout RoomState, _ turn: inout RoomTurn) {
+        lastTry = turn.now
         refused = refused.filter { state.routing[$0.key] != nil }
+        var waiting: [TrackID] = [], others: [TrackID] = []
         for session in state.roster.sessions {
-            for track in state.routing.tracks(of: session) { recordIfWanted(track, &state, &turn) }
+            for track in state.routing.tracks(of: session) {
+                if isWaiting(track) { waiting.append(track) } else { others.append(track) }
+            }
         }
+        for track in waiting + others { recordIfWanted(track, &state, &turn) }
     }
 
     /// Begins to record a track, if a recording wants it; a track is recorded once.
@@ -164,7 +177,7 @@ extension Recordings {
 
     /// Reports that a track is not recorded: once, however often it is tried again and whatever stands in the way then.
     private mutating func refuse(_ track: RoomTrack, _ refusal: Refusal, _ turn: inout RoomTurn) {
-        lastRefusal = turn.now
+        if refusal.reason.isTemporary, !isAnyWaiting { lastTry = turn.now }
         let former = refused.updateValue(refusal, forKey: track.id)
         guard former?.recording != refusal.recording || former?.reason.isTemporary != refusal.reason.isTemporary else {
             return
@@ -191,7 +204,8 @@ extension Recordings {
 extension Recordings {
     /// A track came, or is another source than before: it is recorded if the rules say so, and only then. true: a recording has begun for its sake.
     mutating func trackChanged(_ id: TrackID, _ state: inout RoomState, _ turn: inout RoomTurn) -> Bool {
-        guard let track = state.routing[id] else { return false }
+        // A backup encoding shows what the track shows: it is not recorded beside it.
+        guard let track = state.routing[id], track.main == nil else { return false }
         endUnwanted(track, state.policy, &turn)
         if byPolicy == nil, isWantedByPolicy(track, state.policy) {
             _ = begin(RecordingScope(), isByPolicy: true, RecordingOptions(), state.policy, &turn)
@@ -226,7 +240,7 @@ extension Recordings {
                 !active[index].info.scope.bounded(by: policy).contains(track.info)
             else { continue }
             active[index].streams[track.id] = nil
-            turn.media(.endRecording(stream))
+            turn.endRecordedTrack(stream)
             return
         }
     }

@@ -176,6 +176,9 @@ public struct RecordingAdmission: Sendable, Hashable {
         tracksLeft -= 1
         return nil
     }
+
+    /// Returns the place of a track.
+    mutating func returnPlace() { if tracksLeft < .max { tracksLeft += 1 } }
 }
 
 /// What happens to a recording, for the event log.

@@ -7,8 +7,10 @@ public indirect enum RoomLogEvent: Sendable, Hashable {
     case participantJoined(ParticipantInfo)
     /// Name or metadata changed; the info is complete.
     case participantUpdated(ParticipantInfo)
-    /// `hasConnected`: whether one of its peer connections ever came up; false for somebody who gave up before.
-    case participantLeft(ParticipantInfo, reason: LeaveReason, hasConnected: Bool)
+    /// `hasConnected`: whether one of its peer connections ever came up; false for somebody who gave up before. `keepsConnections`: it was moved, and they go
+    /// on in the other room.
+    case participantLeft(
+        ParticipantInfo, reason: LeaveReason, hasConnected: Bool, keepsConnections: Bool = false)
     case trackPublished(TrackInfo)
     case trackUnpublished(TrackInfo)
     /// The info says whether it is muted now.

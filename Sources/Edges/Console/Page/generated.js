@@ -54,10 +54,10 @@ function speechLikeTone(name) {
     pace.start();
     // Without a click some browsers start no sound; the first one in the page will do. The click that ends the tone is too late for it.
     const ended = new AbortController();
-    document.addEventListener("click", () => context.resume(), { once: true, signal: ended.signal });
+    document.addEventListener("click", () => context.resume().catch(() => {}), { once: true, signal: ended.signal });
     return onStop(out.stream.getAudioTracks()[0], () => {
         ended.abort();
-        context.close();
+        context.close().catch(() => {});
     });
 }
 

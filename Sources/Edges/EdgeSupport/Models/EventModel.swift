@@ -88,7 +88,7 @@ public struct EventModel: Codable, Sendable, Hashable {
         switch event {
         case .roomStarted, .roomEnded: break
         case .participantJoined(let info), .participantUpdated(let info): set(info)
-        case .participantLeft(let info, let reason, let hasConnected):
+        case .participantLeft(let info, let reason, let hasConnected, _):
             set(info)
             self.reason = reason.rawValue
             self.hasConnected = hasConnected

@@ -63,7 +63,7 @@ struct WebhookRoom: Sendable {
             members[info.sid]?.info = info
             return []
         case .connectionChanged(let participant, _, .connected, _): return connected(participant)
-        case .participantLeft(let info, let reason, let hasConnected):
+        case .participantLeft(let info, let reason, let hasConnected, _):
             members[info.sid] = nil
             let type: LiveKitEventType = hasConnected ? .participantLeft : .participantConnectionAborted
             return [(type, .participant(info, ServerSignal.DisconnectReason(reason)))]

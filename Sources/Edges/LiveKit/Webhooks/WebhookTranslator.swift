@@ -50,7 +50,7 @@ public final class WebhookTranslator: Sendable {
         defer { if entry.event == .roomEnded { state.rooms[entry.room] = nil } }
         var news = state.rooms[entry.room]?.take(entry.event) ?? []
         switch entry.event {
-        case .participantLeft(let info, .moved, hasConnected: true): state.moving.insert(info.sid)
+        case .participantLeft(let info, _, hasConnected: true, keepsConnections: true): state.moving.insert(info.sid)
         case .participantJoined(let info) where state.moving.remove(info.sid) != nil:
             // Its connections are up already.
             news += state.rooms[entry.room]?.connect(info.sid) ?? []

@@ -172,7 +172,7 @@ struct EventLog {
 
     private static func size(of event: RoomLogEvent) -> Int {
         switch event {
-        case .participantJoined(let info), .participantUpdated(let info), .participantLeft(let info, _, _):
+        case .participantJoined(let info), .participantUpdated(let info), .participantLeft(let info, _, _, _):
             1_024 + info.metadata.utf8.count
         case .iceFailed: 1_024
         default: 512

@@ -30,7 +30,7 @@ struct RoomJournal: Sendable {
     mutating func record(_ event: RoomLogEvent, in hosted: HostedRoom, at: Int64) -> Int64? {
         guard !hosted.isCheck else { return nil }
         write(event, room: hosted.room.name, roomSID: hosted.room.sid, sequence: hosted.nextEvent(), at: at)
-        if case .participantLeft(let info, _, _) = event { trace(hosted, at: at, leaving: info.sid) }
+        if case .participantLeft(let info, _, _, _) = event { trace(hosted, at: at, leaving: info.sid) }
         switch hosted.stays.note(event, at: at, room: hosted.room.name, roomSID: hosted.room.sid) {
         case .connected(let milliseconds): return milliseconds
         case .ended(var stay):

@@ -36,8 +36,14 @@ extension CommandSyntax {
 
     private static let move = CommandSyntax(
         name: "move", operands: "ROOM PARTICIPANT OTHER [OPTIONS]",
-        summary: "Moves a participant to the other room, with its connections and tracks.",
-        options: ControlClient.options, maxOperands: 3, details: exitStatus)
+        summary: "Moves a participant to the other room, with its tracks.",
+        options: ControlClient.options, maxOperands: 3,
+        details: """
+            Between rooms of one media worker its connections go on. Otherwise its client makes new ones and publishes its tracks anew, under
+            other sids; one that cannot is refused.
+
+            \(exitStatus)
+            """)
 
     private static let policy = CommandSyntax(
         name: "policy", operands: "get | set | edit ROOM [OPTIONS]",

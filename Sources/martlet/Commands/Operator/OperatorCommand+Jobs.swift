@@ -47,12 +47,15 @@ extension OperatorCommand {
         return table.text
     }
 
-    /// A share of one in percent.
-    private static func percent(_ share: JSONValue) -> String {
+    /// A share of one in percent. Whatever the server sends, it is shown as no less than nothing and no more than all.
+    static func percent(_ share: JSONValue) -> String {
+        let part: Double
         switch share {
-        case .integer(let whole): "\(whole * 100)%"
-        case .number(let part): "\(Int(part * 100))%"
-        default: ""
+        case .integer(let whole): part = Double(whole)
+        case .number(let number): part = number
+        default: return ""
         }
+        // What is not a number is not above zero either.
+        return "\(Int((part > 0 ? min(part, 1) : 0) * 100))%"
     }
 }
