@@ -95,7 +95,8 @@ export class Publishing {
                 await connection.setLocalDescription(await connection.createOffer(options));
                 await this.announce();
             }
-            const answer = await this.signal.request("offer", { connection: "pub", sdp: connection.localDescription.sdp }, this);
+            const answer = await this.signal.request("offer", { connection: "pub", sdp: connection.localDescription.sdp }, this)
+                .catch((problem) => this.displace(connection, problem));
             if (connection.signalingState !== "have-local-offer") return;
             await connection.setRemoteDescription({ type: "answer", sdp: answer.sdp });
             this.sids = answer.tracks;
@@ -105,6 +106,16 @@ export class Publishing {
         const result = Promise.race([this.work.then(exchange), this.ended]);
         this.work = result.catch(() => {});
         return result;
+    }
+
+    /**
+     * A first offer does not fit the connection that the server has under this name: one before was moved away while an offer of it was under way, which made
+     * that. It is to end, which the server reports as the end of this one, and the next is made then, as after every end.
+     */
+    async displace(connection, problem) {
+        if (problem.code !== "invalid_sdp" || connection.currentRemoteDescription) throw problem;
+        await this.signal.request("bye", { connection: "pub" }).catch(() => { throw problem; });
+        return await this.ended;
     }
 
     /**
