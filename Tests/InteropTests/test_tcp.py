@@ -49,7 +49,7 @@ def walled():
         yield lab
 
 
-@pytest.mark.parametrize("port", ["own", "shared"])
+@pytest.mark.parametrize("port", ["own", pytest.param("shared", marks=pytest.mark.at_night)])
 def test_F9_Chromium_and_Firefox_meet_without_UDP(walled, port):
     """Both publish and watch; at the workers' ports, and at one shared port with two workers behind it. Judged by decoded frames."""
     lab = walled
