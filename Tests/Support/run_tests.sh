@@ -127,9 +127,9 @@ begin clients Tests/Support/install.sh test
 phase build "tail -60" swift build -q "${strict[@]}" --build-tests || exit
 await clients || exit
 phase sockets failures swift test "${strict[@]}" --skip-build --skip "$computing"
-# Virtual time is no slower beside the optimiser, which leaves a processor idle for much of its time; the other one holds SwiftPM's lock.
-begin server bash -c '"$@" --product martlet && "$@" --product bench' server swift build -q --ignore-lock "${strict[@]}" -c release
-phase computing failures swift test "${strict[@]}" --skip-build --filter "$computing"
+# The optimiser leaves a processor idle for much of its time, and virtual time does not mind company. SwiftPM's lock is the builder's: the tests are built.
+begin server bash -c '"$@" --product martlet && "$@" --product bench' server swift build -q "${strict[@]}" -c release
+phase computing failures swift test --ignore-lock "${strict[@]}" --skip-build --filter "$computing"
 await server || exit
 interop=(.venv/bin/python -u -m pytest Tests/InteropTests -q -ra --color=no --durations=20 -p no:cacheprovider)
 phase interop cat "${interop[@]}" -m "not judging and not at_night" -n 2 --dist loadscope
