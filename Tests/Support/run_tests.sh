@@ -127,9 +127,10 @@ begin clients Tests/Support/install.sh test
 phase build "tail -60" swift build -q "${strict[@]}" --build-tests || exit
 await clients || exit
 phase sockets failures swift test "${strict[@]}" --skip-build --skip "$computing"
-# The optimiser leaves a processor idle for much of its time, and virtual time does not mind company. SwiftPM's lock is the builder's: the tests are built.
+# The optimiser leaves a processor idle for much of its time, and virtual time does not mind company. The tests' program is run as `swift test` runs it,
+# which would wait for the build's end.
 begin server bash -c '"$@" --product martlet && "$@" --product bench' server swift build -q "${strict[@]}" -c release
-phase computing failures swift test --ignore-lock "${strict[@]}" --skip-build --filter "$computing"
+phase computing failures .build/debug/martletPackageTests.xctest --testing-library swift-testing --filter "$computing"
 await server || exit
 interop=(.venv/bin/python -u -m pytest Tests/InteropTests -q -ra --color=no --durations=20 -p no:cacheprovider)
 phase interop cat "${interop[@]}" -m "not judging and not at_night" -n 2 --dist loadscope
