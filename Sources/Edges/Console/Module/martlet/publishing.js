@@ -109,8 +109,8 @@ export class Publishing {
     }
 
     /**
-     * A first offer does not fit the connection that the server has under this name: one before was moved away while an offer of it was under way, which made
-     * that. It is to end, which the server reports as the end of this one, and the next is made then, as after every end.
+     * The server has a connection of this name that a first offer does not fit: it made that from an offer of the former connection, which was under way when a
+     * move ended that one. It ends here; the server reports `pub` as closed, and the next one is made then, as after every end.
      */
     async displace(connection, problem) {
         if (problem.code !== "invalid_sdp" || connection.currentRemoteDescription) throw problem;
