@@ -254,9 +254,14 @@ async def operated(url):
         await lk.room.mute_published_track(
             api.MuteRoomTrackRequest(room="r", identity="ada", track_sid=published.sid, muted=False))
     assert refused.value.code == "failed_precondition"
-    with pytest.raises(api.TwirpError) as refused:
-        await lk.egress.list_egress(api.ListEgressRequest())
-    assert refused.value.code == "unimplemented"
+    # Services that are not here, one of them (no directory for recordings) only on this server.
+    for absent in (lk.egress.list_egress(api.ListEgressRequest()), lk.ingress.list_ingress(api.ListIngressRequest()),
+                   lk.sip.list_inbound_trunk(api.ListSIPInboundTrunkRequest()), lk.agent_dispatch.list_dispatch("r")):
+        with pytest.raises(api.TwirpError) as refused:
+            await absent
+        assert refused.value.code == "unimplemented"
+    with pytest.raises(Exception, match="not available"):
+        await asyncio.wait_for(bob.room.local_participant.publish_data_track("pose"), 5)
     await lk.room.remove_participant(api.RoomParticipantIdentity(room="r", identity="ada"))
     await livekit_sdk.until(lambda: ada.seen("disconnected"), "ada is removed")
     assert ada.seen("disconnected")[0][0] == rtc.DisconnectReason.PARTICIPANT_REMOVED
