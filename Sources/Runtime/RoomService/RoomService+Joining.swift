@@ -1,4 +1,5 @@
 public import AccessTokens
+import Cryptography
 import Primitives
 public import Rooms
 
@@ -125,7 +126,7 @@ extension RoomService {
     /// The room that a join goes to, made where that is allowed.
     func admit(_ request: JoinRequest) throws(RoomError) -> (HostedRoom, RoomTurn) {
         do throws(RoomError) {
-            guard !isEnding else { throw RoomError(.draining, "the server is shutting down") }
+            guard !isEnding else { throw Self.isShuttingDown }
             guard request.claims.video.roomJoin else {
                 throw RoomError(.permissionDenied, "the token does not permit joining")
             }
@@ -133,8 +134,7 @@ extension RoomService {
             let name = try RoomNames.resolve(
                 granted: request.claims.video.room, asked: request.room, standard: configuration.defaultRoom,
                 turn: &turn)
-            try rules.check(request.claims, room: name, now: media.now())
-            try capacity.check(present: rooms.sessionCount, configuration)
+            try checkServer(request.claims, room: name)
             try capacity.takeJoin(configuration, at: media.now())
             if let hosted = rooms[name] {
                 // Whoever is in and connects anew takes the place of themselves.
@@ -143,7 +143,6 @@ extension RoomService {
                 }
                 return (hosted, turn)
             }
-            guard configuration.autoCreateRooms else { throw RoomError(.roomNotFound, "there is no such room") }
             let preset = request.claims.video.preset
             return (try makeRoom(named: name, preset: preset, forJoin: true, turn: &turn), turn)
         } catch {
@@ -151,16 +150,57 @@ extension RoomService {
         }
     }
 
+    /// What keeps a join out whether or not there is its room already.
+    private func checkServer(_ claims: AccessClaims, room name: String) throws(RoomError) {
+        try rules.check(claims, room: name, now: media.now())
+        try capacity.check(present: rooms.sessionCount, configuration)
+    }
+
+    /// Refuses one room more; one that a join makes only where joins may make any.
+    func checkNewRoom(named name: String, forJoin: Bool) throws(RoomError) {
+        guard configuration.autoCreateRooms || !forJoin else { throw RoomError(.roomNotFound, "there is no such room") }
+        guard drain == nil, !isEnding else { throw RoomError(.draining, "the server is about to end") }
+        guard rooms.count < configuration.maxRooms else {
+            throw RoomError(.limitExceeded, "room limit of the server reached")
+        }
+        try RoomNames.check(name)
+    }
+
+    /// Throws what a join would be refused for now; nobody joins or is counted, and no room is made. A browser cannot read the status with
+    /// which a socket was refused, so that its client asks again for the reason. A password is not checked.
+    public func checkJoin(_ request: JoinRequest) throws(RoomError) {
+        guard !isEnding else { throw Self.isShuttingDown }
+        let name = roomName(of: request)
+        try checkServer(request.claims, room: name)
+        let worker: WorkerIndex
+        if let hosted = rooms[name] {
+            if lockedRoom(request) != nil { _ = try Self.password(of: request, for: hosted) }
+            try hosted.room.checkJoin(request, at: media.now())
+            if hosted.room.hasMember(identity: request.claims.identity) { return }
+            worker = hosted.worker
+        } else {
+            try checkNewRoom(named: name, forJoin: true)
+            worker = try capacity.worker(in: media, forJoin: false)
+        }
+        try capacity.foreseeLoad(of: worker)
+    }
+
+    /// The room that a join names, or the default one.
+    private func roomName(of request: JoinRequest) -> String {
+        request.claims.video.room.flatMap { $0.isEmpty ? nil : $0 } ?? request.room ?? configuration.defaultRoom
+    }
+
+    private static let isShuttingDown = RoomError(.draining, "the server is shutting down")
+
     /// Writes down that somebody could not come into a room that is there.
     func recordRefusal(_ error: RoomError, of request: JoinRequest) {
         // Noted once, as a guest who waits.
         guard error.code != .approvalRequired else { return }
         journal.trace(
             error.code, of: request, defaultRoom: configuration.defaultRoom, at: media.wallClockMilliseconds())
-        let named = request.claims.video.room.flatMap { $0.isEmpty ? nil : $0 } ?? request.room
-        guard let hosted = rooms[named ?? configuration.defaultRoom],
-            hosted.mayWriteRefusal(error.code, at: media.now())
-        else { return }
+        guard let hosted = rooms[roomName(of: request)], hosted.mayWriteRefusal(error.code, at: media.now()) else {
+            return
+        }
         record(.joinRefused(identity: request.claims.identity, code: error.code), in: hosted)
     }
 
@@ -201,14 +241,9 @@ extension RoomService {
         // As often as somebody changes the password meanwhile, but not for ever.
         for _ in 0..<8 {
             guard let name = lockedRoom(request), let hosted = rooms[name] else { return }
-            guard hosted.room.lock == .password, let hash = hosted.password else {
-                throw counted(RoomError(.roomLocked, "the room is locked"))
-            }
-            guard let password = request.password else {
-                throw counted(RoomError(.passwordRequired, "the room asks for a password"))
-            }
-            guard password.unicodeScalars.count <= PasswordDoor.maximumLength else {
-                throw counted(RoomError(.passwordWrong, "the password is not the room's"))
+            let (password, hash): (String, PasswordHash)
+            do throws(RoomError) { (password, hash) = try Self.password(of: request, for: hosted) } catch {
+                throw counted(error)
             }
             let revision = hosted.lockRevision
             let source = PasswordDoor.Source(address: request.address, room: name)
@@ -227,10 +262,25 @@ extension RoomService {
         throw counted(.tooManyPasswords)
     }
 
+    /// The password with which a join comes to a locked room, and the hash of the right one.
+    private static func password(
+        of request: JoinRequest, for hosted: HostedRoom
+    ) throws(RoomError) -> (String, PasswordHash) {
+        guard hosted.room.lock == .password, let hash = hosted.password else {
+            throw RoomError(.roomLocked, "the room is locked")
+        }
+        guard let password = request.password else {
+            throw RoomError(.passwordRequired, "the room asks for a password")
+        }
+        guard password.unicodeScalars.count <= PasswordDoor.maximumLength else {
+            throw RoomError(.passwordWrong, "the password is not the room's")
+        }
+        return (password, hash)
+    }
+
     /// The locked room that a join goes to; nil where it goes to none, or to one that its bearer moderates.
     private func lockedRoom(_ request: JoinRequest) -> String? {
-        let granted = request.claims.video.room.flatMap { $0.isEmpty ? nil : $0 }
-        let name = granted ?? request.room ?? configuration.defaultRoom
+        let name = roomName(of: request)
         guard let room = rooms[name]?.room, room.lock != .open, !request.claims.video.roomAdmin else { return nil }
         return name
     }
