@@ -1,4 +1,5 @@
 import MediaControl
+import Movies
 import PayloadFormats
 import Primitives
 import RTP

@@ -1,5 +1,6 @@
 import Glibc
 import MP4
+import Movies
 public import NetworkIO
 
 /// What jobs know and change of recordings. Looks at the disk; `add` and `remove` write the list of a recording, which is small.

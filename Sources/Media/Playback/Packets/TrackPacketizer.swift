@@ -1,4 +1,4 @@
-internal import MP4
+internal import Movies
 public import Primitives
 internal import RTP
 
