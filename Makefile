@@ -3,7 +3,7 @@ SECONDS_PER_TARGET ?= 30
 STRICT := --explicit-target-dependency-import-check error -Xswiftc -warnings-as-errors
 SWIFT_FILES := Package.swift Sources Tests LoadTests
 
-.PHONY: run build package test bench scenarios interop conformance matrix loadtest compare busy links format lint sanitize fuzz nightly rolling fresh docs clean
+.PHONY: run build package test bench scenarios interop conformance matrix loadtest compare busy recorded links format lint sanitize fuzz nightly rolling fresh docs clean
 
 ## Build for release, serve on loopback with a development key, print the URL of the console page.
 run: build
@@ -74,6 +74,14 @@ busy:
 	swift build $(STRICT) -c release --product martlet
 	swift build $(STRICT) -c release --product loadtest
 	LoadTests/busy.sh
+
+## What recording a hundred tracks costs and what their call notices of it, with and without in turn: make recorded ARGS="--rounds 3"
+recorded:
+	Tests/Support/install.sh test
+	Tests/Support/install.sh load
+	swift build $(STRICT) -c release --product martlet
+	swift build $(STRICT) -c release --product loadtest
+	.venv/bin/python LoadTests/recording.py $(ARGS)
 
 ## Real browsers over emulated links, some cases also with Janus; plots in .build/links. Needs root: make links ONLY="step loss-2" ROUNDS=1
 links: ROUNDS ?= 5

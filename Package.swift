@@ -161,7 +161,9 @@ let modules: [Target] = [
             "MediaControl", "Logging",
         ],
         exclude: ["openapi.json"]),
-    module("Edges", "Console", ["CEmbeddedFiles", "HTTPServing", "EdgeSupport"], exclude: ["Page", "Module"]),
+    module(
+        "Edges", "Console", ["CEmbeddedFiles", "HTTPServing", "EdgeSupport", "Cryptography"],
+        exclude: ["Page", "Module"]),
     module(
         "Edges", "Telemetry",
         [

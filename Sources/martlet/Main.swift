@@ -55,10 +55,10 @@ enum Martlet {
     private static func complain(_ text: String) { FileHandle.standardError.write(Data((text + "\n").utf8)) }
 
     private static func serve(_ file: String?, _ isDevelopment: Bool) async throws(CommandError) {
-        Signals.prepare(isInteractive: isDevelopment)
+        let signals = try Signals(isInteractive: isDevelopment)
         let server = try await Server.start(try load(file, development: isDevelopment, on: .current))
         if isDevelopment { say(server.invitation) }
-        await Signals.untilAskedToEnd(isInteractive: isDevelopment) {
+        await signals.untilAskedToEnd {
             await server.reload(file: file, environment: ProcessInfo.processInfo.environment)
         }
         await server.stop()

@@ -45,6 +45,7 @@ extension RoomLogEvent {
         case .joinRefused: "join refused"
         case .publicationRefused: "publication refused"
         case .banChanged(_, let until, _): until == nil ? "ban ended" : "ban started"
+        case .revocationChanged(_, let until, _): until == nil ? "revocation of tokens ended" : "tokens revoked"
         case .guestWaiting: "guest waits to be let in"
         case .guestDecided(_, let isLetIn, _): isLetIn ? "guest let in" : "guest turned away"
         }
@@ -58,7 +59,7 @@ extension RoomLogEvent {
             return ["room": room]
         case .participantJoined(let info), .participantUpdated(let info):
             return ["room": room, "participant": .text(info.sid), "identity": .text(info.identity)]
-        case .participantLeft(let info, let reason, let hasConnected):
+        case .participantLeft(let info, let reason, let hasConnected, _):
             return [
                 "room": room, "participant": .text(info.sid), "identity": .text(info.identity),
                 "reason": .text(reason.rawValue), "connected": .text("\(hasConnected)"),
@@ -92,6 +93,16 @@ extension RoomLogEvent {
         case .joinRefused, .publicationRefused, .guestWaiting, .guestDecided, .lockChanged, .policyChanged,
             .permissionsChanged, .banChanged, .captureChanged:
             return ruleFields(room)
+        case .revocationChanged(let subject, let until, let by):
+            let subject: (name: String, text: String) =
+                switch subject {
+                case .token(let id): ("tokenId", id)
+                case .identity(let name): ("identity", name)
+                }
+            return [
+                subject.name: .text(subject.text), "until": .text(until.map { "\($0)" } ?? "now"),
+                "by": .text(by ?? "operator"),
+            ]
         }
     }
 

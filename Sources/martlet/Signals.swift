@@ -1,38 +1,64 @@
 import Dispatch
 import Glibc
+import NetworkIO
+import Synchronization
 
 /// SIGTERM, SIGINT and SIGHUP as something that can be awaited.
-enum Signals {
-    enum Request: Sendable {
+///
+/// They are caught by a handler that writes them into a pipe, where they are until they are read. A signal source of Dispatch ignores those that come before
+/// its thread has had a turn: on a busy machine, a server that was asked to end in its first 0.1 s served on.
+struct Signals {
+    private enum Request: Sendable {
         case end, reload
     }
 
+    private let isInteractive: Bool
+    private let readEnd: Int32
+
     /// A server that is starting ends at once when it is asked to: nobody is in it yet. SIGHUP ends none that is starting, unless
     /// `isInteractive`: its terminal was closed.
-    static func prepare(isInteractive: Bool) {
+    init(isInteractive: Bool) throws(CommandError) {
+        self.isInteractive = isInteractive
+        var ends: [Int32] = [-1, -1]
+        guard pipe2(&ends, O_CLOEXEC | O_NONBLOCK) == 0 else {
+            throw CommandError(message: "martlet: \(SystemError("pipe2", code: errno))", exitCode: 1)
+        }
+        readEnd = ends[0]
+        caughtSignals.store(ends[1], ordering: .relaxed)
         signal(SIGPIPE, SIG_IGN)
         if !isInteractive { signal(SIGHUP, SIG_IGN) }
         for number in [SIGTERM, SIGINT] { signal(number, endAtOnce) }
     }
 
     /// Calls `reload` for each SIGHUP, and returns when the process is asked to end. A second signal then ends it at once, the hard way.
-    static func untilAskedToEnd(isInteractive: Bool, reload: () async -> Void) async {
+    func untilAskedToEnd(reload: () async -> Void) async {
+        for number in isInteractive ? [SIGTERM, SIGINT] : [SIGTERM, SIGINT, SIGHUP] { signal(number, catchSignal) }
         let (stream, continuation) = AsyncStream<Request>.makeStream()
-        let numbers = isInteractive ? [SIGTERM, SIGINT] : [SIGTERM, SIGINT, SIGHUP]
-        let sources = numbers.map { number in
-            signal(number, SIG_IGN)
-            let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
-            source.setEventHandler { continuation.yield(number == SIGHUP ? .reload : .end) }
-            source.resume()
-            return source
+        let source = DispatchSource.makeReadSource(fileDescriptor: readEnd, queue: .global())
+        source.setEventHandler { [readEnd] in
+            var number: UInt8 = 0
+            while read(readEnd, &number, 1) == 1 { continuation.yield(Int32(number) == SIGHUP ? .reload : .end) }
         }
+        source.resume()
         for await request in stream {
             guard case .reload = request else { break }
             await reload()
         }
-        for source in sources { source.cancel() }
         for number in [SIGTERM, SIGINT] { signal(number, endAtOnce) }
+        // The pipe stays until the process has ended: a SIGHUP may still be written to it.
+        source.cancel()
     }
+}
+
+/// Where caught signals are written to.
+private let caughtSignals = Atomic<Int32>(-1)
+
+/// Runs on any thread between any two instructions: only what signal-safety(7) lists.
+private func catchSignal(_ number: Int32) {
+    let before = errno
+    var byte = UInt8(truncatingIfNeeded: number)
+    _ = write(caughtSignals.load(ordering: .relaxed), &byte, 1)
+    errno = before
 }
 
 /// Ends the process as the signal would by itself. The kernel keeps that from process 1, which the server is in a container: it exits instead,

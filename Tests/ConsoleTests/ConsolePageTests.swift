@@ -67,6 +67,26 @@ struct ConsolePageTests {
         }
     }
 
+    @Test(
+        "Every file has a strong tag of its own content; whoever has it is answered 304, with a tag and without a body")
+    func tags() async throws {
+        var tags: [String: [UInt8]] = [:]
+        for (path, response) in try await files() {
+            let tag = try #require(response.headers["ETag"], "\(path)")
+            #expect(tag.wholeMatch(of: /"[0-9a-f]{32}"/) != nil, "\(path)")
+            #expect(tags.updateValue(response.body, forKey: tag) == nil, "\(path) has the tag of another file")
+            for (field, status) in [
+                (tag, 304), ("W/\(tag)", 304), ("\"other\", \(tag)", 304), ("*", 304), ("\"other\"", 200),
+            ] {
+                var again = try request(.get, path)
+                again.headers["If-None-Match"] = field
+                let answer = await router.handle(again)
+                #expect(answer.status == status && answer.headers["ETag"] == tag, "\(path) \(field)")
+                #expect(answer.body == (status == 304 ? [] : response.body), "\(path) \(field)")
+            }
+        }
+    }
+
     @Test("The module is whole without the console's files, and speaks of every code that it makes itself")
     func module() async throws {
         var files: [(path: String, text: String)] = []

@@ -19,8 +19,6 @@ struct EventTests {
         return Answer(response: await house.router.handle(request))
     }
 
-    private func filter(_ target: String) throws -> EventFilter { try EventFilter(try request(.get, target)) }
-
     @Test("Readers that name types of events get those, in pages, streams and WebSockets; an unknown type is refused")
     func types() async throws {
         #expect(try await house.ask(.post, "/v1/rooms", #"{"name":"R"}"#).status == 201)
@@ -39,9 +37,9 @@ struct EventTests {
             if texts.count == 2 { break }
         }
         #expect(texts[1].contains("event: roomEnded"))
-        let socket = ScriptedEventSocket(), wanted = try filter("/v1/events?type=roomEnded")
-        let feed = await house.rooms.rooms.follow(room: nil, after: .beginning)
-        let serving = Task { await EventSocketFeed.run(feed, wanted, on: socket) }
+        let socket = ScriptedEventSocket()
+        let feed = await house.rooms.rooms.follow(room: nil, types: [.roomEnded], after: .beginning)
+        let serving = Task { await EventSocketFeed.run(feed, on: socket) }
         var received = socket.texts.makeAsyncIterator()
         #expect(await received.next()?.contains(#""type":"roomEnded""#) == true)
         socket.receive("anything")
@@ -63,6 +61,25 @@ struct EventTests {
         #expect(events[0]["by"] as? String == TestTokens.key.name && events[0]["revision"] as? Int == 2)
         #expect(events[1]["identity"] as? String == "ada" && events[1]["reason"] as? String == "spam")
         #expect(events[1]["until"] as? Int64 == (TestTokens.now + 60) * 1_000 && events[2]["until"] == nil)
+    }
+
+    @Test(
+        "A revocation is an event of the server that says what was revoked, until when and by whom, and no room's readers get it"
+    )
+    func revocations() async throws {
+        #expect(try await house.ask(.put, "/v1/revocations/token/t-9", #"{"seconds":60}"#).status == 200)
+        #expect(try await house.ask(.put, "/v1/revocations/identity/ada", #"{"seconds":90}"#).status == 200)
+        #expect(try await house.ask(.delete, "/v1/revocations/token/t-9").status == 204)
+        let events = try await ask("/v1/events?type=revocationStarted,revocationEnded").list("events")
+        #expect(events.map { $0["type"] as? String } == ["revocationStarted", "revocationStarted", "revocationEnded"])
+        #expect(events.map { $0["tokenId"] as? String } == ["t-9", nil, "t-9"])
+        #expect(events.map { $0["identity"] as? String } == [nil, "ada", nil])
+        #expect(events.map { $0["sequence"] as? Int } == [1, 2, 3])
+        let ends = [60, 90].map { (TestTokens.now + $0) * 1_000 } as [Int64?]
+        #expect(events.map { $0["until"] as? Int64 } == ends + [nil])
+        #expect(events.allSatisfy { $0["by"] as? String == TestTokens.key.name })
+        #expect(events.allSatisfy { $0["room"] as? String == "" && $0["roomSid"] as? String == "" })
+        #expect(try await ask("/v1/rooms/R/events").list("events").isEmpty)
     }
 
     @Test("I4: pages of events follow each other without a gap, and each event has its type's members")
@@ -114,8 +131,8 @@ struct EventTests {
         #expect(try await house.ask(.post, "/v1/rooms", #"{"name":"R"}"#).status == 201)
         let socket = ScriptedEventSocket()
         let cursor = try #require(EventCursor(text: "zz-9"))
-        let feed = await house.rooms.rooms.follow(room: nil, after: cursor), all = try filter("/v1/events")
-        let serving = Task { await EventSocketFeed.run(feed, all, on: socket) }
+        let feed = await house.rooms.rooms.follow(room: nil, after: cursor)
+        let serving = Task { await EventSocketFeed.run(feed, on: socket) }
         var texts = socket.texts.makeAsyncIterator()
         #expect(await texts.next() == #"{"type":"eventsMissed"}"#)
         #expect(try await house.ask(.put, "/v1/rooms/R/lock", #"{"password":"x"}"#).status == 200)
@@ -131,16 +148,16 @@ struct EventTests {
 
     @Test("A WebSocket whose client is gone ends its feed, and one that the feed leaves behind is told to come again")
     func webSocketEnds() async throws {
-        let socket = ScriptedEventSocket(), all = try filter("/v1/events")
+        let socket = ScriptedEventSocket()
         let serving = Task {
-            await EventSocketFeed.run(await house.rooms.rooms.follow(room: nil, after: nil), all, on: socket)
+            await EventSocketFeed.run(await house.rooms.rooms.follow(room: nil, after: nil), on: socket)
         }
         socket.end()
         await serving.value
         let late = ScriptedEventSocket()
         let feed = await house.rooms.rooms.follow(room: nil, after: nil)
         await house.rooms.rooms.shutDown()
-        let behind = Task { await EventSocketFeed.run(feed, all, on: late) }
+        let behind = Task { await EventSocketFeed.run(feed, on: late) }
         #expect(await late.closes.first { _ in true } == 1013)
         late.end()
         await behind.value

@@ -16,7 +16,7 @@ private final class Shelf {
     let house: House
     private let root = FileManager.default.temporaryDirectory.appending(path: "martlet-shelf-\(UUID().uuidString)")
     private let recorder: Recorder
-    private let jobs: OfflineJobs
+    let jobs: OfflineJobs
 
     /// `former` are jobs on the first one that an earlier life of the server has left.
     init(
@@ -135,6 +135,22 @@ struct JobTests {
         #expect(try await other.ask(.get, "/v1/jobs").list("jobs").isEmpty)
         let missing = try await shelf.ask(.post, Self.jobs, #"{"kind":"copy","file":"none.mp4"}"#)
         #expect(missing.code == "file_not_found")
+    }
+
+    @Test("A request that waits for the disk goes by the job as it is when its turn comes")
+    func stale() async throws {
+        let shelf = try Shelf()
+        let made = try await shelf.ask(.post, Self.jobs, #"{"kind":"composition"}"#)
+        let sid = try #require(made.members["sid"] as? String)
+        // As each of these requests has found it.
+        let job = try #require(shelf.jobs[sid])
+        #expect(try await shelf.jobs.remove(job, in: .ended) == .conflict(.open))
+        #expect(try await shelf.jobs.remove(job, in: .open) == .done)
+        #expect(try await shelf.jobs.remove(job, in: .open) == .conflict(.ended))
+        #expect(shelf.jobs[sid]?.state == .cancelled)
+        #expect(try await shelf.jobs.remove(job) == .done)
+        #expect(shelf.jobs[sid] == nil)
+        #expect(try await shelf.jobs.remove(job, in: .ended) == .notFound)
     }
 
     @Test("As many jobs wait as may; further ones are refused until one is gone")

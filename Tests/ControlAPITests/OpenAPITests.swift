@@ -28,14 +28,20 @@ struct OpenAPITests {
         #expect(described == served)
     }
 
-    @Test("The types of events that a webhook may want are those that are posted, in each format")
-    func webhookEvents() async throws {
+    @Test(
+        "The types of events that readers may ask for are those that there are, and a webhook's those that are posted, in each format"
+    )
+    func eventTypes() async throws {
         let schemas = try #require(try await document()["components"] as? [String: [String: [String: Any]]])["schemas"]
         let properties = try #require(schemas?["WebhookSetting"]?["properties"] as? [String: [String: Any]])
-        let described = try #require((properties["events"]?["items"] as? [String: Any])?["enum"] as? [String])
+        func words(_ schema: String) -> Set<String> { Set(schemas?[schema]?["enum"] as? [String] ?? []) }
+        #expect(
+            (properties["events"]?["items"] as? [String: String]) == ["$ref": "#/components/schemas/WebhookEventType"])
         let formats = try #require(properties["format"]?["enum"] as? [String])
         #expect(formats == Webhook.Format.allCases.map(\.rawValue))
-        #expect(Set(described) == Webhook.Format.allCases.reduce([]) { $0.union(WebhookSettingModel.types(in: $1)) })
+        #expect(words("EventType") == EventModel.types)
+        let posted: Set<String> = Webhook.Format.allCases.reduce([]) { $0.union(WebhookSettingModel.types(in: $1)) }
+        #expect(words("WebhookEventType") == posted)
     }
 
     @Test("4.2: a name fits the document's schema exactly where the rooms take it")

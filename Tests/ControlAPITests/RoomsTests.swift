@@ -174,6 +174,43 @@ struct RoomsTests {
         #expect(try await house.ask(.patch, "/v1/webhooks/w", #"{"url":"ftp://b.example.org/"}"#).status == 400)
     }
 
+    @Test("Of merge patches of one preset, webhook or participant that are made at a time each has its effect")
+    func concurrentPatches() async throws {
+        try await house.publisher("ada", in: "R")
+        let hook = #"{"url":"https://a.example.org/","secret":"sixteen bytes or more"}"#
+        #expect(try await house.ask(.put, "/v1/presets/p", "{}").status == 201)
+        #expect(try await house.ask(.put, "/v1/webhooks/w", hook).status == 201)
+        let house = house, isOn = [true, false]
+        for round in 1...25 {
+            let flag = isOn[round % 2]
+            let patches = [
+                ("presets/p", #"{"maxParticipants":\#(round)}"#), ("presets/p", #"{"maxPublishers":\#(round)}"#),
+                ("presets/p", #"{"maxSpeakers":\#(round)}"#), ("webhooks/w", #"{"url":"https://\#(round).example/"}"#),
+                ("webhooks/w", #"{"rooms":["\#(round)"]}"#),
+                ("rooms/R/participants/ada", #"{"permissions":{"canPublish":\#(flag)}}"#),
+                ("rooms/R/participants/ada", #"{"permissions":{"canPublishData":\#(flag)}}"#),
+            ]
+            try await withThrowingTaskGroup(of: Int.self) { group in
+                for (path, body) in patches {
+                    group.addTask { try await house.ask(.patch, "/v1/\(path)", body).status }
+                }
+                for try await status in group { #expect(status == 200) }
+            }
+            let policy = try await house.ask(.get, "/v1/presets/p").members["policy"] as? [String: Any]
+            let numbers = ["maxParticipants", "maxPublishers", "maxSpeakers"].map { policy?[$0] as? Int }
+            let webhook = try await house.ask(.get, "/v1/webhooks/w").members
+            let ada = try await house.ask(.get, "/v1/rooms/R/participants/ada").members
+            let permissions = ada["permissions"] as? [String: Any]
+            let flags = ["canPublish", "canPublishData"].map { permissions?[$0] as? Bool }
+            guard numbers == [round, round, round], webhook["url"] as? String == "https://\(round).example/",
+                webhook["rooms"] as? [String] == ["\(round)"], flags == [flag, flag]
+            else {
+                Issue.record("round \(round) lost a patch: \(numbers), \(webhook), \(flags)")
+                return
+            }
+        }
+    }
+
     @Test("PUT makes a room once, however often it is called, and leaves it as it is")
     func ensured() async throws {
         let body = #"{"metadata":"m","policy":{"maxParticipants":4}}"#

@@ -24,8 +24,9 @@ public final class TestPlane: MediaPlane {
     /// Rooms are on this worker from now on.
     public func setWorker(_ index: Int) { worker.withLock { $0 = WorkerIndex(index) } }
     public nonisolated(nonsending) func apply(_ commands: [MediaCommand], on worker: WorkerIndex) async {
-        received.withLock { $0 += commands }
+        post(commands, on: worker)
     }
+    public func post(_ commands: [MediaCommand], on worker: WorkerIndex) { received.withLock { $0 += commands } }
     /// Every command so far.
     public var commands: [MediaCommand] { received.withLock { $0 } }
     /// What a room reports from now on.

@@ -98,7 +98,7 @@ struct ReceiveBindingTests {
     func manySources() {
         let harness = UplinkHarness()
         _ = harness.uplink.addTrack(.camera(), at: at(0))
-        _ = harness.uplink.takeSourceChanges()
+        _ = harness.uplink.consumeSourceChanges()
         var changes: [SourceChange] = []
         for index in 0..<400 as Range<UInt32> {
             let ssrc = 1_000 + 2 * index, now = at(Double(index) * 20)
@@ -107,7 +107,7 @@ struct ReceiveBindingTests {
             lost.extensions = [(4, Array("1".utf8))]
             let repair = lost.retransmitted(ssrc: ssrc + 1, payloadType: 97, sequence: 1)
             #expect(layer(harness.receive(repair, at: now)) == 0, "retransmissions of source \(index)")
-            changes += harness.uplink.takeSourceChanges()
+            changes += harness.uplink.consumeSourceChanges()
         }
         let expected = (0..<400 as Range<UInt32>).flatMap { index -> [SourceChange] in
             let ssrc = 1_000 + 2 * index
@@ -120,9 +120,9 @@ struct ReceiveBindingTests {
         #expect(changes == expected)
         // A source that comes back is received again.
         harness.receive(packet(1_000, 40, mid: "1"), at: at(9_000))
-        #expect(harness.uplink.takeSourceChanges().last == SourceChange(ssrc: 1_000, isReceived: true))
+        #expect(harness.uplink.consumeSourceChanges().last == SourceChange(ssrc: 1_000, isReceived: true))
         harness.uplink.removeTrack(TrackDescription.camera().id)
-        let gone = harness.uplink.takeSourceChanges()
+        let gone = harness.uplink.consumeSourceChanges()
         #expect(Set(gone.map(\.ssrc)) == [1_000, 1_799] && !gone.contains { $0.isReceived })
     }
 

@@ -18,7 +18,7 @@ struct SendFeedbackTests {
         guard var compound = RTCPCompound(bytes.span.bytes),
             case .transportFeedback(let feedback)? = compound.next(in: bytes.span.bytes)
         else { return false }
-        return path.take(feedback, in: bytes.span.bytes, at: now)
+        return path.receive(feedback, in: bytes.span.bytes, at: now)
     }
 
     @Test(

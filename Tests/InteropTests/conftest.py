@@ -14,44 +14,47 @@ SECONDS = int(os.environ.get("TEST_SECONDS", 120))
 
 
 class FailuresAtOnce:
-    """Names a failure when it happens: a run that is cut off has no summary."""
+    """Names a failure and its last lines when it happens: a run that is cut off has no summary."""
 
     def __init__(self, config):
         self.plugins = config.pluginmanager
 
     def pytest_runtest_logreport(self, report):
         if report.failed:
-            self.plugins.get_plugin("terminalreporter").write_line(f"\nFAILED at {report.when}: {report.nodeid}")
+            reason = "\n".join(report.longreprtext.splitlines()[-12:])
+            self.plugins.get_plugin("terminalreporter").write_line(f"\nFAILED at {report.when}: {report.nodeid}\n{reason}")
 
 
 def pytest_configure(config):
+    config.addinivalue_line("markers", "judging: judges loss, times or quality; `make test` runs it when nothing runs beside it")
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(FailuresAtOnce(config))
 
 
-#: Files whose tests wait for timers and other programs most of their time and judge no speed: each may run beside others.
-WAITING = {f"test_{name}" for name in (
-    "bad_input", "console_chat", "console_check", "console_policy", "console_sessions", "data", "discovery", "events", "guests", "h264", "helm", "ice_servers",
-    "limits", "livekit_input", "matrix", "monitoring", "moves", "package", "publish_only", "schema", "sessions", "signalling")}
+#: Files that load the machine or judge memory: one test after the other, beside those that wait for timers and other programs most of their time.
+LOADING = {f"test_{name}" for name in (
+    "browsers", "churn", "connections", "console_call", "console_limits", "console_looks", "console_member", "jobs", "levelling", "module", "network",
+    "packet_capture", "recording", "tcp")}
 
-
-#: Files that judge loss, times or quality: last in their lane, when nothing runs beside them any more.
-JUDGING = {f"test_{name}" for name in (
-    "admission", "console_call", "cost", "first_frame", "layers", "levelling", "links", "livekit", "livekit_js", "loudest", "module", "network",
-    "playback", "recording", "statistics", "tcp")}
+#: Files that last long, in the order in which they begin: what begins last would be waited for by nobody else.
+LONG = [f"test_{name}" for name in ("console_outages", "matrix", "events", "ice_servers", "schema", "publish_only", "bad_input", "console")]
 
 
 def pytest_collection_modifyitems(items):
-    items.sort(key=lambda item: item.path.stem in JUDGING)
+    def place(item):
+        stem = item.path.stem
+        return 0 if stem in LOADING else 1 + LONG.index(stem) if stem in LONG else 1 + len(LONG)
+
+    items.sort(key=place)
 
 
 def pytest_xdist_make_scheduler(config, log):
-    """Two lanes (`-n 2 --dist loadscope`): in one, what loads the machine or judges media, one test after the other; beside it the files of `WAITING`,
-    each in one process because its fixtures cost time."""
+    """Lanes (`-n 3 --dist loadscope --no-loadscope-reorder`): in one the files of `LOADING`; in the others the rest, each file in one process because its
+    fixtures cost time."""
     class Lanes(LoadScopeScheduling):
         def _split_scope(self, nodeid):
             stem = pathlib.Path(nodeid.split("::")[0]).stem
-            return stem if stem in WAITING else "alone"
+            return "loading" if stem in LOADING else stem
 
     return Lanes(config, log)
 
@@ -67,17 +70,37 @@ def running(**options):
         assert " error " not in line.lower(), line
 
 
-@pytest.fixture(autouse=True)
+@contextlib.contextmanager
 def bounded():
-    """No test may hang: after two minutes (`make nightly` gives more) it is interrupted where it stands."""
+    """Nothing may hang: after two minutes (`make nightly` gives more) a test is interrupted where it stands, but not while its failure is written down."""
     def expired(*_):
         raise TimeoutError(f"the test took more than {SECONDS} s")
 
     previous = signal.signal(signal.SIGALRM, expired)
     signal.alarm(SECONDS)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, previous)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, previous)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup():
+    with bounded():
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call():
+    with bounded():
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown():
+    with bounded():
+        return (yield)
 
 
 @pytest.fixture

@@ -1,12 +1,16 @@
 """Jobs on recordings of browsers' calls: each layout, files of tracks and joined ones, and a call beside a job. Run by name and at night."""
 import asyncio
+import json
+import os
+import subprocess
 
 import numpy
 import pytest
 
+from conftest import running
 from support.chromium import chromium, open_room, until, wait_for_video
 from test_console_recordings import VIDEO, operator, record
-from test_jobs import begin, children, ended, folder_of, frame, serving, streams, summary, until_true
+from test_jobs import FFMPEG, begin, children, ended, folder_of, frame, record, serving, streams, summary, tones, until_true
 from test_playback import RECEIVED
 from test_recording import finished
 
@@ -106,3 +110,40 @@ def test_a_person_makes_one_video_of_a_recording_watches_it_and_deletes_it(tmp_p
                 assert not page.problems and not list(server.recordings.rglob("JB_*")), page.problems
 
         asyncio.run(run())
+
+
+def test_a_composition_mixes_a_thousand_files_of_audio(archive):
+    """As of a call in which a thousand people spoke: ada and bob as they were, and all others nearly silent."""
+    server = archive
+    found = record(server, 6, late=0)
+    folder = folder_of(server, found)
+    server.terminate()
+    sidecar = json.loads((folder / "recording.json").read_text())
+    ada = next(track for track in sidecar["tracks"] if (track["identity"], track["kind"]) == ("ada", "audio"))
+    quiet = folder / "TR_quiet.000.mp4"
+    subprocess.run([FFMPEG, "-v", "error", "-i", str(folder / ada["files"][0]["name"]), "-af", "volume=0.0001", "-c:a", "libopus", str(quiet)], check=True)
+    for number in range(1000):
+        name = f"TR_{number}.000.mp4"
+        os.link(quiet, folder / name)
+        sidecar["tracks"].append({**ada, "sid": f"TR_{number}", "files": [{**ada["files"][0], "name": name, "bytes": quiet.stat().st_size}]})
+    (folder / "recording.json").write_text(json.dumps(sidecar))
+    server.start()
+    done = ended(server, begin(server, found, kind="composition", width=320, height=180, bitrate=200_000), 100)
+    assert done["state"] == "finished", done
+    path = folder / done["file"]["name"]
+    print(f"figures: 1,002 files of audio mixed in {done['endedAt'] - done['startedAt']} ms; {done['file']['durationMilliseconds']} ms")
+    assert tones(path, 3) == {440, 1000} and abs(done["file"]["durationMilliseconds"] - 6_000) < 700
+    assert [one.name for one in folder.glob(f"{done['sid']}*")] == [path.name]
+
+
+def test_a_job_that_takes_longer_than_it_may_fails_and_its_process_ends(tmp_path):
+    program = tmp_path / "ffmpeg"
+    program.write_text("#!/bin/sh\nexec sleep 1000\n")
+    program.chmod(0o755)
+    with running(extra=f"playback:\n  directory: {tmp_path}\nrecording:\n  directory: {tmp_path}/recordings\n  reserve: 0\n  ffmpeg: {program}\n  job_time: 60\n") as server:
+        server.folder_of_files = tmp_path
+        found = record(server, 3, late=0)
+        done = ended(server, begin(server, found, kind="composition"), 90)
+        assert (done["state"], done["fault"]) == ("failed", "time_limit"), done
+        assert 60_000 <= done["endedAt"] - done["startedAt"] < 65_000
+        assert not subprocess.run(["ps", "-o", "pid=", "--ppid", str(server.process.pid)], capture_output=True, text=True).stdout.strip()

@@ -17,8 +17,6 @@ from support.livekit_sdk import BLUE, GREEN, RED, Client
 from support.server import Server
 from support.tokens import token
 from test_livekit_js import shows
-
-PATIENCE = 30
 # Firefox reaches a server at loopback only beside another address, as a development server has.
 #: Names of the codecs in which a page decodes somebody's video, and sends its own.
 RECEIVED = """(async () => { const codecs = new Map(), used = []; const stats = await lk.drawn.get(%s).track.receiver.getStats();
@@ -45,7 +43,7 @@ def test_who_cannot_play_the_first_codec_gets_the_backup_codec_and_nobody_else_d
             await join(ada, server, token("ada", "r"))
             await ada.evaluate(f"lk.publish({json.dumps(RED)}, 640, 360, {{ videoCodec: '{first}', backupCodec: {{ codec: 'vp8' }} }})")
             await join(carl, server, token("carl", "r"))
-            await until(carl, shows("ada", RED), PATIENCE)
+            await until(carl, shows("ada", RED))
             assert (await carl.evaluate(RECEIVED % "'ada'")).lower() == f"video/{first}"
             assert (await ada.evaluate(SENT)).lower() == f"video/{first}", "nobody needs the backup codec"
 
@@ -62,12 +60,12 @@ def test_who_cannot_play_the_first_codec_gets_the_backup_codec_and_nobody_else_d
                     };
                 })(), 0""")
             await join(bob, server, token("bob", "r"))
-            await until(bob, shows("ada", RED), PATIENCE)
+            await until(bob, shows("ada", RED))
             if first != "h264":
                 assert (await bob.evaluate(RECEIVED % "'ada'")).lower() == "video/vp8"
-            await until(ada, SENT + f".then((all) => all.toLowerCase() === ['video/{first}', 'video/vp8'].sort().join())", PATIENCE)
+            await until(ada, SENT + f".then((all) => all.toLowerCase() === ['video/{first}', 'video/vp8'].sort().join())")
             seen = await carl.evaluate("lk.sees('ada').then(({ frames }) => frames)")
-            await until(carl, shows("ada", RED, seen + 20), PATIENCE)
+            await until(carl, shows("ada", RED, seen + 20))
             assert (await carl.evaluate(RECEIVED % "'ada'")).lower() == f"video/{first}", "who plays the first keeps it"
 
             # Mute and unmute reach the one who has the backup codec as well.
@@ -78,13 +76,13 @@ def test_who_cannot_play_the_first_codec_gets_the_backup_codec_and_nobody_else_d
             await asyncio.sleep(1)
             assert await bob.evaluate("lk.sees('ada').then(({ frames }) => frames)") - still <= 1
             await ada.evaluate("lk.own.unmute().then(() => 0)")
-            await until(bob, shows("ada", RED, still + 10), PATIENCE)
+            await until(bob, shows("ada", RED, still + 10))
 
             # With bob the demand ends: the publisher stops the encoding.
             await bob.evaluate("lk.room.disconnect().then(() => 0)")
-            await until(ada, "[...lk.own.track.simulcastCodecs.values()].every(({ sender }) => sender.getParameters().encodings.every((one) => !one.active))", PATIENCE)
+            await until(ada, "[...lk.own.track.simulcastCodecs.values()].every(({ sender }) => sender.getParameters().encodings.every((one) => !one.active))")
             seen = await carl.evaluate("lk.sees('ada').then(({ frames }) => frames)")
-            await until(carl, shows("ada", RED, seen + 20), PATIENCE)
+            await until(carl, shows("ada", RED, seen + 20))
 
     asyncio.run(run())
 
@@ -97,7 +95,7 @@ def test_a_page_sends_the_codec_that_it_chose_and_another_page_decodes_it(server
             await join(ada, server, token("ada", "r"))
             await join(bob, server, token("bob", "r"))
             await ada.evaluate(f"lk.publish({json.dumps(RED)}, 640, 360, {{ videoCodec: '{codec}', backupCodec: false }})")
-            await until(bob, shows("ada", RED, 20), PATIENCE)
+            await until(bob, shows("ada", RED, 20))
             assert (await bob.evaluate(RECEIVED % "'ada'")).lower() == f"video/{codec}"
 
     asyncio.run(run())
@@ -120,7 +118,7 @@ def test_an_operator_sends_to_a_page_mutes_asks_for_an_unmute_and_removes_it(dev
             await join(ada, server, token("ada", "r"))
             await join(bob, server, token("bob", "r"))
             await ada.evaluate(f"lk.publish({json.dumps(GREEN)}, 640, 360)")
-            await until(bob, shows("ada", GREEN), PATIENCE)
+            await until(bob, shows("ada", GREEN))
             await ada.evaluate("lk.room.localParticipant.publishData(new Uint8Array([1]), { reliable: true, topic: 'open' }).then(() => 0)")
 
             await twirp("SendData", data="AAEC", kind=0, topic="server", destination_identities=["ada"])
@@ -135,9 +133,9 @@ def test_an_operator_sends_to_a_page_mutes_asks_for_an_unmute_and_removes_it(dev
             await until(ada, "lk.own.isMuted")
             status, _ = await asyncio.to_thread(server.api, "POST", f"/v1/rooms/r/tracks/{sid}/unmute-request")
             assert status < 300
-            await until(bob, "lk.events.includes('trackUnmuted')", PATIENCE)
+            await until(bob, "lk.events.includes('trackUnmuted')")
             seen = await bob.evaluate("lk.sees('ada').then(({ frames }) => frames)")
-            await until(bob, shows("ada", GREEN, seen + 10), PATIENCE)
+            await until(bob, shows("ada", GREEN, seen + 10))
 
             await twirp("RemoveParticipant", identity="ada")
             await until(ada, "lk.events.includes('disconnected')")
@@ -155,8 +153,8 @@ def test_a_page_sees_again_after_the_server_was_killed_and_started_again():
                 for page, name, colour in ((ada, "ada", RED), (bob, "bob", BLUE)):
                     await join(page, server, token(name, "r"))
                     await page.evaluate(f"lk.publish({json.dumps(colour)}, 640, 360)")
-                await until(bob, shows("ada", RED), PATIENCE)
-                await until(ada, shows("bob", BLUE), PATIENCE)
+                await until(bob, shows("ada", RED))
+                await until(ada, shows("bob", BLUE))
                 for page in (ada, bob):
                     await page.evaluate("lk.drawn.clear(), 0")
                 await asyncio.to_thread(server.kill)
@@ -185,18 +183,18 @@ def test_others_learn_that_a_closed_page_is_gone_and_that_a_second_client_took_i
             eve = await ChromiumPage.open(browser, server)
             await join(eve, server, token("eve", "r"))
             await eve.evaluate(f"lk.publish({json.dumps(GREEN)}, 640, 360)")
-            await until(bob, shows("eve", GREEN), PATIENCE)
+            await until(bob, shows("eve", GREEN))
             await eve.close()
             await until(bob, "lk.events.includes('participantDisconnected')", 60)
 
             ada = await ChromiumPage.open(browser, server)
             await join(ada, server, token("ada", "r"))
             await ada.evaluate(f"lk.publish({json.dumps(RED)}, 640, 360)")
-            await until(bob, shows("ada", RED), PATIENCE)
+            await until(bob, shows("ada", RED))
             await bob.evaluate("lk.drawn.clear(), 0")
             taking = asyncio.create_task(asyncio.to_thread(livekit_sdk.run, second_ada, server.url, seconds=100))
-            await until(ada, "lk.events.includes('disconnected')", PATIENCE)
-            await until(bob, shows("ada", BLUE), PATIENCE)
+            await until(ada, "lk.events.includes('disconnected')")
+            await until(bob, shows("ada", BLUE))
             await bob.evaluate("lk.room.localParticipant.publishData(new Uint8Array([1]), { reliable: true }).then(() => 0)")
             await taking
 
@@ -216,11 +214,11 @@ def test_two_pages_exchange_reliable_lossy_and_directed_data_and_texts(developme
             me = "lk.room.localParticipant"
             for topic, reliable, size, names in (("reliable", "true", 10_000, ""), ("lossy", "false", 1_000, ""), ("one", "true", 100, ", destinationIdentities: ['bob']")):
                 await ada.evaluate(f"{me}.publishData(new Uint8Array({size}).fill(3), {{ reliable: {reliable}, topic: '{topic}'{names} }}).then(() => 0)")
-                await until(bob, f"lk.data.some((one) => one.topic === '{topic}' && one.size === {size} && one.sum === {size * 3 % 65521} && one.from === 'ada')", PATIENCE)
+                await until(bob, f"lk.data.some((one) => one.topic === '{topic}' && one.size === {size} && one.sum === {size * 3 % 65521} && one.from === 'ada')")
             assert not await carl.evaluate("lk.data.some((one) => one.topic === 'one')")
             await bob.evaluate(f"{me}.sendText('Grüße '.repeat(5000), {{ topic: 'notes' }}).then(() => 0)")
             for page in (ada, carl):
-                await until(page, "lk.texts.some(({ identity, text }) => identity === 'bob' && text.length === 30000)", PATIENCE)
+                await until(page, "lk.texts.some(({ identity, text }) => identity === 'bob' && text.length === 30000)")
             assert await ada.evaluate(f"{me}.performRpc({{ destinationIdentity: 'bob', method: 'double', payload: '4' }})") == "8"
 
     asyncio.run(run())

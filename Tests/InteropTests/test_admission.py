@@ -6,6 +6,8 @@ import pathlib
 import sys
 import time
 
+import pytest
+
 from conftest import running
 from support.aiortc_client import Client, MovingPicture, Tone
 from support.bare import offer
@@ -13,6 +15,8 @@ from support.server import Server
 from support.signalling import signal
 from support.tokens import token
 from support.waiting import until_true
+
+pytestmark = pytest.mark.judging
 
 FLOOD = pathlib.Path(__file__).parent / "support/flood.py"
 

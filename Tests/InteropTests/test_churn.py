@@ -1,6 +1,8 @@
 """Joins and leaves by the thousand: what they took is given back."""
 import asyncio
+import itertools
 import os
+import statistics
 
 import aiohttp
 
@@ -12,13 +14,14 @@ from support.waiting import until_true
 #: `make nightly` plays 100,000.
 JOINS = int(os.environ.get("CHURN_JOINS", 1500))
 WORKERS = 8
-#: A pool or an arena of the allocator that grows late grows once, what leaks grows each time by as much.
-ATTEMPTS = 3
+#: After so many all pools have grown: after 500 to 1,000 memory grew by up to 5 % once more.
+WARM_UP = 3_000
 
 
 def test_L4_memory_and_descriptors_are_released():
-    """WHIP publishers, every tenth a participant over WebSocket, eight at a time; memory is compared before and after JOINS of them, when as many
-    as two thirds of that have let all pools grow; where one grows late, again after as many more."""
+    """WHIP publishers, every tenth a participant over WebSocket, eight at a time; memory is looked at after each third of JOINS, once WARM_UP have let
+    all pools grow. What leaks, leaks in each third; what grows once, as a thread more does on a machine that is slow at that moment, is in one of them.
+    So three times the median growth of a third is held against the 1 %."""
     async def whip(http, name):
         headers = {"Content-Type": "application/sdp", "Authorization": f"Bearer {token(name, 'churn')}"}
         async with http.post(f"{server.url}/whip/churn", data=offer(), headers=headers) as reply:
@@ -52,18 +55,17 @@ def test_L4_memory_and_descriptors_are_released():
         return server.descriptors(), server.rss_bytes()
 
     async def run():
-        await play(JOINS * 2 // 3)
-        descriptors, memory = await settled()
-        for _ in range(ATTEMPTS):
-            before = memory
-            await play(JOINS)
-            after, memory = await settled()
-            print(f"figures: {JOINS} joins; descriptors {descriptors} and {after}, RSS {before / 1e6:.1f} and {memory / 1e6:.1f} MB "
-                  f"({(memory - before) / before:+.1%})")
-            assert after <= descriptors
-            if memory <= 1.01 * before:
-                return
-        assert False, f"memory grew {ATTEMPTS} times in a row"
+        await play(WARM_UP)
+        looks = [await settled()]
+        for _ in range(3):
+            await play(JOINS // 3)
+            looks.append(await settled())
+        memory = [one[1] for one in looks]
+        leaked = 3 * statistics.median(after - before for before, after in itertools.pairwise(memory))
+        print(f"figures: {JOINS} joins; descriptors {[one[0] for one in looks]}, RSS {[round(one / 1e6, 1) for one in memory]} MB "
+              f"({leaked / memory[0]:+.1%})")
+        assert looks[-1][0] <= looks[0][0]
+        assert leaked <= 0.01 * memory[0]
 
     # What is kept on purpose, events and the summaries of stays, is bounded here so that both are full before memory is first looked at.
     kept = "events: {kept: 1000}\nstorage: {sessions_kept: 0}\n"

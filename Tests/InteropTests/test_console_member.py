@@ -184,6 +184,8 @@ def test_the_page_of_a_participant_who_leaves_keeps_its_charts_over_a_reload_and
             await wait_for_video(bob)
             page = await open_member(browser, server, "call", "bob")
             await page.wait_for_selector("#member-charts .span")
+            facts, now = [f"document.querySelector('#member-{id}').textContent" for id in ("facts", "now")]
+            assert (await page.evaluate(facts)).startswith("in call since ") and await page.evaluate(now) == "Follow live"
             # Looked at every five seconds; the time limit of the test ends the wait.
             while not server.api("GET", "/v1/rooms/call/participants/bob/history")[1]["samples"]:
                 await asyncio.sleep(0.2)
@@ -198,6 +200,12 @@ def test_the_page_of_a_participant_who_leaves_keeps_its_charts_over_a_reload_and
             await page.goto(f"{server.url}/#/rooms/call/participants/bob")
             await page.reload()
             await until(page, "document.querySelector('#member-problem').textContent.includes('kept like the summary')")
+            # What is over has a beginning and an end, and cannot be followed.
+            stay = "(from, to) => `in call from ${from.day}, ${from.clock} to ${to.clock}`"
+            clocks = "(at) => ({ day: new Date(at).toLocaleDateString(undefined, { day: 'numeric', month: 'short' }), clock: new Date(at).toLocaleTimeString() })"
+            one = server.api("GET", "/v1/sessions?room=call&identity=bob")[1]["sessions"][0]
+            assert await page.evaluate(facts) == await page.evaluate(f"({stay})(({clocks})({one['joinedAt']}), ({clocks})({one['leftAt']}))")
+            assert await page.evaluate(now) == "Show the end"
             assert await page.locator("#member-charts .span").count() >= 1
             answer = await page.evaluate(ANSWER)
             assert "ada, camera" in answer, answer

@@ -66,9 +66,9 @@ async def choose(page):
 async def choices_hold(page, other, chosen, server, room, name):
     """The page shows what was chosen, and the server does it: the others get the screen again and the microphone stays muted."""
     await until(page, f"{CHOSEN} === {chosen!r}")
-    await until(page, f"{SUBSCRIPTION}.then((one) => Boolean(one?.pinned && one.preference.spatial === 0))", 10)
-    await wait_for_video(page, timeout_s=30)
-    await wait_for_video(other, count=2, timeout_s=30)
+    await until(page, f"{SUBSCRIPTION}.then((one) => Boolean(one?.pinned && one.preference.spatial === 0))")
+    await wait_for_video(page)
+    await wait_for_video(other, count=2)
     _, detail = server.api("GET", f"/v1/rooms/{room}/participants/{name}")
     member = detail.get("participant", detail)
     tracks = {one["source"]: one["muted"] for one in member["tracks"]}
@@ -83,7 +83,7 @@ def test_4_4_a_dead_server_is_shown_as_disconnected(server, end):
             await open_room(browser, server, "dead", "ada")
             bob = await open_room(browser, server, "dead", "bob")
             await wait_for_video(bob)
-            await until(bob, "document.querySelectorAll('.tile .quality:not([hidden])').length === 2", 20)
+            await until(bob, "document.querySelectorAll('.tile .quality:not([hidden])').length === 2")
             await until(bob, "/fps/.test(document.querySelector('.tile:not(.own) .figures').textContent)")
             server.process.send_signal(signal.SIGKILL if end == "killed" else signal.SIGSTOP)
             words = "The server does not answer|The connection to the server was closed" if end == "killed" else "The server stopped answering"
@@ -101,11 +101,11 @@ def test_4_4_a_dead_server_is_shown_as_disconnected(server, end):
                 server.start()
             else:
                 server.process.send_signal(signal.SIGCONT)
-            await until(bob, f"martlet.joined && /^Connected.*The connection was lost for \\d+ s/.test({BAND})", 15)
-            await until(bob, "document.querySelectorAll('.tile.camera:not(.own, .stands-still)').length === 1", 30)
-            await until(bob, "/fps/.test(document.querySelector('.tile:not(.own) .figures').textContent)", 20)
+            await until(bob, f"martlet.joined && /^Connected.*The connection was lost for \\d+ s/.test({BAND})")
+            await until(bob, "document.querySelectorAll('.tile.camera:not(.own, .stands-still)').length === 1")
+            await until(bob, "/fps/.test(document.querySelector('.tile:not(.own) .figures').textContent)")
             print(f"figures: everything is back {time.monotonic() - started:.1f} s after the server")
-            await until(bob, f"{BAND} === ''", 15)
+            await until(bob, f"{BAND} === ''")
             assert not bob.problems
 
     asyncio.run(run())
@@ -124,7 +124,7 @@ def test_4_4_a_frozen_video_is_marked_while_the_server_answers(server):
                 names = "[...document.querySelectorAll('.tile.stands-still .name b')].map((one) => one.textContent).join()"
                 assert await bob.evaluate(names) == "ada" and await bob.evaluate(BAND) == ""
                 assert "fps" not in await bob.evaluate("document.querySelector('.tile.stands-still .figures').textContent")
-            await until(bob, "document.querySelector('.tile.stands-still') === null", 20)
+            await until(bob, "document.querySelector('.tile.stands-still') === null")
             await bea.click("#mute-video")
             await asyncio.sleep(4)
             assert await bob.evaluate("document.querySelector('.tile.stands-still') === null"), "a camera that is off is meant to be still"
@@ -153,9 +153,9 @@ def test_4_10_a_restart_of_the_server_is_shown_and_survived(development_server, 
     async def run():
         async with chromium() as browser, subject(kind, server, "restart") as (eve, _):
             ada = await open_room(browser, server, "restart", "ada")
-            await wait_for_video(eve, timeout_s=30)
+            await wait_for_video(eve)
             chosen = await choose(eve)
-            await wait_for_video(ada, count=2, timeout_s=30)
+            await wait_for_video(ada, count=2)
             server.terminate()
             await until(eve, f"/Connection lost.*(shutting down or restarting|does not answer|closed)/.test({BAND})", 10)
             said = await eve.evaluate(BAND)
@@ -178,9 +178,9 @@ def test_4_10_a_lost_network_is_shown_and_survived(kind):
             try:
                 async with chromium(executable=lab.wrapper(1, EXECUTABLE)) as browser, subject(kind, server, "cut", lab=lab) as (eve, _):
                     ada = await open_room(browser, server, "cut", "ada")
-                    await wait_for_video(eve, timeout_s=30)
+                    await wait_for_video(eve)
                     chosen = await choose(eve)
-                    await wait_for_video(ada, count=2, timeout_s=30)
+                    await wait_for_video(ada, count=2)
                     with lab.cut(2):
                         cut = time.monotonic()
                         await until(eve, f"/Connection lost/.test({BAND})", 12)
@@ -210,18 +210,18 @@ def test_4_10_a_machine_that_slept_is_shown_and_survived(kind):
     async def run(server):
         async with chromium() as browser, subject(kind, server, "sleep") as (eve, processes):
             ada = await open_room(browser, server, "sleep", "ada")
-            await wait_for_video(eve, timeout_s=30)
+            await wait_for_video(eve)
             chosen = await choose(eve)
-            await wait_for_video(ada, count=2, timeout_s=30)
+            await wait_for_video(ada, count=2)
             session = await eve.evaluate("martlet.room.signal.session")
             started = time.monotonic()
             with suspended(processes()):
                 await asyncio.sleep(13)
             woken = time.monotonic()
-            await until(eve, f"/This page was suspended for \\d+ s/.test({BAND})", 20)
+            await until(eve, f"/This page was suspended for \\d+ s/.test({BAND})")
             said = await eve.evaluate(BAND)
             assert abs(int(re.search(r"suspended for (\d+) s", said)[1]) - (woken - started)) < 3, said
-            await until(eve, f"martlet.joined && martlet.room.signal.session !== '{session}'", 30)
+            await until(eve, f"martlet.joined && martlet.room.signal.session !== '{session}'")
             back = time.monotonic() - woken
             await choices_hold(eve, ada, chosen, server, "sleep", "eve")
             print(f"figures: {kind}: “{said}”, joined again {back:.1f} s after it woke, all media after {time.monotonic() - woken:.1f} s")

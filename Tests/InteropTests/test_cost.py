@@ -1,7 +1,11 @@
 """What a packet may not cost, counted in the optimised build."""
 import subprocess
 
+import pytest
+
 from support.server import ROOT
+
+pytestmark = pytest.mark.judging
 
 
 def test_a_million_more_packets_allocate_nothing_and_take_no_lock():

@@ -2,9 +2,13 @@
 import asyncio
 import math
 
+import pytest
+
 from support.chromium import EXECUTABLE, chromium, open_room, until, wait_for_video
 from support.network import SERVER_ADDRESS, Lab
 from support.server import Server
+
+pytestmark = pytest.mark.judging
 
 JOINS = 20
 FAR_JOINS = 5

@@ -106,7 +106,8 @@ def test_F10_a_browser_that_may_only_relay_plays_through_coturn_over_TLS(tmp_pat
 
 @pytest.mark.parametrize("transport", ["udp", "tcp"])
 def test_C11_F10_a_browser_that_may_only_relay_publishes_and_plays_through_coturn(tmp_path, transport):
-    """The credentials come from the shared secret, and new ones arrive on the socket before they expire."""
+    """The credentials come from the shared secret, and new ones arrive on the socket before they expire; these know nothing of the transport, so they are
+    waited for once."""
 
     async def run(server):
         async with chromium() as browser:
@@ -121,7 +122,8 @@ def test_C11_F10_a_browser_that_may_only_relay_publishes_and_plays_through_cotur
                 assert 0 < expiry - time.time() <= 60 and "ada" not in before["username"]
                 assert before["credential"] == base64.b64encode(hmac.new(SECRET.encode(), before["username"].encode(), hashlib.sha1).digest()).decode()
             # After three quarters of a minute there are new ones.
-            await until(ada, f"Number(window.kept[0].getConfiguration().iceServers[0].username.split(':')[0]) > {expiry}", 60)
+            if transport == "udp":
+                await until(ada, f"Number(window.kept[0].getConfiguration().iceServers[0].username.split(':')[0]) > {expiry}", 60)
             assert ada.problems == [] and bob.problems == []
 
     with coturn(tmp_path) as port:

@@ -9,7 +9,8 @@ import numpy
 import pytest
 
 from conftest import running
-from support.tokens import token
+from support.tokens import admin_token, token
+from test_command_line import martlet
 from test_playback import start
 
 FFMPEG, FFPROBE = "/usr/bin/ffmpeg", "/usr/bin/ffprobe"
@@ -208,6 +209,47 @@ def test_a_job_is_cancelled_and_a_killed_server_leaves_no_process_and_no_half_fi
     assert done["state"] == "finished" and done["tries"] == 2, done
     assert [one.name for one in folder_of(server, found).glob(f"{job['sid']}*")] == [done["file"]["name"]]
     streams(folder_of(server, found) / done["file"]["name"])
+
+
+def test_jobs_are_created_listed_cancelled_and_deleted_on_the_command_line(archive):
+    server, sid = archive, archive.recording["sid"]
+    made = martlet(server, "jobs", "create", sid, "composition", "layout=grid", "width=320", "height=180", "bitrate=200000")
+    job = made.split()[1]
+    assert made == f"job {job} was created\n"
+    assert ended(server, {"sid": job})["state"] == "finished"
+    long = json.loads(martlet(server, "jobs", "create", sid, "composition", "width=3840", "height=2160", "frameRate=60", "bitrate=20000000", "--json"))["sid"]
+    assert martlet(server, "jobs", "cancel", long) == f"job {long} was cancelled\n"
+    assert ended(server, {"sid": long}, 5)["state"] == "cancelled"
+    heading, *rows = martlet(server, "jobs").splitlines()
+    assert heading.split() == ["JOB", "RECORDING", "KIND", "STATE", "DONE", "CREATED", "RESULT"]
+    found = {row.split()[0]: row.split() for row in rows}
+    assert found[job][1:5] == [sid, "composition", "finished", "100%"] and found[job][-1] == f"{job}.mp4"
+    assert found[long][3] == found[long][-1] == "cancelled"
+    listed = json.loads(martlet(server, "jobs", "list", "--recording", sid, "--json"))["jobs"]
+    assert [one["sid"] for one in listed[-2:]] == [job, long], "the oldest first"
+    assert martlet(server, "jobs", "--recording", "RC_none").splitlines() == [" ".join(heading.split()).replace(" ", "  ")]
+    assert json.loads(martlet(server, "jobs", "show", job))["layout"] == "grid"
+    assert "conflict" in martlet(server, "jobs", "cancel", job, status=1)
+    for one in (job, long):
+        assert martlet(server, "jobs", "delete", one) == f"job {one} was deleted with its file\n"
+    assert "job_not_found" in martlet(server, "jobs", "show", job, status=1)
+    assert "colour" in martlet(server, "jobs", "create", sid, "composition", "colour=red", status=1)
+    assert "missing KIND" in martlet(server, "jobs", "create", sid, status=2)
+    assert "did you mean 'cancel'" in martlet(server, "jobs", "cancle", job, status=2)
+
+
+def test_without_room_beyond_the_reserve_a_job_fails_and_a_recording_is_refused(archive):
+    archive.terminate()
+    # A hundred terabytes.
+    with running(extra=f"recording:\n  directory: {archive.folder_of_files}/recordings\n  reserve: 100000000\n") as server:
+        done = ended(server, begin(server, archive.recording, kind="composition"))
+        assert (done["state"], done["fault"]) == ("failed", "disk_full") and "file" not in done, done
+        events = json.loads(server.request("GET", "/v1/events?after=0", None, {"Authorization": f"Bearer {admin_token()}", "Accept": "application/json"})[2])["events"]
+        assert [(one["type"], one.get("reason")) for one in events if one.get("job") == done["sid"]] == [("jobStarted", None), ("jobFailed", "disk_full")]
+        assert server.api("POST", "/v1/rooms", {"name": "studio"})[0] == 201
+        assert server.api("POST", "/v1/rooms/studio/recordings", {})[1]["code"] == "disk_full"
+        assert server.api("DELETE", f"/v1/jobs/{done['sid']}?state=ended")[0] == 204
+    archive.start()
 
 
 def test_a_server_without_ffmpeg_says_so_at_its_start_and_when_it_is_asked(tmp_path, archive):

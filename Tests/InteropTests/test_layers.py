@@ -2,8 +2,12 @@
 import asyncio
 import time
 
+import pytest
+
 from support.chromium import chromium, open_room, room_address, stands_still, until, wait_for_video
 from support.firefox import firefox
+
+pytestmark = pytest.mark.judging
 
 ACTIVE = """martlet.room.publishing.sent.get(martlet.room.media.videoTrack).transceiver.sender.getParameters()
     .encodings.map((one) => one.active).join()"""

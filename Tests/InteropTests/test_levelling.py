@@ -21,6 +21,7 @@ async def enough_padding(server, wanted=10, timeout_s=90):
     raise AssertionError(f"only {server.metric(PADDED)} packets were padded")
 
 
+@pytest.mark.judging
 @pytest.mark.parametrize("codec", ["VP8", "H264", "VP9"])
 def test_chromium_decodes_padded_packets(server, codec):
     """Not AV1: the page's video takes so few packets that hardly any is padded, so this would prove nothing."""

@@ -12,6 +12,7 @@ import threading
 import time
 
 import pytest
+from conftest import running
 from support import bare
 from support.aiortc_client import Client, Tone
 from support.chromium import chromium, open_room, until, wait_for_video
@@ -285,3 +286,24 @@ def test_end_to_end_encrypted_media_is_decoded_with_the_key_only(server):
             assert all(r["framesDecoded"] < 5 for r in unsealed)
 
     asyncio.run(run())
+
+
+def test_a_track_without_a_place_in_the_recorder_is_reported_and_recorded_once_there_is_one(tmp_path):
+    """Two publish into a recorded room, and one track may be recorded: an operator learns of the other by event, summary and metric; when the first has left, it is recorded."""
+    with running(extra=f"recording:\n  directory: {tmp_path}/recordings\n  reserve: 0\n  tracks: 1\n") as server:
+        assert publish(server, "studio", "ada", bare.offer())[0] == 201
+        status, begun = server.api("POST", "/v1/rooms/studio/recordings", {})
+        assert status == 201, begun
+        assert publish(server, "studio", "bob", bare.offer())[0] == 201
+
+        def tracks():
+            return [(track["identity"], track.get("fault")) for track in server.api("GET", f"/v1/recordings/{begun['sid']}")[1]["tracks"]]
+
+        eventually(lambda: tracks() == [("ada", None), ("bob", "too_many_tracks")], 5, "bob's track is refused")
+        assert server.metric("martlet_recorded_tracks") == server.metric("martlet_recording_tracks_refused_total") == 1
+        status, events = server.api("GET", "/v1/rooms/studio/events", headers={"Accept": "application/json"})
+        assert [one["reason"] for one in events["events"] if one["type"] == "recordingFailed"] == ["too_many_tracks"], events
+        assert server.api("POST", "/v1/rooms/studio/recordings", {"participant": "bob"})[1]["code"] == "overloaded"
+        assert server.api("DELETE", "/v1/rooms/studio/participants/ada")[0] == 200
+        eventually(lambda: tracks() == [("ada", None), ("bob", "too_many_tracks"), ("bob", None)], 10, "bob's track is recorded")
+        assert server.metric("martlet_recorded_tracks") == server.metric("martlet_recording_tracks_refused_total") == 1

@@ -8,6 +8,8 @@ from support.network import SERVER_ADDRESS, Lab
 from support.server import Server
 from support.tokens import token
 
+pytestmark = pytest.mark.judging
+
 FRAMES_SENT = "martlet.sent().then((all) => Math.max(...all.filter((r) => r.kind === 'video').map((r) => r.framesEncoded ?? 0)))"
 VIDEO = "martlet.received().then((all) => all.find((r) => r.kind === 'video') ?? {})"
 

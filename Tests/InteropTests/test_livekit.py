@@ -15,6 +15,8 @@ from support.server import Server
 from support.tokens import KEY, SECRET, admin_token, token
 from support.wire import Wire
 
+pytestmark = pytest.mark.judging
+
 
 async def meeting(url, single):
     ada = await Client(url, "ada", single=single).connect()

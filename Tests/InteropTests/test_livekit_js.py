@@ -3,6 +3,8 @@ import asyncio
 import hashlib
 import json
 
+import pytest
+
 from support import livekit_sdk
 from support.chromium import chromium, open_room, until, wait_for_video
 from support.firefox import firefox
@@ -10,9 +12,7 @@ from support.livekit_js import ChromiumPage, FirefoxPage, join, sdk
 from support.livekit_sdk import BLUE, GREEN, RED, Client
 from support.tokens import token
 
-
-#: Seconds until a picture is there; no speed is judged here.
-PATIENCE = 30
+pytestmark = pytest.mark.judging
 
 
 def shows(identity, colour, frames=10):
@@ -48,14 +48,14 @@ def test_pages_with_the_sdk_in_chromium_and_firefox_a_python_client_and_martlets
             watching = asyncio.create_task(asyncio.to_thread(
                 livekit_sdk.run, companion, server.url, {"ada": RED, "bob": GREEN}))
             carl = await open_room(browser, server, "js", "carl", send="generated", token=token("carl", "js"))
-            await until(ada, shows("bob", GREEN), PATIENCE)
-            await until(bob, shows("ada", RED), PATIENCE)
+            await until(ada, shows("bob", GREEN))
+            await until(bob, shows("ada", RED))
             for page, other in ((ada, "bob"), (bob, "ada")):
-                await until(page, shows("py", BLUE), PATIENCE)
-                await until(page, f"lk.packets('{other}').then((count) => count > 50)", PATIENCE)
-                await until(page, "lk.packets('py').then((count) => count > 50)", PATIENCE)
-                await until(page, "lk.sees('carl').then(({ frames }) => frames >= 10)", PATIENCE)
-            await wait_for_video(carl, 3, timeout_s=PATIENCE)
+                await until(page, shows("py", BLUE))
+                await until(page, f"lk.packets('{other}').then((count) => count > 50)")
+                await until(page, "lk.packets('py').then((count) => count > 50)")
+                await until(page, "lk.sees('carl').then(({ frames }) => frames >= 10)")
+            await wait_for_video(carl, 3)
             assert carl.problems == []
             await ada.evaluate("lk.room.localParticipant.publishData(new Uint8Array([1]), { reliable: true, topic: 'end' })")
             await watching

@@ -48,6 +48,7 @@ def lossy():
         server.stop()
 
 
+@pytest.mark.judging
 def test_G3_five_percent_loss_each_way_is_repaired(lossy):
     """G3: 5 % of all packets are lost on each of the two links, each way, and 40 ms of round trip on each.
 
@@ -399,6 +400,7 @@ def test_a_second_session_from_the_same_source_port_connects_at_once(server):
     asyncio.run(run())
 
 
+@pytest.mark.judging
 def test_media_that_waited_while_the_server_was_stopped_is_not_sent_late(server):
     """The process is stopped for 5 s, as by a snapshot of its machine: media from then is dropped, current media continues."""
     async def run():
@@ -449,6 +451,7 @@ def drops(server):
         r'^martlet_packets_dropped_total\{reason="(\w+)"\} (\S+)$', page, re.MULTILINE)}
 
 
+@pytest.mark.judging
 def test_F8_floods_from_unknown_sources_cost_bounded_work_and_nothing_else(server):
     """F8, F5: garbage, checks for unknown user names and ClientHellos from unknown ports. An established call loses nothing, memory is flat.
 
@@ -629,6 +632,7 @@ def test_on_the_wire_audio_is_EF_video_AF41_and_nothing_else_is_marked(media, ho
         assert server.stop() == 0
 
 
+@pytest.mark.judging
 def test_F5_handshakes_complete_during_floods(server):
     """F5: ClientHellos, RTP and checks from other ports during handshakes: every legitimate one completes."""
     async def run():

@@ -1,5 +1,6 @@
 """What operators do: commands, health, metrics, an end that calls survive, and a server that is not open by mistake."""
 import asyncio
+import contextlib
 import os
 import pathlib
 import re
@@ -353,8 +354,28 @@ def test_a_reload_changes_what_clients_are_told_of_relays_where_webhooks_may_go_
     assert server.stop() == 0
 
 
+def test_K2_a_SIGTERM_as_soon_as_a_server_is_ready_ends_it():
+    """Twenty times: no signal is lost between the word "ready" and the first turn of the thread that reads signals."""
+    def start(server):
+        with contextlib.suppress(RuntimeError):  # It ends before `start` has seen it ready.
+            server.start()
+
+    for _ in range(20):
+        server = Server()
+        begun = threading.Thread(target=start, args=[server])
+        begun.start()
+        end = time.monotonic() + 20
+        while not server.log_path.exists() or "info martlet: ready" not in server.log():
+            assert time.monotonic() < end, "it is not ready"
+        server.process.terminate()
+        # One that has not begun to wait for signals ends by the signal, or with the status that shells have for that.
+        assert server.process.wait(10) in (0, -signal_module.SIGTERM, 128 + signal_module.SIGTERM), server.log()
+        begun.join()
+        server.stop()
+
+
 def test_a_server_that_ends_while_it_posts_to_a_webhook_ends_with_status_0():
-    """Libraries must not be taken down under the thread that posts: without `Main.end`, about every tenth end was a segmentation fault."""
+    """Libraries must not be taken down under the thread that posts: without `Martlet.end`, about every tenth end was a segmentation fault."""
     hook = {"url": "https://127.0.0.1:9/hook", "secret": "0123456789abcdef0123456789abcdef"}
     for _ in range(30):
         server = Server(extra="webhooks: {allow_private: true}\n").start()

@@ -13,6 +13,8 @@ from support.waiting import until_true
 from support.tokens import admin_token, token
 from test_recording import decodes_from_each_sync_point, ffmpeg, finished, gstreamer
 
+pytestmark = pytest.mark.judging
+
 RECEIVED = """(async () => {
     const all = {};
     (await martlet.room.sub.getStats()).forEach((one) => { if (one.type === "inbound-rtp") all[one.kind] = one; });

@@ -55,7 +55,7 @@ def test_B1_B2_B3_a_publish_only_participant_receives_no_media_and_next_to_no_co
             phone = await Client().publish(f"{server.url}/whip/cast", token("phone", "cast"), MovingPicture(), Tone())
             quiet = await stack.enter_async_context(signal(server, token("app", "cast"), room="cast", profile="publishOnly"))
             await phone.connected()
-            await wait_for_video(bob, count=2, timeout_s=30)
+            await wait_for_video(bob, count=2)
             await asyncio.sleep(2)
             seconds, before = 10, phone.tap.bytes.copy()
             heard = len(quiet.events)

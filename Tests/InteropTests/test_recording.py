@@ -27,12 +27,12 @@ def recording_server(tmp_path):
         yield server
 
 
-def ffmpeg(path):
+def ffmpeg(path, timeout_s=60):
     """(frames or audio packets decoded, seconds, errors) of a file; ffmpeg stops at nothing, but tells."""
     done = subprocess.run([imageio_ffmpeg.get_ffmpeg_exe(), "-hide_banner", "-v", "info", "-i", str(path),
                            # In the file's own time base: in one of whole frames two that are closer than that would have one time.
                            "-fps_mode", "passthrough", "-enc_time_base:v", "demux", "-f", "null", "-"],
-                          capture_output=True, text=True, timeout=60)
+                          capture_output=True, text=True, timeout=timeout_s)
     assert done.returncode == 0, done.stderr
     frames = re.findall(r"frame=\s*(\d+)", done.stderr)
     seconds = [float(h) * 3600 + float(m) * 60 + float(s) for h, m, s in re.findall(r"time=(\d+):(\d+):([\d.]+)", done.stderr)]
@@ -119,6 +119,7 @@ def path_of(server, found, file):
     return server.recordings / found["roomSid"] / found["sid"] / file["name"]
 
 
+@pytest.mark.judging
 @pytest.mark.parametrize("codec", ["VP8", "H264"])
 def test_E1_E2_a_call_is_recorded_as_it_was_sent_and_read_by_ffmpeg_and_gstreamer(recording_server, codec):
     """Simulcast, one viewer, a recording of everything; members are told; every stored frame decodes in both readers, and audio and video are aligned."""

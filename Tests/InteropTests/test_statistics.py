@@ -1,11 +1,15 @@
 """What the server counts and says of a call, held against what its clients count."""
 import asyncio
 
+import pytest
+
 from support.aiortc_client import Client, MovingPicture
 from support.chromium import EXECUTABLE, chromium, open_room, stands_still, until, wait_for_video
 from support.network import SERVER_ADDRESS, Lab
 from support.server import Server
 from support.tokens import token
+
+pytestmark = pytest.mark.judging
 
 SENT = """async () => {
     const all = {};
@@ -135,13 +139,15 @@ def test_I6_round_trips_and_jitter_match_the_browsers():
                     return ours()[1], sent["remote-inbound-rtp audio"]["jitter"] * 1_000, received["inbound-rtp audio"]["jitter"] * 1_000
 
                 # The least of some: a busy browser answers late now and then, which one of both round trips has on top and the other has not.
-                looks = []
+                looks, calm = [], []
                 for _ in range(8):
                     looks.append(await trips())
+                    calm.append(await jitter())
                     await asyncio.sleep(1)
                 # 0: not measured yet.
                 published, of_audio, of_video, subscribed, pair = (min(trip for trip in column if trip) for column in zip(*looks))
-                calm = await mean(1, jitter)
+                # By the server's own jitter: a loaded browser sends unevenly now and then, which the link has no part in.
+                calm = min(calm)
                 lab.set(1, "ba jitter 20")
                 await asyncio.sleep(5)
                 measured, reported, behind = await mean(8, jitter)
@@ -149,7 +155,7 @@ def test_I6_round_trips_and_jitter_match_the_browsers():
                       f"jitter {measured} of {reported} and {behind} ms, before {calm}")
                 for own, theirs in ((published, of_audio), (published, of_video), (subscribed, pair), (measured, reported), (measured, behind)):
                     assert abs(own - theirs) <= CLOSE_MS, (own, theirs)
-                assert of_audio >= 45 and pair >= 45 and measured >= 8 and calm[0] <= measured / 2, "what the links make"
+                assert of_audio >= 45 and pair >= 45 and measured >= 8 and calm[0] <= 5, "what the links make"
                 assert not ada.problems and not bob.problems
 
         try:

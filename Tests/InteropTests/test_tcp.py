@@ -103,6 +103,7 @@ def test_F9_the_check_reports_that_TCP_works_where_UDP_does_not(walled):
         assert server.stop() == 0
 
 
+@pytest.mark.judging
 def test_F9_a_slow_TCP_reader_loses_video_and_nobody_else_does(walled):
     """The link of one viewer falls to a tenth of its video and comes back. The other viewer misses nothing, the server's memory is bounded, and the
     slow viewer's video returns with a keyframe."""

@@ -125,7 +125,7 @@ def test_ffmpeg_publishes_and_chromium_plays(server, flags):
         try:
             async with chromium() as browser:
                 bob = await open_room(browser, server, "tv", "bob", send="nothing")
-                stats = await wait_for_video(bob, timeout_s=25)
+                stats = await wait_for_video(bob)
                 assert "h264" in stats[0]["codec"].lower()
                 await moves(bob)
                 print(f"figures: {connection(server, 'tv', 'encoder')['srtpProfile']}, {stats[0]['framesDecoded']} frames decoded")
@@ -150,7 +150,7 @@ def test_gstreamer_publishes_and_chromium_plays(lab, codec):
         try:
             async with chromium(executable=lab.wrapper(2, EXECUTABLE)) as browser:
                 bob = await open_room(browser, server, "gst", "bob", send="nothing", token=token("bob", "gst"))
-                stats = await wait_for_video(bob, timeout_s=25)
+                stats = await wait_for_video(bob)
                 assert codec.lower() in stats[0]["codec"].lower()
                 await moves(bob)
                 print(f"figures: {stats[0]['framesDecoded']} frames decoded, {stats[0]['frameWidth']}x{stats[0]['frameHeight']}")

@@ -47,6 +47,11 @@ struct WebhookTranslatorTests {
 
     private func types(_ bodies: [[String: Any]]) -> [String] { bodies.compactMap { $0["event"] as? String } }
 
+    @Test("What concerns the server rather than one room has no word in LiveKit's webhooks")
+    func server() throws {
+        #expect(try posted([.revocationChanged(.token("t"), until: 1, by: nil)], room: "", roomSID: "").isEmpty)
+    }
+
     @Test(
         "A participant is told as joined when its first connection is up, its tracks after it, and its end with the reason"
     )
@@ -128,12 +133,30 @@ struct WebhookTranslatorTests {
             [
                 .roomStarted, .participantJoined(ada),
                 .connectionChanged(participant: ada.sid, connection: "main", state: .connected, reason: nil),
-                .participantLeft(ada, reason: .moved, hasConnected: true),
+                .participantLeft(ada, reason: .moved, hasConnected: true, keepsConnections: true),
             ], by: translator)
         let bodies = try posted(
             [.participantJoined(ada), .trackPublished(camera)], room: "other", roomSID: "RM_2", by: translator)
         #expect(types(bodies) == ["participant_joined", "track_published"])
         #expect((bodies[1]["room"] as? [String: Any])?["name"] as? String == "other")
+    }
+
+    @Test("Who is moved and has to connect anew has joined the other room when it is connected there")
+    func movedAcrossWorkers() throws {
+        let translator = WebhookTranslator { _ in nil }
+        let ada = Self.person("ada")
+        let connected = RoomLogEvent.connectionChanged(
+            participant: ada.sid, connection: "main", state: .connected, reason: nil)
+        let before = try posted(
+            [
+                .roomStarted, .participantJoined(ada), connected,
+                .participantLeft(ada, reason: .moved, hasConnected: true),
+            ], by: translator)
+        #expect(types(before) == ["room_started", "participant_joined", "participant_left"])
+        let other = ("other", "RM_2")
+        #expect(try posted([.participantJoined(ada)], room: other.0, roomSID: other.1, by: translator).isEmpty)
+        #expect(
+            types(try posted([connected], room: other.0, roomSID: other.1, by: translator)) == ["participant_joined"])
     }
 
     @Test("A recording that is finished after its room's end leaves the next room of that name as it is")

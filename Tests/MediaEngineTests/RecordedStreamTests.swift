@@ -9,12 +9,15 @@ import Testing
 private struct Records {
     var packets: [[UInt8]] = []
     var kinds: [RecordBatch.Kind] = []
+    /// Streams that have ended.
+    var ended: [UInt64] = []
 
     mutating func take(from engine: MediaEngine, room: Int = .max, isAmple: Bool = true) {
         engine.handOnRecords { bytes in
             var offset = 0
             while offset < bytes.count, let header = RecordBatch.Header(.init(rebasing: bytes[offset...])) {
                 kinds.append(header.kind)
+                if header.kind == .ended { ended.append(header.stream) }
                 let start = offset + RecordBatch.Header.length
                 if header.kind == .packet { packets.append(Array(bytes[start..<(start + header.length)])) }
                 offset += header.recordLength
@@ -116,5 +119,33 @@ struct RecordedStreamTests {
         harness.apply(.removeTrack(TrackID(1)))
         records.take(from: harness.engine)
         #expect(records.kinds.last == .ended)
+    }
+
+    @Test(
+        "A stream that cannot begin ends at once, as the first of all and without room too; a command that comes twice ends none"
+    )
+    func refused() throws {
+        let harness = try EngineHarness()
+        harness.apply(.addRoom(Session.room))
+        let alice = harness.addClient(room: Session.room)
+        var records = Records()
+        harness.apply(.record(stream))
+        #expect(harness.engine.hasRecords)
+        records.take(from: harness.engine, room: 0, isAmple: false)
+        #expect(records.ended == [77])
+        harness.apply(.addTrack(Session.audio(1, of: alice)))
+        harness.apply(.record(stream))
+        harness.apply(.record(stream))
+        harness.apply(
+            .record(RecordedStreamDescription(id: SubscriptionID(78), track: TrackID(1), keyframeInterval: .zero)))
+        records.take(from: harness.engine)
+        #expect(records.ended == [77], "there was no room")
+        #expect(harness.engine.hasRecords)
+        records.take(from: harness.engine)
+        #expect(records.ended == [77, 78])
+        harness.apply(.removeTrack(TrackID(1)))
+        records.take(from: harness.engine)
+        #expect(records.ended == [77, 78, 77])
+        #expect(!harness.engine.hasRecords)
     }
 }

@@ -75,15 +75,34 @@ struct JobArgumentTests {
         let timeline = RecordingTimeline([
             SceneTests.video("ada", [0...10]), SceneTests.audio("ada", 0...10), SceneTests.audio("bob", 2.5...8),
         ])
-        let list = arguments.whole(list: "JB_1.list", of: timeline, into: "JB_1.new.mp4")
+        let list = whole(timeline)
         let found = filters(list)
         #expect(found[1].hasPrefix("[2:0]asetpts=PTS*1.000000+2.500000/TB,"))
         #expect(found[2].hasPrefix("[a0][a1]amix=inputs=2:duration=longest:normalize=0"))
         #expect(list.suffix(1) == ["./JB_1.new.mp4"])
-        let video = arguments.whole(
-            list: "JB_1.list", of: RecordingTimeline([SceneTests.video("ada", [0...10])]), into: "JB_1.new.mp4")
+        let video = whole(RecordingTimeline([SceneTests.video("ada", [0...10])]))
         #expect(!video.contains("-filter_complex") && video.contains("copy"))
         #expect(JobArguments.list(of: ["JB_1.0.mp4", "JB_1.1.mp4"]) == "file 'JB_1.0.mp4'\nfile 'JB_1.1.mp4'\n")
+    }
+
+    private func whole(_ timeline: RecordingTimeline) -> [String] {
+        arguments.whole(
+            list: "JB_1.list", audio: timeline.parts.filter { !$0.isVideo }, length: timeline.length,
+            into: "JB_1.new.mp4")
+    }
+
+    @Test(
+        "A mix has each file at its moment from the recording's beginning on, and no filter that is too long for a word of a program"
+    )
+    func mix() throws {
+        let parts = (0..<JobArguments.mostMixed).map { SceneTests.audio("ada", Double($0)...Double($0) + 5) }
+        let list = JobArguments.mix(parts, into: "JB_1.audio.0.0.mp4")
+        #expect(list.filter { $0 == "-i" }.count == JobArguments.mostMixed && list.last == "./JB_1.audio.0.0.mp4")
+        let found = filters(list)
+        #expect(found[63].hasPrefix("[63:0]asetpts=PTS*1.000000+63.000000/TB,"))
+        #expect(found[64].hasSuffix("amix=inputs=64:duration=longest:normalize=0[a]"))
+        // Linux: a word of a program has at most 128 KiB.
+        #expect(list.allSatisfy { $0.utf8.count < 1 << 17 })
     }
 
     @Test("Two passes differ in what they write alone; the second one keeps the audio")
@@ -109,7 +128,8 @@ struct JobArgumentTests {
         let timeline = RecordingTimeline([SceneTests.video("ada", [0...10]), SceneTests.audio("ada", 0...10)])
         let lists =
             scenes(timeline.parts).map(\.1) + [
-                arguments.whole(list: "l", of: timeline, into: "n"), JobArguments.samples(of: timeline.parts[1]),
+                whole(timeline), JobArguments.samples(of: timeline.parts[1]),
+                JobArguments.mix([timeline.parts[1]], into: "n"),
                 arguments.pass(2, of: timeline.parts[0], log: "l", into: "n"),
             ]
         for list in lists {

@@ -1,3 +1,4 @@
+import Primitives
 import Recorder
 import Testing
 
@@ -74,6 +75,21 @@ struct JobQueueTests {
         #expect(isKept && !isTaken && !isAdded)
         let isAddedLater = queue.add(job(3))
         #expect(isAddedLater, "the name is not remembered")
+    }
+
+    @Test(
+        "A job at work is left for the first of these reasons, and goes on without one",
+        arguments: [
+            (JobCircumstances(longest: .seconds(60)), nil),
+            (JobCircumstances(age: .seconds(60), longest: .seconds(60)), nil),
+            (JobCircumstances(age: .milliseconds(60_001), longest: .seconds(60)), .timeLimit),
+            (JobCircumstances(longest: .seconds(60), hasRoom: false), .diskFull),
+            (JobCircumstances(isDeleted: true, age: .seconds(61), longest: .seconds(60), hasRoom: false), .deleted),
+            (JobCircumstances(isStopping: true, isDeleted: true, longest: .seconds(60)), .stopped),
+            (JobCircumstances(isCancelled: true, isStopping: true, longest: .seconds(60)), .cancelled),
+        ] as [(JobCircumstances, JobFault?)])
+    func faults(circumstances: JobCircumstances, fault: JobFault?) {
+        #expect(circumstances.fault == fault)
     }
 
     @Test("A program is found by its path or where the system keeps programs, and none is none")

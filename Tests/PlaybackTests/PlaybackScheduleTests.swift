@@ -137,6 +137,17 @@ struct PlaybackScheduleTests {
         #expect(count < 20, "what is due within the horizon")
     }
 
+    @Test(
+        "The longest wait for a keyframe is that between two, or that from the last to the end",
+        arguments: [(1, 3_000), (40, 120_000), (70, 210_000), (100, 270_000)] as [(Int, Int64)])
+    func keyframes(every: Int, units: Int64) throws {
+        let video = try playable(
+            .vp8(size), lengths: [Int](repeating: 10, count: 90), duration: 3_000, syncEvery: every)
+        #expect(video.longestKeyframeInterval == .units(units, per: 90_000))
+        let audio = try playable(.opus, lengths: [5, 5], duration: 960, syncEvery: every)
+        #expect(audio.longestKeyframeInterval == nil)
+    }
+
     @Test("A later track begins that much later")
     func delay() throws {
         let video = try playable(.vp8(size), lengths: [10, 10], duration: 3_000)

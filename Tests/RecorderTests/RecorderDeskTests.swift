@@ -56,6 +56,19 @@ struct RecorderDeskTests {
         #expect(summary.tracks.allSatisfy { $0.fault == nil } && summary.state == .ready)
     }
 
+    @Test("A track of which only the end comes leaves its place, and its recording ends without it")
+    func onlyItsEnd() throws {
+        let bench = try RecorderBench()
+        bench.books.places.take(5)
+        bench.begin()
+        _ = bench.desk.carryOut(.end(recording: "RC_1"), at: bench.now)
+        #expect(bench.summary?.state == .recording && bench.books.places.count == 1)
+        bench.audio(0..<0, then: [.ended])
+        bench.read()
+        #expect(bench.summary?.state == .empty && bench.books.places.count == 0)
+        #expect(bench.desk.isIdle)
+    }
+
     // MARK: - Retention
 
     private func summary(_ number: Int, bytes: Int64, endedAt: Int64?) -> RecordingSummary {

@@ -117,10 +117,13 @@ struct RecorderTests {
 
     private let shelf = Shelf()
 
-    private func recorder(_ folder: TemporaryFolder, _ ring: RecordRing) throws -> Recorder {
+    private func recorder(
+        _ folder: TemporaryFolder, _ ring: RecordRing, _ change: (inout RecorderConfiguration) -> Void = { _ in }
+    ) throws -> Recorder {
         var configuration = RecorderConfiguration(directory: folder.path)
         configuration.reserveBytes = 0
         configuration.movesIndexes = false
+        change(&configuration)
         return try Recorder(
             configuration, rings: [ring],
             codec: RecordingCodec(
@@ -182,6 +185,40 @@ struct RecorderTests {
         #expect(recorder.delete("RC_1"))
         #expect(RecordingFolder(folder.path).recordings().isEmpty)
         #expect(recorder.recordings.isEmpty)
+    }
+
+    @Test(
+        "A track has its place from the decision on until it has ended; what is refused stands in the summary and is counted"
+    )
+    func places() throws {
+        let folder = TemporaryFolder(), ring = RecordRing(bytes: 1)
+        let recorder = try recorder(folder, ring) { $0.maximumTracks = 1 }
+        #expect(recorder.admission.refusal == nil)
+        begin(recorder)
+        #expect(recorder.admission.refusal == .tooManyTracks && recorder.statistics.tracks == 1)
+        recorder.apply(
+            .refused(recording: "RC_1", Self.track, .tooManyTracks), room: "lecture", roomSID: "RM_1")
+        audio(ring, packets: 100, ends: true)
+        recorder.stop()
+        #expect(recorder.admission.refusal == nil && recorder.statistics.tracks == 0)
+        #expect(recorder.statistics.tracksRefused == [.tooManyTracks: 1])
+        let tracks = try #require(recorder["RC_1"]?.tracks)
+        #expect(tracks.count == 2 && tracks.map(\.files.count).reduce(0, +) == 1)
+        #expect(tracks.compactMap(\.fault) == ["too_many_tracks"])
+        #expect(tracks.first { $0.fault != nil }?.files.isEmpty == true)
+    }
+
+    @Test("While more than half of a ring waits for the disk, no further track is recorded")
+    func behind() throws {
+        let folder = TemporaryFolder(), ring = RecordRing(bytes: 1)
+        let recorder = try recorder(folder, ring)
+        // From now on nobody reads the ring.
+        recorder.stop()
+        while ring.waiting <= ring.capacity / 2 {
+            #expect(recorder.admission.refusal == nil)
+            audio(ring, packets: 5_000, ends: false)
+        }
+        #expect(recorder.admission.refusal == .recorderBehind)
     }
 
     @Test("E16: what a process left open is finished at the next start, and marked")

@@ -53,6 +53,47 @@ struct EventLogTests {
         #expect(EventCursor(text: "0") == .beginning)
     }
 
+    @Test("I4: a reader of some types is told what it misses of those, and nothing of what its filter leaves out")
+    func missedTypes() throws {
+        var log = log(4)
+        fill(&log, ["a"])
+        for sequence in 2...11 {
+            _ = log.append(
+                room: "a", roomSID: "RM_a", sequence: UInt64(sequence), at: 0, .lockChanged(.open, by: nil))
+        }
+        // Of all rooms 8 to 11 are kept, of one room two more.
+        let cases: [(types: Set<RoomLogEventType>?, after: String, missesOfAll: Bool, missesOfRoom: Bool)] = [
+            ([.roomStarted], "e1-1", false, false), ([.roomStarted], "0", true, true),
+            ([.roomEnded], "0", false, false), ([.lockChanged], "e1-1", true, true),
+            ([.lockChanged], "e1-5", true, false), ([.lockChanged], "e1-7", false, false), (nil, "e1-1", true, true),
+            ([.roomStarted, .lockChanged], "e1-1", true, true), ([.roomStarted], "e2-1", true, true),
+        ]
+        for (types, after, missesOfAll, missesOfRoom) in cases {
+            let cursor = try #require(EventCursor(text: after))
+            for (room, misses) in [(nil, missesOfAll), ("a", missesOfRoom)] {
+                let page = log.page(room: room, types: types, after: cursor, limit: 100)
+                #expect(page.missesEvents == misses, "\(room ?? "all"), \(types ?? []) after \(after)")
+                let feed = log.follow(room: room, types: types, after: cursor) { _ in }
+                #expect(feed.missesEvents == misses, "\(room ?? "all"), \(types ?? []) after \(after)")
+            }
+        }
+    }
+
+    @Test(
+        "What is forgotten of very many rooms is remembered by its types alone, so that readers of others miss nothing")
+    func forgottenTypes() {
+        var spare = SpareEvents(maxEntries: 1)
+        for position in 1...10_001 {
+            spare.note(
+                forgotten: RoomLogEntry(
+                    cursor: EventCursor(epoch: "e", position: UInt64(position)), room: "\(position)", roomSID: "RM_1",
+                    sequence: 1, at: 0, event: .roomStarted))
+        }
+        #expect(spare.lastForgotten(of: "1", types: nil) == 10_001, "its own place is no longer known")
+        #expect(spare.lastForgotten(of: "1", types: [.roomStarted]) == 10_001)
+        #expect(spare.lastForgotten(of: "1", types: [.roomEnded]) == 0)
+    }
+
     @Test(
         "I4: a busy room does not push a quiet one's last events out, nor is the quiet one's reader told that it misses any"
     )
@@ -118,6 +159,12 @@ struct EventLogTests {
         let slow = log.follow(room: nil, after: nil) { _ in }
         fill(&log, Array(repeating: "a", count: EventLog.maxQueued + 5))
         #expect(await rooms(slow).count == EventLog.maxQueued)
+        log = self.log(5_000)
+        let filtered = log.follow(room: nil, types: [.roomEnded], after: nil) { _ in }
+        fill(&log, Array(repeating: "a", count: EventLog.maxQueued + 5))
+        _ = log.append(room: "b", roomSID: "RM_b", sequence: 1, at: 0, .roomEnded)
+        log.close()
+        #expect(await rooms(filtered) == ["b"], "what it does not want does not fill its queue")
     }
 
     @Test("A refused publication is an event, one in a second for each code")

@@ -12,6 +12,7 @@ final class FakePlane: MediaPlane {
 
     private struct State {
         var commands: [MediaCommand] = []
+        var commandsByWorker: [WorkerIndex: [MediaCommand]] = [:]
         var now = MonotonicTime(milliseconds: 1_000)
         var statistics: [RoomID: MediaReport] = [:]
         var hangs = false
@@ -22,6 +23,10 @@ final class FakePlane: MediaPlane {
     init() { events = AsyncStream { $0.finish() } }
 
     var commands: [MediaCommand] { state.withLock { $0.commands } }
+    /// Those that were given to one worker so far.
+    func commands(of worker: Int) -> [MediaCommand] {
+        state.withLock { $0.commandsByWorker[WorkerIndex(worker)] ?? [] }
+    }
     func takeCommands() -> [MediaCommand] {
         state.withLock { state in
             defer { state.commands = [] }
@@ -44,14 +49,18 @@ final class FakePlane: MediaPlane {
     func hangAtNextCommand() { state.withLock { $0.hangsAtNextCommand = true } }
     func hangs(_ worker: WorkerIndex) -> Bool { state.withLock { $0.hangs } }
     nonisolated(nonsending) func apply(_ commands: [MediaCommand], on worker: WorkerIndex) async throws(WorkerHangs) {
-        let hangs = state.withLock { state in
-            state.commands += commands
-            state.hangs = state.hangs || state.hangsAtNextCommand
-            state.hangsAtNextCommand = false
-            return state.hangs
-        }
+        post(commands, on: worker)
+        let hangs = hangs(worker)
         await Task.yield()
         if hangs { throw WorkerHangs() }
+    }
+    func post(_ commands: [MediaCommand], on worker: WorkerIndex) {
+        state.withLock { state in
+            state.commands += commands
+            state.commandsByWorker[worker, default: []] += commands
+            state.hangs = state.hangs || state.hangsAtNextCommand
+            state.hangsAtNextCommand = false
+        }
     }
     func report(_ scope: ReportScope, on worker: WorkerIndex) async throws(WorkerHangs) -> MediaReport? {
         guard case .room(let room) = scope else { return MediaReport() }

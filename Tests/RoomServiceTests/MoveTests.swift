@@ -41,7 +41,7 @@ struct MoveTests {
         let stays = log.all.compactMap { entry -> String? in
             switch entry.event {
             case .participantJoined(let info): "\(entry.room) + \(info.identity)"
-            case .participantLeft(let info, let reason, _): "\(entry.room) - \(info.identity) \(reason.rawValue)"
+            case .participantLeft(let info, let reason, _, _): "\(entry.room) - \(info.identity) \(reason.rawValue)"
             default: nil
             }
         }
@@ -59,9 +59,11 @@ struct MoveTests {
     func rooms() async throws {
         let service = RoomService(media: plane)
         _ = try await service.join(request("ada"))
+        let phone = try await service.joinPublisher(request("phone"), offer: client.offer([.video("0")]))
         plane.turnWorkers()
         _ = try await service.join(request("carl", room: "far"))
-        #expect(await code { _ = try await service.move("ada", from: "R", to: "far") } == .differentWorker)
+        #expect(await code { _ = try await service.move("phone", from: "R", to: "far") } == .differentWorker)
+        await service.leave(phone.session)
         #expect(await code { _ = try await service.move("ada", from: "R", to: "R") } == .invalidRequest)
         #expect(await code { _ = try await service.move("eve", from: "R", to: "Q") } == .participantNotFound)
         #expect(
@@ -76,6 +78,32 @@ struct MoveTests {
         configuration.autoCreateRooms = false
         await service.set(configuration)
         #expect(await code { _ = try await service.move("ada", from: "near", to: "new") } == .roomNotFound)
+    }
+
+    @Test(
+        "I8: to a room of another worker the peers of the first end there, and the client's next offer makes one on the other"
+    )
+    func acrossWorkers() async throws {
+        let service = RoomService(media: plane)
+        let ada = try await service.join(request("ada"))
+        _ = try await service.offer(ada.session, connection: "pub", sdp: client.offer([.video("0")]))
+        plane.turnWorkers()
+        _ = try await service.join(request("carl", room: "far"))
+        let peer = try #require(
+            plane.commands(of: 1).lazy.compactMap { if case .addPeer(let peer) = $0 { peer.id } else { nil } }.first)
+        let moved = try await service.move("ada", from: "R", to: "far")
+        #expect(moved.info.tracks.isEmpty && moved.connections.isEmpty)
+        #expect(plane.commands(of: 1).contains(.removePeer(peer)))
+        #expect(await service.roomName(of: ada.session) == "far")
+        #expect(await service.hasForgottenMoves)
+        let fresh = ClientDescriptions(ufrag: "new1").offer([.video("0")])
+        let answer = try await service.offer(ada.session, connection: "pub", sdp: fresh)
+        #expect(answer.sdp.contains(" 7900 typ host"), "the other worker's port")
+        #expect(plane.commands(of: 0).contains { if case .addPeer = $0 { true } else { false } })
+        #expect(try await service.participant("ada", in: "far").info.tracks.count == 1)
+        // What the first worker says of the peer's end concerns nobody any more.
+        await service.receive([.peerEnded(peer, .removed)])
+        #expect(try await service.participant("ada", in: "far").connections.count == 1)
     }
 
     @Test(

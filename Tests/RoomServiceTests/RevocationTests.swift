@@ -48,6 +48,25 @@ struct RevocationTests {
         #expect(await service.listRevocations().map(\.subject) == [.identity("ada")])
     }
 
+    @Test("A revocation is an event of the server, before the stays that it ends, and its end is one")
+    func events() async throws {
+        let service = RoomService(media: plane)
+        _ = try await service.join(joining("ada", token: "t-1"))
+        let feed = await service.follow(
+            room: nil, types: [.revocationStarted, .revocationEnded, .participantLeft], after: .beginning)
+        let revocation = try await service.revoke(.token("t-1"), for: .seconds(60), by: "key/op")
+        try await service.endRevocation(of: .token("t-1"), by: "key")
+        #expect(await code { try await service.endRevocation(of: .token("t-1")) } == .revocationNotFound)
+        await service.closeEvents()
+        let entries = await feed.events.reduce(into: []) { $0.append($1) }
+        #expect(entries.map(\.event.type) == [.revocationStarted, .participantLeft, .revocationEnded])
+        guard entries.count == 3 else { return }
+        #expect(entries[0].event == .revocationChanged(.token("t-1"), until: revocation.until, by: "key/op"))
+        #expect(entries[2].event == .revocationChanged(.token("t-1"), until: nil, by: "key"))
+        #expect(entries.map(\.concernsServer) == [true, false, true])
+        #expect([entries[0].sequence, entries[2].sequence] == [1, 2])
+    }
+
     @Test("A token that is revoked during a stay cannot prolong it")
     func refresh() async throws {
         let service = RoomService(media: plane)

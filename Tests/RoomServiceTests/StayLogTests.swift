@@ -150,6 +150,23 @@ struct StayLogTests {
         #expect(departing.takeOverdue(at: nil).isEmpty)
     }
 
+    @Test("I6: a stay that a move ended waits for the connections that it ended, and not for those that go on")
+    func movedStay() {
+        for keeps in [true, false] {
+            var log = StayLog()
+            note(&log, .participantJoined(ada), at: 1_000)
+            log.add(PeerID(1), of: "PA_1")
+            let change = log.note(
+                .participantLeft(ada, reason: .moved, hasConnected: true, keepsConnections: keeps), at: 4_000,
+                room: "R", roomSID: "RM_1")
+            guard case .ended(let stay) = change else {
+                Issue.record("\(String(describing: change))")
+                return
+            }
+            #expect(stay.missing.isEmpty == keeps)
+        }
+    }
+
     @Test("I6: of connections that overlap a stay keeps the latest decisions and estimates, in order")
     func overlappingConnections() throws {
         func measured(ages: [Int64]) -> EndedPeer {

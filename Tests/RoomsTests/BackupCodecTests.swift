@@ -133,6 +133,29 @@ struct BackupCodecTests {
         #expect(throws: RoomError.self) { try announceBackup(sid, &bench, ada) }
     }
 
+    @Test("A second encoding that becomes another source is not recorded beside its track", arguments: [0, 5])
+    func recording(placesLeft: Int) throws {
+        var (bench, ada, _, _, sid) = try meeting()
+        try bench.step { (room, turn) throws(RoomError) in
+            _ = try room.startRecording(RecordingScope(), turn: &turn)
+        }
+        try announceBackup(sid, &bench, ada)
+        try bench.offer(ada, [Self.main, Self.backup])
+        _ = bench.takeCommands()
+        bench.recordings = []
+        bench.recordedTracksLeft = placesLeft
+        // Another track of the client in the section of the second encoding.
+        var announcement = TrackAnnouncement("x", source: .screen)
+        announcement.kind = .video
+        try bench.perform(.announce(announcement), ada)
+        try bench.offer(ada, [Self.main, .video("1", track: "x", codecs: Self.vp8 + Self.vp9)])
+        let updates = bench.takeCommands().compactMap { if case .updateTrack(let track) = $0 { track } else { nil } }
+        #expect(updates.contains { $0.source == .screen })
+        #expect(bench.recordings.isEmpty)
+        bench.advance(by: .zero)
+        #expect(bench.room.nextDeadline > bench.now + .seconds(5))
+    }
+
     @Test("A member takes both encodings of its track along to another room")
     func move() throws {
         var (bench, ada, _, _, sid) = try meeting()

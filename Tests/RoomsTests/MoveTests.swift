@@ -72,6 +72,72 @@ struct MoveTests {
         #expect(receiver.subscriptionByMid.count == 1)
     }
 
+    @Test(
+        "I8: a move to a room of another worker ends connections and tracks here; the client is told, is offered what is there on another connection, and publishes anew"
+    )
+    mutating func acrossWorkers() throws {
+        let ada = try hall.join("ada"), bob = try hall.join("bob"), carl = try booth.join("carl")
+        try hall.offer(ada, [.audio("0"), .video("1")])
+        try hall.offer(bob, [.audio("0")])
+        try booth.offer(carl, [.video("0")])
+        try hall.answerOffers(ada)
+        let connections = hall.room.connections(of: ada), tracks = hall.room.state.routing.tracks(of: ada)
+        (_, _) = (hall.takeCommands(), booth.takeCommands())
+        let moving = try hall.move("ada", to: &booth, ofOtherWorker: true)
+
+        let left = hall.takeCommands(), entered = booth.takeCommands()
+        #expect(connections.count == 2 && connections.allSatisfy { left.contains(.removePeer($0.peer)) })
+        #expect(tracks.count == 2 && tracks.allSatisfy { left.contains(.removeTrack($0)) })
+        #expect(moving.numbers.isEmpty && booth.info(ada)?.tracks.isEmpty == true)
+        #expect(!entered.contains { if case .movePeer = $0 { true } else { false } })
+        let words = (booth.events[ada] ?? []).map { entry -> String in
+            switch entry.event {
+            case .moved(let snapshot): "moved to \(snapshot.room.name)"
+            case .connectionChanged(let connection, let state, let reason):
+                "\(connection) \(state.rawValue) \(reason ?? "")"
+            case .offer(let connection, _, _): "offer of \(connection)"
+            default: "other"
+            }
+        }
+        #expect(words.prefix(4) == ["moved to booth", "pub closed moved", "sub closed moved", "offer of sub"])
+        // What was under way when she was moved, or is sent again after a resume, changes nothing.
+        #expect(code { try booth.offer(ada, [.audio("0"), .video("1")]) } == .connectionNotFound)
+        #expect(code { try booth.answerOffers(ada) } == .connectionNotFound)
+        #expect(booth.takeCommands().isEmpty && booth.info(ada)?.tracks.isEmpty == true)
+        // An answer to the first offer of the connection that has ended comes from an unknown side, and names another section.
+        let offers = [hall.lastOffer(ada), booth.lastOffer(ada)].compactMap(\.self)
+        #expect(offers.count == 2 && offers[0].contains("a=mid:0") && !offers[1].contains("a=mid:0"))
+        try booth.answerOffers(ada, ufrag: "sub2")
+        #expect(booth.room.subscriptions(of: ada).map(\.state) == [.active])
+        try booth.offer(ada, "pub", [.audio("0"), .video("1")], ufrag: "pub2")
+        #expect(booth.info(ada)?.tracks.count == 2)
+        #expect(booth.room.connections(of: ada).allSatisfy { other in !connections.contains { $0.peer == other.peer } })
+        let added = (entered + booth.takeCommands()).compactMap {
+            if case .addPeer(let peer) = $0 { peer.id } else { nil }
+        }
+        let connected = booth.room.connections(of: ada).map(\.peer)
+        #expect(connected.count == 2 && connected.allSatisfy(added.contains))
+    }
+
+    @Test("I8: a client that would have to join anew is not moved to a room of another worker, and nothing changes")
+    mutating func fixedToWorker() throws {
+        let phone = try hall.join("phone", isSignalled: false)
+        let foreign = try hall.join("eve") {
+            $0.dataProtocol = DataProtocol(
+                name: "other", reliableLabel: "r", lossyLabel: "l", signallingCarriesMessages: false)
+        }
+        try hall.offer(phone, [.video("0")])
+        let commands = hall.commands
+        for name in ["phone", "eve"] {
+            #expect(
+                code { () throws(RoomError) in try hall.move(name, to: &booth, ofOtherWorker: true) }
+                    == .differentWorker, "\(name)")
+        }
+        #expect(hall.room.sessions == [phone, foreign] && booth.room.sessions.isEmpty && hall.commands == commands)
+        try hall.move("phone", to: &booth)
+        #expect(booth.room.sessions == [phone])
+    }
+
     @Test("I8: the token that joined resumes the session in the other room; a stranger's does not")
     mutating func resume() throws {
         var claims = RoomBench.request("ada").claims

@@ -61,12 +61,12 @@ struct PolicyRuleTests {
         let track = try #require(bench.room.state.routing.tracks(of: ada).first)
         try bench.setPolicy(
             PolicyTests.policy {
-                $0.audio.maximumMicrophones = 3
+                ($0.audio.maximumMicrophones, $0.audio.microphoneThreshold) = (3, -45)
                 ($0.audio.voiceThreshold, $0.audio.maximumSpeakers) = (-40, 2)
                 $0.alwaysHeard = ["ada"]
             })
         var audio = RoomAudio()
-        audio.maximumMicrophones = 3
+        (audio.maximumMicrophones, audio.microphoneThreshold) = (3, -45)
         (audio.voiceThreshold, audio.maximumSpeakers) = (-40, 2)
         var commands = bench.takeCommands()
         #expect(commands.contains(.setRoomAudio(RoomID(9), audio)))

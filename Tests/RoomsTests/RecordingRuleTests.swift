@@ -102,6 +102,109 @@ struct RecordingRuleTests {
         #expect(failed.count == 2 && failed.allSatisfy { $0.recording == info.sid && $0.reason == "e2ee" })
     }
 
+    @Test(
+        "Tracks beyond the recorder's places are reported once, those that come later too, and recorded when there is a place"
+    )
+    func places() throws {
+        var bench = RoomBench()
+        func refused() -> [RecordingRefusal] {
+            bench.recordings.compactMap { if case .refused(_, _, let reason) = $0 { reason } else { nil } }
+        }
+        func failed() -> [String?] {
+            bench.log.compactMap {
+                if case .recording(let event) = $0, event.kind == .failed { event.reason } else { nil }
+            }
+        }
+        let ada = try bench.join("ada"), bob = try bench.join("bob")
+        try bench.offer(ada, [.audio("0"), .video("1")])
+        bench.recordedTracksLeft = 1
+        try bench.step { (room, turn) throws(RoomError) in
+            _ = try room.startRecording(RecordingScope(), turn: &turn)
+        }
+        #expect(recorded(bench).count == 1 && refused() == [.tooManyTracks])
+        bench.recordedTracksLeft = 0
+        try bench.offer(bob, [.audio("0")])
+        #expect(recorded(bench).count == 1 && refused() == [.tooManyTracks, .tooManyTracks])
+        #expect(failed() == ["too_many_tracks", "too_many_tracks"])
+        bench.recordingRefusal = .recorderBehind
+        bench.advance(by: .seconds(5))
+        #expect(recorded(bench).count == 1 && bench.room.nextDeadline == bench.now + .seconds(5))
+        (bench.recordingRefusal, bench.recordedTracksLeft) = (nil, 1)
+        bench.advance(by: .seconds(5))
+        #expect(recorded(bench).count == 2)
+        bench.recordedTracksLeft = 1
+        bench.advance(by: .seconds(5))
+        #expect(Set(recorded(bench)).count == 3)
+        #expect(refused().count == 2 && failed().count == 2, "that it still cannot be recorded is no news")
+    }
+
+    @Test("What is never recordable is not tried again, and a recording's end forgets what it could not record")
+    func retries() throws {
+        var bench = RoomBench()
+        let ada = try bench.join("ada") { $0.encrypts = true }, bob = try bench.join("bob")
+        try bench.offer(ada, [.audio("0")])
+        let info = try bench.step { (room, turn) throws(RoomError) in
+            try room.startRecording(RecordingScope(), turn: &turn)
+        }
+        #expect(bench.room.nextDeadline > bench.now + .seconds(5))
+        bench.recordingRefusal = .diskFull
+        try bench.offer(bob, [.audio("0")])
+        bench.advance(by: .zero)
+        #expect(bench.room.nextDeadline == bench.now + .seconds(5))
+        try bench.step { (room, turn) throws(RoomError) in try room.stopRecording(info.sid, turn: &turn) }
+        bench.advance(by: .zero)
+        #expect(bench.room.nextDeadline > bench.now + .seconds(5))
+    }
+
+    @Test("Other refusals put off no retry, and a track that waits comes before those that are wanted later")
+    func order() throws {
+        var bench = RoomBench()
+        let ada = try bench.join("ada"), bob = try bench.join("bob")
+        let carol = try bench.join("carol"), eve = try bench.join("eve") { $0.encrypts = true }
+        func start(_ source: TrackSource) throws(RoomError) {
+            try bench.step { (room, turn) throws(RoomError) in
+                _ = try room.startRecording(RecordingScope(sources: [source]), turn: &turn)
+            }
+        }
+        try bench.offer(ada, [.video("0")])
+        try start(.microphone)
+        bench.recordedTracksLeft = 0
+        try bench.offer(bob, [.audio("0")])
+        let due = bench.now + .seconds(5)
+        bench.advance(by: .seconds(4))
+        try bench.offer(carol, [.audio("0")])
+        try bench.offer(eve, [.audio("0")])
+        bench.advance(by: .zero)
+        #expect(bench.room.nextDeadline == due)
+        bench.recordedTracksLeft = 1
+        try start(.camera)
+        let taken = bench.recordings.compactMap {
+            if case .track(_, _, _, let track) = $0 { track.sid } else { nil }
+        }
+        #expect(taken == [bench.trackSID(bob, .audio)])
+        bench.advance(by: .zero)
+        #expect(bench.room.nextDeadline == bench.now + .seconds(5), "all were tried just now")
+    }
+
+    @Test("Where all places are taken, a track goes on in another recording in the step that ends the first")
+    func handedOver() throws {
+        var bench = RoomBench()
+        let ada = try bench.join("ada")
+        try bench.offer(ada, [.audio("0"), .video("1")])
+        func refused() -> Int { bench.recordings.count { if case .refused = $0 { true } else { false } } }
+        let first = try bench.step { (room, turn) throws(RoomError) -> RecordingInfo in
+            let first = try room.startRecording(RecordingScope(participant: "ada"), turn: &turn)
+            _ = try room.startRecording(RecordingScope(), turn: &turn)
+            return first
+        }
+        #expect(recorded(bench).count == 2)
+        bench.recordedTracksLeft = 0
+        try bench.offer(ada, [.audio("0"), .video("1"), .video("2")])
+        #expect(recorded(bench).count == 2 && refused() == 1)
+        try bench.step { (room, turn) throws(RoomError) in try room.stopRecording(first.sid, turn: &turn) }
+        #expect(recorded(bench).count == 4 && refused() == 2, "as many as have ended, and no third one")
+    }
+
     @Test("The end of a room ends its recordings")
     func roomEnds() throws {
         var bench = RoomBench()

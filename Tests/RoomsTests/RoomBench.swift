@@ -25,8 +25,9 @@ struct RoomBench {
     /// By participant sid.
     var freezes: [String: Freezes] = [:]
     var isOver = false
-    /// Why the server can record nothing.
+    /// Why the server can record nothing further, and otherwise how many tracks.
     var recordingRefusal: RecordingRefusal?
+    var recordedTracksLeft = Int.max
     static let wallClock: Int64 = 1_700_000_000_000
 
     init(
@@ -48,7 +49,8 @@ struct RoomBench {
         _ body: (inout Room, inout RoomTurn) throws(RoomError) -> Reply
     ) throws(RoomError) -> Reply {
         var turn = RoomTurn(
-            at: now, wallClock: Self.wallClock, random: random, recordingRefusal: recordingRefusal)
+            at: now, wallClock: Self.wallClock, random: random,
+            recordingAdmission: RecordingAdmission(tracksLeft: recordedTracksLeft, obstacle: recordingRefusal))
         do throws(RoomError) {
             let reply = try body(&room, &turn)
             take(turn)
@@ -128,9 +130,13 @@ struct RoomBench {
 
     /// Both steps of a move to another room; a refusal changes neither.
     @discardableResult
-    mutating func move(_ participant: String, to other: inout RoomBench) throws(RoomError) -> MovingMember {
+    mutating func move(
+        _ participant: String, to other: inout RoomBench, ofOtherWorker: Bool = false
+    ) throws(RoomError) -> MovingMember {
         let before = self
-        let moving = try step { (room, turn) throws(RoomError) in try room.moveOut(participant, turn: &turn) }
+        let moving = try step { (room, turn) throws(RoomError) in
+            try room.moveOut(participant, toOtherWorker: ofOtherWorker, turn: &turn)
+        }
         do throws(RoomError) {
             try other.step { (room, turn) throws(RoomError) in try room.moveIn(moving, turn: &turn) }
         } catch {
@@ -193,16 +199,23 @@ struct RoomBench {
 
     /// Answers the server's offers of `session` until it makes no more; returns how many there were.
     @discardableResult
-    mutating func answerOffers(_ session: SessionID, without refused: Set<String> = []) throws(RoomError) -> Int {
+    mutating func answerOffers(
+        _ session: SessionID, without refused: Set<String> = [], ufrag: String = "ansr"
+    ) throws(RoomError) -> Int {
         var count = 0
         while let offer = pendingOffer(session) {
             count += 1
-            let sdp = ClientDescriptions(ufrag: "ansr").answer(to: offer.sdp, without: refused)
+            let sdp = ClientDescriptions(ufrag: ufrag).answer(to: offer.sdp, without: refused)
             try step { (room, turn) throws(RoomError) in
                 try room.answer(session, connection: offer.connection, sdp: sdp, turn: &turn)
             }
         }
         return count
+    }
+
+    /// The server's last offer to a member.
+    func lastOffer(_ session: SessionID) -> String? {
+        (events[session] ?? []).lazy.compactMap { if case .offer(_, let sdp, _) = $0.event { sdp } else { nil } }.last
     }
 
     private func pendingOffer(_ session: SessionID) -> (connection: String, sdp: String)? {

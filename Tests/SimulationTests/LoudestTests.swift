@@ -19,12 +19,15 @@ struct LoudestTests {
         /// When each person's packets were sent that came in time, by person.
         var heard: [[MonotonicTime]]
 
-        init(people: Int, loudest: Int?, packet: TimeInterval = .milliseconds(20), seed: UInt64) throws {
+        init(
+            people: Int, loudest: Int?, threshold: Int = RoomAudio().microphoneThreshold,
+            packet: TimeInterval = .milliseconds(20), seed: UInt64
+        ) throws {
             world = try World(seed: seed)
             room = world.openRoom()
             if let loudest {
                 var audio = RoomAudio()
-                audio.maximumMicrophones = loudest
+                (audio.maximumMicrophones, audio.microphoneThreshold) = (loudest, threshold)
                 world.apply(.setRoomAudio(room, audio))
             }
             speakers = (0..<people).map { [world, room] _ in world.join(room, ClientSettings()) }
@@ -110,6 +113,28 @@ struct LoudestTests {
             meeting.fallSilent(other)
             #expect(meeting.audible(for: .milliseconds(500)) == audible)
         }
+    }
+
+    @Test(
+        "G9: noise below the room's threshold makes nobody take turns, and a voice below it takes no place",
+        arguments: [(-60, false, true), (-80, true, true), (-40, false, false)] as [(Int, Bool, Bool)])
+    func threshold(_ threshold: Int, noiseTakesTurns: Bool, voiceIsHeard: Bool) throws {
+        let meeting = try Meeting(people: 6, loudest: 2, threshold: threshold, seed: Seeds.seed(77))
+        let switches = meeting.world.nodes[0].statistics.microphoneSwitches
+        for round in 0..<24 {
+            // Rustling of -65 dBov in one microphone after the other, far above their background.
+            meeting.microphones[round % 6].audio?.level = 65
+            meeting.world.run(for: .milliseconds(200))
+            meeting.fallSilent(round % 6)
+            meeting.world.run(for: .milliseconds(100))
+        }
+        #expect((meeting.world.nodes[0].statistics.microphoneSwitches > switches) == noiseTakesTurns)
+        let audible = meeting.audible(for: .seconds(1))
+        let other = try #require((0..<6).first { !audible.contains($0) })
+        meeting.microphones[other].audio?.level = 50
+        meeting.world.run(for: .milliseconds(500))
+        #expect(meeting.audible(for: .milliseconds(500)).contains(other) == voiceIsHeard)
+        #expect(meeting.world.faults == [])
     }
 
     @Test("G9: who is pinned by a subscriber or always heard is forwarded beside the loudest, and no longer afterwards")

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What takes a night: every part in turn, whatever the others came to. The last line says how many were good; the exit status is 0 when all were.
 #   nightly.sh [PART…]       parts: address thread fuzz bench rooms seeds scenarios churn livekit examples recording deploying image paths storm overload drain rolling soak fresh
-# How long: FUZZ_SECONDS (600 for each target), ROOMS (10000), SEEDS (8), CHURN_JOINS (100000), STORM_RATE (30000 packets/s), SOAK_SECONDS (1800).
+# How long: FUZZ_SECONDS (600 for each target), ROOMS (10000), SEEDS (8), CHURN_JOINS (100000), STORM_RATE (30000 packets/s), SOAK_SECONDS (1800), CALL_MINUTES (10).
 # What each part printed is in .build/nightly/PART.log.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
@@ -40,7 +40,8 @@ interop() { server && .venv/bin/python -m pytest "$@" -q -ra --color=no -p no:ca
 churn() { CHURN_JOINS=${CHURN_JOINS:-100000} TEST_SECONDS=7200 interop Tests/InteropTests/test_churn.py; }
 livekit() { interop Tests/InteropTests/nightly_livekit*.py; }
 examples() { interop Tests/InteropTests/nightly_examples.py; }
-recording() { interop Tests/InteropTests/nightly_recording.py Tests/InteropTests/nightly_readers.py Tests/InteropTests/nightly_upload.py Tests/InteropTests/nightly_jobs.py; }
+recording() { interop Tests/InteropTests/nightly_recording.py Tests/InteropTests/nightly_readers.py Tests/InteropTests/nightly_upload.py Tests/InteropTests/nightly_jobs.py &&
+    TEST_SECONDS=3600 interop Tests/InteropTests/nightly_ten_minutes.py; }
 deploying() { TEST_SECONDS=300 interop Tests/InteropTests/nightly_deploying.py; }
 image() { server && Tests/Support/install.sh image && TEST_SECONDS=1800 interop Tests/InteropTests/nightly_image.py; }
 paths() { TEST_SECONDS=300 interop Tests/InteropTests/nightly_paths.py; }

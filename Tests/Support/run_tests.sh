@@ -44,8 +44,14 @@ phase() {
 # Leaves out the two lines that each good Swift test writes.
 failures() { awk '!(($2 == "Test" && $3 != "run" || $2 == "Suite") && /started\.$|passed after/) { print; fflush() }'; }
 
-# How often a word stands behind a number in the interop runner's last line: "412 passed, 3 failed, 1 skipped in 80.1s".
-interop_count() { tail -1 "$logs/interop" 2>/dev/null | awk -v word="$1" '{ for (i = 2; i <= NF; i++) if ($i ~ "^" word) n = $(i - 1) } END { print n + 0 }'; }
+# How often a word stands behind a number in the last line of one or both interop phases: "412 passed, 3 failed, 1 skipped in 80.1s".
+interop_count() {
+    local word=$1 name
+    shift
+    for name in ${1:-interop judging}; do
+        tail -1 "$logs/$name" 2>/dev/null
+    done | awk -v word="$word" '{ for (i = 2; i <= NF; i++) if ($i ~ "^" word) n += $(i - 1) } END { print n + 0 }'
+}
 
 # Swift tests that compute for minutes in virtual time. Those with real sockets have real deadlines, so they do not share a process with these: its
 # threads are as many as the processors, and on a slower machine seventeen tests came too late once. What is not named here runs with the sockets.
@@ -78,12 +84,14 @@ finish() {
     for name in sockets computing; do
         grep -q '^✔ Test ' "$logs/$name" 2>/dev/null || broken+=" $name (ran nothing)"
     done
-    [ "$(interop_count passed)" -gt 0 ] || broken+=" interop (ran nothing)"
+    for name in interop judging; do
+        [ "$(interop_count passed $name)" -gt 0 ] || broken+=" $name (ran nothing)"
+    done
     [ -n "$broken" ] && [ "$failed" -eq 0 ] && failed=1
     [ -z "$broken" ] || echo "== not good:$broken"
     swift_lines failed
     swift_lines skipped
-    grep -E '^(FAILED|ERROR|SKIPPED) ' "$logs/interop" 2>/dev/null
+    cat "$logs/interop" "$logs/judging" 2>/dev/null | grep -E '^(FAILED|ERROR|SKIPPED) '
     rm -rf "$logs"
     mkdir -p .build
     echo "$passed passed, $failed failed, $skipped skipped" | tee .build/test-result
@@ -98,5 +106,8 @@ phase sockets failures swift test "${strict[@]}" --skip-build --skip "$computing
 phase computing failures swift test "${strict[@]}" --skip-build --filter "$computing"
 phase server "tail -60" swift build -q "${strict[@]}" -c release --product martlet || exit
 phase bench "tail -60" swift build -q "${strict[@]}" -c release --product bench || exit
-phase interop cat .venv/bin/python -u -m pytest Tests/InteropTests -n 2 --dist loadscope -q -ra --color=no --durations=20 -p no:cacheprovider
+interop=(.venv/bin/python -u -m pytest Tests/InteropTests -q -ra --color=no --durations=20 -p no:cacheprovider)
+phase interop cat "${interop[@]}" -m "not judging" -n 3 --dist loadscope --no-loadscope-reorder
+# What judges loss, times or quality: nothing runs beside it.
+phase judging cat "${interop[@]}" -m judging
 exit

@@ -188,6 +188,33 @@ struct WebhooksTests {
         }
     }
 
+    @Test("A change that the database refuses leaves the webhook as it was, and it is sent what happens then")
+    func refusedChange() async throws {
+        let url = "https://full.example.com"
+        let refusal: SchemaStep = .statement(
+            "CREATE TRIGGER refusal BEFORE INSERT ON webhooks WHEN NEW.url = '\(url)' BEGIN SELECT RAISE(ABORT, 'full'); END"
+        )
+        let database = try Database(path: nil, schema: Webhooks.schema + [refusal])
+        let changed = Webhook(name: "w", url: url, signer: .secret(Self.secret))
+        let added = Webhook(name: "new", url: url, signer: .secret(Self.secret))
+        let receiver = Receiver()
+        try await with(database, receiver) { rooms, webhooks in
+            try await webhooks.put(webhook())
+            _ = try await rooms.createRoom(named: "R")
+            await receiver.accepted(1)
+            // What was accepted leaves the queue a moment later; the time limit ends the wait.
+            while try await webhooks.status(of: "w")?.queued != 0 { await Task.yield() }
+            for refused in [changed, added] {
+                await #expect(throws: WebhookError.storage("full")) { try await webhooks.put(refused) }
+            }
+            let all = try await webhooks.list()
+            #expect(all.map(\.webhook) == [webhook()] && all.first?.delivered == 1)
+            try await rooms.deleteRoom(named: "R")
+            await receiver.accepted(2)
+        }
+        #expect(receiver.bodies == ["R 1 roomStarted", "R 2 roomEnded"])
+    }
+
     @Test("I4: what happened before a call was answered is in the database by then, in order, though nobody takes it")
     func settled() async throws {
         let database = try Database(path: nil, schema: Webhooks.schema)

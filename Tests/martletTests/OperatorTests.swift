@@ -25,7 +25,20 @@ struct OperatorTests {
             #"{"at":0,"id":"e-1","identity":"bob","code":"room_full","room":"R","roomSid":"RM_1","sequence":4,"type":"joinRefused"}"#
         let line = OperatorCommand.line(ofEvent: try JSONCoding.decode(JSONValue.self, from: Array(text.utf8)))
         #expect(line.hasSuffix("  R  joinRefused  code=room_full  identity=bob"))
+        let ofServer =
+            #"{"at":0,"id":"e-2","room":"","roomSid":"","sequence":1,"tokenId":"t","type":"revocationEnded"}"#
+        let other = OperatorCommand.line(ofEvent: try JSONCoding.decode(JSONValue.self, from: Array(ofServer.utf8)))
+        #expect(other.hasSuffix("  revocationEnded  tokenId=t") && !other.contains("   "), "\(other)")
     }
+
+    @Test(
+        "A share is shown in percent, 0 to 100, whatever number the server sends",
+        arguments: [
+            (.integer(0), "0%"), (.integer(1), "100%"), (.integer(.max), "100%"), (.integer(.min), "0%"),
+            (.number(0.25), "25%"), (.number(1e300), "100%"), (.number(-1e300), "0%"), (.number(.infinity), "100%"),
+            (.number(.nan), "0%"), (.null, ""), (.text("1"), ""),
+        ] as [(JSONValue, String)])
+    func percent(share: JSONValue, shown: String) { #expect(OperatorCommand.percent(share) == shown) }
 
     @Test("Paths and queries carry any text")
     func paths() {

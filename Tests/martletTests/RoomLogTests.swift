@@ -16,6 +16,14 @@ struct RoomLogTests {
         (.roomStarted, "info rooms: room started room=studio"),
         (.roomEnded, "info rooms: room ended room=studio"),
         (
+            .revocationChanged(.token("t-1"), until: 1_700_000_000_000, by: "key/op"),
+            "info rooms: tokens revoked tokenId=t-1 until=1700000000000 by=key/op"
+        ),
+        (
+            .revocationChanged(.identity("ada"), until: nil, by: nil),
+            "info rooms: revocation of tokens ended identity=ada until=now by=operator"
+        ),
+        (
             .participantJoined(ada),
             #"info rooms: participant joined room=studio participant=PA_1 identity="ada lovelace""#
         ),

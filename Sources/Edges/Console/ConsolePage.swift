@@ -1,5 +1,8 @@
 internal import CEmbeddedFiles
+import Cryptography
+import EdgeSupport
 public import HTTPServing
+import Primitives
 
 /// The console's pages and the JavaScript module that they use: static files that are part of the program, so that they work offline and from any folder.
 public enum ConsolePage {
@@ -10,7 +13,8 @@ public enum ConsolePage {
         for file in UnsafeBufferPointer(start: files.first, count: Int(files.count)) {
             let path = String(cString: file.path)
             let content = Array(UnsafeBufferPointer(start: file.bytes, count: Int(file.byte_count)))
-            router.on(.get, path) { _ in response(for: content, at: path) }
+            let tag = Digest.sha256(content).prefix(16).hexadecimal
+            router.on(.get, path) { request in response(for: content, at: path, tag: tag, to: request) }
         }
     }
 
@@ -29,12 +33,22 @@ public enum ConsolePage {
         "default-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src 'self' blob: mediastream:; "
         + "connect-src 'self' ws: wss:; frame-ancestors 'none'; base-uri 'none'"
 
-    private static func response(for content: [UInt8], at path: String) -> HTTPResponse {
-        HTTPResponse(
+    /// Browsers ask each time, so that they have the server's version, and are sent a file only where theirs is another one.
+    private static func response(
+        for content: [UInt8], at path: String, tag: String, to request: HTTPRequest
+    ) -> HTTPResponse {
+        var response = HTTPResponse(
             status: 200,
             headers: [
-                "Content-Type": type(of: path), "Cache-Control": "no-cache", "Content-Security-Policy": policy,
+                "ETag": EntityTag.field(tag), "Cache-Control": "no-cache", "Content-Security-Policy": policy,
                 "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
-            ], body: content)
+            ])
+        if EntityTag.isNamed(tag, by: request.headers.values("If-None-Match")) {
+            response.status = 304
+        } else {
+            response.headers["Content-Type"] = type(of: path)
+            response.body = content
+        }
+        return response
     }
 }

@@ -24,10 +24,10 @@ enum EventSocketFeed {
     /// What a client sees first where events after its cursor are no longer kept.
     static let missed = #"{"type":"eventsMissed"}"#
 
-    static func run(_ feed: EventFeed, _ filter: EventFilter, on socket: some EventSocket) async {
+    static func run(_ feed: EventFeed, on socket: some EventSocket) async {
         let sending = Task {
             if feed.missesEvents { guard await socket.sendAndDrain(missed) else { return } }
-            for await entry in feed.events where filter.wants(entry.event) {
+            for await entry in feed.events {
                 guard await socket.sendAndDrain(JSONCoding.encodeText(EventModel(entry))) else { return }
             }
             socket.close(code: 1013, reason: "connect again with the id of the last event as `after`")

@@ -1,7 +1,15 @@
-/// Entity tags and the If-Match condition (RFC 9110 sections 8.8.3 and 13.1.1).
+/// Entity tags and the conditions If-Match and If-None-Match (RFC 9110 sections 8.8.3, 13.1.1 and 13.1.2).
 public enum EntityTag {
     /// A strong tag as a field value.
     public static func field(_ tag: String) -> String { "\"\(tag)\"" }
+
+    /// Whether the field lines of If-None-Match name the current tag: whoever asks has what it stands for. The comparison is the weak one, as RFC 9110 demands.
+    public static func isNamed(_ tag: String, by fields: [String]) -> Bool {
+        fields.flatMap { $0.split(separator: ",") }.contains { part in
+            let text = part.filter { $0 != " " && $0 != "\t" }
+            return text == "*" || (text.hasPrefix("W/") ? String(text.dropFirst(2)) : text) == field(tag)
+        }
+    }
 
     /// What If-Match asks for.
     public enum Condition: Sendable, Hashable {

@@ -1,5 +1,6 @@
 import Primitives
 import Recorder
+import Rooms
 
 extension MetricsPage {
     /// What the recorder has done.
@@ -45,6 +46,12 @@ extension MetricsPage {
         add(
             "recording_failures_total", .counter, "Tracks whose recording failed, for want of disk or for their codec.",
             recorder.failures)
+        add(
+            "recording_tracks_refused_total", .counter,
+            "Tracks that a recording wanted and that were not recorded, by why not.",
+            RecordingRefusal.allCases.filter { $0 != .disabled }.map {
+                ([("reason", $0.rawValue)], Double(recorder.tracksRefused[$0] ?? 0))
+            })
         add(
             "recording_queued_bytes", .gauge, "Bytes of media from all workers that wait for the recorder.",
             recorder.queuedBytes)

@@ -13,9 +13,9 @@ public struct MonotonicTime: Hashable, Comparable, Sendable {
     @inlinable public init(milliseconds: Int64) { self.nanoseconds = milliseconds * 1_000_000 }
 
     /// The clock's start; also "never yet" where a past moment is asked for.
-    public static let zero = MonotonicTime(nanoseconds: 0)
+    @inlinable public static var zero: Self { Self(nanoseconds: 0) }
     /// Later than any real moment: the deadline of a machine that waits for nothing.
-    public static let distantFuture = MonotonicTime(nanoseconds: .max)
+    @inlinable public static var distantFuture: Self { Self(nanoseconds: .max) }
 
     /// Whole milliseconds since the clock's start.
     @inlinable public var milliseconds: Int64 { nanoseconds / 1_000_000 }
@@ -63,7 +63,7 @@ public struct TimeInterval: Hashable, Comparable, Sendable {
     @inlinable public static func milliseconds(_ n: Int64) -> Self { Self(nanoseconds: n * 1_000_000) }
     /// A length of `n` seconds.
     @inlinable public static func seconds(_ n: Int64) -> Self { Self(nanoseconds: n * 1_000_000_000) }
-    public static let zero = TimeInterval(nanoseconds: 0)
+    @inlinable public static var zero: Self { Self(nanoseconds: 0) }
 
     /// Whole microseconds.
     @inlinable public var microseconds: Int64 { nanoseconds / 1_000 }

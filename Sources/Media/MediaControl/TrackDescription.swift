@@ -82,28 +82,24 @@ public enum HeaderExtension: UInt8, Sendable, Hashable, CaseIterable {
 
 /// The header extension ids of one m-section: a flat table for both directions.
 public struct HeaderExtensionIDs: Sendable, Hashable {
-    /// Indexed by `HeaderExtension.rawValue`; 0 means not negotiated. Ids are 1 to 255 (above 14: two-byte form only).
-    private var ids: InlineIDs
+    /// Bytes by `HeaderExtension.rawValue`, the first eight in `low`; 0 means not negotiated. Ids are 1 to 255 (above 14: two-byte form only).
+    private var low: UInt64 = 0, high: UInt64 = 0
 
-    private struct InlineIDs: Sendable, Hashable { var low: UInt64 = 0, high: UInt64 = 0 }
-
-    public init() { ids = InlineIDs() }
+    public init() {}
 
     /// The id of `ext`, or 0 if it was not negotiated.
     public subscript(ext: HeaderExtension) -> UInt8 {
         @inline(__always) get {
             let index = UInt64(ext.rawValue)
-            return index < 8
-                ? UInt8(truncatingIfNeeded: ids.low >> (index &* 8))
-                : UInt8(truncatingIfNeeded: ids.high >> ((index &- 8) &* 8))
+            return UInt8(truncatingIfNeeded: (index < 8 ? low : high) >> ((index & 7) &* 8))
         }
         set {
             let index = UInt64(ext.rawValue)
             let shift = (index & 7) * 8
             if index < 8 {
-                ids.low = ids.low & ~(0xff << shift) | UInt64(newValue) << shift
+                low = low & ~(0xff << shift) | UInt64(newValue) << shift
             } else {
-                ids.high = ids.high & ~(0xff << shift) | UInt64(newValue) << shift
+                high = high & ~(0xff << shift) | UInt64(newValue) << shift
             }
         }
     }

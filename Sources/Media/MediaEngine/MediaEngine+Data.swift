@@ -100,7 +100,7 @@ extension MediaEngine {
 
     /// Nobody waits for this peer any more.
     func payDebts(of index: Int, at now: MonotonicTime) {
-        for (source, cost) in tables.peers[index].pointee.debts.takeAll() { release(cost, of: source, at: now) }
+        for (source, cost) in tables.peers[index].pointee.debts.removeAll() { release(cost, of: source, at: now) }
     }
 
     private func release(_ cost: Int, of id: PeerID, at now: MonotonicTime) {

@@ -71,7 +71,7 @@ extension MediaEngine {
                 whereabouts.claim(address, for: index)
                 if !peer.pointee.addresses.contains(address) { peer.pointee.addresses.append(address) }
                 if !peer.pointee.transport.isConnected { emit(.peerChecked(peer.pointee.id)) }
-            case .addressConsented(let address): take(address, for: index, at: now)
+            case .addressConsented(let address): assign(address, to: index, at: now)
             case .addressReleased(let address):
                 whereabouts.release(address, of: index)
                 peer.pointee.addresses.removeAll { $0 == address }
@@ -100,8 +100,8 @@ extension MediaEngine {
 
     /// A peer has answered the server's check from `address`: the former owner no longer has it. This happens when a client dies and the next one
     /// gets the same port.
-    private func take(_ address: SocketAddress, for index: Int, at now: MonotonicTime) {
-        guard let owner = whereabouts.take(address, for: index) else { return }
+    private func assign(_ address: SocketAddress, to index: Int, at now: MonotonicTime) {
+        guard let owner = whereabouts.assign(address, to: index) else { return }
         tables.peers[owner].pointee.addresses.removeAll { $0 == address }
         tables.peers[owner].pointee.transport.release(address)
         handleTransportEvents(of: owner, at: now)
@@ -189,7 +189,7 @@ extension MediaEngine {
     }
 
     private func resumeVideo(of index: Int, at now: MonotonicTime) {
-        guard let downlink = tables.peers[index].pointee.downlink, downlink.pointee.way.release() else { return }
+        guard let downlink = tables.peers[index].pointee.downlink, downlink.pointee.release() else { return }
         if tables.peers[index].pointee.transport.mayReceive { startSubscriptions(of: index, at: now) }
         touch(index)
     }

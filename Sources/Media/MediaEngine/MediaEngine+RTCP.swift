@@ -141,7 +141,7 @@ extension MediaEngine {
                 }
             }
         }
-        if state.pointee.subscription.takeRefresh(), state.pointee.track >= 0 {
+        if state.pointee.subscription.consumeRefresh(), state.pointee.track >= 0 {
             requestKeyframe(state.pointee.track, layer: 0)
         }
     }

@@ -50,7 +50,7 @@ extension MediaEngine {
     /// Replaced streams make room for others in the transport; resumed ones keep theirs.
     func tellSourceChanges(of peer: Int) {
         let transport = tables.peers[peer].pointee.transport
-        for change in tables.peers[peer].pointee.uplink.takeSourceChanges() {
+        for change in tables.peers[peer].pointee.uplink.consumeSourceChanges() {
             if change.isReceived {
                 transport.retainReceivingStream(ssrc: change.ssrc)
             } else {
@@ -148,13 +148,17 @@ extension MediaEngine {
 
     // MARK: - Recording
 
+    /// Records a track. False where that is impossible: it has ended, which the control plane may not know yet, or is recorded already. The recorder waits
+    /// for the stream by then, so it gets its end.
     func record(_ description: RecordedStreamDescription, at now: MonotonicTime) -> Bool {
-        guard let index = tables.trackIndex[description.track.rawValue], recorded.track(of: description.id) == nil
+        // A stream that goes on has its end before it.
+        guard recorded.track(of: description.id) == nil else { return false }
+        guard let index = tables.trackIndex[description.track.rawValue], tables.tracks[index].pointee.recording < 0
         else {
+            recorded.refuse(description.id, at: now)
             return false
         }
         let state = tables.tracks[index]
-        guard state.pointee.recording < 0 else { return false }
         let track = state.pointee.track
         let number = recorded.add(
             RecordedStream(description, of: track, random: &random, at: now), ofTrack: index)

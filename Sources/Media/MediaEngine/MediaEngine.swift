@@ -203,38 +203,15 @@ public final class MediaEngine {
         if state.pointee.recording >= 0 { writeRecords(index, state, at: now) }
         let isWithheld = !state.pointee.isVideo && tables.isWithheld(state, at: now, &counters)
         guard !isWithheld || state.pointee.pins > 0 else { return }
-        let base = tables.subscriptions.base
-        var wanted: UInt8 = 0
-        var held = MonotonicTime.distantFuture
-        var next = state.pointee.subscriptions.first
-        while next >= 0 {
-            let subscription = base + next
-            let current = next
-            next = subscription.pointee.inTrack.next
-            if next >= 0 { (base + next).pointee.prefetch(from: base) }
-            guard subscription.pointee.isReady, !isWithheld || subscription.pointee.isPinned else {
-                countHeld(subscription, track)
-                continue
-            }
-            let signals = turn.plan(current, subscription, track, in: tables, at: now)
-            held = min(held, subscription.pointee.subscription.heldUntil)
-            guard !signals.isEmpty else { continue }
-            if signals.contains(.wantsKeyframe) {
-                wanted |= 1 << UInt8(subscription.pointee.subscription.wantedLayer & 7)
-            }
-            handle(signals, of: subscription, at: now)
+        let followUp = turn.plan(state, isWithheld: isWithheld, in: tables, at: now, &counters)
+        for found in turn.signals.elements {
+            handle(found.signals, of: tables.subscriptions[Int(found.subscription)], at: now)
         }
-        if held != .distantFuture { deadlines.hasten(.track(index), to: held) }
-        for layer in 0..<track.layerCount where wanted & 1 << UInt8(layer) != 0 { requestKeyframe(index, layer: layer) }
-    }
-
-    /// Counts the packets that a slow reader is not sent.
-    private func countHeld(_ state: UnsafeMutablePointer<SubscriptionState>, _ track: PublishedTrack) {
-        guard !state.pointee.isReady, state.pointee.subscription.kind == .video,
-            tables.peers[state.pointee.peer].pointee.downlink?.pointee.isHeld == true
-        else { return }
-        let layer = state.pointee.subscription.wantedLayer
-        counters.drops[.videoHeld] &+= UInt64(track.arrivals.count { !$0.isGap && Int($0.layer) == layer })
+        turn.clearSignals()
+        if followUp.heldUntil != .distantFuture { deadlines.hasten(.track(index), to: followUp.heldUntil) }
+        for layer in 0..<track.layerCount where followUp.keyframes & 1 << UInt8(layer) != 0 {
+            requestKeyframe(index, layer: layer)
+        }
     }
 
     private func handle(
@@ -293,7 +270,7 @@ public final class MediaEngine {
 
     /// Counts a probe that has finished.
     func countProbe(of downlink: UnsafeMutablePointer<Downlink>) {
-        if let outcome = downlink.pointee.takeProbeOutcome() { counters.probes.count(outcome) }
+        if let outcome = downlink.pointee.consumeProbeOutcome() { counters.probes.count(outcome) }
     }
 
     private func nextDeadline(of index: Int, at now: MonotonicTime) -> MonotonicTime {

@@ -24,6 +24,20 @@ struct Turn: ~Copyable {
         var sequence: UInt32
     }
 
+    /// What a subscription found while it planned.
+    struct Signal {
+        var subscription: Int32
+        var signals: Subscription.Signals
+    }
+
+    /// What is to be done for the subscriptions of one track besides writing their packets.
+    struct FollowUp {
+        /// Bitmap of the layers that should send a keyframe.
+        var keyframes: UInt8 = 0
+        /// When they must plan again even without packets.
+        var heldUntil = MonotonicTime.distantFuture
+    }
+
     private(set) var phase = Phase.idle
     /// Tracks with packets.
     private(set) var dirtyTracks = WorkList<Int32>(capacity: 64)
@@ -36,6 +50,8 @@ struct Turn: ~Copyable {
     /// Subscribers with packets.
     private var pendingPeers = WorkList<Int32>(capacity: 64)
     private var repeats = WorkList<Repeat>(capacity: 64)
+    /// What the subscriptions of the track that was planned last found.
+    private(set) var signals = WorkList<Signal>(capacity: 64)
     /// The packets, by subscription.
     private var plan = WorkList<SentPacket>(capacity: 1_024)
 
@@ -82,9 +98,39 @@ struct Turn: ~Copyable {
         repeats.append(Repeat(subscription: Int32(truncatingIfNeeded: subscription), sequence: sequence))
     }
 
+    // MARK: - Planning
+
+    /// Has the subscriptions of a track plan its packets of this turn; `signals` has what else they found. `isWithheld`: only those that have pinned it get them.
+    mutating func plan(
+        _ track: UnsafeMutablePointer<TrackState>, isWithheld: Bool, in tables: borrowing Tables, at now: MonotonicTime,
+        _ counters: inout WorkerStatistics
+    ) -> FollowUp {
+        let base = tables.subscriptions.base
+        let published = track.pointee.track
+        var followUp = FollowUp()
+        var next = track.pointee.subscriptions.first
+        while next >= 0 {
+            let index = next, state = base + next
+            next = state.pointee.inTrack.next
+            if next >= 0 { (base + next).pointee.prefetch(from: base) }
+            guard state.pointee.isReady, !isWithheld || state.pointee.isPinned else {
+                Self.countHeld(state, published, in: tables, &counters)
+                continue
+            }
+            let found = plan(index, state, published, in: tables, at: now)
+            followUp.heldUntil = min(followUp.heldUntil, state.pointee.subscription.heldUntil)
+            guard !found.isEmpty else { continue }
+            if found.contains(.wantsKeyframe) {
+                followUp.keyframes |= 1 << UInt8(state.pointee.subscription.wantedLayer & 7)
+            }
+            signals.append(Signal(subscription: Int32(truncatingIfNeeded: index), signals: found))
+        }
+        return followUp
+    }
+
     /// Has a subscription plan its packets of this turn.
     @inline(__always)
-    mutating func plan(
+    private mutating func plan(
         _ index: Int, _ state: UnsafeMutablePointer<SubscriptionState>, _ track: PublishedTrack,
         in tables: borrowing Tables, at now: MonotonicTime
     ) -> Subscription.Signals {
@@ -101,6 +147,21 @@ struct Turn: ~Copyable {
         }
         return signals
     }
+
+    /// Counts the packets that a slow reader is not sent.
+    private static func countHeld(
+        _ state: UnsafeMutablePointer<SubscriptionState>, _ track: PublishedTrack, in tables: borrowing Tables,
+        _ counters: inout WorkerStatistics
+    ) {
+        guard !state.pointee.isReady, state.pointee.subscription.kind == .video,
+            tables.peers[state.pointee.peer].pointee.downlink?.pointee.isHeld == true
+        else { return }
+        let layer = state.pointee.subscription.wantedLayer
+        counters.drops[.videoHeld] &+= UInt64(track.arrivals.count { !$0.isGap && Int($0.layer) == layer })
+    }
+
+    /// The signals of a track's subscriptions are handled.
+    mutating func clearSignals() { signals.removeAll() }
 
     /// All tracks are planned: writing begins.
     mutating func planned() {

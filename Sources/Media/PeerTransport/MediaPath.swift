@@ -46,22 +46,22 @@ public struct MediaPath {
     /// Encrypts the RTP packet of `length` bytes at the start of `slot` in place; returns the new length, or -1 when there are no keys or
     /// the packet is refused. The slot has `PeerTransport.protectionOverhead` bytes of room after the packet.
     @inline(__always)
-    public func protectRTP(_ slot: UnsafeMutableRawBufferPointer, length: Int) -> Int {
+    public mutating func protectRTP(_ slot: UnsafeMutableRawBufferPointer, length: Int) -> Int {
         guard let sender, let base = slot.baseAddress else { return protectThroughLibrary(slot, length: length) }
         guard slot.count >= length &+ SRTPSender.tagLength else { return -1 }
         return sender.pointee.protect(base, length: length)
     }
 
     /// Copies a packet in clear text for a capture, where there is one.
-    @inline(__always)
+    @inlinable @inline(__always)
     public func capture(
         _ packet: UnsafeMutableRawBufferPointer, length: Int, isSent: Bool, isRTCP: Bool, at now: MonotonicTime
     ) {
         if let tap { Self.note(packet, length, isSent, isRTCP, now, tap) }
     }
 
-    @inline(never)
-    private static func note(
+    @usableFromInline @inline(never)
+    static func note(
         _ packet: UnsafeMutableRawBufferPointer, _ length: Int, _ isSent: Bool, _ isRTCP: Bool, _ now: MonotonicTime,
         _ tap: Unmanaged<PacketTap>
     ) {

@@ -54,6 +54,9 @@ public struct PlayableTrack: Sendable {
     public let timescale: UInt32
     /// RTP clock: 48,000 for Opus, 90,000 for video.
     public let clockRate: UInt32
+    /// The longest time between two keyframes of a video, or from the last to the end: a viewer who joins waits at most so long. Nil for audio. Found here
+    /// and once: a file may have millions of samples.
+    public let longestKeyframeInterval: TimeInterval?
 
     /// The largest sample that is read: a lossless frame of 4K.
     public static let maximumSample = 8 << 20
@@ -86,6 +89,18 @@ public struct PlayableTrack: Sendable {
         }
         guard !kept.isEmpty else { throw .noKeyframe }
         samples = kept
+        longestKeyframeInterval =
+            codec.kind == .video ? Self.longestKeyframeInterval(of: kept, timescale: track.timescale) : nil
+    }
+
+    private static func longestKeyframeInterval(of samples: [MovieSample], timescale: UInt32) -> TimeInterval? {
+        guard let first = samples.first, let last = samples.last else { return nil }
+        var (keyframe, longest) = (first.time, Int64(0))
+        for sample in samples where sample.isSync {
+            longest = max(longest, sample.time - keyframe)
+            keyframe = sample.time
+        }
+        return .units(max(longest, last.time + Int64(max(last.duration, 1)) - keyframe), per: timescale)
     }
 
     private static func codec(of format: MovieFormat) throws(PlaybackRefusal) -> Codec {

@@ -101,7 +101,7 @@ extension BandwidthEstimator {
     }
 
     /// The outcome of the last finished probe; nil if none finished since the last call.
-    public mutating func takeProbeOutcome() -> ProbeOutcome? {
+    public mutating func consumeProbeOutcome() -> ProbeOutcome? {
         defer { probeOutcome = nil }
         return probeOutcome
     }

@@ -118,7 +118,8 @@ public struct Pacer: ~Copyable {
         return token
     }
 
-    public var isEmpty: Bool { queuedBytes == 0 && video.isEmpty && retransmissions.isEmpty }
+    /// Whether nothing is queued; every packet has bytes.
+    @inline(__always) public var isEmpty: Bool { queuedBytes == 0 }
 
     /// When queued packets may leave.
     public func nextDeadline(at now: MonotonicTime) -> MonotonicTime {

@@ -67,7 +67,7 @@ public struct SRTPReceiver: ~Copyable {
     }
 
     /// Prefetches what the next report's decryption will read.
-    @inline(__always) public func prefetchForReports() {
+    @inline(__always) public mutating func prefetchForReports() {
         control.prefetch()
         streams.prefetch()
     }

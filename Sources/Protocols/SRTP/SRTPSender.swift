@@ -66,7 +66,7 @@ public struct SRTPSender: ~Copyable {
     }
 
     /// Prefetches what `protect` will read.
-    @inline(__always) public func prefetch() {
+    @inline(__always) public mutating func prefetch() {
         media.prefetch()
         streams.prefetch()
     }

@@ -62,6 +62,12 @@ extension MediaWorkerPool {
         _ = try await call(index, evenIfHung: true) { $0.apply(commands) }
     }
 
+    /// As `apply`, but returns at once.
+    public func post(_ commands: [MediaCommand], on index: Int) {
+        // False after the worker's end, when nobody is left to serve.
+        _ = workers[index].post { $0.apply(commands) }
+    }
+
     /// Queries a worker.
     public nonisolated(nonsending) func ask<Reply: Sendable>(
         _ index: Int, _ question: @escaping @Sendable (isolated MediaWorker) -> Reply

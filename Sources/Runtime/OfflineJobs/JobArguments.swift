@@ -53,29 +53,45 @@ struct JobArguments {
     /// The list of scenes' files for `whole`.
     static func list(of names: [String]) -> String { names.map { "file '\($0)'\n" }.joined() }
 
-    /// All scenes of the list, and the audio of everybody, into the file `name`.
-    func whole(list: String, of timeline: RecordingTimeline, into name: String) -> [String] {
+    /// All scenes of the list, and the audio of these parts, into the file `name`; so many microseconds.
+    func whole(
+        list: String, audio parts: [RecordingTimeline.Part], length: Int64, into name: String
+    ) -> [String] {
         var inputs = ["-f", "concat", "-safe", "1", "-i", "./\(list)"]
-        var filters: [String] = []
-        for part in timeline.parts where !part.isVideo {
-            let index = filters.count
-            inputs += Self.input(part.file)
-            let delay = Self.number(Double(part.start) / 1_000_000)
-            filters.append(
-                "[\(index + 1):\(part.stream)]asetpts=PTS*\(Self.number(part.stretch))+\(delay)/TB"
-                    + ",aresample=48000:async=1000:first_pts=0,aformat=sample_fmts=fltp:channel_layouts=stereo[a\(index)]"
-            )
-        }
-        let seconds = Self.number(Double(timeline.length) / 1_000_000)
         var audio: [String] = []
-        if !filters.isEmpty {
-            let all = filters.indices.map { "[a\($0)]" }.joined()
-            filters.append(
-                "\(all)amix=inputs=\(filters.count):duration=longest:normalize=0,alimiter=limit=0.95,apad[a]")
-            audio = ["-filter_complex", filters.joined(separator: ";"), "-map", "[a]", "-c:a", "aac", "-b:a", "128k"]
+        if !parts.isEmpty {
+            let filter = Self.mixing(parts, firstInput: 1) + ",alimiter=limit=0.95,apad[a]"
+            for part in parts { inputs += Self.input(part.file) }
+            audio = ["-filter_complex", filter, "-map", "[a]", "-c:a", "aac", "-b:a", "128k"]
         }
+        let seconds = Self.number(Double(length) / 1_000_000)
         return Self.common + inputs + audio + ["-map", "0:v", "-c:v", "copy", "-t", seconds]
             + ["-movflags", "+faststart", "-f", "mp4"] + Self.reported + ["./\(name)"]
+    }
+
+    /// Files whose audio one process mixes: each costs it a thread with its address space, an open file and a hundred bytes of a filter, all of which are bounded.
+    static let mostMixed = 64
+    /// Bits per second of a file that holds mixed audio for a while: so many that nobody hears a difference.
+    static let mixBitrate: Int64 = 256_000
+
+    /// The audio of parts, mixed, into the file `name`, which begins with the recording.
+    static func mix(_ parts: [RecordingTimeline.Part], into name: String) -> [String] {
+        let inputs: [String] = parts.flatMap { input($0.file) }
+        let filter = ["-filter_complex", mixing(parts, firstInput: 0) + "[a]", "-map", "[a]"]
+        // Its samples are floating-point numbers: what is loud together is limited at the end alone.
+        let codec = ["-c:a", "libopus", "-b:a", String(mixBitrate), "-f", "mp4"]
+        return common + inputs + filter + codec + reported + ["./\(name)"]
+    }
+
+    /// A filter that mixes the audio of parts, each at its moment, whose inputs begin with number `firstInput`.
+    private static func mixing(_ parts: [RecordingTimeline.Part], firstInput: Int) -> String {
+        let placed = parts.enumerated().map { index, part -> String in
+            let delay = number(Double(part.start) / 1_000_000)
+            return "[\(firstInput + index):\(part.stream)]asetpts=PTS*\(number(part.stretch))+\(delay)/TB"
+                + ",aresample=48000:async=1000:first_pts=0,aformat=sample_fmts=fltp:channel_layouts=stereo[a\(index)]"
+        }
+        let all = parts.indices.map { "[a\($0)]" }.joined()
+        return (placed + ["\(all)amix=inputs=\(parts.count):duration=longest:normalize=0"]).joined(separator: ";")
     }
 
     /// The audio of a part as samples for `EnergyMeter`.

@@ -41,7 +41,9 @@ struct JobWork {
         guard let layout = job.layout, let width = job.width, let height = job.height, let encoding = job.encoding,
             timeline.length > 0
         else { throw .empty }
-        try reserve(timeline.length, encoding)
+        let audio = timeline.parts.filter { !$0.isVideo }
+        let mixes = audio.count > JobArguments.mostMixed ? audio.count / JobArguments.mostMixed + 1 : 0
+        try reserve(timeline.length, encoding, beside: Int64(mixes) * JobArguments.mixBitrate)
         let arguments = arguments(width: width, height: height, encoding)
         // Who is listened to takes a small share of the time, as does the audio at the end.
         let listens = layout == .grid ? 0.0 : 0.1
@@ -66,8 +68,33 @@ struct JobWork {
         } catch {
             throw .diskError
         }
+        let mixed = try mix(audio, timeline.length, share: 0.9...0.95)
         try run(
-            arguments.whole(list: list, of: timeline, into: unfinished), share: 0.9...1, length: timeline.length)
+            arguments.whole(list: list, audio: mixed, length: timeline.length, into: unfinished),
+            share: (mixes > 0 ? 0.95 : 0.9)...1, length: timeline.length)
+    }
+
+    /// The audio in as few files as one process mixes: beyond those it is mixed in groups first.
+    private func mix(
+        _ parts: [RecordingTimeline.Part], _ length: Int64, share: ClosedRange<Double>, round: Int = 0
+    ) throws(JobFault) -> [RecordingTimeline.Part] {
+        let most = JobArguments.mostMixed
+        guard parts.count > most else { return parts }
+        var groups: [RecordingTimeline.Part] = []
+        for start in stride(from: 0, to: parts.count, by: most) {
+            let end = min(start + most, parts.count)
+            let name = "\(job.sid).audio.\(round).\(groups.count).mp4"
+            let bounds = [start, end].map {
+                share.lowerBound + (share.upperBound - share.lowerBound) * Double($0) / Double(parts.count)
+            }
+            try run(
+                JobArguments.mix(Array(parts[start..<end]), into: name), share: bounds[0]...bounds[1], length: length)
+            groups.append(
+                RecordingTimeline.Part(
+                    file: name, track: "", participant: "", isVideo: false, start: 0, length: length,
+                    spans: [0..<length]))
+        }
+        return try mix(groups, length, share: share.upperBound...share.upperBound, round: round + 1)
     }
 
     private func speakers(
@@ -149,10 +176,12 @@ struct JobWork {
             codec: encoding.codec, threads: threads)
     }
 
-    /// What is written meanwhile is there twice for a while.
-    private func reserve(_ length: Int64, _ encoding: RecordingJob.Encoding) throws(JobFault) {
-        let bytes = length / 1_000_000 * (encoding.bitrate + 128_000) / 8
-        guard books.hasRoom(beside: 2 * bytes) else { throw .diskFull }
+    /// What is written meanwhile is there twice for a while, and beside it are files of so many bits per second.
+    private func reserve(
+        _ length: Int64, _ encoding: RecordingJob.Encoding, beside bitrate: Int64 = 0
+    ) throws(JobFault) {
+        let bytes = length / 1_000_000 * (2 * (encoding.bitrate + 128_000) + bitrate) / 8
+        guard books.hasRoom(beside: bytes) else { throw .diskFull }
     }
 
     /// Runs ffmpeg for `length` microseconds of output, which are `share` of the job.

@@ -26,6 +26,18 @@ public final class OfflineJobs: Sendable {
         public init(_ kind: RecordingJob.Kind) { self.kind = kind }
     }
 
+    /// Which jobs are meant: those that are still to be done, or those that are over.
+    public enum Stage: Sendable, Hashable { case open, ended }
+
+    /// What became of a request to remove a job.
+    public enum Removal: Sendable, Hashable {
+        case done
+        /// Refused: the job was in the other stage by then.
+        case conflict(Stage)
+        /// The job was removed meanwhile, or its recording was.
+        case notFound
+    }
+
     private struct State {
         var queue: JobQueue
         var random: RandomSource
@@ -46,6 +58,8 @@ public final class OfflineJobs: Sendable {
     private let state: Mutex<State>
     /// One for each job that may run at once.
     private let loops: [IdleLoop]
+    /// Writes down what requests change: they wait for the disk, and hold up no others.
+    private let calls: BlockingCalls
     /// Where ffmpeg lies; nil: there are no jobs.
     private let program: String?
     private let news: AsyncStream<News>
@@ -53,6 +67,8 @@ public final class OfflineJobs: Sendable {
 
     /// A job that a restart of the server has interrupted so often is not what the server should begin again.
     private static let mostTries = 3
+    /// Requests whose change waits for the disk.
+    private static let mostWriting = 100
 
     /// Jobs of the recordings of `books`. Those of an earlier life of the server go on.
     public init(
@@ -73,6 +89,7 @@ public final class OfflineJobs: Sendable {
             for _ in 0..<configuration.maximumRunning { loops.append(try IdleLoop()) }
         }
         self.loops = loops
+        calls = try BlockingCalls(thread: "recording-list", mostWaiting: Self.mostWriting)
         resume()
         for loop in loops {
             let thread = try LoopThread(name: "recording-job", cpu: nil) { [self] in
@@ -134,8 +151,8 @@ public final class OfflineJobs: Sendable {
         }
     }
 
-    /// Adds a job on a recording that has ended.
-    public func add(_ request: Request, on recording: RecordingSummary) throws(RoomError) -> RecordingJob {
+    /// Adds a job on a recording that has ended, and returns once it is on the disk.
+    public func add(_ request: Request, on recording: RecordingSummary) async throws(RoomError) -> RecordingJob {
         guard isAvailable else {
             throw RoomError(
                 .notAvailable, "the server has no ffmpeg: install it, or set recording.ffmpeg to where it is")
@@ -151,16 +168,26 @@ public final class OfflineJobs: Sendable {
         guard let job else {
             throw RoomError(.overloaded, "as many jobs wait as may (recording.job_queue)", retryAfter: .seconds(60))
         }
-        let isThere = books.add(job)
-        let isWaiting = state.withLock { state in
-            defer { state.queue.release() }
-            return isThere && state.queue.add(job)
+        let added = await calls.run { [self] in
+            let isThere = books.add(job)
+            let isWaiting = state.withLock { state in
+                defer { state.queue.release() }
+                return isThere && state.queue.add(job)
+            }
+            if isThere, !isWaiting { close(job, .cancelled) }
+            return isThere
         }
-        if isThere, !isWaiting { close(job, .cancelled) }
+        guard let isThere = added else {
+            state.withLock { $0.queue.release() }
+            throw Self.slowDisk
+        }
         guard isThere else { throw RoomError(.recordingNotFound, "there is no such recording") }
         for loop in loops { loop.wake.signal() }
         return job
     }
+
+    private static let slowDisk = RoomError(
+        .overloaded, "the disk does not keep up with what is written about jobs", retryAfter: .seconds(10))
 
     private func check(_ request: Request, on recording: RecordingSummary) throws(RoomError) {
         guard recording.state != .recording else {
@@ -191,11 +218,33 @@ public final class OfflineJobs: Sendable {
         }
     }
 
-    /// Cancels a job that is open; removes one that is not, with its file.
-    public func remove(_ job: RecordingJob) {
-        guard job.state.isOpen else { return books.remove(job) }
-        guard state.withLock({ $0.queue.cancel(job.sid) }) else { return }
-        close(job, .cancelled)
+    /// Cancels a job that is open; removes one that is not, with its file. `stage`: only where it is in that; nil: whichever it is in. What counts is the
+    /// job as it is when its turn comes, which a slow disk delays.
+    public func remove(_ job: RecordingJob, in stage: Stage? = nil) async throws(RoomError) -> Removal {
+        guard let removal = await calls.run({ [self] in removeNow(job, in: stage) }) else { throw Self.slowDisk }
+        return removal
+    }
+
+    private func removeNow(_ job: RecordingJob, in stage: Stage?) -> Removal {
+        guard let found = current(job) else { return .notFound }
+        guard found.state.isOpen else {
+            guard stage != .open else { return .conflict(.ended) }
+            books.remove(found)
+            return .done
+        }
+        guard stage != .ended else { return .conflict(.open) }
+        if state.withLock({ $0.queue.cancel(job.sid) }) {
+            close(found, .cancelled)
+            return .done
+        }
+        // Whoever works on it ends it, unless it has ended just now.
+        let last = current(job)?.state
+        return last == .finished || last == .failed ? .conflict(.ended) : .done
+    }
+
+    /// A job as it is now; nil when there is none.
+    private func current(_ job: RecordingJob) -> RecordingJob? {
+        books[recording: job.recording]?.jobs?.first { $0.sid == job.sid }
     }
 
     /// Tells `rooms` what happens, until the server stops.
@@ -219,6 +268,7 @@ public final class OfflineJobs: Sendable {
             return state.threads
         }
         for thread in threads { thread.join() }
+        calls.stop()
         tell.finish()
     }
 
@@ -252,11 +302,11 @@ public final class OfflineJobs: Sendable {
             threads: max(1, Processors.usable.count / max(1, configuration.maximumRunning)),
             fault: { [self] in
                 let (isStopping, isCancelled) = state.withLock { ($0.isStopping, $0.queue.isCancelled(job.sid)) }
-                if isCancelled { return .cancelled }
-                if isStopping { return .stopped }
-                if books[recording: recording.sid] == nil { return .deleted }
-                if MonotonicClock.now() - began > longest { return .timeLimit }
-                return books.hasRoom(beside: 0) ? nil : .diskFull
+                return JobCircumstances(
+                    isCancelled: isCancelled, isStopping: isStopping,
+                    isDeleted: books[recording: recording.sid] == nil, age: MonotonicClock.now() - began,
+                    longest: longest, hasRoom: books.hasRoom(beside: 0)
+                ).fault
             },
             progress: { [books] done in _ = books.change(job, isKept: false) { $0.progress = min(1, max(0, done)) } },
             used: { [self] time in

@@ -12,6 +12,8 @@ public struct PlaybackSummary: Codable, Sendable, Hashable {
         public var sid: String
         public var kind: String
         public var codec: String
+        /// Of a video: a viewer who joins waits at most so long for a keyframe.
+        public var longestKeyframeIntervalMilliseconds: Int64?
         /// Frames, or packets of audio, that were sent.
         public var samplesSent = 0
         /// RTP packets that were sent.

@@ -16,8 +16,9 @@ public final class Player: PlaybackPlane {
     private let recordings: Recordings
     private let books = PlaybackBooks()
     private let thread: PlayerThread
-    private let opener: FileOpener
-    private let loops: Mutex<[LoopThread]>
+    /// Opens files: what an index of many megabytes takes must hold up neither a playback nor a call.
+    private let opener: BlockingCalls
+    private let loop: Mutex<LoopThread?>
     private let news: AsyncStream<PlayerThread.News>
     private let endNews: @Sendable () -> Void
     /// What is played and under which terms, by the number of the opened file.
@@ -32,17 +33,15 @@ public final class Player: PlaybackPlane {
         self.configuration = configuration
         self.recordings = recordings
         let thread = try PlayerThread(workers: workers, books: books, news: continuation, seed: seed)
-        let opener = try FileOpener()
         self.thread = thread
-        self.opener = opener
+        opener = try BlockingCalls(thread: "player-open", mostWaiting: Self.mostOpening)
         news = stream
         endNews = { continuation.finish() }
-        loops = Mutex([])
-        let player = try LoopThread(name: "player", cpu: nil) { thread.run() }
-        loops.withLock { $0.append(player) }
-        let files = try LoopThread(name: "player-open", cpu: nil) { opener.loop() }
-        loops.withLock { $0.append(files) }
+        loop = Mutex(try LoopThread(name: "player", cpu: nil) { thread.run() })
     }
+
+    /// Files that wait to be opened; whoever asks for more is told to come back.
+    private static let mostOpening = 32
 
     // MARK: - For rooms
 
@@ -55,8 +54,10 @@ public final class Player: PlaybackPlane {
             participant: info.participant, identity: info.identity, positionMilliseconds: 0,
             durationMilliseconds: opened.duration.milliseconds,
             loop: terms.loop ?? false, startedAt: info.startedAt,
-            tracks: info.tracks.map {
-                PlaybackSummary.Track(sid: $0.sid, kind: "\($0.kind)", codec: "\($0.codec)")
+            tracks: zip(info.tracks, opened.tracks).map { described, item in
+                PlaybackSummary.Track(
+                    sid: described.sid, kind: "\(described.kind)", codec: "\(described.codec)",
+                    longestKeyframeIntervalMilliseconds: item.track.longestKeyframeInterval?.milliseconds)
             })
         switch source {
         case .file(let name): summary.file = name
@@ -86,11 +87,11 @@ public final class Player: PlaybackPlane {
     public func stop() {
         thread.post(.stop)
         opener.stop()
-        let running = loops.withLock { loops in
-            defer { loops = [] }
-            return loops
+        let running = loop.withLock { loop in
+            defer { loop = nil }
+            return loop
         }
-        for loop in running { loop.join() }
+        running?.join()
         endNews()
     }
 

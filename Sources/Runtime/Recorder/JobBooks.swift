@@ -3,7 +3,7 @@ import MP4
 import Movies
 public import NetworkIO
 
-/// What jobs know and change of recordings. Looks at the disk; `add` and `remove` write the list of a recording, which is small.
+/// What jobs know and change of recordings. Looks at the disk, and writes to it: for threads that may wait for it.
 public struct JobBooks: Sendable {
     private let books: RecordingBooks
     private let settled: @Sendable (String) -> Void

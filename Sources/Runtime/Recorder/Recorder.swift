@@ -33,6 +33,7 @@ public struct RecordingCodec: Sendable {
 public final class Recorder: RecordingPlane {
     private let configuration: RecorderConfiguration
     private let books: RecordingBooks
+    private let rings: [RecordRing]
     private let thread: RecorderThread
     private let loop: Mutex<LoopThread?>
     private let finisher: FileFinisher
@@ -51,6 +52,7 @@ public final class Recorder: RecordingPlane {
         let (stream, continuation) = AsyncStream<RecorderThread.News>.makeStream(
             bufferingPolicy: .bufferingOldest(100_000))
         self.configuration = configuration
+        self.rings = rings
         books = try RecordingBooks(configuration, codec, logger: logger)
         let uploader: Uploader? =
             if let storage = configuration.storage {
@@ -78,10 +80,11 @@ public final class Recorder: RecordingPlane {
 
     // MARK: - For rooms
 
-    public var refusal: RecordingRefusal? {
-        let admits = books.admits
-        guard admits.tracks else { return .tooManyTracks }
-        return admits.disk ? nil : .diskFull
+    public var admission: RecordingAdmission {
+        // Looked at from here: a thread that its disk holds up could not report it.
+        let isBehind = rings.contains { $0.waiting > $0.capacity / 2 }
+        return RecordingAdmission(
+            tracksLeft: books.places.left, obstacle: books.hadRoom ? (isBehind ? .recorderBehind : nil) : .diskFull)
     }
 
     public func apply(_ effect: RecordingEffect, room: String, roomSID: String) {
@@ -91,8 +94,10 @@ public final class Recorder: RecordingPlane {
             books.add(summary)
             thread.post(.begin(summary))
         case .track(let recording, let stream, let track, let info):
+            books.places.take(stream.rawValue)
             thread.post(.track(recording: recording, stream: stream, track: track, info))
         case .refused(let recording, let info, let reason):
+            books.countRefusal(reason)
             thread.post(.refused(recording: recording, info, reason))
         case .stopped(let info): thread.post(.end(recording: info.sid))
         }

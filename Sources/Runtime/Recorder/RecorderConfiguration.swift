@@ -44,6 +44,8 @@ public struct RecorderStatistics: Sendable, Hashable {
     public var filesFinished: UInt64 = 0
     public var gaps: UInt64 = 0
     public var failures: UInt64 = 0
+    /// Tracks that a recording wanted and that were not recorded, by why not.
+    public var tracksRefused: [RecordingRefusal: UInt64] = [:]
     /// Files into which those of tracks were joined, and that could not be made.
     public var filesJoined: UInt64 = 0
     public var filesNotJoined: UInt64 = 0

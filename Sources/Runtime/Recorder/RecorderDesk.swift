@@ -39,7 +39,10 @@ struct RecorderDesk {
         switch order {
         case .begin(let summary): begin(summary)
         case .track(let recording, let stream, let track, let info):
-            guard let summary = summaries[recording] else { break }
+            guard let summary = summaries[recording] else {
+                books.places.release(stream.rawValue)
+                break
+            }
             let part = key(recording, RecordingSummary.Track(info)).map { parts.part(of: $0, at: now) }
             tracks[stream.rawValue] = RecordedTrack(
                 info, track: track, recording: summary, folder: books.folder(of: summary),
@@ -103,7 +106,7 @@ struct RecorderDesk {
         nextLook = now + Self.lookInterval
         showProgress()
         advanceParts(to: now)
-        books.sawLag(lag, tracks: tracks.count, recordings: summaries.count)
+        books.sawLag(lag, recordings: summaries.count)
         lag = .zero
         guard !books.hasRoom() else { return }
         for (stream, track) in tracks {
@@ -122,6 +125,7 @@ struct RecorderDesk {
         guard let track = tracks[stream] else { return }
         note(stream)
         tracks[stream] = nil
+        books.places.release(stream)
         places[stream] = nil
         books.wrote(bytes: track.consumeBytesWritten())
         endIfDone(track.recording)

@@ -1,6 +1,7 @@
 import Logging
 import NetworkIO
 import Primitives
+import Rooms
 import Synchronization
 
 /// Every recording there is, in memory and on the disk. Read by the API, written by the recorder's thread.
@@ -14,6 +15,8 @@ final class RecordingBooks: Sendable {
     /// The recorder's thread and the one that moves tables both write summaries down.
     private let writing = Mutex(())
     private let place: RecordingFolder
+    /// The tracks that are recorded.
+    let places: TrackPlaces
     private let configuration: RecorderConfiguration
     private let encode: @Sendable (RecordingSummary) -> [UInt8]
     let encodeLine: @Sendable (LogLine) -> [UInt8]
@@ -27,6 +30,7 @@ final class RecordingBooks: Sendable {
         decodeLine = codec.decodeLine
         self.logger = logger
         place = RecordingFolder(configuration.directory)
+        places = TrackPlaces(configuration.maximumTracks)
         try place.make(configuration.directory)
         let free = place.freeBytes ?? 0
         let found = recover(codec.decode)
@@ -47,6 +51,7 @@ final class RecordingBooks: Sendable {
     var statistics: RecorderStatistics {
         state.withLock { state in
             var statistics = state.statistics
+            statistics.tracks = places.count
             statistics.uploadsPending = state.summaries.values.reduce(0) { sum, summary in
                 sum + (summary.uploads ?? []).count { $0.state == .pending }
             }
@@ -371,22 +376,14 @@ final class RecordingBooks: Sendable {
         place.freeBytes.map { $0 - length > configuration.reserveBytes } ?? true
     }
 
-    /// Whether further tracks may be recorded, by what was last seen.
-    var admits: (tracks: Bool, disk: Bool) {
-        state.withLock {
-            (
-                $0.statistics.tracks < configuration.maximumTracks,
-                $0.statistics.freeBytes > configuration.reserveBytes
-            )
-        }
-    }
+    /// Whether the disk had more than the reserve when it was last looked at.
+    var hadRoom: Bool { state.withLock { $0.statistics.freeBytes > configuration.reserveBytes } }
 
     func sawQueue(_ bytes: Int) { state.withLock { $0.statistics.queuedBytes = bytes } }
 
-    func sawLag(_ lag: TimeInterval, tracks: Int, recordings: Int) {
+    func sawLag(_ lag: TimeInterval, recordings: Int) {
         state.withLock {
             $0.statistics.lag = lag
-            $0.statistics.tracks = tracks
             $0.statistics.recordings = recordings
         }
     }
@@ -395,4 +392,7 @@ final class RecordingBooks: Sendable {
     func countFinished(_ files: Int) { state.withLock { $0.statistics.filesFinished += UInt64(files) } }
     func countGap() { state.withLock { $0.statistics.gaps += 1 } }
     func countFailure() { state.withLock { $0.statistics.failures += 1 } }
+    func countRefusal(_ reason: RecordingRefusal) {
+        state.withLock { $0.statistics.tracksRefused[reason, default: 0] += 1 }
+    }
 }

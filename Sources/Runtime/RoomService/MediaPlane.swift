@@ -32,6 +32,8 @@ public protocol MediaPlane: Sendable {
     /// Carries the commands out in their order, before anything sent later; returns when that is done. Where the worker hangs it is done when it comes
     /// back, and nobody waits for that.
     nonisolated(nonsending) func apply(_ commands: [MediaCommand], on worker: WorkerIndex) async throws(WorkerHangs)
+    /// As `apply`, but returns at once.
+    func post(_ commands: [MediaCommand], on worker: WorkerIndex)
     /// What `scope` asks for; nil for a room that the worker does not know.
     func report(_ scope: ReportScope, on worker: WorkerIndex) async throws(WorkerHangs) -> MediaReport?
     /// What happened, from each worker, in order.

@@ -2,8 +2,8 @@ public import Rooms
 
 /// What RoomService needs of a recorder.
 public protocol RecordingPlane: Sendable {
-    /// Why nothing further can be recorded now; nil: it can. Returns at once.
-    var refusal: RecordingRefusal? { get }
+    /// What can be recorded beside what was applied so far. Returns at once.
+    var admission: RecordingAdmission { get }
     /// Takes note of what a room decided, in order and before the worker is commanded. Returns at once.
     func apply(_ effect: RecordingEffect, room: String, roomSID: String)
 }

@@ -195,10 +195,11 @@ extension RoomService {
 
 extension RoomService {
     /// Moves a participant, named by sid or identity, to another room, with its connections and what it publishes: nothing is negotiated for that. A room that
-    /// is not there is made where a join may make one.
+    /// is not there is made where a join may make one. Where the other room is on another media worker, the participant's client connects and publishes
+    /// anew, in the same session.
     ///
     /// Throws what a join would (but for lock, password and waiting room, which are the operator's to pass), `different_worker` where the other room is on
-    /// another media worker, and changes nothing then.
+    /// another media worker and the client could not connect anew, and changes nothing then.
     public func move(
         _ participant: String, from name: String, to destination: String
     ) async throws(RoomError) -> ParticipantDetail {
@@ -206,14 +207,14 @@ extension RoomService {
         guard !media.hangs(source.worker) else { throw counted(.workerHangs) }
         var turn = newTurn()
         let target: HostedRoom, moving: MovingMember
-        var commands: [MediaCommand]
+        let work: [(worker: WorkerIndex, commands: [MediaCommand])]
         do throws(RoomError) {
             guard name != destination else {
                 throw RoomError(.invalidRequest, "the participant is in this room already")
             }
             target = try roomToMoveTo(destination, beside: source, turn: &turn)
             do throws(RoomError) {
-                (moving, commands) = try move(participant, from: source, to: target, turn)
+                (moving, work) = try move(participant, from: source, to: target, turn)
             } catch {
                 // A room that was made for this goes away again.
                 if !turn.effects.isEmpty {
@@ -226,11 +227,14 @@ extension RoomService {
             throw counted(error)
         }
         if source.room.hasNews || target.room.hasNews { alarm.raise() }
-        do throws(WorkerHangs) {
-            try await media.apply(commands, on: source.worker)
-        } catch {
-            throw counted(.workerHangs)
+        // To both before either is waited for: what the next step sends to the other worker must come behind this.
+        for (worker, commands) in work { media.post(commands, on: worker) }
+        var areAnswering = true
+        for (worker, _) in work {
+            // One that hangs carries out what it has when it comes back.
+            do throws(WorkerHangs) { try await media.apply([], on: worker) } catch { areAnswering = false }
         }
+        guard areAnswering else { throw counted(.workerHangs) }
         return try self.participant(moving.info.sid, in: destination)
     }
 
@@ -238,12 +242,7 @@ extension RoomService {
         _ name: String, beside source: HostedRoom, turn: inout RoomTurn
     ) throws(RoomError) -> HostedRoom {
         if let hosted = rooms[name], !hosted.isCheck {
-            guard hosted.worker == source.worker else {
-                throw RoomError(
-                    .differentWorker,
-                    "the rooms are on different media workers, and a move keeps the participant's connections: create the other room with `beside` and this room's name, so that it shares the worker; into this one the participant must join itself"
-                )
-            }
+            guard !media.hangs(hosted.worker) else { throw .workerHangs }
             return hosted
         }
         guard configuration.autoCreateRooms else { throw RoomError(.roomNotFound, "there is no room of that name") }
@@ -253,20 +252,24 @@ extension RoomService {
     /// Both rooms' steps, on copies, so that a refusal changes neither.
     private func move(
         _ participant: String, from source: HostedRoom, to target: HostedRoom, _ turn: RoomTurn
-    ) throws(RoomError) -> (MovingMember, [MediaCommand]) {
+    ) throws(RoomError) -> (MovingMember, [(worker: WorkerIndex, commands: [MediaCommand])]) {
+        let staysOnWorker = source.worker == target.worker
         var leaving = newTurn(), entering = turn
         var (former, next) = (source.room, target.room)
-        let moving = try former.moveOut(participant, turn: &leaving)
+        let moving = try former.moveOut(participant, toOtherWorker: !staysOnWorker, turn: &leaving)
         try rules.checkBan(of: moving.info.identity, room: next.name, now: media.now())
         try next.moveIn(moving, turn: &entering)
+        // On another worker it is one more, and its media comes as that of one who joins. Last, because this counts it.
+        if !staysOnWorker { try capacity.checkLoad(of: target.worker) }
         (source.room, target.room) = (former, next)
         rooms.move(moving, to: target)
         captures.participantMoved(moving.info.sid, to: next.name)
         let carried = source.stays.carried(by: moving.info.sid)
         // No await before this: events of two steps must not overtake each other.
-        let commands = carryOut(leaving.effects, source) + carryOut(entering.effects, target)
+        let left = carryOut(leaving.effects, source), entered = carryOut(entering.effects, target)
+        guard staysOnWorker else { return (moving, [(source.worker, left), (target.worker, entered)]) }
         target.stays.goOn(moving.info.sid, with: carried)
-        return (moving, commands)
+        return (moving, [(source.worker, left + entered)])
     }
 }
 

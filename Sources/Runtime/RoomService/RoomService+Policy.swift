@@ -85,6 +85,19 @@ extension RoomService {
         return try self.participant(participant, in: name)
     }
 
+    /// The same with what `change` makes of what the participant is, in one step: nobody else's change comes in between. What `change` refuses changes
+    /// nothing.
+    public func change<Refusal: Error>(
+        _ participant: String, in name: String,
+        _ change: @Sendable (ParticipantInfo) -> Result<ParticipantChange, Refusal>
+    ) async throws(RoomError) -> Result<ParticipantDetail, Refusal> {
+        let info = try self.participant(participant, in: name).info
+        switch change(info) {
+        case .success(let change): return .success(try await self.change(info.sid, in: name, change))
+        case .failure(let refusal): return .failure(refusal)
+        }
+    }
+
     /// Carries out for a participant, named by sid or identity, what it could request itself.
     public func perform(
         _ request: SessionRequest, as participant: String, in name: String
@@ -137,14 +150,28 @@ extension RoomService {
 
     /// Creates or replaces a preset, for rooms that are created from now on. Returns whether it is new.
     public func setPreset(_ document: PolicyDocument, named name: String) async throws(RoomError) -> Bool {
-        let isNew: Bool, rule: StandingRule
+        let (isNew, rule) = try placePreset(document, named: name)
+        await keep(rule)
+        return isNew
+    }
+
+    private func placePreset(
+        _ document: PolicyDocument, named name: String
+    ) throws(RoomError) -> (isNew: Bool, rule: StandingRule) {
         do throws(RoomError) {
-            (isNew, rule) = try rules.setPreset(document, named: name)
+            return try rules.setPreset(document, named: name)
         } catch {
             throw counted(error)
         }
-        await keep(rule)
-        return isNew
+    }
+
+    /// Replaces a preset by what `change` makes of it, in one step: nobody else's change comes in between. What `change` refuses leaves it as it was.
+    public func changePreset<Refusal: Error>(
+        named name: String, _ change: @Sendable (PolicyDocument) -> Result<PolicyDocument, Refusal>
+    ) async throws(RoomError) -> Result<PolicyDocument, Refusal> {
+        let result = change(try preset(named: name))
+        if case .success(let document) = result { await keep(try placePreset(document, named: name).rule) }
+        return result
     }
 
     /// Deletes a preset; rooms that were created with it keep its rules.
@@ -168,9 +195,9 @@ extension RoomService {
         await keep(rule)
     }
 
-    /// Makes tokens good for nothing for `duration`, and ends the stays of those who joined with them.
+    /// Makes tokens good for nothing for `duration`, and ends the stays of those who joined with them. `author`: who does so, for the event log.
     public func revoke(
-        _ subject: Revocations.Subject, for duration: TimeInterval
+        _ subject: Revocations.Subject, for duration: TimeInterval, by author: String? = nil
     ) async throws(RoomError) -> Revocations.Revocation {
         let revocation: Revocations.Revocation
         do throws(RoomError) {
@@ -178,6 +205,7 @@ extension RoomService {
         } catch {
             throw counted(error)
         }
+        record(.revocationChanged(subject, until: revocation.until, by: author))
         for hosted in rooms.all { await step(hosted) { $0.endStays(by: subject, turn: &$1) } }
         let closure = StandingRule.Closure(issuedAfter: revocation.issuedAfter, until: revocation.until)
         await keep(.revocation(subject, closure))
@@ -188,12 +216,13 @@ extension RoomService {
     public func listRevocations() -> [Revocations.Revocation] { revocations.list(now: media.now()) }
 
     /// Makes revoked tokens good again.
-    public func endRevocation(of subject: Revocations.Subject) async throws(RoomError) {
+    public func endRevocation(of subject: Revocations.Subject, by author: String? = nil) async throws(RoomError) {
         do throws(RoomError) {
             try revocations.remove(subject)
         } catch {
             throw counted(error)
         }
+        record(.revocationChanged(subject, until: nil, by: author))
         await keep(.revocation(subject, nil))
     }
 

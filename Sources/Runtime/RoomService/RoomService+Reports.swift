@@ -241,16 +241,15 @@ extension RoomService {
         _ scope: RecordingScope, options: RecordingOptions = RecordingOptions(), in name: String
     ) async throws(RoomError) -> RecordingInfo {
         let hosted = try hosted(named: name)
-        if let refusal = recordingRefusal { throw counted(refusal.error) }
+        if let refusal = recordingAdmission.refusal { throw counted(refusal.error) }
         return try await step(hosted) { (room, turn) throws(RoomError) -> RecordingInfo in
             try room.startRecording(scope, options: options, turn: &turn)
         }
     }
 
-    /// Why nothing further can be recorded now; nil: it can.
-    var recordingRefusal: RecordingRefusal? {
-        guard let recorder else { return .disabled }
-        return recorder.refusal
+    /// What can be recorded beside what is recorded already.
+    var recordingAdmission: RecordingAdmission {
+        recorder?.admission ?? RecordingAdmission(obstacle: .disabled)
     }
 
     /// Ends a recording that is in progress.

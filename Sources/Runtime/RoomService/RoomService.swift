@@ -88,7 +88,7 @@ public actor RoomService {
         RoomTurn(
             at: media.now(), wallClock: media.wallClockMilliseconds(), random: SystemRandomNumberGenerator(),
             connectionsLeft: configuration.maxConnections - capacity.reservedConnections,
-            recordingRefusal: recordingRefusal)
+            recordingAdmission: recordingAdmission)
     }
 
     /// Makes a room that does not exist yet; its first command goes out with the caller's. `check`: the rules of a pre-call check's room; `beside`: the room
@@ -251,7 +251,8 @@ extension RoomService {
         guard !mailboxes.deliver(event, to: session) else { return }
         totals.slowReaders += 1
         var turn = newTurn()
-        hosted.room.detach(session, turn: &turn)
+        // It may have been moved by the step whose events these are.
+        (rooms.name(of: session).flatMap { rooms[$0] } ?? hosted).room.detach(session, turn: &turn)
     }
 
     private func forget(_ session: SessionID, _ reason: LeaveReason) {
@@ -266,7 +267,7 @@ extension RoomService {
         case .connectionChanged(_, _, .closed, let reason):
             totals.connectionsEnded[reason ?? "unknown", default: 0] += 1
         // By an operator or by a moderator in the room.
-        case .participantLeft(let info, .removed, _): refuseOlderTokens(room: room, identity: info.identity)
+        case .participantLeft(let info, .removed, _, _): refuseOlderTokens(room: room, identity: info.identity)
         default: break
         }
     }
@@ -370,13 +371,18 @@ extension RoomService {
             .recording(event), room: name, roomSID: sid, sequence: 0, at: media.wallClockMilliseconds())
     }
 
+    /// Writes down what concerns the server rather than one room.
+    func record(_ event: RoomLogEvent) { journal.write(event, at: media.wallClockMilliseconds()) }
+
     /// No further events come: all who follow come to the end.
     func closeEvents() { journal.close() }
 
-    /// Follows the events of one room, or with nil of all: first those after `cursor` that are kept, then each as it happens. Without a cursor from now
-    /// on. A reader that does not keep up comes to the end of its stream, and follows again with its last cursor.
-    public func follow(room: String?, after cursor: EventCursor?) -> EventFeed {
-        journal.follow(room: room, after: cursor) { [weak self] reader in
+    /// Follows the events of one room, or with nil of all, of `types` alone where there are some: first those after `cursor` that are kept, then each as it
+    /// happens. Without a cursor from now on. A reader that does not keep up comes to the end of its stream, and follows again with its last cursor.
+    public func follow(
+        room: String?, types: Set<RoomLogEventType>? = nil, after cursor: EventCursor?
+    ) -> EventFeed {
+        journal.follow(room: room, types: types, after: cursor) { [weak self] reader in
             Task { await self?.endFollowing(reader) }
         }
     }
@@ -386,11 +392,8 @@ extension RoomService {
 
     private func endFollowing(_ reader: UInt64) { journal.endFollowing(reader) }
 
-    /// At most `limit` events after `cursor` of one room, or with nil of all, of those that are wanted.
+    /// At most `limit` events after `cursor` of one room, or with nil of all; of `types` alone where there are some.
     public func pastEvents(
-        room: String?, after cursor: EventCursor, limit: Int,
-        _ isWanted: @Sendable (RoomLogEvent) -> Bool = { _ in true }
-    ) -> EventPage {
-        journal.page(room: room, after: cursor, limit: limit, isWanted)
-    }
+        room: String?, types: Set<RoomLogEventType>? = nil, after cursor: EventCursor, limit: Int
+    ) -> EventPage { journal.page(room: room, types: types, after: cursor, limit: limit) }
 }

@@ -38,6 +38,9 @@ public struct WorkerPoolPlane: MediaPlane {
         try await pool.apply(commands, on: worker.rawValue)
     }
 
+    /// Posts to the worker's loop.
+    public func post(_ commands: [MediaCommand], on worker: WorkerIndex) { pool.post(commands, on: worker.rawValue) }
+
     /// Asks the worker.
     public func report(_ scope: ReportScope, on worker: WorkerIndex) async throws(WorkerHangs) -> MediaReport? {
         try await pool.report(scope, on: worker.rawValue)

@@ -30,6 +30,8 @@ public actor Webhooks {
 
     private struct Entry {
         var webhook: Webhook
+        /// The number of the change that made it; nil: the database has it.
+        var change: Int?
         var lanes: [Lane] = []
         var state = WebhookStatus.State.active
         var delivered: UInt64 = 0
@@ -45,6 +47,9 @@ public actor Webhooks {
     private let world: World
     private let logger: Logger
     private var entries: [String: Entry] = [:]
+    /// What the database has of those that are being changed: it comes back where the database refuses the change.
+    private var former: [String: Entry] = [:]
+    private var lastChange = 0
     private var isStopping = false
     private var progress = WebhookProgress()
 
@@ -189,21 +194,65 @@ extension Webhooks {
     /// Makes a webhook or replaces it; what waits for one of that name goes to the new receiver. Whether it is new.
     @discardableResult
     public func put(_ webhook: Webhook) async throws(WebhookError) -> Bool {
-        try check(webhook)
         let isNew = entries[webhook.name] == nil
-        guard !isNew || entries.count < Webhook.Limits.webhooks else { throw .tooMany }
-        // Before the database is waited for, so that no two are made in the place of one.
-        close(webhook.name)
-        entries[webhook.name] = Entry(webhook: webhook)
-        try await storing { () throws(DatabaseError) in try await queue.put(webhook) }
-        close(webhook.name)
-        open(webhook.name)
+        try await store(webhook, change: place(webhook))
         return isNew
+    }
+
+    /// Replaces a webhook by what `change` makes of it, in one step: nobody else's change comes in between. What `change` refuses leaves it as it was. nil:
+    /// there is none of that name.
+    public func change<Refusal: Error>(
+        _ name: String, _ change: @Sendable (Webhook) -> Result<Webhook, Refusal>
+    ) async throws(WebhookError) -> Result<Webhook, Refusal>? {
+        guard let entry = entries[name] else { return nil }
+        let result = change(entry.webhook)
+        if case .success(let webhook) = result {
+            try await store(webhook, change: place(webhook))
+        }
+        return result
+    }
+
+    /// In force at once, before the database is waited for, so that no two are made in the place of one. The number of this change.
+    private func place(_ webhook: Webhook) throws(WebhookError) -> Int {
+        try check(webhook)
+        let name = webhook.name
+        guard entries[name] != nil || entries.count < Webhook.Limits.webhooks else { throw .tooMany }
+        close(name)
+        if let entry = entries[name], entry.change == nil { former[name] = entry }
+        lastChange += 1
+        entries[name] = Entry(webhook: webhook, change: lastChange)
+        return lastChange
+    }
+
+    /// Writes down what was placed. Where the database refuses it, all is as it was before; a later change decides itself.
+    private func store(_ webhook: Webhook, change: Int) async throws(WebhookError) {
+        let name = webhook.name
+        do throws(WebhookError) {
+            try await storing { () throws(DatabaseError) in try await queue.put(webhook) }
+        } catch {
+            if entries[name]?.change == change {
+                let lost = entries[name]?.lost ?? 0
+                entries[name] = former.removeValue(forKey: name)
+                entries[name]?.lost += lost
+                open(name)
+            }
+            throw error
+        }
+        guard let entry = entries[name] else { return }
+        guard entry.change == change else {
+            if entry.change != nil { former[name] = Entry(webhook: webhook) }
+            return
+        }
+        former[name] = nil
+        entries[name]?.change = nil
+        close(name)
+        open(name)
     }
 
     /// Forgets a webhook and what waits for it; whether there was one.
     public func delete(_ name: String) async throws(WebhookError) -> Bool {
         close(name)
+        former[name] = nil
         guard entries.removeValue(forKey: name) != nil else { return false }
         try await storing { () throws(DatabaseError) in try await queue.delete(name) }
         return true

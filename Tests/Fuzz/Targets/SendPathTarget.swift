@@ -62,7 +62,7 @@ struct SendPathScript: ~Copyable {
                         }
                         now = now + .milliseconds(20)
                     }
-                    _ = path.take(feedback, in: span, at: now)
+                    _ = path.receive(feedback, in: span, at: now)
                 case .maximumBitrate(let estimate):
                     path.receiverEstimate(.bitsPerSecond(Int64(clamping: estimate.bitsPerSecond)), at: now)
                 default: break

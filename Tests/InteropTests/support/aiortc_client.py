@@ -20,6 +20,8 @@ from aiortc.mediastreams import MediaStreamTrack
 from aiortc.rtcdtlstransport import SRTP_PROFILES
 from av import AudioFrame, VideoFrame
 
+from .waiting import PATIENCE_S
+
 # aioice leaves loopback out; these tests live on it.
 _hosts = contextvars.ContextVar("hosts", default=["127.0.0.1"])
 aioice.ice.get_host_addresses = lambda use_ipv4, use_ipv6: _hosts.get()
@@ -176,7 +178,7 @@ class Client:
     def dtls(self):
         return self.peer.getTransceivers()[0].sender.transport
 
-    async def connected(self, timeout_s=10):
+    async def connected(self, timeout_s=PATIENCE_S):
         for _ in range(int(timeout_s / 0.05)):
             if self.peer.connectionState == "connected":
                 return
@@ -194,14 +196,14 @@ class Client:
             self.frames[track.kind] += 1
             self.last[track.kind] = frame
 
-    async def wait_for_frames(self, timeout_s=15, **wanted):
+    async def wait_for_frames(self, timeout_s=PATIENCE_S, **wanted):
         for _ in range(int(timeout_s / 0.1)):
             if all(self.frames[kind] >= count for kind, count in wanted.items()):
                 return
             await asyncio.sleep(0.1)
         raise TimeoutError(f"{self.frames} of {wanted}")
 
-    async def wait_for_colour(self, colour, timeout_s=15):
+    async def wait_for_colour(self, colour, timeout_s=PATIENCE_S):
         """Waits until the left edge of the decoded picture has `colour`; how long it took."""
         started = time.monotonic()
         while time.monotonic() - started < timeout_s:

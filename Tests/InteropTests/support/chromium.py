@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 from playwright.async_api import async_playwright
 
 from .tokens import token as make_token
+from .waiting import PATIENCE_S
 
 EXECUTABLE = "/usr/lib/chromium/chromium"
 FLAGS = [
@@ -99,7 +100,7 @@ async def received(page):
     return await page.evaluate("martlet.received()")
 
 
-async def until(page, expression, timeout_s=15):
+async def until(page, expression, timeout_s=PATIENCE_S):
     """Waits until a JavaScript expression, which may be a promise, is true. Playwright's own wait takes any promise for true."""
     deadline = time.monotonic() + timeout_s
     while not await page.evaluate(expression):
@@ -107,7 +108,7 @@ async def until(page, expression, timeout_s=15):
         await asyncio.sleep(0.1)
 
 
-async def stands_still(look, for_s=1, timeout_s=15):
+async def stands_still(look, for_s=1, timeout_s=PATIENCE_S):
     """Waits until what `look` returns has stayed the same for so long, and returns it. What was under way may still arrive, on a slow machine late."""
     deadline = time.monotonic() + timeout_s
     while True:
@@ -118,7 +119,7 @@ async def stands_still(look, for_s=1, timeout_s=15):
         assert time.monotonic() < deadline, f"still changes after {timeout_s} s: {before}, {after}"
 
 
-async def wait_for_video(page, count=1, frames=15, timeout_s=20):
+async def wait_for_video(page, count=1, frames=15, timeout_s=PATIENCE_S):
     """Waits until `count` remote videos have decoded `frames` frames each; returns their statistics."""
     await until(page, f"martlet.received().then((all) => all.filter((r) => r.kind === 'video' && r.framesDecoded >= {frames})"
                       f".length >= {count})", timeout_s)

@@ -12,6 +12,7 @@ import tempfile
 import aiohttp
 
 from .network import inside
+from .waiting import PATIENCE_S
 
 PREFERENCES = {
     "media.navigator.streams.fake": True,
@@ -89,7 +90,7 @@ class Firefox:
         assert result["type"] == "success", result
         return result["result"]
 
-    async def wait_for(self, expression, timeout_s=20):
+    async def wait_for(self, expression, timeout_s=PATIENCE_S):
         """Polls until the expression is true."""
         for _ in range(int(timeout_s / 0.25)):
             if await self.evaluate(expression):

@@ -7,6 +7,8 @@ import time
 
 import aiohttp
 
+from .waiting import PATIENCE_S
+
 
 class Signal:
     """One joined session: requests with replies, and every event with the time at which it came."""
@@ -40,7 +42,7 @@ class Signal:
     def of(self, type, **fields):
         return [(at, e) for at, e in self.events if e["type"] == type and all(e.get(k) == v for k, v in fields.items())]
 
-    async def wait_for(self, type, timeout_s=10, **fields):
+    async def wait_for(self, type, timeout_s=PATIENCE_S, **fields):
         """The first such event: (when it came, event)."""
         deadline = time.monotonic() + timeout_s
         while not (found := self.of(type, **fields)):

@@ -2,6 +2,9 @@
 import asyncio
 import time
 
+#: How long a test waits where no speed is judged: until then what it waits for may come late, on a loaded machine, but not never.
+PATIENCE_S = 40
+
 
 async def until_true(condition, timeout_s, what):
     """How long it took until `condition` became true."""

@@ -7,17 +7,20 @@ import SDP
 
 // MARK: - Moves
 
-// A move is two steps, one of each room, which whoever hosts the rooms takes together: the rooms must be on one worker, because a connection is on one.
+// A move is two steps, one of each room, which whoever hosts the rooms takes together. A connection is on one worker: it goes on where both rooms are on that.
 extension Room {
-    /// Takes a member out, named by sid or identity. Its peers and its tracks stay with the worker; all subscriptions to them, and its own, end.
+    /// Takes a member out, named by sid or identity. Its peers and its tracks stay with the worker, but not where the other room is on another one; all
+    /// subscriptions to them, and its own, end.
     ///
     /// Throws `not_routed` in a room whose media the server does not carry, `invalid_request` for a WHEP session, which
-    /// follows somebody here, and for a playback.
-    public mutating func moveOut(_ name: String, turn: inout RoomTurn) throws(RoomError) -> MovingMember {
+    /// follows somebody here, and for a playback; `different_worker` where its client would have to join anew.
+    public mutating func moveOut(
+        _ name: String, toOtherWorker: Bool = false, turn: inout RoomTurn
+    ) throws(RoomError) -> MovingMember {
         let session = try state.session(named: name)
-        let wish = try state.member(session).options.autoSubscribe
+        let options = try state.member(session).options
         guard policy.topology == .routed else { throw MovingMember.cannotMove }
-        guard try state.member(session).options.follow == nil else {
+        guard options.follow == nil else {
             throw RoomError(
                 .invalidRequest,
                 "a WHEP session, which follows somebody, cannot be moved: its client joins the other room")
@@ -26,10 +29,22 @@ extension Room {
             throw RoomError(
                 .invalidRequest, "a playback cannot be moved: end it, and begin another in the other room")
         }
-        let tracks = state.routing.encodings(of: session).compactMap { state.routing[$0] }
+        guard !toOtherWorker || options.reconnects else {
+            throw RoomError(
+                .differentWorker,
+                "the rooms are on different media workers, and the participant's client cannot make new connections during a session: create the other room with `beside` and this room's name, so that it shares the worker; into this one the participant must join itself"
+            )
+        }
+        let publishes = !state.routing.tracks(of: session).isEmpty
         distribution.memberLeft(session)
         // Or it would be subscribed anew to what waits.
         state.roster.update(session) { $0.options.autoSubscribe = false }
+        var lostConnections: [String] = []
+        if toOtherWorker {
+            state.roster.update(session) { for one in $0.connections { $0.formerConnections.add(one) } }
+            lostConnections = endConnections(of: session, &turn)
+        }
+        let tracks = state.routing.encodings(of: session).compactMap { state.routing[$0] }
         for track in tracks where track.main == nil {
             if let stream = recordings.stream(of: track.id) { turn.media(.endRecording(stream)) }
             withdraw(track, tellsPublisher: false, &turn)
@@ -38,16 +53,27 @@ extension Room {
         for subscription in state.routing.subscriptions(of: session) {
             distribution.end(subscription, notifies: false, &state, &turn)
         }
-        var moving = MovingMember(member: try state.member(session), tracks: tracks, policy: policy)
-        moving.member.options.autoSubscribe = wish
+        var moving = MovingMember(
+            member: try state.member(session), tracks: tracks, lostConnections: lostConnections, publishes: publishes,
+            policy: policy)
+        moving.member.options.autoSubscribe = options.autoSubscribe
         moving.member.tokenRoom = moving.member.tokenRoom ?? self.name
-        depart(moving.member, .moved, &turn)
+        depart(moving.member, .moved, keepsConnections: !toOtherWorker, &turn)
         distribution.follow(&state, &turn)
         makeOffers(&turn)
         return moving
     }
 
-    /// Takes in a member that comes from another room of the same worker. What refuses a join refuses it, but for what an operator may pass: the lock and
+    /// Ends all of a member's connections with what it publishes; returns their names.
+    @discardableResult
+    mutating func endConnections(of session: SessionID, _ turn: inout RoomTurn) -> [String] {
+        let names = (state.roster[session]?.connections ?? []).map(\.id)
+        for name in names { endConnection(session, name, commandsWorker: true, &turn) }
+        for track in state.routing.tracks(of: session) { unpublish(track, &turn) }
+        return names
+    }
+
+    /// Takes in a member that comes from another room. What refuses a join refuses it, but for what an operator may pass: the lock and
     /// the waiting room. Tracks that this room's rules do not allow end; codecs hold until the next negotiation, as after any change of rules.
     public mutating func moveIn(_ moving: MovingMember, turn: inout RoomTurn) throws(RoomError) {
         guard !hasEnded else { throw RoomError(.roomClosed, "the room is closing") }
@@ -63,6 +89,11 @@ extension Room {
         member.info.joinedAt = turn.wallClock
         member.unwanted = []
         for index in member.connections.indices { member.connections[index].requestedSections = nil }
+        if !moving.lostConnections.isEmpty {
+            // It connects as one who joins does, and how long that takes is measured anew.
+            member.hasConnected = false
+            member.steps = []
+        }
         // Whoever was here before, and is moved back, shows the room's own token.
         if member.tokenRoom == name { member.tokenRoom = nil }
         arrive(member, &turn)
@@ -81,6 +112,11 @@ extension Room {
         var snapshot = try snapshot(session)
         snapshot.sequence += 1
         state.roster.notify(session, .moved(snapshot), &turn)
+        for connection in moving.lostConnections {
+            state.roster.notify(
+                session,
+                .connectionChanged(connection: connection, state: .closed, reason: LeaveReason.moved.rawValue), &turn)
+        }
         endWhatIsNotPermitted(of: session, &turn)
         applyPolicy(to: session, insteadOf: moving.policy, &turn)
         for track in moving.tracks where state.routing[track.id] != nil && track.main == nil {

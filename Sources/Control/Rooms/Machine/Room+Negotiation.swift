@@ -24,7 +24,7 @@ extension Room {
         } else {
             connection = try makeConnection(name, for: member, &turn)
         }
-        let outcome = try connection.understand(sdp)
+        let outcome = try connection.understand(sdp, of: member)
         if outcome.iceRestarted, connection.isOpened {
             connection.restartICE(with: turn.iceCredentials(state.context))
         }
@@ -297,8 +297,7 @@ extension Room {
     ) throws(RoomError) {
         let member = try state.member(session)
         var connection = try state.connection(name, of: session)
-        let accepted: AcceptedAnswer
-        do { accepted = try connection.negotiation.receiveAnswer(sdp) } catch { throw RoomError(error) }
+        let accepted = try connection.accept(sdp, of: member)
         connection.openOrUpdate(accepted.transport, of: member, iceRestarted: false, state, &turn)
         connection.acceptData(accepted, member.options.dataProtocol, &turn)
         state.roster.store(connection, of: session)
@@ -328,7 +327,8 @@ extension Room {
             id: id, peer: PeerID(state.nextNumber()), feedbackSSRC: turn.ssrc(),
             negotiation: Negotiation(
                 sessionID: turn.sdpSessionID(), policy: state.negotiationRules,
-                transport: LocalTransport(ice, state.context)),
+                transport: LocalTransport(ice, state.context),
+                firstMid: id == Self.serverConnection ? member.formerConnections.nextMid : 0),
             ice: ice)
     }
 

@@ -98,7 +98,7 @@ extension Room {
             throw RoomError(
                 .notRouted, "a room that is peer to peer cannot be recorded: its media does not pass the server")
         }
-        if turn.recordingRefusal == .disabled { throw RecordingRefusal.disabled.error }
+        if turn.recordingAdmission.refusal == .disabled { throw RecordingRefusal.disabled.error }
     }
 
     /// The member changed its mind about its bandwidth.

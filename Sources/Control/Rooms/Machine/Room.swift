@@ -186,8 +186,7 @@ extension Room {
     ) {
         guard let member = state.roster[session] else { return }
         state.roster.update(session) { $0.options.autoSubscribe = false }
-        for connection in member.connections { endConnection(session, connection.id, commandsWorker: true, &turn) }
-        for track in state.routing.tracks(of: session) { unpublish(track, &turn) }
+        endConnections(of: session, &turn)
         for subscription in state.routing.subscriptions(of: session) {
             distribution.end(subscription, notifies: false, &state, &turn)
         }
@@ -199,7 +198,9 @@ extension Room {
     }
 
     /// Takes a member off the roster, of whose tracks, subscriptions and connections nothing is here any more, and tells the others.
-    mutating func depart(_ member: Member, _ reason: LeaveReason, _ turn: inout RoomTurn) {
+    mutating func depart(
+        _ member: Member, _ reason: LeaveReason, keepsConnections: Bool = false, _ turn: inout RoomTurn
+    ) {
         let session = member.session
         state.roster.notify(
             about: session,
@@ -209,7 +210,9 @@ extension Room {
         distribution.memberLeft(session)
         state.outdated.remove(session)
         roomChanged()
-        turn.log(.participantLeft(member.info, reason: reason, hasConnected: member.hasConnected))
+        turn.log(
+            .participantLeft(
+                member.info, reason: reason, hasConnected: member.hasConnected, keepsConnections: keepsConnections))
         if distribution.followMode.isDominant(session) { distribution.setDominant(nil, &state, &turn) }
         if state.roster.isEmpty { occupancy.lastMemberLeft(at: turn.now) }
     }
@@ -333,7 +336,7 @@ extension Room {
     public var nextDeadline: MonotonicTime {
         if occupancy.hasEnded { return .distantFuture }
         if hasNews { return MonotonicTime(milliseconds: 0) }
-        var next = min(roomDeadline, waitingRoom.nextDeadline)
+        var next = min(roomDeadline, waitingRoom.nextDeadline, recordings.nextTry)
         if let empty = occupancy.deadline(policy) { return min(next, empty) }
         let policy = policy, limits = state.context.limits
         for member in state.roster.all { next = min(next, member.deadline(policy, limits)) }
@@ -341,7 +344,7 @@ extension Room {
     }
 
     /// Ends sessions without a sign of life, WHIP and WHEP sessions that do not connect, and a room that has been empty for long; announces how many
-    /// are in the room.
+    /// are in the room; tries again to record what could not be recorded.
     public mutating func advance(turn: inout RoomTurn) {
         guard !occupancy.hasEnded else { return }
         let overdue = state.roster.sessions.filter { session in
@@ -355,6 +358,7 @@ extension Room {
         if waitingRoom.expire(at: turn.now) { waitingRoom.tellModerators(&state.roster, &turn) }
         if roomDeadline <= turn.now { return close(reason: .roomDurationReached, turn: &turn) }
         if announcement.isDue { announce(&turn) }
+        if recordings.nextTry <= turn.now { recordings.recordWanted(&state, &turn) }
         if let empty = occupancy.deadline(policy), empty <= turn.now { end(&turn) }
     }
 

@@ -6,6 +6,10 @@ public struct MovingMember: Sendable {
     /// As it was in the room that it leaves, without subscriptions.
     var member: Member
     let tracks: [RoomTrack]
+    /// Connections that it had: they cannot go on, because the other room is on another worker. Its client makes others, and publishes anew.
+    let lostConnections: [String]
+    /// Whether it published.
+    let publishes: Bool
     /// The rules of the room that it leaves.
     let policy: RoomPolicy
 
@@ -29,7 +33,7 @@ public struct MovingMember: Sendable {
         }
         try state.checkCapacity(
             identity: identity, profile: info.profile, hidden: info.permissions.hidden)
-        if let most = policy.maxPublishers, !tracks.isEmpty, state.routing.publisherCount >= most {
+        if let most = policy.maxPublishers, publishes, state.routing.publisherCount >= most {
             throw RoomError(.limitExceeded, "publisher limit of the room reached")
         }
     }

@@ -50,21 +50,30 @@ public struct RoomTurn {
     public internal(set) var effects: [RoomEffect] = []
     /// Peer connections that the server has room for beside those that are reserved.
     public private(set) var connectionsLeft: Int
-    /// Why nothing further can be recorded now; nil: it can.
-    public let recordingRefusal: RecordingRefusal?
+    /// What can be recorded beside what the server records already.
+    public private(set) var recordingAdmission: RecordingAdmission
     /// Where ids, SSRCs and credentials come from; a generator fit for secrets outside tests.
     public private(set) var random: any RandomNumberGenerator
 
     /// A step at `now`.
     public init(
         at now: MonotonicTime, wallClock: Int64, random: any RandomNumberGenerator, connectionsLeft: Int = .max,
-        recordingRefusal: RecordingRefusal? = nil
+        recordingAdmission: RecordingAdmission = RecordingAdmission()
     ) {
         self.now = now
         self.wallClock = wallClock
         self.random = random
         self.connectionsLeft = connectionsLeft
-        self.recordingRefusal = recordingRefusal
+        self.recordingAdmission = recordingAdmission
+    }
+
+    /// Takes the place of a recorded track on this server, or says why there is none.
+    mutating func takeRecordedTrack() -> RecordingRefusal? { recordingAdmission.takePlace() }
+
+    /// Ends the recording of a track. Its place is free for another one in this step; the recorder, which has to finish the file, counts it a moment longer.
+    mutating func endRecordedTrack(_ stream: SubscriptionID) {
+        media(.endRecording(stream))
+        recordingAdmission.returnPlace()
     }
 
     /// Reserves peer connections of the server's, or refuses.

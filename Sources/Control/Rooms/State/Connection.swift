@@ -39,8 +39,18 @@ struct Connection: Sendable {
 // MARK: - Negotiating
 
 extension Connection {
-    mutating func understand(_ sdp: String) throws(RoomError) -> OfferOutcome {
-        do { return try negotiation.receiveOffer(sdp) } catch { throw RoomError(error) }
+    mutating func understand(_ offer: String, of member: Member) throws(RoomError) -> OfferOutcome {
+        let outcome: OfferOutcome
+        do { outcome = try negotiation.receiveOffer(offer) } catch { throw RoomError(error) }
+        try member.formerConnections.check(outcome.transport)
+        return outcome
+    }
+
+    mutating func accept(_ answer: String, of member: Member) throws(RoomError) -> AcceptedAnswer {
+        let accepted: AcceptedAnswer
+        do { accepted = try negotiation.receiveAnswer(answer) } catch { throw RoomError(error) }
+        try member.formerConnections.check(accepted.transport)
+        return accepted
     }
 
     mutating func answer(_ answers: [String: SectionAnswer]) throws(RoomError) -> AnswerOutcome {

@@ -22,6 +22,8 @@ struct Member: Sendable {
     var options: MemberOptions
     /// In the order of their making.
     var connections: [Connection] = []
+    /// Those that moves ended.
+    var formerConnections = FormerConnections()
     /// So many can always be opened: the server keeps room for them.
     let promisedConnections: Int
     /// Tracks that it does not want although it subscribes automatically.
@@ -208,6 +210,8 @@ struct MemberOptions: Sendable {
     /// WHEP: sections made by the client's offer show whom they follow.
     var follow: FollowTarget?
 
+    /// Whether its client makes another connection where one has closed, within its session. Those of LiveKit and WHIP join anew.
+    var reconnects: Bool { isSignalled && dataProtocol == .martlet }
     /// Whether the server may make offers to it.
     var takesOffers: Bool { isSignalled && offering != .client }
 }

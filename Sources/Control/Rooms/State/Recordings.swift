@@ -4,10 +4,19 @@ import Primitives
 /// The recordings of a room that are in progress, and the streams of each: decides which tracks are recorded, by an operator's word or by the room's policy.
 ///
 /// What begins or ends a recording leaves two things to the caller, in this order: to tell members, and to call ``recordWanted(_:_:)``.
+///
+/// The places of tracks whose recording ends are free at once for what else the same step records. A move to another room is two steps: while all places are
+/// taken, a recorded track that is moved waits there for the next try.
 struct Recordings: Sendable {
     private struct Active: Sendable {
         var info: RecordingInfo
         var streams: [TrackID: SubscriptionID] = [:]
+    }
+
+    /// Why a track is not recorded.
+    private struct Refusal: Sendable {
+        var recording: String
+        var reason: RecordingRefusal
     }
 
     /// How many recordings of one room there may be at a time: one for each participant of a large call.
@@ -15,8 +24,14 @@ struct Recordings: Sendable {
     /// Players seek to keyframes; a screen's are large.
     private static let keyframeInterval = TimeInterval.seconds(10)
     private static let screenKeyframeInterval = TimeInterval.seconds(30)
+    /// A track that finds no room in the recorder is tried again after this: soon for whoever looks for it in the file, seldom for the room.
+    private static let retryInterval = TimeInterval.seconds(5)
 
     private var active: [Active] = []
+    /// Tracks that recordings want and that cannot be recorded.
+    private var refused: [TrackID: Refusal] = [:]
+    /// When the tracks that wait for room in the recorder were last tried, or the first of them came: those that come later put off nothing.
+    private var lastTry = MonotonicTime.zero
     /// Somebody ended the recording that the policy began: it begins no other before its rules change.
     private var isPolicyOverruled = false
 
@@ -37,8 +52,19 @@ struct Recordings: Sendable {
     /// The stream that records a track.
     func stream(of track: TrackID) -> SubscriptionID? { active.lazy.compactMap { $0.streams[track] }.first }
 
+    /// When ``recordWanted(_:_:)`` is due because the recorder may have room again.
+    var nextTry: MonotonicTime {
+        isAnyWaiting ? lastTry + Self.retryInterval : .distantFuture
+    }
+
+    /// Whether a track waits for room in the recorder.
+    private var isAnyWaiting: Bool { refused.values.contains(where: \.reason.isTemporary) }
+
+    private func isWaiting(_ track: TrackID) -> Bool { refused[track]?.reason.isTemporary == true }
+
     /// A track ended.
     mutating func remove(_ track: TrackID) {
+        refused[track] = nil
         for index in active.indices { active[index].streams[track] = nil }
     }
 }
@@ -66,7 +92,7 @@ extension Recordings {
         }
         if let sid = scope.track {
             let track = try state.track(sid)
-            if let reason = refusal(of: track, state, turn) { throw reason.error }
+            if let reason = obstacle(to: track, state) ?? turn.recordingAdmission.refusal { throw reason.error }
             guard RecordingScope().bounded(by: policy).contains(track.info) else {
                 throw RoomError(.notRecordable, "the room's policy leaves the track out of recordings")
             }
@@ -109,32 +135,39 @@ extension Recordings {
     mutating func end(_ sid: String, _ turn: inout RoomTurn) -> Bool {
         guard let index = active.firstIndex(where: { $0.info.sid == sid }) else { return false }
         let ended = active.remove(at: index)
-        for (_, stream) in ended.streams.sorted(by: { $0.key < $1.key }) { turn.media(.endRecording(stream)) }
+        refused = refused.filter { $0.value.recording != sid }
+        for (_, stream) in ended.streams.sorted(by: { $0.key < $1.key }) { turn.endRecordedTrack(stream) }
         turn.recording(.stopped(ended.info))
         turn.log(.recording(RecordingEvent(.stopped, recording: sid)))
         return true
     }
 
-    /// Begins to record what the recordings want by now, such as what one left out because another, which has ended, had it.
+    /// Begins to record what the recordings want by now, such as what one left out because another, which has ended, had it. Tracks that wait come first.
     mutating func recordWanted(_ state: inout RoomState, _ turn: inout RoomTurn) {
+        lastTry = turn.now
+        refused = refused.filter { state.routing[$0.key] != nil }
+        var waiting: [TrackID] = [], others: [TrackID] = []
         for session in state.roster.sessions {
-            for track in state.routing.tracks(of: session) { recordIfWanted(track, &state, &turn) }
+            for track in state.routing.tracks(of: session) {
+                if isWaiting(track) { waiting.append(track) } else { others.append(track) }
+            }
         }
+        for track in waiting + others { recordIfWanted(track, &state, &turn) }
     }
 
     /// Begins to record a track, if a recording wants it; a track is recorded once.
     private mutating func recordIfWanted(_ id: TrackID, _ state: inout RoomState, _ turn: inout RoomTurn) {
         guard let track = state.routing[id], !isRecorded(id),
             let index = active.firstIndex(where: { $0.info.scope.bounded(by: state.policy).contains(track.info) })
-        else { return }
-        let sid = active[index].info.sid
-        if let reason = refusal(of: track, state, turn) {
-            turn.recording(.refused(recording: sid, track.info, reason))
-            turn.log(
-                .recording(
-                    RecordingEvent(.failed, recording: sid, track: track.info.sid, reason: reason.rawValue)))
+        else {
+            refused[id] = nil
             return
         }
+        let sid = active[index].info.sid
+        if let reason = obstacle(to: track, state) ?? turn.takeRecordedTrack() {
+            return refuse(track, Refusal(recording: sid, reason: reason), &turn)
+        }
+        refused[id] = nil
         let stream = SubscriptionID(state.nextNumber())
         active[index].streams[id] = stream
         turn.recording(.track(recording: sid, stream: stream, track: id, track.info))
@@ -142,12 +175,27 @@ extension Recordings {
         turn.media(.record(RecordedStreamDescription(id: stream, track: id, keyframeInterval: interval)))
     }
 
-    private func refusal(of track: RoomTrack, _ state: RoomState, _ turn: borrowing RoomTurn) -> RecordingRefusal? {
+    /// Reports that a track is not recorded: once, however often it is tried again and whatever stands in the way then.
+    private mutating func refuse(_ track: RoomTrack, _ refusal: Refusal, _ turn: inout RoomTurn) {
+        if refusal.reason.isTemporary, !isAnyWaiting { lastTry = turn.now }
+        let former = refused.updateValue(refusal, forKey: track.id)
+        guard former?.recording != refusal.recording || former?.reason.isTemporary != refusal.reason.isTemporary else {
+            return
+        }
+        turn.recording(.refused(recording: refusal.recording, track.info, refusal.reason))
+        turn.log(
+            .recording(
+                RecordingEvent(
+                    .failed, recording: refusal.recording, track: track.info.sid, reason: refusal.reason.rawValue)))
+    }
+
+    /// What stands in the way of recording the track, whatever else is recorded.
+    private func obstacle(to track: RoomTrack, _ state: RoomState) -> RecordingRefusal? {
         if state.roster[track.publisher]?.info.encrypts == true { return .endToEndEncrypted }
         guard track.description.formats.contains(where: { $0.codec != .otherAudio }) else {
             return .codecNotRecordable
         }
-        return turn.recordingRefusal
+        return nil
     }
 }
 
@@ -156,7 +204,8 @@ extension Recordings {
 extension Recordings {
     /// A track came, or is another source than before: it is recorded if the rules say so, and only then. true: a recording has begun for its sake.
     mutating func trackChanged(_ id: TrackID, _ state: inout RoomState, _ turn: inout RoomTurn) -> Bool {
-        guard let track = state.routing[id] else { return false }
+        // A backup encoding shows what the track shows: it is not recorded beside it.
+        guard let track = state.routing[id], track.main == nil else { return false }
         endUnwanted(track, state.policy, &turn)
         if byPolicy == nil, isWantedByPolicy(track, state.policy) {
             _ = begin(RecordingScope(), isByPolicy: true, RecordingOptions(), state.policy, &turn)
@@ -191,7 +240,7 @@ extension Recordings {
                 !active[index].info.scope.bounded(by: policy).contains(track.info)
             else { continue }
             active[index].streams[track.id] = nil
-            turn.media(.endRecording(stream))
+            turn.endRecordedTrack(stream)
             return
         }
     }

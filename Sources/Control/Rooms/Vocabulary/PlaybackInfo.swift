@@ -90,10 +90,7 @@ public enum PlaybackEnd: String, Sendable, Hashable, CaseIterable {
 /// What happens to a playback, for the event log.
 public struct PlaybackEvent: Sendable, Hashable {
     /// The kinds.
-    public enum Kind: String, Sendable, Hashable, CaseIterable {
-        case started = "playbackStarted"
-        case ended = "playbackEnded"
-    }
+    public enum Kind: Sendable, Hashable { case started, ended }
 
     public var kind: Kind
     /// `PB_…`.

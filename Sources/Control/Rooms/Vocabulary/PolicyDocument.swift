@@ -26,6 +26,7 @@ public struct PolicyDocument: Sendable, Hashable {
     public var minPlayoutDelay: TimeInterval?
     public var maxPlayoutDelay: TimeInterval?
     public var maxMicrophones: Int?
+    public var microphoneThreshold: Int?
     public var alwaysHeard: Set<String>?
     public var speakerThreshold: Int?
     public var maxSpeakers: Int?
@@ -88,6 +89,7 @@ public struct PolicyDocument: Sendable, Hashable {
         Rule(\.minPlayoutDelay, \.minPlayoutDelay),
         Rule(\.maxPlayoutDelay, \.maxPlayoutDelay),
         Rule(\.maxMicrophones, \.audio.maximumMicrophones),
+        Rule(\.microphoneThreshold, \.audio.microphoneThreshold),
         Rule(\.alwaysHeard, \.alwaysHeard),
         Rule(\.speakerThreshold, \.audio.voiceThreshold),
         Rule(\.maxSpeakers, \.audio.maximumSpeakers),

@@ -120,11 +120,21 @@ public enum RecordingRefusal: String, Sendable, Hashable, CaseIterable {
     case diskFull = "disk_full"
     /// The server records as many tracks as it may.
     case tooManyTracks = "too_many_tracks"
+    /// What is recorded already is more than the disk or the processor keeps up with.
+    case recorderBehind = "recorder_behind"
     /// The server has no folder for recordings.
     case disabled = "recording_disabled"
 }
 
 extension RecordingRefusal {
+    /// Whether it may pass while the track is there, so that the track is tried again.
+    var isTemporary: Bool {
+        switch self {
+        case .diskFull, .tooManyTracks, .recorderBehind: true
+        case .endToEndEncrypted, .codecNotRecordable, .disabled: false
+        }
+    }
+
     /// As whoever asked for the recording is told.
     public var error: RoomError {
         switch self {
@@ -137,24 +147,51 @@ extension RecordingRefusal {
         case .tooManyTracks:
             RoomError(
                 .overloaded, "as many tracks are recorded as the server may record", retryAfter: .seconds(30))
+        case .recorderBehind:
+            RoomError(
+                .overloaded, "the recorder does not keep up with what is recorded already", retryAfter: .seconds(10))
         case .disabled:
             RoomError(.recordingDisabled, "the server has no folder for recordings: set recording.directory")
         }
     }
 }
 
+/// What a server can record beside what it records already.
+public struct RecordingAdmission: Sendable, Hashable {
+    private let obstacle: RecordingRefusal?
+    private var tracksLeft: Int
+
+    /// So many further tracks, unless an obstacle stands in the way of any.
+    public init(tracksLeft: Int = .max, obstacle: RecordingRefusal? = nil) {
+        self.tracksLeft = tracksLeft
+        self.obstacle = obstacle
+    }
+
+    /// Why no further track can be recorded; nil: one can.
+    public var refusal: RecordingRefusal? { obstacle ?? (tracksLeft > 0 ? nil : .tooManyTracks) }
+
+    /// Takes the place of one track, or says why there is none.
+    mutating func takePlace() -> RecordingRefusal? {
+        if let refusal { return refusal }
+        tracksLeft -= 1
+        return nil
+    }
+
+    /// Returns the place of a track.
+    mutating func returnPlace() { if tracksLeft < .max { tracksLeft += 1 } }
+}
+
 /// What happens to a recording, for the event log.
 public struct RecordingEvent: Sendable, Hashable {
     /// The kinds.
-    public enum Kind: String, Sendable, Hashable, CaseIterable {
-        case started = "recordingStarted"
-        case stopped = "recordingStopped"
+    public enum Kind: Sendable, Hashable {
+        case started, stopped
         /// A part of a track is missing.
-        case gap = "recordingGap"
+        case gap
         /// All files are finished.
-        case ready = "recordingReady"
+        case ready
         /// A track, or without one everything, cannot be recorded any more.
-        case failed = "recordingFailed"
+        case failed
         /// Something is being made of its files, has been made, or cannot be.
         case jobStarted, jobFinished, jobFailed
     }

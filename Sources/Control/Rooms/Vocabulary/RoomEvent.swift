@@ -65,7 +65,8 @@ public indirect enum RoomEvent: Sendable, Hashable {
     case captureChanged(CaptureNotice)
     /// The server is about to end; nil: it is not any more.
     case drainChanged(DrainNotice?)
-    /// An operator moved one to another room: all that was known of the former one is gone, and what is there now. Connections and tracks go on.
+    /// An operator moved one to another room: all that was known of the former one is over, and what is there now. Connections and tracks go
+    /// on, but for connections whose end follows, with what they carried.
     case moved(SessionSnapshot)
     /// The last event of a session; `message` is what an operator or moderator said.
     case ended(LeaveReason, message: String?)

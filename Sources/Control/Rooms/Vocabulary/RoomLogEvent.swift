@@ -7,8 +7,10 @@ public indirect enum RoomLogEvent: Sendable, Hashable {
     case participantJoined(ParticipantInfo)
     /// Name or metadata changed; the info is complete.
     case participantUpdated(ParticipantInfo)
-    /// `hasConnected`: whether one of its peer connections ever came up; false for somebody who gave up before.
-    case participantLeft(ParticipantInfo, reason: LeaveReason, hasConnected: Bool)
+    /// `hasConnected`: whether one of its peer connections ever came up; false for somebody who gave up before. `keepsConnections`: it was moved, and they go
+    /// on in the other room.
+    case participantLeft(
+        ParticipantInfo, reason: LeaveReason, hasConnected: Bool, keepsConnections: Bool = false)
     case trackPublished(TrackInfo)
     case trackUnpublished(TrackInfo)
     /// The info says whether it is muted now.
@@ -38,6 +40,9 @@ public indirect enum RoomLogEvent: Sendable, Hashable {
     case publicationRefused(participant: String, identity: String, code: RoomError.Code)
     /// An identity is kept out of the room until a moment (milliseconds since 1970); nil: it no longer is.
     case banChanged(identity: String, until: Int64?, reason: String)
+    /// Tokens are good for nothing until a moment (milliseconds since 1970), nil: they are good again. This concerns the server, not one room; `by`: as of a
+    /// change of the policy.
+    case revocationChanged(Revocations.Subject, until: Int64?, by: String?)
     /// Somebody with a good token could not come in: a limit, a lock or a ban.
     case joinRefused(identity: String?, code: RoomError.Code)
 }

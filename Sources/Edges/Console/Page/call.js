@@ -64,7 +64,10 @@ export class Call {
     listen() {
         const { room, roster, handlers } = this;
         const listeners = {
-            joined: ({ reply }) => this.enter(reply),
+            joined: ({ reply }) => {
+                handlers.onCapture(null); // Not so after a move: a capture goes on.
+                this.enter(reply);
+            },
             stateChanged: ({ state, cause }) => handlers.onState(state === "reconnecting" ? "connecting" : state, cause),
             moved: (event) => {
                 this.enter(event);
@@ -122,7 +125,6 @@ export class Call {
         handlers.onWaiting(0);
         handlers.onGuests(guests);
         handlers.onDrain(migrate);
-        handlers.onCapture(null);
         handlers.onPeople(this.roster.count);
         this.ownTile?.remove();
         this.ownTile = new Tile({

@@ -52,9 +52,13 @@ function speechLikeTone(name) {
     tone.connect(loudness).connect(out);
     tone.start();
     pace.start();
-    // Without a click some browsers start no sound; the first one in the page will do.
-    document.addEventListener("click", () => context.resume(), { once: true });
-    return onStop(out.stream.getAudioTracks()[0], () => context.close());
+    // Without a click some browsers start no sound; the first one in the page will do. The click that ends the tone is too late for it.
+    const ended = new AbortController();
+    document.addEventListener("click", () => context.resume().catch(() => {}), { once: true, signal: ended.signal });
+    return onStop(out.stream.getAudioTracks()[0], () => {
+        ended.abort();
+        context.close().catch(() => {});
+    });
 }
 
 function onStop(track, action) {

@@ -3,7 +3,7 @@
 
 import { path } from "./api.js";
 import { LaneChart, LineChart } from "./chart.js";
-import { clock, duration, element, link, make } from "./elements.js";
+import { clock, day, duration, element, link, make } from "./elements.js";
 import { describe } from "./events.js";
 import { explain, forgottenBefore, kindOf, layerOf, lookAt, percent, rangeOf, videosOf } from "./moment.js";
 import { placeOf } from "./places.js";
@@ -88,7 +88,7 @@ export class MemberPage {
             const history = stay && await this.api.call("GET", `/v1/sessions/${encodeURIComponent(stay.session)}/history`);
             if (run !== this.run) return;
             if (stay) {
-                this.detail = { sid: stay.session, name: stay.name, identity: stay.identity, joinedAt: stay.joinedAt };
+                this.detail = { sid: stay.session, name: stay.name, identity: stay.identity, joinedAt: stay.joinedAt, leftAt: stay.leftAt };
                 Object.assign(this.data, history);
                 // All subscriptions are over; videos are told apart by their tracks.
                 for (const decision of this.data.decisions) decision.subscription ??= decision.track;
@@ -190,7 +190,7 @@ export class MemberPage {
         const name = detail.name || detail.identity;
         const at = this.at ?? this.end;
         element("member-title").textContent = name;
-        element("member-facts").textContent = `${name === detail.identity ? "" : `${detail.identity} · `}in ${this.room} since ${clock(detail.joinedAt)}`;
+        element("member-facts").textContent = `${name === detail.identity ? "" : `${detail.identity} · `}in ${this.room} ${this.stayInWords()}`;
         this.findWindow();
         this.renderControls(at);
         const found = lookAt(at, data);
@@ -198,8 +198,19 @@ export class MemberPage {
         this.renderAnswer(found, at, name);
     }
 
+    /** When the participant has been there: it is still, or it has left. */
+    stayInWords() {
+        const { joinedAt, leftAt } = this.detail;
+        if (!this.hasLeft) return `since ${clock(joinedAt)}`;
+        const moment = (at) => `${day(at)}, ${clock(at)}`;
+        if (!leftAt) return `from ${moment(joinedAt)} until it left`;
+        return `from ${moment(joinedAt)} to ${day(leftAt) === day(joinedAt) ? clock(leftAt) : moment(leftAt)}`;
+    }
+
     renderControls(at) {
         element("member-now").setAttribute("aria-pressed", String(this.at === null));
+        // What is over cannot be followed.
+        element("member-now").textContent = this.hasLeft ? "Show the end" : "Follow live";
         const slider = element("member-moment");
         // It spans what the charts span.
         Object.assign(slider, { min: Math.floor(this.window.from / 1000), max: Math.ceil(this.window.to / 1000) });

@@ -71,7 +71,7 @@ export function explain({ sample, estimate, videos }, who, publisherOf) {
     if (sample?.roundTripMilliseconds >= LONG_ROUND_TRIP) sentences.push(`The round trip took ${sample.roundTripMilliseconds} ms: what was lost came again late.`);
     const whole = decided.filter((one) => one.reason === "best");
     if (whole.length && !sentences.length) {
-        const names = [...new Set(whole.map(publisherOf))].join(", ");
+        const names = new Intl.ListFormat("en").format(new Set(whole.map(publisherOf)));
         sentences.push(`${who} received all that ${names} sent. If that was blurry, the cause lies on the publisher's side.`);
     }
     if (decided.some((one) => one.reason === "asPreferred")) sentences.push(`${who}'s own client asked for a smaller video than there was: its window or tile was small.`);

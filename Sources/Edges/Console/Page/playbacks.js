@@ -3,6 +3,8 @@
 import { path } from "./api.js";
 import { make, position } from "./elements.js";
 
+/** A file whose keyframes are farther apart deserves a warning: whoever joins sees nothing until the next one. */
+const LONG_WAIT_MILLISECONDS = 10_000;
 /** A playback follows a change within milliseconds; the answer to a look that was under way has the former place. */
 const SETTLES_MILLISECONDS = 1_000;
 
@@ -32,7 +34,7 @@ export class PlaybackList {
 
 class Item {
     constructor(operators, list) {
-        Object.assign(this, { operators, element: make("li"), title: make("b"), time: make("output"), settled: 0 });
+        Object.assign(this, { operators, element: make("li"), title: make("b"), time: make("output"), warning: make("small"), settled: 0 });
         this.slider = Object.assign(make("input"), { type: "range", min: 0, step: 1000 });
         this.pause = make("button", "button small");
         this.stop = make("button", "button small danger", "Stop");
@@ -48,7 +50,7 @@ class Item {
         this.pause.onclick = () => this.change({ paused: this.playback.state === "playing" });
         this.loop.onchange = () => this.change({ loop: this.loop.checked });
         this.stop.onclick = () => operators.act(() => operators.api.call("DELETE", this.path));
-        this.element.append(this.title, this.slider, this.time, this.pause, label, this.stop);
+        this.element.append(this.title, this.slider, this.time, this.pause, label, this.stop, this.warning);
         list.append(this.element);
     }
 
@@ -78,6 +80,9 @@ class Item {
         this.showTime(playback.positionMilliseconds);
         this.pause.textContent = isPaused ? "Go on" : "Pause";
         this.loop.checked = playback.loop;
+        const wait = Math.max(0, ...playback.tracks.map((track) => track.longestKeyframeIntervalMilliseconds ?? 0));
+        this.warning.hidden = wait <= LONG_WAIT_MILLISECONDS;
+        this.warning.textContent = `Viewers who join may see nothing for ${Math.round(wait / 1000)} s: the file has few keyframes.`;
         for (const [control, action] of [[this.pause, this.pause.textContent], [this.stop, "Stop"], [this.slider, "Position of"]]) {
             control.setAttribute("aria-label", `${action} ${playback.identity}`);
         }

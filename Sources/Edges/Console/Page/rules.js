@@ -19,7 +19,7 @@ const GROUPS = [
         minPlayoutDelayMilliseconds: "Shortest playout delay", maxPlayoutDelayMilliseconds: "Longest playout delay", subscribeRules: "Subscribe rules",
     }],
     ["Speakers", {
-        maxMicrophones: "Maximum microphones at once", alwaysHeard: "Always heard", speakerThreshold: "Speaker threshold (dBov)", maxSpeakers: "Maximum speakers listed",
+        maxMicrophones: "Maximum microphones at once", microphoneThreshold: "Microphone threshold (dBov)", alwaysHeard: "Always heard", speakerThreshold: "Speaker threshold (dBov)", maxSpeakers: "Maximum speakers listed",
     }],
     ["Recording", {
         recording: "When it is recorded", recordingSources: "Sources recorded", recordingParticipants: "Participants recorded", recordingFiles: "Files",

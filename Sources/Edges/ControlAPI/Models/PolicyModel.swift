@@ -57,6 +57,7 @@ struct PolicyModel: Codable, Sendable, Hashable {
         .milliseconds("minPlayoutDelayMilliseconds", \.minPlayoutDelay, 0...10_000),
         .milliseconds("maxPlayoutDelayMilliseconds", \.maxPlayoutDelay, 0...10_000),
         .number("maxMicrophones", \.maxMicrophones, 1...50),
+        .number("microphoneThreshold", \.microphoneThreshold, -80...(-20)),
         .identities("alwaysHeard", \.alwaysHeard, most: 64),
         .number("speakerThreshold", \.speakerThreshold, -80...(-20)),
         .number("maxSpeakers", \.maxSpeakers, 0...50),

@@ -37,10 +37,10 @@ struct EventsResource: Resource {
         WebSocketRoute(pattern, protocols: [EventSocketFeed.subprotocol]) { request in
             do throws(Problem) {
                 let room = try await room(request)
-                let (cursor, filter) = (try request.eventCursor(), try EventFilter(request))
+                let (cursor, types) = (try request.eventCursor(), try request.eventTypes())
                 return .accept { connection in
-                    let feed = await context.rooms.follow(room: room, after: cursor)
-                    await EventSocketFeed.run(feed, filter, on: connection)
+                    let feed = await context.rooms.follow(room: room, types: types, after: cursor)
+                    await EventSocketFeed.run(feed, on: connection)
                 }
             } catch {
                 return .refuse(error.response)
@@ -66,15 +66,15 @@ struct EventsResource: Resource {
 
     /// Past events as JSON for who asks for that and nothing else; otherwise server-sent events, past and coming.
     private func events(_ request: HTTPRequest, of room: String?) async throws(Problem) -> HTTPResponse {
-        let (cursor, filter) = (try request.eventCursor(), try EventFilter(request))
+        let (cursor, wanted) = (try request.eventCursor(), try request.eventTypes())
         let types = request.headers["Accept"]?.lowercased() ?? "*/*"
         guard types.contains("application/json"), !types.contains(ServerSentEvents.contentType) else {
-            return ServerSentEvents.response(await context.rooms.follow(room: room, after: cursor), filter)
+            return ServerSentEvents.response(
+                await context.rooms.follow(room: room, types: wanted, after: cursor))
         }
         let limit = try request.number("limit", in: 1...1_000) ?? 100
-        let page = await context.rooms.pastEvents(room: room, after: cursor ?? .beginning, limit: limit) {
-            filter.wants($0)
-        }
+        let page = await context.rooms.pastEvents(
+            room: room, types: wanted, after: cursor ?? .beginning, limit: limit)
         return .json(
             EventPageModel(
                 events: page.events.map(EventModel.init), next: page.next.text, missesEvents: page.missesEvents))
@@ -96,14 +96,13 @@ enum ServerSentEvents {
     /// How long a client waits before it connects again.
     private static let retryMilliseconds = 2_000
 
-    static func response(_ feed: EventFeed, _ filter: EventFilter) -> HTTPResponse {
+    static func response(_ feed: EventFeed) -> HTTPResponse {
         let beginning =
             "retry: \(retryMilliseconds)\n" + (feed.missesEvents ? "event: eventsMissed\ndata: {}\n\n" : "\n")
         return HTTPResponse(
             // Some proxies collect what they pass on.
             headers: ["Content-Type": contentType, "Cache-Control": "no-store", "X-Accel-Buffering": "no"],
-            stream: HTTPStream(
-                Pieces(first: beginning, feed: feed, filter: filter), keepAlive: Array(":\n\n".utf8)))
+            stream: HTTPStream(Pieces(first: beginning, feed: feed), keepAlive: Array(":\n\n".utf8)))
     }
 
     private static func piece(_ entry: RoomLogEntry) -> [UInt8] {
@@ -115,11 +114,9 @@ enum ServerSentEvents {
     private struct Pieces: AsyncSequence, Sendable {
         let first: String
         let feed: EventFeed
-        let filter: EventFilter
 
         struct AsyncIterator: AsyncIteratorProtocol {
             var first: String?
-            let filter: EventFilter
             var events: AsyncStream<RoomLogEntry>.Iterator
 
             mutating func next(isolation actor: isolated (any Actor)?) async -> [UInt8]? {
@@ -127,39 +124,28 @@ enum ServerSentEvents {
                     self.first = nil
                     return Array(first.utf8)
                 }
-                while let entry = await events.next(isolation: actor) {
-                    if filter.wants(entry.event) { return ServerSentEvents.piece(entry) }
-                }
-                return nil
+                return await events.next(isolation: actor).map { ServerSentEvents.piece($0) }
             }
         }
 
         func makeAsyncIterator() -> AsyncIterator {
-            AsyncIterator(first: first, filter: filter, events: feed.events.makeAsyncIterator())
+            AsyncIterator(first: first, events: feed.events.makeAsyncIterator())
         }
     }
-}
-
-/// Which types of events a reader wants: those that the query's `type` names, separated by commas; all without it.
-struct EventFilter: Sendable {
-    private let types: Set<String>?
-
-    init(_ request: HTTPRequest) throws(Problem) {
-        guard let text = request.query["type"] else {
-            types = nil
-            return
-        }
-        let words = Set(text.split(separator: ",", omittingEmptySubsequences: false).map(String.init))
-        guard words.isSubset(of: EventModel.types) else {
-            throw Problem(400, "invalid_request", "The query's type must be types of events, separated by commas.")
-        }
-        types = words
-    }
-
-    func wants(_ event: RoomLogEvent) -> Bool { types?.contains(event.word) ?? true }
 }
 
 extension HTTPRequest {
+    /// Which types of events a reader wants: those that the query's `type` names, separated by commas; nil without it: all.
+    fileprivate func eventTypes() throws(Problem) -> Set<RoomLogEventType>? {
+        guard let text = query["type"] else { return nil }
+        let words = text.split(separator: ",", omittingEmptySubsequences: false)
+        let types = words.compactMap { RoomLogEventType(rawValue: String($0)) }
+        guard types.count == words.count else {
+            throw Problem(400, "invalid_request", "The query's type must be types of events, separated by commas.")
+        }
+        return Set(types)
+    }
+
     /// Where a reader of events goes on: `Last-Event-ID`, which a browser sends by itself, before the query's `after`.
     fileprivate func eventCursor() throws(Problem) -> EventCursor? {
         guard let text = headers["Last-Event-ID"] ?? query["after"] else { return nil }

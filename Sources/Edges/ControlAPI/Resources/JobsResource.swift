@@ -32,7 +32,9 @@ struct JobsResource: Resource {
         guard let jobs, let recording = recorder?[try request.parameter("recording")],
             Self.covers(claims.video, recording.room)
         else { throw Problem(404, "recording_not_found", "There is no such recording.") }
-        let job = try await asking { () async throws(RoomError) in try jobs.add(wanted.request, on: recording) }
+        let job = try await asking { () async throws(RoomError) in
+            try await jobs.add(wanted.request, on: recording)
+        }
         var response = HTTPResponse.json(job, status: 201)
         response.headers["Location"] = "/v1/jobs/\(job.sid)"
         return response
@@ -53,22 +55,28 @@ struct JobsResource: Resource {
     /// Cancels a job that waits or is at work; removes one that is over, with its file. The query's `state` says which of both is meant.
     func removeJob(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let job = try job(request)
-        switch request.query["state"] {
-        case nil: break
-        case "open":
-            guard job.state.isOpen else { throw Problem(409, "conflict", "The job is over already.") }
-        case "ended":
-            guard !job.state.isOpen else { throw Problem(409, "conflict", "The job goes on.") }
-        default: throw Problem(400, "invalid_request", "The query's state must be open or ended.")
+        let stage: OfflineJobs.Stage? =
+            switch request.query["state"] {
+            case nil: nil
+            case "open": .open
+            case "ended": .ended
+            default: throw Problem(400, "invalid_request", "The query's state must be open or ended.")
+            }
+        let removal = try await asking { () async throws(RoomError) in try await jobs?.remove(job, in: stage) }
+        switch removal ?? .notFound {
+        case .done: return HTTPResponse(status: 204)
+        case .conflict(.ended): throw Problem(409, "conflict", "The job is over already.")
+        case .conflict(.open): throw Problem(409, "conflict", "The job goes on.")
+        case .notFound: throw Self.noSuchJob
         }
-        jobs?.remove(job)
-        return HTTPResponse(status: 204)
     }
+
+    private static let noSuchJob = Problem(404, "job_not_found", "There is no such job.")
 
     private func job(_ request: HTTPRequest) throws(Problem) -> RecordingJob {
         let claims = try authorize(request) { $0.roomAdmin || $0.recorder }
         guard let job = jobs?[try request.parameter("job")], isCovered(job, by: claims.video) else {
-            throw Problem(404, "job_not_found", "There is no such job.")
+            throw Self.noSuchJob
         }
         return job
     }

@@ -84,14 +84,12 @@ struct ParticipantsResource: Resource {
     func patchParticipant(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let room = try moderatedRoom(request)
         let name = try request.parameter("participant")
-        let info = try await asking { () async throws(RoomError) in
-            try await context.rooms.participant(name, in: room)
-        }.info
-        let change = try patched(ParticipantEdit(info), by: request).change(of: info)
         let detail = try await asking { () async throws(RoomError) in
-            try await context.rooms.change(info.sid, in: room, change)
+            try await context.rooms.change(name, in: room) { info in
+                Result { () throws(Problem) in try patched(ParticipantEdit(info), by: request).change(of: info) }
+            }
         }
-        return .json(ParticipantDetailModel(detail))
+        return .json(ParticipantDetailModel(try detail.get()))
     }
 
     /// What the participant may receive: an ordered list of rules.

@@ -45,12 +45,12 @@ struct PresetsResource: Resource {
     func patchPreset(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         try authorizeServer(request)
         let name = try request.parameter("preset")
-        let current = try await asking { () async throws(RoomError) in try await context.rooms.preset(named: name) }
-        let model = try patched(PolicyModel(current), by: request)
-        _ = try await asking { () async throws(RoomError) in
-            try await context.rooms.setPreset(model.document, named: name)
+        let changed = try await asking { () async throws(RoomError) in
+            try await context.rooms.changePreset(named: name) { current in
+                Result { () throws(Problem) in try patched(PolicyModel(current), by: request).document }
+            }
         }
-        return .json(PresetModel(name: name, policy: model))
+        return .json(PresetModel(name: name, policy: PolicyModel(try changed.get())))
     }
 
     func deletePreset(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {

@@ -83,9 +83,11 @@ extension Resource {
     }
 
     /// What is for every room wants more than a token of one.
-    func authorizeServer(_ request: HTTPRequest) throws(Problem) {
+    @discardableResult
+    func authorizeServer(_ request: HTTPRequest) throws(Problem) -> AccessClaims {
         let claims = try authorize(request) { $0.roomCreate }
         guard (claims.video.room ?? "").isEmpty else { throw Problem(AccessTokenError.notPermitted) }
+        return claims
     }
 
     /// The room in the path, when the token may moderate it.

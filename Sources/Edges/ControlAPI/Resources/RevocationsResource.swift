@@ -25,19 +25,21 @@ struct RevocationsResource: Resource {
 
     /// Makes one token, or all that an identity has had so far, good for nothing.
     func revoke(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        try authorizeServer(request)
+        let author = try authorizeServer(request).author
         let subject = try subject(request)
         let seconds = try body(RevocationRequest.self, of: request).seconds ?? RevocationRequest.standardSeconds
         let revocation = try await asking { () async throws(RoomError) in
-            try await context.rooms.revoke(subject, for: .seconds(seconds))
+            try await context.rooms.revoke(subject, for: .seconds(seconds), by: author)
         }
         return .json(RevocationModel(revocation))
     }
 
     func endRevocation(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        try authorizeServer(request)
+        let author = try authorizeServer(request).author
         let subject = try subject(request)
-        try await asking { () async throws(RoomError) in try await context.rooms.endRevocation(of: subject) }
+        try await asking { () async throws(RoomError) in
+            try await context.rooms.endRevocation(of: subject, by: author)
+        }
         return HTTPResponse(status: 204)
     }
 

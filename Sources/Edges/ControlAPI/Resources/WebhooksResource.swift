@@ -47,18 +47,24 @@ struct WebhooksResource: Resource {
     func patchWebhook(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         try authorizeServer(request)
         let name = try request.parameter("webhook")
-        let status = try await webhooking { () async throws(WebhookError) in try await webhooks.status(of: name) }
-        guard let status else { throw Self.noSuchWebhook }
-        let setting = try patched(WebhookSettingModel(status.webhook), by: request)
-        let webhook: Webhook
+        let result = try await webhooking { () async throws(WebhookError) in
+            try await webhooks.change(name) { current in
+                Result { () throws(Problem) in try changed(current, by: request) }
+            }
+        }
+        guard let result else { throw Self.noSuchWebhook }
+        _ = try result.get()
+        return .json(try await webhook(named: name))
+    }
+
+    private func changed(_ webhook: Webhook, by request: HTTPRequest) throws(Problem) -> Webhook {
+        let setting = try patched(WebhookSettingModel(webhook), by: request)
         do throws(Problem) {
-            webhook = try setting.webhook(named: name)
+            return try setting.webhook(named: webhook.name)
         } catch {
             // The patch may be good by itself: what comes of it is not.
             throw Problem(409, "conflict", error.detail)
         }
-        _ = try await webhooking { () async throws(WebhookError) in try await webhooks.put(webhook) }
-        return .json(try await self.webhook(named: name))
     }
 
     func deleteWebhook(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {

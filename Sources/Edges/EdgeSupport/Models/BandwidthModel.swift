@@ -43,8 +43,7 @@ public struct BandwidthModel: Codable, Sendable, Hashable {
         var profile = BandwidthProfile()
         profile.mode = mode.flatMap(AllocationMode.init)
         if mode != nil, profile.mode == nil {
-            return .failure(
-                WrongMember(name: "mode", wanted: AllocationMode.allWords))
+            return .failure(WrongMember(name: "mode", wanted: AllocationMode.allWords))
         }
         if let most = maxVideoSubscriptions {
             guard (0...1_000).contains(most) else {

@@ -1,19 +1,19 @@
 public import RoomService
-public import Rooms
+import Rooms
 
 /// An event of a room as JSON shows it, in event streams and webhooks. Absent members do not apply to its type.
 public struct EventModel: Codable, Sendable, Hashable {
     /// Its place among all events: a reader that brings it is told what came after.
     public var id: String
-    /// Its gap-free number in the life of the room, from 1.
+    /// Its gap-free number in the life of the room, from 1; of those that concern the server, in the life of that.
     public var sequence: UInt64
     /// Milliseconds since 1970.
     public var at: Int64
     /// What happened, for example `participantJoined`.
     public var type: String
-    /// The room's name.
+    /// The room's name; empty where it concerns the server rather than one room.
     public var room: String
-    /// `RM_…`, one a life of the room.
+    /// `RM_…`, one a life of the room; empty as `room`.
     public var roomSid: String
     /// `PA_…`, the participant that it is about.
     public var participant: String?
@@ -39,7 +39,7 @@ public struct EventModel: Codable, Sendable, Hashable {
     public var quality: Int?
     /// Who may come in: `open`, `password` or `closed`.
     public var lock: String?
-    /// `PA_…` of who did it; absent: an operator. Of a change of the policy: the API key, and the identity in the token where it has one.
+    /// `PA_…` of who did it; absent: an operator. Of a change of the policy and of a revocation: the API key, and the identity in the token where it has one.
     public var by: String?
     /// The revision of the rules in force.
     public var revision: UInt64?
@@ -51,8 +51,10 @@ public struct EventModel: Codable, Sendable, Hashable {
     public var letIn: Bool?
     /// Why somebody could not come in, or could not publish.
     public var code: String?
-    /// When a ban ends: milliseconds since 1970.
+    /// When a ban or a revocation ends: milliseconds since 1970.
     public var until: Int64?
+    /// The `jti` of the token that was revoked; of all tokens of a participant `identity` stands in its place.
+    public var tokenId: String?
     /// `RC_…`, the recording that it is about.
     public var recording: String?
     /// `TR_…`, the track of the recording that it is about.
@@ -69,21 +71,14 @@ public struct EventModel: Codable, Sendable, Hashable {
     public var payload: Bool?
 
     /// Every word that `type` may be.
-    public static let types: Set<String> = [
-        "roomStarted", "roomEnded", "participantJoined", "participantUpdated", "participantLeft", "trackPublished",
-        "trackUnpublished", "trackMuted", "trackUnmuted", "connectionChanged", "iceFailed", "noCommonCodec",
-        "dominantSpeakerChanged", "qualityChanged", "lockChanged", "policyChanged", "permissionsChanged", "joinRefused",
-        "guestWaiting", "guestDecided", "captureStarted", "captureEnded", "recordingStarted", "recordingStopped",
-        "recordingGap", "recordingReady", "recordingFailed", "jobStarted", "jobFinished", "jobFailed",
-        "playbackStarted", "playbackEnded", "publicationRefused", "banStarted", "banEnded",
-    ]
+    public static let types = Set(RoomLogEventType.allCases.map(\.rawValue))
 
     /// The model of `entry`.
     public init(_ entry: RoomLogEntry) {
         id = entry.cursor.text
         sequence = entry.sequence
         at = entry.at
-        type = entry.event.word
+        type = entry.event.type.rawValue
         room = entry.room
         roomSid = entry.roomSID
         set(entry.event)
@@ -93,7 +88,7 @@ public struct EventModel: Codable, Sendable, Hashable {
         switch event {
         case .roomStarted, .roomEnded: break
         case .participantJoined(let info), .participantUpdated(let info): set(info)
-        case .participantLeft(let info, let reason, let hasConnected):
+        case .participantLeft(let info, let reason, let hasConnected, _):
             set(info)
             self.reason = reason.rawValue
             self.hasConnected = hasConnected
@@ -122,15 +117,11 @@ public struct EventModel: Codable, Sendable, Hashable {
             self.permissions = PermissionsModel(permissions)
         case .captureChanged(let participant, let notice):
             self.participant = participant
-            capture = notice.id
-            payload = notice.keepsPayload
-            by = notice.by
+            (capture, payload, by) = (notice.id, notice.keepsPayload, notice.by)
         case .guestWaiting(let guest):
             (identity, name) = (guest.identity, guest.name)
         case .guestDecided(let identity, let isLetIn, let by):
-            self.identity = identity
-            letIn = isLetIn
-            self.by = by
+            (self.identity, letIn, self.by) = (identity, isLetIn, by)
         case .publicationRefused(let participant, let identity, let code):
             (self.participant, self.identity) = (participant, identity)
             self.code = code.rawValue
@@ -138,15 +129,23 @@ public struct EventModel: Codable, Sendable, Hashable {
             self.identity = identity
             self.until = until
             self.reason = reason.isEmpty ? nil : reason
+        case .revocationChanged(let subject, let until, let by):
+            set(subject)
+            (self.until, self.by) = (until, by)
         case .joinRefused(let identity, let code):
             self.identity = identity
             self.code = code.rawValue
         case .recording(let event): set(event)
         case .playback(let event):
-            playback = event.playback
-            participant = event.participant
-            identity = event.identity
-            reason = event.reason
+            (playback, reason) = (event.playback, event.reason)
+            (participant, identity) = (event.participant, event.identity)
+        }
+    }
+
+    private mutating func set(_ subject: Revocations.Subject) {
+        switch subject {
+        case .token(let id): tokenId = id
+        case .identity(let name): identity = name
         }
     }
 
@@ -162,37 +161,5 @@ public struct EventModel: Codable, Sendable, Hashable {
         participant = info.sid
         identity = info.identity
         self.info = ParticipantModel(info)
-    }
-}
-
-extension RoomLogEvent {
-    /// The stable word of its type.
-    public var word: String {
-        switch self {
-        case .roomStarted: "roomStarted"
-        case .roomEnded: "roomEnded"
-        case .participantJoined: "participantJoined"
-        case .participantUpdated: "participantUpdated"
-        case .participantLeft: "participantLeft"
-        case .trackPublished: "trackPublished"
-        case .trackUnpublished: "trackUnpublished"
-        case .trackMuted(let info): info.muted ? "trackMuted" : "trackUnmuted"
-        case .connectionChanged: "connectionChanged"
-        case .iceFailed: "iceFailed"
-        case .noCommonCodec: "noCommonCodec"
-        case .dominantSpeakerChanged: "dominantSpeakerChanged"
-        case .qualityChanged: "qualityChanged"
-        case .lockChanged: "lockChanged"
-        case .policyChanged: "policyChanged"
-        case .permissionsChanged: "permissionsChanged"
-        case .recording(let event): event.kind.rawValue
-        case .playback(let event): event.kind.rawValue
-        case .captureChanged(_, let notice): notice.isActive ? "captureStarted" : "captureEnded"
-        case .joinRefused: "joinRefused"
-        case .publicationRefused: "publicationRefused"
-        case .banChanged(_, let until, _): until == nil ? "banEnded" : "banStarted"
-        case .guestWaiting: "guestWaiting"
-        case .guestDecided: "guestDecided"
-        }
     }
 }

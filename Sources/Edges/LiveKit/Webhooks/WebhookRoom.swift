@@ -63,7 +63,7 @@ struct WebhookRoom: Sendable {
             members[info.sid]?.info = info
             return []
         case .connectionChanged(let participant, _, .connected, _): return connected(participant)
-        case .participantLeft(let info, let reason, let hasConnected):
+        case .participantLeft(let info, let reason, let hasConnected, _):
             members[info.sid] = nil
             let type: LiveKitEventType = hasConnected ? .participantLeft : .participantConnectionAborted
             return [(type, .participant(info, ServerSignal.DisconnectReason(reason)))]
@@ -78,7 +78,7 @@ struct WebhookRoom: Sendable {
         case .playback(let event) where event.kind == .started: return connected(event.participant)
         case .trackMuted, .connectionChanged, .iceFailed, .noCommonCodec, .dominantSpeakerChanged, .qualityChanged,
             .lockChanged, .policyChanged, .permissionsChanged, .captureChanged, .guestWaiting, .guestDecided, .playback,
-            .joinRefused, .publicationRefused, .banChanged:
+            .joinRefused, .publicationRefused, .banChanged, .revocationChanged:
             // LiveKit's webhooks have no words for these.
             return []
         }

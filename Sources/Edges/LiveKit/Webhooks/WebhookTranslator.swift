@@ -39,6 +39,7 @@ public final class WebhookTranslator: Sendable {
     }
 
     private static func take(_ entry: RoomLogEntry, into state: inout State) -> [WebhookNews] {
+        guard !entry.concernsServer else { return [] }
         let isCurrent = state.rooms[entry.room]?.info.sid == entry.roomSID
         // The files of a recording may be finished after the end of its room, when another room has that name.
         if !isCurrent, case .recording = entry.event {
@@ -49,7 +50,7 @@ public final class WebhookTranslator: Sendable {
         defer { if entry.event == .roomEnded { state.rooms[entry.room] = nil } }
         var news = state.rooms[entry.room]?.take(entry.event) ?? []
         switch entry.event {
-        case .participantLeft(let info, .moved, hasConnected: true): state.moving.insert(info.sid)
+        case .participantLeft(let info, _, hasConnected: true, keepsConnections: true): state.moving.insert(info.sid)
         case .participantJoined(let info) where state.moving.remove(info.sid) != nil:
             // Its connections are up already.
             news += state.rooms[entry.room]?.connect(info.sid) ?? []

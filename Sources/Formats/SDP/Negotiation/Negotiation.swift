@@ -26,11 +26,20 @@ public struct Negotiation: Sendable {
         case local(Book)
     }
 
-    /// A connection without sections. `sessionID`: the number of the `o=` line, unique and below 2^63.
-    public init(sessionID: UInt64, policy: NegotiationPolicy = NegotiationPolicy(), transport: LocalTransport) {
+    /// A connection without sections. `sessionID`: the number of the `o=` line, unique and below 2^63. `firstMid`: the number of the first mid that the
+    /// server invents.
+    public init(
+        sessionID: UInt64, policy: NegotiationPolicy = NegotiationPolicy(), transport: LocalTransport, firstMid: Int = 0
+    ) {
+        book.nextMid = firstMid
         self.sessionID = sessionID & (1 << 63 - 1)
         self.policy = policy
         self.transport = transport
+    }
+
+    /// The number of a mid that no offer of the server had.
+    public var nextMid: Int {
+        if case .local(let book) = pending { max(book.nextMid, self.book.nextMid) } else { book.nextMid }
     }
 
     /// Where offer and answer stand.

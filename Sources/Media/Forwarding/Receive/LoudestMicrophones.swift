@@ -1,3 +1,4 @@
+public import MediaControl
 public import Primitives
 
 /// Which microphones of a room are forwarded while only the loudest few are. Each of these holds a place until somebody louder needs it, so that a meeting of
@@ -5,7 +6,7 @@ public import Primitives
 ///
 /// ```text
 ///  a place is free          whoever sends takes it
-///  somebody else speaks     takes the place of the quietest, if that one has fallen silent or is clearly quieter
+///  somebody else speaks     (above the room's threshold) takes the place of the quietest, if that one has fallen silent or is clearly quieter
 ///  nobody else speaks       everybody keeps their place
 /// ```
 /// A place is given after 40 ms of voice, within 100 ms of its first packet with packets of up to 60 ms; what was said before is still in the track's history
@@ -31,12 +32,17 @@ public struct LoudestMicrophones: ~Copyable {
     /// How many places there are.
     public let limit: Int
     private var holders: [Holder] = []
+    /// From this loudness on, 0 to 127, a microphone counts as somebody's who speaks.
+    private var voice: UInt8 = 0
 
     /// `limit` free places.
     public init(limit: Int) {
         self.limit = limit
         holders.reserveCapacity(limit)
     }
+
+    /// Another threshold for whoever wants a place from now on.
+    public mutating func configure(_ audio: RoomAudio) { voice = UInt8(clamping: 127 + audio.microphoneThreshold) }
 
     /// What is to happen with a track's packets.
     public enum Verdict: Equatable {
@@ -63,7 +69,7 @@ public struct LoudestMicrophones: ~Copyable {
             holders.append(holder)
             return .forwarded
         }
-        guard track.levels.isVoice, let quietest = indexOfQuietest(at: now) else { return .withheld }
+        guard track.levels.isVoice(from: voice), let quietest = indexOfQuietest(at: now) else { return .withheld }
         let other = holders[quietest]
         let lead = holder.loudness - other.loudness(at: now)
         guard lead >= (now - other.since < Self.tenure ? 2 * Self.lead : Self.lead) else { return .withheld }
@@ -86,17 +92,17 @@ public struct LoudestMicrophones: ~Copyable {
 }
 
 extension AudioLevelWindow {
-    /// Quieter than this, -60 dBov, is nobody's voice, however quiet the room.
+    /// What is quieter than -60 dBov is nobody's voice, so the search for the beginning of a word ends there.
     private static let whisper: UInt8 = 67
     /// What came shortly before the first loud slot belongs to the word: a breath, an `s`, an `f`.
     private static let slotsBeforeVoice = 3
     /// At most 200 ms are sent along: whoever listens hears them as delay, until the player has caught up.
     private static let mostSlotsOfStart = 10
 
-    /// Whether two of the last three slots stand out from the background.
-    var isVoice: Bool {
+    /// Whether two of the last three slots stand out from the background, and are as loud as `least`.
+    func isVoice(from least: UInt8) -> Bool {
         var voiced = 0
-        for slot in 0..<3 where isVoiced(slot) { voiced += 1 }
+        for slot in 0..<3 where isVoiced(slot, from: least) { voiced += 1 }
         return voiced >= 2
     }
 
@@ -106,11 +112,11 @@ extension AudioLevelWindow {
     /// How long ago the voice that is heard now began, with what belongs to its first word; at most 200 ms.
     var timeSinceVoiceBegan: TimeInterval {
         var first = 0
-        for slot in 0..<Self.mostSlotsOfStart where isVoiced(slot) { first = slot }
+        for slot in 0..<Self.mostSlotsOfStart where isVoiced(slot, from: Self.whisper) { first = slot }
         return .milliseconds(20) * Int64(min(first + 1 + Self.slotsBeforeVoice, Self.mostSlotsOfStart))
     }
 
-    private func isVoiced(_ slot: Int) -> Bool {
-        loudness(slot) >= max(floor.level + SpeechActivity.stepSize, Self.whisper)
+    private func isVoiced(_ slot: Int, from least: UInt8) -> Bool {
+        loudness(slot) >= max(floor.level + SpeechActivity.stepSize, least)
     }
 }

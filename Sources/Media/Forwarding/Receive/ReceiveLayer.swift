@@ -4,7 +4,7 @@ public import Primitives
 internal import RTP
 
 /// One layer (simulcast encoding, or the only stream) of a published track: everything about one media SSRC and the
-/// retransmissions that belong to it. Flat state; the track owns it and lends pointers.
+/// retransmissions that belong to it. Flat state; the track owns it and lends pointers. What packets read is read in place (`mutating`, see `Subscription`).
 public struct ReceiveLayer: ~Copyable {
     /// Position in the description's encodings; constant for the track's lifetime.
     let index: Int
@@ -131,8 +131,10 @@ public struct ReceiveLayer: ~Copyable {
 
     /// When this layer has feedback to send.
     var nextFeedback: MonotonicTime {
-        guard sources.ssrc != nil else { return .distantFuture }
-        return reception.hasLostForGood ? .zero : min(reception.nextRequest, keyframes.nextDue)
+        mutating get {
+            guard sources.ssrc != nil else { return .distantFuture }
+            return reception.hasLostForGood ? .zero : min(reception.nextRequest, keyframes.nextDue)
+        }
     }
 
     /// Packets arrived and were discarded unread.
@@ -194,7 +196,7 @@ extension ReceiveLayer {
 
     /// Whether packet `sequence`, of the picture at `timestamp`, is followed by nothing, or by another picture. A missing next packet leaves
     /// it open, because it may be repaired.
-    func endsPicture(_ sequence: Int64, _ timestamp: Int64) -> Bool {
+    mutating func endsPicture(_ sequence: Int64, _ timestamp: Int64) -> Bool {
         var next = sequence + 1
         while next <= reception.sequences.highest, reception.sequences.contains(next) {
             if let record = history.record(next) { return record.pointee.timestamp != timestamp }

@@ -19,11 +19,11 @@ struct SourceBindings: ~Copyable {
     /// The binding of `ssrc`.
     @inline(__always) subscript(ssrc: UInt32) -> StreamBinding? { table[ssrc] }
 
-    /// Whether `takeChanges()` has any.
+    /// Whether `consumeChanges()` has any.
     @inline(__always) var hasChanges: Bool { !changes.isEmpty }
 
     /// The SSRCs whose binding has changed since the last call, in order.
-    mutating func takeChanges() -> [SourceChange] {
+    mutating func consumeChanges() -> [SourceChange] {
         defer { changes.removeAll() }
         return changes
     }

@@ -301,11 +301,11 @@ public final class Uplink {
         return state.pointee.events
     }
 
-    /// Whether `takeSourceChanges()` has any.
+    /// Whether `consumeSourceChanges()` has any.
     @inline(__always) public var hasSourceChanges: Bool { state.pointee.bindings.hasChanges }
 
     /// The SSRCs whose binding has changed since the last call, in order; for the transport, whose streams are bounded.
-    public func takeSourceChanges() -> [SourceChange] { state.pointee.bindings.takeChanges() }
+    public func consumeSourceChanges() -> [SourceChange] { state.pointee.bindings.consumeChanges() }
 
     /// Sets the round trip time to the peer as measured elsewhere on this transport.
     public func setRoundTripTime(_ measured: TimeInterval) { state.pointee.roundTrip.measured(measured) }

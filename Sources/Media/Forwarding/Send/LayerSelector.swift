@@ -17,8 +17,8 @@ struct LayerSelector {
     private(set) var target: UInt8?
     /// The switch being prepared; nil while none is.
     private(set) var pending: PendingSwitch?
-    /// When the target was last checked; `.zero` requests a check at once.
-    private var lastLook = MonotonicTime.zero
+    /// When the target is checked next.
+    private var nextLook = MonotonicTime.zero
     /// No layer is started before the next bandwidth decision.
     private(set) var isAwaiting = false
     /// The history may be searched once for a keyframe to start with, before any packet arrives.
@@ -52,7 +52,7 @@ struct LayerSelector {
 
     mutating func setPreference(_ preference: LayerPreference) {
         self.preference = preference
-        lastLook = .zero
+        nextLook = .zero
         mayReplay = true
     }
 
@@ -63,7 +63,7 @@ struct LayerSelector {
         // A rank beyond all layers bounds only the temporal ones.
         bound = layer.flatMap { Int8(exactly: $0.spatial) }
         temporal.target = layer.map { UInt8(clamping: $0.temporal) } ?? .max
-        lastLook = .zero
+        nextLook = .zero
         if isAwaiting { mayReplay = true }
         isAwaiting = false
     }
@@ -88,7 +88,7 @@ struct LayerSelector {
     mutating func stop() {
         active = nil
         pending = nil
-        lastLook = .zero
+        nextLook = .zero
         mayReplay = true
     }
 
@@ -163,7 +163,7 @@ struct LayerSelector {
     mutating func noteMissing(_ wire: UInt16) { spatial.noteMissing(wire) }
 
     /// Whether a keyframe repairs better than retransmissions, reported once; see `SpatialFilter`.
-    mutating func takeRefresh() -> Bool { spatial.takeRefresh() }
+    mutating func consumeRefresh() -> Bool { spatial.consumeRefresh() }
 
     // MARK: - Choosing
 
@@ -173,8 +173,8 @@ struct LayerSelector {
 
     /// Checks the layers, if it is time, and sets `target`.
     @inline(__always) mutating func look(at track: PublishedTrack, now: MonotonicTime) {
-        guard lastLook == .zero || now - lastLook >= Self.lookInterval, !isAwaiting else { return }
-        lastLook = now
+        guard now >= nextLook, !isAwaiting else { return }
+        nextLook = now + Self.lookInterval
         if track.layerCount == 1 {
             target = 0
             lookAtSpatialLayers(of: track)

@@ -24,7 +24,7 @@ struct OutputStream: ~Copyable {
     }
 
     /// Prefetches the memory that the next number will use.
-    @inline(__always) func prefetch() {
+    @inline(__always) mutating func prefetch() {
         numbering.prefetch()
         log.prefetch(UInt32(truncatingIfNeeded: numbering.highest &+ 1))
     }

@@ -77,7 +77,7 @@ struct PacketPlanner: ~Copyable {
     mutating func noteMissing(_ wire: UInt16) { selector.noteMissing(wire) }
 
     /// Whether a keyframe repairs better than retransmissions, reported once; see `SpatialFilter`.
-    mutating func takeRefresh() -> Bool { selector.takeRefresh() }
+    mutating func consumeRefresh() -> Bool { selector.consumeRefresh() }
 
     private func activeLayer(of track: PublishedTrack) -> UnsafeMutablePointer<ReceiveLayer>? {
         selector.active.map { track.layer(Int($0)) }

@@ -105,11 +105,9 @@ struct PacketRenderer {
             let place = record.pointee.extensions[index]
             isTwoByte = (place.length > 16 || place.length == 0) && wire.extensions[place.meaning] != 0
         }
-        var targets: AnnouncedTargets?
-        if sent.mark.hasTargets {
-            targets = AnnouncedTargets(sent.mark.targets, record, packet: packet, of: layer)
-            isTwoByte = isTwoByte || targets?.length ?? 0 > 16
-        }
+        let targets =
+            sent.mark.hasTargets ? AnnouncedTargets(sent.mark.targets, record, packet: packet, of: layer) : nil
+        isTwoByte = isTwoByte || targets?.length ?? 0 > 16
         var writer = ExtensionBlockWriter(slot: slot, isTwoByte: isTwoByte)
         writeOwn(sent, with: &writer)
         for index in 0..<count {

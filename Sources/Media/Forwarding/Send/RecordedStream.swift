@@ -45,7 +45,7 @@ public struct RecordedStream: ~Copyable {
     public mutating func stop(_ track: PublishedTrack) { subscription.stop(track) }
 
     /// When held packets are due although nothing else comes.
-    public var heldUntil: MonotonicTime { subscription.heldUntil }
+    public var heldUntil: MonotonicTime { mutating get { subscription.heldUntil } }
 
     /// Writes this turn's packets; returns the layer that should send a keyframe, if one should.
     public mutating func write(

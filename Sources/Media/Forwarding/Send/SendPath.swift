@@ -83,7 +83,7 @@ public struct SendPath: ~Copyable {
     // MARK: - Feedback
 
     /// Processes one transport-wide feedback packet; false when it is incomplete or reports impossible times.
-    public mutating func take(_ feedback: TransportFeedback, in datagram: RawSpan, at now: MonotonicTime) -> Bool {
+    public mutating func receive(_ feedback: TransportFeedback, in datagram: RawSpan, at now: MonotonicTime) -> Bool {
         guard var reader = feedback.makeReader(in: datagram), let shift = clock.shift(of: feedback.referenceTime) else {
             return false
         }
@@ -212,7 +212,7 @@ public struct SendPath: ~Copyable {
     public mutating func abandonProbe() { estimator.abandonProbe() }
 
     /// The outcome of the last finished probe; nil if none finished since the last call.
-    public mutating func takeProbeOutcome() -> ProbeOutcome? { estimator.takeProbeOutcome() }
+    public mutating func consumeProbeOutcome() -> ProbeOutcome? { estimator.consumeProbeOutcome() }
 
     // MARK: - Time
 
@@ -230,12 +230,14 @@ public struct SendPath: ~Copyable {
 
     // MARK: - Prefetching
 
+    // `mutating`: in place, see `BandwidthEstimator`.
+
     /// The pacer and the beginning of the estimator: what `refill` and `sent` use.
     public static let hotBytes = 384
 
     /// Prefetches the entry that `sent` will fill.
-    @inline(__always) public func prefetch(next sequence: UInt16) { estimator.prefetch(next: sequence) }
+    @inline(__always) public mutating func prefetch(next sequence: UInt16) { estimator.prefetch(next: sequence) }
 
     /// Prefetches the log entries of the packets in the next report.
-    @inline(__always) public func prefetchReported() { estimator.prefetchReported() }
+    @inline(__always) public mutating func prefetchReported() { estimator.prefetchReported() }
 }

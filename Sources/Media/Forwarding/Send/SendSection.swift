@@ -29,16 +29,14 @@ struct SendSection: ~Copyable {
 
     /// Another track is bound.
     mutating func bind(_ track: PublishedTrack) {
-        formats = FormatMap(from: track.description.formats, to: accepted)
+        _ = formats.map(track.description.formats, to: accepted)
         isSingleStream = track.layerCount == 1
         captureOffset = nil
     }
 
     /// The bound track's formats were renegotiated; numbers up to `highest` were written the old way.
     mutating func trackUpdated(_ track: PublishedTrack, highest: Int64) {
-        let former = formats
-        formats = FormatMap(from: track.description.formats, to: accepted)
-        if formats != former { renegotiatedAt = highest }
+        if formats.map(track.description.formats, to: accepted) { renegotiatedAt = highest }
     }
 
     /// The section was renegotiated; its SSRCs stay.
@@ -57,6 +55,12 @@ struct SendSection: ~Copyable {
     mutating func receiverReported() { sendsMID = false }
 
     // MARK: - Formats
+
+    /// Bytes of memory besides the struct itself.
+    var memoryBytes: Int { FormatMap.memoryBytes }
+
+    /// Prefetches the memory outside the struct that planning will use.
+    @inline(__always) func prefetch() { formats.prefetch() }
 
     /// How the publisher's format at `index` is sent.
     @inline(__always) subscript(index: UInt8) -> FormatMapping { formats[index] }

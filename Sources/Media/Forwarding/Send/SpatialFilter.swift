@@ -59,7 +59,7 @@ struct SpatialFilter {
     /// Whether a keyframe repairs better than retransmissions, reported once: layers were dropped for lack of bandwidth, and packets of the frames
     /// before that are missing. Their retransmissions are large, the path is full, and libwebrtc waits three seconds for them before it requests
     /// a keyframe itself (measured: VP9 L3T3_KEY froze for so long); a keyframe of only the lower layers is small.
-    mutating func takeRefresh() -> Bool {
+    mutating func consumeRefresh() -> Bool {
         defer { wantsRefresh = false }
         return wantsRefresh
     }

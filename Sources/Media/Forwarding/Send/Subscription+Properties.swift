@@ -2,7 +2,7 @@ import MediaControl
 public import Primitives
 import RTP
 
-// What others read of a subscription; nothing here changes it.
+// What others read of a subscription; nothing here changes it. `mutating`: it is read in place, see `Subscription`.
 
 extension Subscription {
     /// Maximum growth of a stored packet when sent, without protection.
@@ -12,7 +12,7 @@ extension Subscription {
     public static let maximumLength = PacketHistory.maximumPacketLength + RTPLayout.overhead
 
     /// Bytes of memory besides the struct itself.
-    public var memoryBytes: Int { output.memoryBytes }
+    public var memoryBytes: Int { output.memoryBytes + section.memoryBytes }
 
     // MARK: - What was negotiated
 
@@ -28,7 +28,7 @@ extension Subscription {
     public var promisesTransportFeedback: Bool { section.wire.hasTransportFeedback }
 
     /// Whether packets carry a transport-wide sequence number.
-    public var usesTransportSequence: Bool { section.wire.extensions[.transportSequence] != 0 }
+    public var usesTransportSequence: Bool { mutating get { section.wire.extensions[.transportSequence] != 0 } }
 
     /// Whether the subscriber negotiated the video orientation extension.
     public var hasOrientation: Bool { section.wire.extensions[.videoOrientation] != 0 }
@@ -48,7 +48,7 @@ extension Subscription {
     public var replayAge: TimeInterval { planner.selector.replayLimit }
 
     /// When `plan` must be called again even without new packets.
-    public var heldUntil: MonotonicTime { output.heldUntil }
+    public var heldUntil: MonotonicTime { mutating get { output.heldUntil } }
 
     /// The subscriber's preference, as limits for the allocation.
     public func limits(of track: PublishedTrack) -> ViewerLimits {

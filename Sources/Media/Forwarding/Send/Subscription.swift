@@ -13,6 +13,9 @@ public import Primitives
 /// ```
 /// `plan` decides (`PacketPlanner`) and numbers (`OutputStream`); `write` renders (`SendSection`). The packets themselves stay in the track's history,
 /// once for all subscribers.
+///
+/// What packets and turns only read of it is `mutating` too. A function that borrows a large struct gets a copy of all of it on the stack (Swift 6.3), unless it is
+/// inlined; one that may change it gets its address.
 public struct Subscription: ~Copyable {
     /// What happened while packets were planned; the engine acts on it.
     public struct Signals: OptionSet, Sendable {
@@ -58,7 +61,10 @@ public struct Subscription: ~Copyable {
     }
 
     /// Prefetches the memory outside the struct that `plan` will use.
-    @inline(__always) public func prefetch() { output.prefetch() }
+    @inline(__always) public mutating func prefetch() {
+        section.prefetch()
+        output.prefetch()
+    }
 
     // MARK: - Its source
 
@@ -182,7 +188,7 @@ public struct Subscription: ~Copyable {
     }
 
     /// Pads packets of one turn, as planned, that differ by a few bytes to equal length; returns how many were padded.
-    public func level(_ items: UnsafeMutableBufferPointer<SentPacket>, of track: PublishedTrack) -> Int {
+    public mutating func level(_ items: UnsafeMutableBufferPointer<SentPacket>, of track: PublishedTrack) -> Int {
         section.level(items, of: track)
     }
 
@@ -265,7 +271,7 @@ public struct Subscription: ~Copyable {
     }
 
     /// Whether a keyframe repairs better than retransmissions, reported once; see `SpatialFilter`.
-    public mutating func takeRefresh() -> Bool { planner.takeRefresh() }
+    public mutating func consumeRefresh() -> Bool { planner.consumeRefresh() }
 
     /// Writes the retransmission that `requestRepeat` allowed; returns its length, or nil when the history has lost the packet.
     public mutating func writeRepeat(

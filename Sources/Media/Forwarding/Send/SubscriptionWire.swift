@@ -121,27 +121,41 @@ struct FormatMapping: Equatable {
     }
 }
 
-/// The mappings of all formats of the bound track, by index into its description's `formats`.
-struct FormatMap: Equatable {
+/// The mappings of all formats of the bound track, by index into its description's `formats`. In memory of their own: an array inside the subscription would be
+/// copied for each packet that asks for one of them.
+struct FormatMap: ~Copyable {
     /// A track with more formats is served by its first 16: Chromium's longest list for one m-line is 12 without RTX.
-    static let capacity = 16
-    private var mappings = InlineArray<16, FormatMapping>(repeating: FormatMapping())
+    private static let capacity = 16
+    private let mappings: UnsafeMutablePointer<FormatMapping>
     private(set) var count = 0
 
-    init() {}
-
-    init(from published: [PayloadFormat], to accepted: [PayloadFormat]) {
-        for format in published.prefix(Self.capacity) {
-            mappings[count] = FormatMapping(of: format, among: accepted)
-            count += 1
-        }
+    init() {
+        mappings = .allocate(capacity: Self.capacity)
+        mappings.initialize(repeating: FormatMapping(), count: Self.capacity)
     }
 
-    static func == (a: Self, b: Self) -> Bool {
-        a.count == b.count && (0..<a.count).allSatisfy { a.mappings[$0] == b.mappings[$0] }
+    deinit { mappings.deallocate() }
+
+    /// Bytes of memory besides the struct itself.
+    static var memoryBytes: Int { capacity * MemoryLayout<FormatMapping>.stride }
+
+    /// Maps the formats of another track, or the same ones otherwise; whether that changes anything.
+    mutating func map(_ published: [PayloadFormat], to accepted: [PayloadFormat]) -> Bool {
+        let former = count
+        count = min(published.count, Self.capacity)
+        var isChanged = count != former
+        for index in 0..<count {
+            let mapping = FormatMapping(of: published[index], among: accepted)
+            if mapping != mappings[index] { isChanged = true }
+            mappings[index] = mapping
+        }
+        return isChanged
     }
 
     @inline(__always) subscript(index: UInt8) -> FormatMapping {
         Int(index) < count ? mappings[Int(index)] : FormatMapping()
     }
+
+    /// Prefetches the first mappings, of which most tracks use one.
+    @inline(__always) func prefetch() { Prefetch.lines(mappings, 64) }
 }

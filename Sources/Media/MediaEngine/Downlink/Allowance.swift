@@ -25,7 +25,7 @@ struct Allowance: Sendable {
     static var repeats: Self { Self(each: 1, most: 1_024) }
 
     /// Consumes `count` after `sent` packets so far; false, and nothing is consumed, if less is left.
-    mutating func take(_ count: Int, sent: UInt64) -> Bool {
+    mutating func consume(_ count: Int, sent: UInt64) -> Bool {
         let fresh = Int32(truncatingIfNeeded: min(sent &- counted, UInt64(most)))
         counted = sent
         left = min(left + fresh * each, most)

@@ -37,7 +37,7 @@ struct Downlink: ~Copyable {
     private var repeats = Allowance.repeats
     /// Divides its bandwidth.
     private(set) var allocator = BandwidthAllocator()
-    var way = DownlinkWay()
+    private var way = DownlinkWay()
 
     /// Size of everything before the list of subscriptions.
     static let hotBytes = 48 + SendPath.hotBytes
@@ -52,9 +52,7 @@ struct Downlink: ~Copyable {
     // MARK: - Subscriptions
 
     /// The peer's subscriptions, newest first. The current one may be removed during iteration.
-    func subscriptions(in base: UnsafeMutablePointer<SubscriptionState>) -> SubscriptionChain {
-        list.chain(in: base)
-    }
+    func subscriptions(in base: UnsafeMutablePointer<SubscriptionState>) -> SubscriptionChain { list.chain(in: base) }
 
     var subscriptionCount: Int { list.count }
 
@@ -221,7 +219,7 @@ struct Downlink: ~Copyable {
     ) -> Bool {
         guard batch.hasRoom(for: Self.slotLength) else { return false }
         path.refill(at: route.now)
-        guard path.isOpenForRepeats, repeats.take(1, sent: packetsSent &- repeatsSent) else {
+        guard path.isOpenForRepeats, repeats.consume(1, sent: packetsSent &- repeatsSent) else {
             // The receiver requests it again.
             counters.drops.count(.retransmissionThrottled)
             return true
@@ -300,18 +298,14 @@ struct Downlink: ~Copyable {
     func estimate(at now: MonotonicTime) -> Bitrate? { path.estimate(at: now) }
 
     /// Processes transport-wide feedback; returns nil, or why it was dropped.
-    mutating func receive(
-        _ feedback: TransportFeedback, in datagram: RawSpan, at now: MonotonicTime
-    ) -> DropReason? {
+    mutating func receive(_ feedback: TransportFeedback, in datagram: RawSpan, at now: MonotonicTime) -> DropReason? {
         // An audio receiver sends feedback for each packet: a feedback packet costs some lookups besides those of its packets.
         guard mayLookUp(feedback.packetCount + 4) else { return .rtcpUnexpected }
-        return path.take(feedback, in: datagram, at: now) ? nil : .rtcpMalformed
+        return path.receive(feedback, in: datagram, at: now) ? nil : .rtcpMalformed
     }
 
     /// Applies the receiver's own estimate (REMB).
-    mutating func receiverEstimate(_ bitrate: Bitrate, at now: MonotonicTime) {
-        path.receiverEstimate(bitrate, at: now)
-    }
+    mutating func receiverEstimate(_ rate: Bitrate, at now: MonotonicTime) { path.receiverEstimate(rate, at: now) }
 
     /// The network path to the peer has changed.
     mutating func pathChanged(at now: MonotonicTime) { path.changed(at: now) }
@@ -326,7 +320,7 @@ struct Downlink: ~Copyable {
     mutating func spendOnData(_ byteCount: Int) { path.spent(byteCount) }
 
     /// The outcome of the last finished probe; nil if none finished since the last call.
-    mutating func takeProbeOutcome() -> ProbeOutcome? { path.takeProbeOutcome() }
+    mutating func consumeProbeOutcome() -> ProbeOutcome? { path.consumeProbeOutcome() }
 
     var roundTrip: TimeInterval? { reportedRoundTrip.smoothed }
 
@@ -334,13 +328,19 @@ struct Downlink: ~Copyable {
     mutating func measured(_ sample: TimeInterval) { reportedRoundTrip.measured(sample) }
 
     /// Whether feedback may cause `count` lookups.
-    mutating func mayLookUp(_ count: Int) -> Bool { lookups.take(count, sent: packetsSent) }
+    mutating func mayLookUp(_ count: Int) -> Bool { lookups.consume(count, sent: packetsSent) }
 
-    /// More waits on this side of a TCP connection than its reader takes.
-    mutating func backlogged(at now: MonotonicTime) { path.backlogged(at: now) }
+    /// Whether video waits for a slow reader.
+    var isHeld: Bool { way.isHeld }
 
-    /// Whether the path loses nothing (TCP).
-    mutating func setReliable(_ isReliable: Bool) { path.setReliable(isReliable) }
+    /// The reader of its TCP connection is slow; false if that is known.
+    mutating func hold(at now: MonotonicTime) -> Bool { way.hold(&path, at: now) }
+
+    /// The reader has caught up; false if it was not slow.
+    mutating func release() -> Bool { way.release() }
+
+    /// Media goes to `destination` from now on; whether video that was held for another one may be sent again.
+    mutating func follow(_ destination: SocketAddress) -> Bool { way.follow(destination, &path) }
 
     // MARK: - Dividing the path
 
@@ -393,8 +393,8 @@ struct Downlink: ~Copyable {
     // MARK: - Prefetching
 
     /// Prefetches the log entry that the next packet will fill.
-    @inline(__always) func prefetchNext() { path.prefetch(next: transportSequence &+ 1) }
+    @inline(__always) mutating func prefetchNext() { path.prefetch(next: transportSequence &+ 1) }
 
     /// Prefetches the log entries of the packets in the next report.
-    @inline(__always) func prefetchReported() { path.prefetchReported() }
+    @inline(__always) mutating func prefetchReported() { path.prefetchReported() }
 }

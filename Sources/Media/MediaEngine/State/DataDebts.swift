@@ -30,7 +30,7 @@ struct DataDebts {
     }
 
     /// Removes and returns all.
-    mutating func takeAll() -> [(source: PeerID, cost: Int)] {
+    mutating func removeAll() -> [(source: PeerID, cost: Int)] {
         deadline = .distantFuture
         defer { debts = [] }
         return debts

@@ -12,7 +12,7 @@ struct RecordedStreams: ~Copyable {
     private var tracks = FlatTable<UInt64>()
     /// Streams whose end has not been told yet, because there was no room.
     private var ended: [UInt64] = []
-    /// For the recorder; nil before the first stream.
+    /// For the recorder; nil before the first stream, or the first that was refused.
     private var batch: UnsafeMutablePointer<RecordBatch>?
 
     deinit {
@@ -28,13 +28,23 @@ struct RecordedStreams: ~Copyable {
 
     /// Adds a stream of the track with the number `track`; its own number.
     mutating func add(_ stream: consuming RecordedStream, ofTrack track: Int) -> Int {
-        if batch == nil {
-            batch = .allocate(capacity: 1)
-            batch?.initialize(to: RecordBatch(capacity: Self.batchBytes))
-        }
+        makeBatch()
         let id = stream.description.id.rawValue
         tracks.set(id, to: track)
         return streams.insert(stream)
+    }
+
+    /// Reports the end of a stream that could not be added.
+    mutating func refuse(_ id: SubscriptionID, at now: MonotonicTime) {
+        makeBatch()
+        ended.append(id.rawValue)
+        tellEnded(at: now)
+    }
+
+    private mutating func makeBatch() {
+        guard batch == nil else { return }
+        batch = .allocate(capacity: 1)
+        batch?.initialize(to: RecordBatch(capacity: Self.batchBytes))
     }
 
     /// The stream with this number, until the next one is added.

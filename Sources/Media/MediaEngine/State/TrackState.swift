@@ -76,7 +76,7 @@ struct SubscriptionState: ~Copyable {
     }
 
     /// Prefetches what planning it touches beyond its own memory, and the memory of the next subscription of the track.
-    @inline(__always) func prefetch(from base: UnsafeMutablePointer<SubscriptionState>) {
+    @inline(__always) mutating func prefetch(from base: UnsafeMutablePointer<SubscriptionState>) {
         if inTrack.next >= 0 { Prefetch.lines(base + inTrack.next, Self.hotBytes) }
         subscription.prefetch()
     }

@@ -10,9 +10,11 @@ extension Tables {
         guard let index = roomIndex[id.rawValue] else { return false }
         let room = rooms[index]
         room.pointee.speakers.configure(audio)
-        guard room.pointee.loudest?.limit != audio.maximumMicrophones else { return true }
-        // Places are given anew: with the next packet of each, and at once to whoever speaks.
-        room.pointee.loudest = audio.maximumMicrophones.map { LoudestMicrophones(limit: $0) }
+        if room.pointee.loudest?.limit != audio.maximumMicrophones {
+            // Places are given anew: with the next packet of each, and at once to whoever speaks.
+            room.pointee.loudest = audio.maximumMicrophones.map { LoudestMicrophones(limit: $0) }
+        }
+        room.pointee.loudest?.configure(audio)
         return true
     }
 

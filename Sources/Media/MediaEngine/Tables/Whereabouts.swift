@@ -75,7 +75,7 @@ struct Whereabouts: ~Copyable {
     }
 
     /// A peer has answered the server's check from `address`: returns the former owner, which no longer has it.
-    mutating func take(_ address: SocketAddress, for peer: Int) -> Int? {
+    mutating func assign(_ address: SocketAddress, to peer: Int) -> Int? {
         if contenders[address] == peer { contenders.remove(address) }
         guard let owner = addresses[address], owner != peer else { return nil }
         addresses.set(address, to: peer)

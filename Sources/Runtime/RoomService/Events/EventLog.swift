@@ -29,6 +29,8 @@ struct EventLog {
 
     private struct Reader {
         let room: String?
+        /// nil: all.
+        let types: Set<RoomLogEventType>?
         let continuation: AsyncStream<RoomLogEntry>.Continuation
     }
 
@@ -40,6 +42,8 @@ struct EventLog {
     /// Of the kept events and of those set aside.
     private var bytes = 0
     private var spare: SpareEvents
+    /// What is no longer in `entries`.
+    private var left = ForgottenEvents()
     /// How many of `entries` are of each room.
     private var counts: [String: Int] = [:]
     /// The position of the last event.
@@ -79,7 +83,7 @@ struct EventLog {
                 spare.note(forgotten: oldest)
             }
         }
-        for (id, reader) in readers where reader.room == nil || reader.room == room {
+        for (id, reader) in readers where entry.isOf(reader.room, reader.types) {
             if case .dropped = reader.continuation.yield(entry) { endFollowing(id) }
         }
         return entry
@@ -100,6 +104,7 @@ struct EventLog {
         let oldest = entries[head]
         let count = (counts[oldest.room] ?? 1) - 1
         counts[oldest.room] = count > 0 ? count : nil
+        left.note(oldest.event.type, at: oldest.cursor.position)
         head += 1
         if head > maxEntries / 2 {
             entries.removeFirst(head)
@@ -108,11 +113,12 @@ struct EventLog {
         return oldest
     }
 
-    /// Everything after `cursor` and what comes; without a cursor what comes. `onEnd` is told the number of a reader that is gone.
+    /// Everything after `cursor` and what comes; without a cursor what comes. `onEnd` is told the number of a reader that is gone. nil `types`: all.
     mutating func follow(
-        room: String?, after cursor: EventCursor?, onEnd: @escaping @Sendable (UInt64) -> Void
+        room: String?, types: Set<RoomLogEventType>? = nil, after cursor: EventCursor?,
+        onEnd: @escaping @Sendable (UInt64) -> Void
     ) -> EventFeed {
-        let missed = cursor.map { kept(after: $0, room: room) }
+        let missed = cursor.map { kept(after: $0, room: room, types: types) }
         let (stream, continuation) = AsyncStream<RoomLogEntry>.makeStream(
             bufferingPolicy: .bufferingOldest(Self.maxQueued + (missed?.events.count ?? 0)))
         for entry in missed?.events ?? [] { continuation.yield(entry) }
@@ -123,7 +129,7 @@ struct EventLog {
         lastReader += 1
         let id = lastReader
         continuation.onTermination = { _ in onEnd(id) }
-        readers[id] = Reader(room: room, continuation: continuation)
+        readers[id] = Reader(room: room, types: types, continuation: continuation)
         return EventFeed(missesEvents: missed?.missesEvents ?? false, events: stream)
     }
 
@@ -137,41 +143,46 @@ struct EventLog {
         readers = [:]
     }
 
-    /// At most `limit` events after `cursor`, of those that are wanted.
+    /// At most `limit` events after `cursor`. nil `types`: all.
     func page(
-        room: String?, after cursor: EventCursor, limit: Int, _ isWanted: (RoomLogEvent) -> Bool = { _ in true }
+        room: String?, types: Set<RoomLogEventType>? = nil, after cursor: EventCursor, limit: Int
     ) -> EventPage {
-        let (missesEvents, all) = kept(after: cursor, room: room)
-        var found: [RoomLogEntry] = []
-        for entry in all where found.count <= limit && isWanted(entry.event) { found.append(entry) }
+        let (missesEvents, found) = kept(after: cursor, room: room, types: types)
         let events = Array(found.prefix(limit))
         // A room without further events is caught up with everything that happened in others.
         let next = found.count > limit ? events.last?.cursor : EventCursor(epoch: epoch, position: last)
         return EventPage(missesEvents: missesEvents, events: events, next: next ?? cursor)
     }
 
-    private func kept(after cursor: EventCursor, room: String?) -> (
+    private func kept(after cursor: EventCursor, room: String?, types: Set<RoomLogEventType>?) -> (
         missesEvents: Bool, events: ArraySlice<RoomLogEntry>
     ) {
         let first = last - UInt64(entries.count - head) + 1
         let isOurs = cursor.epoch == epoch && cursor.position <= last
         let position = isOurs ? cursor.position : 0
-        // The last position that is missing for this reader.
-        let missing = room.map { spare.lastForgotten(of: $0) } ?? first - 1
+        // The last position that is missing for this reader: what its filter leaves out it does not miss.
+        let missing = room.map { spare.lastForgotten(of: $0, types: types) } ?? left.lastPosition(of: types)
         let missesEvents = cursor == .beginning ? missing > 0 : !isOurs || position < missing
         let start = head + Int(max(position + 1, first) - first)
         let tail = entries[start...]
-        guard let room else { return (missesEvents, tail) }
-        let aside = spare.events(of: room).filter { $0.cursor.position > position }
-        return (missesEvents, ArraySlice(aside + tail.filter { $0.room == room }))
+        if room == nil, types == nil { return (missesEvents, tail) }
+        let aside = room.map { spare.events(of: $0).filter { $0.cursor.position > position } } ?? []
+        return (missesEvents, ArraySlice((aside + tail).filter { $0.isOf(room, types) }))
     }
 
     private static func size(of event: RoomLogEvent) -> Int {
         switch event {
-        case .participantJoined(let info), .participantUpdated(let info), .participantLeft(let info, _, _):
+        case .participantJoined(let info), .participantUpdated(let info), .participantLeft(let info, _, _, _):
             1_024 + info.metadata.utf8.count
         case .iceFailed: 1_024
         default: 512
         }
+    }
+}
+
+extension RoomLogEntry {
+    /// Whether a reader of `room` and `types` gets it; nil: of all.
+    fileprivate func isOf(_ room: String?, _ types: Set<RoomLogEventType>?) -> Bool {
+        (room == nil || room == self.room) && types?.contains(event.type) != false
     }
 }

@@ -11,6 +11,8 @@ struct RoomJournal: Sendable {
     private let traced: (@Sendable (JoinTrace) -> Void)?
     private var events: EventLog
     private var departing = DepartingStays()
+    /// Events that concern the server so far.
+    private var serverEvents: UInt64 = 0
 
     init(
         maxEntries: Int, log: @escaping @Sendable (RoomLogEntry) -> Void,
@@ -28,7 +30,7 @@ struct RoomJournal: Sendable {
     mutating func record(_ event: RoomLogEvent, in hosted: HostedRoom, at: Int64) -> Int64? {
         guard !hosted.isCheck else { return nil }
         write(event, room: hosted.room.name, roomSID: hosted.room.sid, sequence: hosted.nextEvent(), at: at)
-        if case .participantLeft(let info, _, _) = event { trace(hosted, at: at, leaving: info.sid) }
+        if case .participantLeft(let info, _, _, _) = event { trace(hosted, at: at, leaving: info.sid) }
         switch hosted.stays.note(event, at: at, room: hosted.room.name, roomSID: hosted.room.sid) {
         case .connected(let milliseconds): return milliseconds
         case .ended(var stay):
@@ -54,6 +56,12 @@ struct RoomJournal: Sendable {
         log(events.append(room: room, roomSID: roomSID, sequence: sequence, at: at, event))
     }
 
+    /// Writes down what concerns the server rather than one room.
+    mutating func write(_ event: RoomLogEvent, at: Int64) {
+        serverEvents += 1
+        write(event, room: "", roomSID: "", sequence: serverEvents, at: at)
+    }
+
     /// Hands on how the joins went that have come to their end, one way or the other.
     func trace(_ hosted: HostedRoom, at: Int64, leaving: String? = nil) {
         guard let traced else { return }
@@ -74,9 +82,10 @@ struct RoomJournal: Sendable {
 
 extension RoomJournal {
     mutating func follow(
-        room: String?, after cursor: EventCursor?, _ ended: @escaping @Sendable (UInt64) -> Void
+        room: String?, types: Set<RoomLogEventType>?, after cursor: EventCursor?,
+        _ ended: @escaping @Sendable (UInt64) -> Void
     ) -> EventFeed {
-        events.follow(room: room, after: cursor, onEnd: ended)
+        events.follow(room: room, types: types, after: cursor, onEnd: ended)
     }
 
     /// The position of the last event in the log.
@@ -84,10 +93,8 @@ extension RoomJournal {
 
     mutating func endFollowing(_ reader: UInt64) { events.endFollowing(reader) }
 
-    func page(
-        room: String?, after cursor: EventCursor, limit: Int, _ isWanted: (RoomLogEvent) -> Bool
-    ) -> EventPage {
-        events.page(room: room, after: cursor, limit: limit, isWanted)
+    func page(room: String?, types: Set<RoomLogEventType>?, after cursor: EventCursor, limit: Int) -> EventPage {
+        events.page(room: room, types: types, after: cursor, limit: limit)
     }
 
     /// No further events come: all who follow come to the end.

@@ -4,14 +4,18 @@ public import Rooms
 public struct RoomLogEntry: Sendable, Hashable {
     /// Its place among the events of all rooms: where a reader goes on after it.
     public var cursor: EventCursor
+    /// Empty: it concerns the server, not one room.
     public var room: String
-    /// `RM_…`, one a life of the room.
+    /// `RM_…`, one a life of the room; empty as `room`.
     public var roomSID: String
-    /// Its gap-free number in the life of the room; the first has number 1.
+    /// Its gap-free number in the life of the room, or of the server; the first has number 1.
     public var sequence: UInt64
     /// Milliseconds since 1970.
     public var at: Int64
     public var event: RoomLogEvent
+
+    /// Whether it concerns the server rather than one room.
+    public var concernsServer: Bool { roomSID.isEmpty }
 
     /// `event` in `room`.
     public init(

@@ -1,3 +1,5 @@
+import Rooms
+
 /// The last events of each room that have left the log for all, so that a busy room does not push a quiet one's history out.
 struct SpareEvents {
     /// Of each room, those in the log included: its beginning, who came, and what was done to it, in a quiet room.
@@ -12,9 +14,9 @@ struct SpareEvents {
     /// Rooms in the order of their events' positions; those whose event was forgotten meanwhile are passed over.
     private var order: [(position: UInt64, room: String)] = []
     private var head = 0
-    /// The position of the last event of a room that is no longer kept.
-    private var forgotten: [String: UInt64] = [:]
-    private var forgottenOfOthers: UInt64 = 0
+    /// What is no longer kept of a room.
+    private var forgotten: [String: ForgottenEvents] = [:]
+    private var forgottenOfOthers = ForgottenEvents()
     /// With so many rooms in `forgotten` those of which nothing is kept go. Twice what was left the last time, so that each event pays for few of them.
     private var sweepsAt = Self.maxRooms + 1
 
@@ -22,8 +24,10 @@ struct SpareEvents {
 
     func events(of room: String) -> [RoomLogEntry] { rooms[room] ?? [] }
 
-    /// The position up to which events of a room may be missing; 0: none is.
-    func lastForgotten(of room: String) -> UInt64 { forgotten[room] ?? forgottenOfOthers }
+    /// The position up to which events of a room may be missing, of some types or with nil of any; 0: none is.
+    func lastForgotten(of room: String, types: Set<RoomLogEventType>?) -> UInt64 {
+        (forgotten[room] ?? forgottenOfOthers).lastPosition(of: types)
+    }
 
     /// Sets an event aside that is younger than all others here; returns what is forgotten for it.
     mutating func add(_ entry: RoomLogEntry) -> [RoomLogEntry] {
@@ -32,7 +36,10 @@ struct SpareEvents {
         count += 1
         compact()
         // What is forgotten of other rooms from now on is not missing in this one.
-        if forgotten[entry.room] == nil { set(forgottenOfOthers, for: entry.room) }
+        if forgotten[entry.room] == nil {
+            forgotten[entry.room] = forgottenOfOthers
+            sweep()
+        }
         var gone: [RoomLogEntry] = []
         while count > maxEntries, let oldest = forgetOldest() { gone.append(oldest) }
         return gone
@@ -69,23 +76,26 @@ struct SpareEvents {
     /// Places in the order of events, for tests of its bound.
     var orderLength: Int { order.count }
 
-    /// An event of the log was forgotten without having been here.
-    mutating func note(forgotten entry: RoomLogEntry) { set(entry.cursor.position, for: entry.room) }
+    /// An event is no longer kept.
+    mutating func note(forgotten entry: RoomLogEntry) {
+        let others = forgottenOfOthers
+        forgotten[entry.room, default: others].note(entry.event.type, at: entry.cursor.position)
+        sweep()
+    }
 
     private mutating func forgetFirst(of room: String) -> RoomLogEntry? {
         guard let first = rooms[room]?.removeFirst() else { return nil }
         if rooms[room]?.isEmpty == true { rooms[room] = nil }
         count -= 1
-        set(first.cursor.position, for: room)
+        note(forgotten: first)
         return first
     }
 
-    private mutating func set(_ position: UInt64, for room: String) {
-        forgotten[room] = position
+    private mutating func sweep() {
         guard forgotten.count >= sweepsAt else { return }
         // Rooms of which nothing is kept here; their readers may be told of a gap that they do not have, and never the reverse.
-        for (name, position) in forgotten where rooms[name] == nil {
-            forgottenOfOthers = max(forgottenOfOthers, position)
+        for (name, events) in forgotten where rooms[name] == nil {
+            forgottenOfOthers.formUnion(events)
             forgotten[name] = nil
         }
         sweepsAt = max(Self.maxRooms, 2 * forgotten.count) + 1

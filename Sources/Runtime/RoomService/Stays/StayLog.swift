@@ -75,13 +75,12 @@ struct StayLog {
             guard let stay = stays[participant], stay.connectedAt == nil else { return nil }
             stays[participant]?.connectedAt = at
             return .connected(afterMilliseconds: at - stay.joinedAt)
-        case .participantLeft(let info, let reason, _):
+        case .participantLeft(let info, let reason, _, let keepsConnections):
             guard let stay = stays.removeValue(forKey: info.sid) else { return nil }
             for peer in stay.carried.keys { owners[peer] = nil }
-            // The connections of one who was moved go on.
             return .ended(
                 EndedStay(
-                    summary(stay, info, reason, at, room, roomSID), missing: reason == .moved ? [:] : stay.carried))
+                    summary(stay, info, reason, at, room, roomSID), missing: keepsConnections ? [:] : stay.carried))
         default: break
         }
         return nil

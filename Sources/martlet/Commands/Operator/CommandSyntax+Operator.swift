@@ -1,6 +1,6 @@
 extension CommandSyntax {
     /// Commands that speak to a running server.
-    static let operators = [rooms, participants, kick, move, policy, events, sessions, reach]
+    static let operators = [rooms, participants, kick, move, policy, events, sessions, jobs, reach]
 
     private static let exitStatus = """
         Exit status: 0 done, 1 refused by the server, 2 wrong command line, 3 the server cannot be reached.
@@ -36,8 +36,14 @@ extension CommandSyntax {
 
     private static let move = CommandSyntax(
         name: "move", operands: "ROOM PARTICIPANT OTHER [OPTIONS]",
-        summary: "Moves a participant to the other room, with its connections and tracks.",
-        options: ControlClient.options, maxOperands: 3, details: exitStatus)
+        summary: "Moves a participant to the other room, with its tracks.",
+        options: ControlClient.options, maxOperands: 3,
+        details: """
+            Between rooms of one media worker its connections go on. Otherwise its client makes new ones and publishes its tracks anew, under
+            other sids; one that cannot is refused.
+
+            \(exitStatus)
+            """)
 
     private static let policy = CommandSyntax(
         name: "policy", operands: "get | set | edit ROOM [OPTIONS]",
@@ -75,6 +81,25 @@ extension CommandSyntax {
             room, Option(name: "--identity", value: "NAME", help: "of this identity only"),
             Option(name: "--limit", value: "NUMBER", help: "at most so many; default: 100"),
         ] + ControlClient.options, details: exitStatus)
+
+    private static let jobs = CommandSyntax(
+        name: "jobs", operands: "[VERB [NAME …]]",
+        summary: "Lists, shows, creates, cancels or deletes jobs on a server's recordings.",
+        options: [Option(name: "--recording", value: "RC", help: "with 'list': on this recording only")]
+            + ControlClient.options, maxOperands: .max,
+        details: """
+            VERB is 'list', which is also meant without one, 'show', 'create', 'cancel' or 'delete'.
+            Behind 'show', 'cancel' and 'delete' stands the job, JB_…, behind 'create' the recording, RC_…, the kind of the job, which is
+            'composition' or 'transcode', and FIELD=VALUE words as POST /v1/recordings/{recording}/jobs has them. A job that is over is
+            deleted with the file that it has made; one that is not is cancelled.
+
+            \(exitStatus)
+
+            examples:
+              martlet jobs --dev
+              martlet jobs create RC_0yQ5… composition layout=speaker width=1280 height=720 bitrate=2000000
+              martlet jobs create RC_0yQ5… transcode file=TR_x3….000.mp4 codec=h264 bitrate=800000
+            """)
 
     private static let reach = CommandSyntax(
         name: "reach", operands: "[OPTIONS]",

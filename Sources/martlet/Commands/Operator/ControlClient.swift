@@ -114,12 +114,14 @@ struct ControlClient {
         }
     }
 
-    /// All pages of a list in one, whose elements are the member `name` of each.
-    func all(_ path: String, _ name: String) throws(CommandError) -> Answer {
+    /// All pages of a list in one, whose elements are the member `name` of each; those alone that a filter of the query leaves.
+    func all(
+        _ path: String, _ name: String, only filter: (name: String, value: String?) = ("", nil)
+    ) throws(CommandError) -> Answer {
         var elements: [JSONValue] = []
         var after: String?
         repeat {
-            let page = try call("GET", path + Self.query(["after": after])).value
+            let page = try call("GET", path + Self.query([filter.name: filter.value, "after": after])).value
             elements += page[name].elements
             if case .text(let next) = page["next"] { after = next } else { after = nil }
         } while after != nil

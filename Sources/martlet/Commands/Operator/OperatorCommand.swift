@@ -2,9 +2,9 @@ import EdgeSupport
 import Foundation
 import NetworkIO
 
-/// What operators ask of a running server on the command line: `martlet rooms`, `participants`, `kick`, `move`, `policy`, `events`, `sessions`, `reach`.
+/// What operators ask of a running server on the command line: `martlet rooms`, `participants`, `kick`, `move`, `policy`, `events`, `sessions`, `jobs`, `reach`.
 struct OperatorCommand {
-    private let syntax: CommandSyntax
+    let syntax: CommandSyntax
     let given: CommandArguments
     let client: ControlClient
 
@@ -24,6 +24,7 @@ struct OperatorCommand {
         case "policy": try policy(output)
         case "events": try events(output)
         case "sessions": try sessions(output)
+        case "jobs": try jobs(output)
         case "reach":
             _ = try operands()
             try reach(output)
@@ -31,16 +32,17 @@ struct OperatorCommand {
         }
     }
 
-    private func operands(_ names: String...) throws(CommandError) -> [String] {
+    /// What is given for these names, and behind them nothing, or more where that may be.
+    func operands(_ names: String..., andMore hasMore: Bool = false) throws(CommandError) -> [String] {
         guard given.operands.count >= names.count else { throw syntax.wrong("missing \(names[given.operands.count])") }
-        guard given.operands.count == names.count else {
+        guard hasMore || given.operands.count == names.count else {
             throw syntax.wrong("'\(given.operands[names.count])' is not expected here")
         }
         return given.operands
     }
 
     /// The answer as it is for scripts, else what `table` makes of it.
-    private func show(
+    func show(
         _ answer: ControlClient.Answer, _ output: @escaping (String) -> Void, _ table: (JSONValue) -> String
     ) {
         output(given.has("--json") ? String(decoding: answer.body, as: UTF8.self) : table(answer.value))
@@ -134,7 +136,9 @@ struct OperatorCommand {
         let rest = members.filter { !known.contains($0.key) }.sorted { $0.key < $1.key }
         let fields =
             rest.map { "\($0.key)=\($0.value.cell)" } + (members["track"].map { ["track=\($0["sid"].cell)"] } ?? [])
-        return ([time(event["at"]), event["room"].cell, event["type"].cell] + fields).joined(separator: "  ")
+        // What concerns the server is of no room.
+        let place = [event["room"].cell].filter { !$0.isEmpty }
+        return ([time(event["at"])] + place + [event["type"].cell] + fields).joined(separator: "  ")
     }
 
     private func sessions(_ output: @escaping (String) -> Void) throws(CommandError) {
@@ -156,7 +160,7 @@ struct OperatorCommand {
     }
 
     /// Local time to the second.
-    private static func time(_ milliseconds: JSONValue) -> String {
+    static func time(_ milliseconds: JSONValue) -> String {
         guard case .integer(let value) = milliseconds else { return "" }
         var seconds = time_t(value / 1_000)
         var parts = tm()
@@ -167,7 +171,7 @@ struct OperatorCommand {
     }
 
     /// JSON for people.
-    private static func pretty(_ value: JSONValue) -> String {
+    static func pretty(_ value: JSONValue) -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
         return (try? encoder.encode(value)).map { String(decoding: $0, as: UTF8.self) } ?? ""
@@ -201,14 +205,22 @@ extension OperatorCommand {
         }
     }
 
-    /// FIELD=VALUE as a merge patch: a value that is JSON is that, anything else a text; nothing lets the layer below decide.
-    private func patch() throws(CommandError) -> [UInt8] {
-        var members: [String: JSONValue] = [:]
-        for word in given.operands.dropFirst(2) {
+    /// FIELD=VALUE as members of an object beside those that there are: a value that is JSON is that, anything else a text, and nothing is null.
+    func members(
+        of words: some Sequence<String>, _ others: [String: JSONValue] = [:]
+    ) throws(CommandError) -> [String: JSONValue] {
+        var members = others
+        for word in words {
             let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             guard parts.count == 2, !parts[0].isEmpty else { throw syntax.wrong("'\(word)' is not FIELD=VALUE") }
             members[String(parts[0])] = Self.value(String(parts[1]))
         }
+        return members
+    }
+
+    /// A merge patch: nothing lets the layer below decide.
+    private func patch() throws(CommandError) -> [UInt8] {
+        let members = try members(of: given.operands.dropFirst(2))
         guard !members.isEmpty else { throw syntax.wrong("missing FIELD=VALUE") }
         return JSONCoding.encode(JSONValue.object(members))
     }

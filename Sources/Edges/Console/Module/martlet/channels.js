@@ -22,9 +22,16 @@ export class DataChannels {
 
     /** Makes both channels on a connection, before its first offer. */
     openOn(connection) {
+        this.reset();
         this.connection = connection;
-        this.open.clear();
         for (const label of Object.keys(CHANNELS)) this.make(label);
+    }
+
+    /** The connection was closed on this side, of which browsers send the channels no event: whoever waits until one has room goes on. */
+    reset() {
+        for (const channel of this.open.values()) channel.dispatchEvent(new Event("close"));
+        this.open.clear();
+        this.connection = null;
     }
 
     make(label) {
@@ -39,7 +46,7 @@ export class DataChannels {
     closedByServer({ label }) {
         const { connection } = this;
         setTimeout(() => {
-            if (connection === this.connection && connection?.signalingState !== "closed" && label in CHANNELS) this.make(label);
+            if (connection && connection === this.connection && connection.signalingState !== "closed" && label in CHANNELS) this.make(label);
         }, REOPEN_AFTER);
     }
 

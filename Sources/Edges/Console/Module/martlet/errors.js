@@ -3,7 +3,7 @@
 /**
  * The codes of martlet.v1 (Protocol.md, section 9), those of a session's end (section 7, `ended`), and the module's own:
  *
- * - `lost`: the connection to the server was lost before the answer; after a fresh join, what was published is published again by itself.
+ * - `lost`: the connection to the server was lost before the answer, or a move to another room ended it; what was published is published again by itself.
  * - `unreachable`: the server does not answer.
  * - `left`, `moved`: the room was left, or one was moved to another, before the work was done.
  * - `no_devices`: the page may not use cameras and microphones: it is not served over HTTPS, or a person denied it.

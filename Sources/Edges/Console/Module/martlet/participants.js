@@ -107,7 +107,7 @@ export class Publication extends Showable {
     async requestKeyframe() { await this.room.request("keyframe", { track: this.sid }); }
 }
 
-/** A track of one's own. It outlives a fresh join: then it is published again, under another sid. */
+/** A track of one's own. It outlives a fresh join, and a move to a room of another media worker: then it is published again, under another sid. */
 export class LocalPublication extends Showable {
     constructor(room, { track, source, ...options }, stream) {
         super(track);
@@ -137,7 +137,12 @@ export class LocalPublication extends Showable {
     /** Sends another track of the same kind in the same section, without negotiation. The old one is not stopped. @param {MediaStreamTrack} track */
     async replaceTrack(track) {
         const old = this.track;
-        await this.room.publishing?.replace(old, track);
+        let publishing;
+        // Where the connection ends meanwhile, the next one has begun with the old track.
+        while (publishing !== this.room.publishing) {
+            publishing = this.room.publishing;
+            await publishing?.replace(old, track).catch((problem) => { if (problem.code !== "lost") throw problem; });
+        }
         this.setTrack(track);
         this.room.replaced(old, this);
     }

@@ -12,15 +12,15 @@ const SIMULCAST = [
 export class Publishing {
     /**
      * `defaults` of what is sent: `codec`, a video codec's name or "", `red` for redundant audio, `simulcast` for three sizes of a camera. `onConnection(connection)` is
-     * called with each new connection before its first offer, `onDenied(source, track)` for a track that may not be sent.
+     * called with each new connection before its first offer, `onDenied(source, track)` for a track that may not be sent, `onClosed()` after `close`.
      */
-    constructor({ signal, configuration, defaults = {}, onConnection, onDenied }) {
-        Object.assign(this, { signal, configuration, defaults, onConnection, onDenied });
+    constructor({ signal, configuration, defaults = {}, onConnection, onDenied, onClosed }) {
+        Object.assign(this, { signal, configuration, defaults, onConnection, onDenied, onClosed });
         this.sent = new Map(); // MediaStreamTrack -> { source, transceiver, announced, ... }; announced: as muted or not, once it was
         this.sids = {}; // mid -> track sid
         this.demand = new Map(); // track sid -> its layers, and whether each is to be sent
         this.work = Promise.resolve();
-        // A closed connection answers no call any more: whoever waits for one is told.
+        // A closed connection answers no call any more: whoever waits for one goes on when this rejects.
         this.ended = new Promise((_, reject) => { this.fail = reject; });
         this.ended.catch(() => {});
     }
@@ -62,9 +62,10 @@ export class Publishing {
 
     /** Sends another device's track in place of one, without negotiation. */
     async replace(old, track) {
+        await this.opening; // Only then has a track its section.
         const entry = this.sent.get(old);
         if (!entry) return;
-        await entry.transceiver.sender.replaceTrack(track);
+        await Promise.race([entry.transceiver.sender.replaceTrack(track), this.ended]);
         this.sent.delete(old);
         this.sent.set(track, entry);
     }
@@ -94,14 +95,14 @@ export class Publishing {
                 await connection.setLocalDescription(await connection.createOffer(options));
                 await this.announce();
             }
-            const answer = await this.signal.request("offer", { connection: "pub", sdp: connection.localDescription.sdp });
+            const answer = await this.signal.request("offer", { connection: "pub", sdp: connection.localDescription.sdp }, this);
             if (connection.signalingState !== "have-local-offer") return;
             await connection.setRemoteDescription({ type: "answer", sdp: answer.sdp });
             this.sids = answer.tracks;
             for (const sid of this.demand.keys()) await this.follow(sid);
             await this.tellMuted(); // What was changed while the server answered.
         };
-        const result = this.work.then(() => Promise.race([exchange(), this.ended]));
+        const result = Promise.race([this.work.then(exchange), this.ended]);
         this.work = result.catch(() => {});
         return result;
     }
@@ -121,7 +122,7 @@ export class Publishing {
                 hint: entry.options.hint ?? (track.contentHint || undefined), name: entry.options.name, priority: entry.options.priority,
             };
             try {
-                await this.signal.request("announce", { tracks: [announcement] });
+                await this.signal.request("announce", { tracks: [announcement] }, this);
             } catch (problem) {
                 if (problem.code !== "permission_denied") throw problem;
                 denied.push(track);
@@ -187,7 +188,7 @@ export class Publishing {
             const sid = this.sids[entry.transceiver.mid];
             if (!sid || entry.announced === !track.enabled) continue;
             entry.announced = !track.enabled;
-            await this.signal.request("mute", { track: sid, muted: !track.enabled });
+            await this.signal.request("mute", { track: sid, muted: !track.enabled }, this);
         }
     }
 
@@ -204,6 +205,8 @@ export class Publishing {
         this.connection?.close();
         this.connection = null;
         this.fail(lost());
+        this.signal.cancel(this);
+        this.onClosed?.();
     }
 }
 

@@ -1,5 +1,7 @@
 // What one receives: the connection "sub", on which only the server offers, and the sound of it.
 
+import { lost } from "./errors.js";
+
 export class Receiving {
     /**
      * `speaker()` is the id of the loudspeaker to play on, or "", or null: audio is not played here. `onTracks(tracks)` is called with all that is received, a Map of
@@ -10,20 +12,32 @@ export class Receiving {
         this.tracks = new Map(); // mid -> track sid
         this.sounds = new Map(); // mid -> audio element
         this.views = new Map(); // track sid -> what was asked for
+        this.begin();
+    }
+
+    /** A closed connection answers no call any more: whoever waits for one goes on when `ended` rejects. */
+    begin() {
+        this.ended = new Promise((_, reject) => { this.fail = reject; });
+        this.ended.catch(() => {});
         this.work = Promise.resolve();
     }
 
     /** Answers the server's offer; `tracks` says which track each section shows. */
     take({ sdp, tracks }) {
+        const { ended } = this;
         const exchange = async () => {
+            if (ended !== this.ended) return; // It waited for its turn, and its connection was closed meanwhile.
             const connection = this.connection ??= this.connect();
             await connection.setRemoteDescription({ type: "offer", sdp });
+            if (connection !== this.connection) return;
             await connection.setLocalDescription();
-            await this.signal.request("answer", { connection: "sub", sdp: connection.localDescription.sdp });
+            if (connection !== this.connection) return;
+            await this.signal.request("answer", { connection: "sub", sdp: connection.localDescription.sdp }, connection);
+            if (connection !== this.connection) return;
             this.tracks = new Map(Object.entries(tracks));
             this.showAll();
         };
-        this.work = this.work.then(exchange).catch(this.onProblem);
+        this.work = Promise.race([this.work.then(exchange), ended]).catch((problem) => { if (problem.code !== "lost") this.onProblem(problem); });
     }
 
     connect() {
@@ -31,7 +45,8 @@ export class Receiving {
         connection.ontrack = () => this.showAll();
         connection.oniceconnectionstatechange = () => {
             // The server makes another "sub" for what waits then.
-            if (connection.iceConnectionState === "failed") this.signal.request("bye", { connection: "sub" }).catch(() => {});
+            if (connection.iceConnectionState !== "failed" || connection !== this.connection) return;
+            this.signal.request("bye", { connection: "sub" }, connection).catch(() => {});
         };
         return connection;
     }
@@ -86,10 +101,14 @@ export class Receiving {
         this.showAll();
     }
 
-    /** The connection is gone; another may come. */
+    /** The connection ended; another may come. */
     reset() {
-        this.connection?.close();
+        const { connection } = this;
+        connection?.close();
         this.connection = null;
+        this.fail(lost());
+        this.begin();
+        if (connection) this.signal.cancel(connection);
         this.tracks.clear();
         this.views.clear();
         for (const mid of [...this.sounds.keys()]) this.play(mid, null);

@@ -217,7 +217,7 @@ export class Room extends EventTarget {
         if (event.type === "offer") this.receiving.take(event);
     }
 
-    /** An operator moved one to another room. Connections and what one publishes go on; the others are other people, and come on the same connection. */
+    /** An operator moved one to another room: the others are other people. Connections and what one publishes go on, or `connectionChanged` follows. */
     moved(event) {
         this.files.stop(new MartletError("moved", "You were moved to another room."));
         this.receiving.forget();
@@ -238,6 +238,7 @@ export class Room extends EventTarget {
         this.publishing = new Publishing({
             signal: this.signal, configuration: this.configuration, defaults: { ...this.options, simulcast: this.options.simulcast ?? true },
             onConnection: (connection) => this.channels.openOn(connection),
+            onClosed: () => this.channels.reset(),
             onDenied: (source, track) => {
                 this.publications.delete(track);
                 this.fire("publicationDenied", { source, track });
@@ -314,8 +315,7 @@ export class Room extends EventTarget {
 
     /** A publication has another track. */
     replaced(old, publication) {
-        this.publications.delete(old);
-        this.publications.set(publication.track, publication);
+        if (this.publications.delete(old)) this.publications.set(publication.track, publication);
     }
 
     onSection({ connection, mid }) {
@@ -341,7 +341,7 @@ export class Room extends EventTarget {
         if (connection !== "pub" || !this.publishing?.connection) return;
         this.publishing.close();
         this.startPublishing();
-        this.sendAll().catch((problem) => this.complain(problem));
+        (this.publications.size ? this.sendAll() : this.openDataChannels()).catch((problem) => this.complain(problem));
     }
 
     // MARK: Audio

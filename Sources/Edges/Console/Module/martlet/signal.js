@@ -39,7 +39,7 @@ export class Signal {
     constructor({ url, token, join, onJoined, onGuest, onICEServers, onEvent, onState, onSuspended, onEnd }) {
         Object.assign(this, { url, token, join, onJoined, onGuest, onICEServers, onEvent, onState, onSuspended, onEnd });
         this.nextID = 1;
-        this.waiting = new Map(); // id -> { message, resolve, reject }
+        this.waiting = new Map(); // id -> { message, owner, resolve, reject }
         this.session = null;
         this.sequence = 0;
         this.entered = false;
@@ -90,13 +90,25 @@ export class Signal {
         this.socket.onclose = ({ code }) => this.closed(code);
     }
 
-    /** Sends a request, again after a resume; resolves with its reply, rejects with an Error that has the reply's code. */
-    request(type, fields = {}) {
+    /**
+     * Sends a request, again after a resume; resolves with its reply, rejects with an Error that has the reply's code. `owner` stands for the connection
+     * that it is about: see `cancel`.
+     */
+    request(type, fields = {}, owner = null) {
         const message = { type, id: this.nextID++, ...fields };
         return new Promise((resolve, reject) => {
-            this.waiting.set(message.id, { message, resolve, reject });
+            this.waiting.set(message.id, { message, owner, resolve, reject });
             this.send(message);
         });
+    }
+
+    /** A connection ended: its requests are not sent again, for the next connection has its name, and nobody needs their replies. They reject with `lost`. */
+    cancel(owner) {
+        for (const [id, { owner: one, reject }] of this.waiting) {
+            if (one !== owner) continue;
+            this.waiting.delete(id);
+            reject(lost());
+        }
     }
 
     send(message) {
@@ -134,8 +146,10 @@ export class Signal {
         const waiting = this.waiting.get(message.id);
         if (waiting) {
             this.waiting.delete(message.id);
-            if (message.type === "error") waiting.reject(MartletError.of(message));
-            else waiting.resolve(message);
+            if (message.type !== "error") waiting.resolve(message);
+            // The server has ended the connection; the event that says so may come after this reply.
+            else if (waiting.owner && message.code === "connection_not_found") waiting.reject(lost());
+            else waiting.reject(MartletError.of(message));
         } else if (message.type === "hello") {
             this.greeted = true;
             this.pingInterval = message.pingIntervalSeconds;
@@ -150,12 +164,14 @@ export class Signal {
 
     /** Resumes the session that was lost, or joins. */
     async enter(hello) {
-        const unanswered = [...this.waiting.values()].map(({ message }) => message);
+        const unanswered = [...this.waiting.values()];
         try {
             if (this.session) {
                 await this.request("resume", { session: this.session, seq: this.sequence });
+                // What was missed comes now. It may have ended connections (`cancel`), so what is about one waits for a round trip.
+                if (unanswered.some(({ owner }) => owner)) await this.request("ping");
                 // All requests are harmless twice (Protocol.md, section 8).
-                for (const message of unanswered) this.send(message);
+                for (const { message } of unanswered) if (this.waiting.has(message.id)) this.send(message);
             } else {
                 const reply = await this.joinOrWait();
                 this.session = reply.session;
@@ -213,7 +229,7 @@ export class Signal {
     /** The socket is of no more use: another one, unless the server says that it would refuse that one, too. */
     async lost(cause, { unanswered = false } = {}) {
         for (const [id, { message, reject }] of this.waiting) {
-            if (message.type !== "join" && message.type !== "resume") continue;
+            if (!["join", "resume", "ping"].includes(message.type)) continue;
             this.waiting.delete(id);
             reject(lost());
         }

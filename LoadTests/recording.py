@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""What it costs to record a hundred tracks of 1 Mbit/s, and what their call notices of it: the scenario `recorded` without and with recordings in turn, A B A B.
+
+    recording.py [--rounds 2] [--seconds 30] [--folder FOLDER]      FOLDER: on the disk that is measured; default: .build/recorded
+
+Each run has a server of its own. Prints a row for each run and the medians. Cores of others: what the machine did beside server and generator, which has to be next to nothing for
+the figures to mean anything; in runs with recordings the kernel's threads that bring the files to the disk are among them.
+"""
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "Tests/InteropTests"))
+from support.server import Server  # noqa: E402
+from support.tokens import KEY, SECRET  # noqa: E402
+
+SCENARIO = ROOT / "LoadTests/Scenarios/recorded.json"
+PLAN = json.loads(SCENARIO.read_text())
+PEERS, TRACKS = PLAN["rooms"] * (PLAN["publishers"] + PLAN["subscribers"]), PLAN["rooms"] * PLAN["publishers"]
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def machine_seconds():
+    """Processor time of the whole machine that was not idle, and that the hypervisor gave to others."""
+    user, nice, system, _, _, irq, soft, steal = map(int, pathlib.Path("/proc/stat").read_text().split("\n")[0].split()[1:9])
+    return (user + nice + system + irq + soft) / TICKS, steal / TICKS
+
+
+def thread_seconds(server, name):
+    total = 0
+    for task in pathlib.Path(f"/proc/{server.process.pid}/task").iterdir():
+        try:
+            head, _, rest = (task / "stat").read_text().rpartition(")")
+        except OSError:
+            continue
+        if head.partition("(")[2] == name:
+            total += sum(map(int, rest.split()[11:13]))
+    return total / TICKS
+
+
+def measured(server, seconds):
+    """Figures of so many seconds from now on."""
+    def look():
+        busy, stolen = machine_seconds()
+        return time.monotonic(), busy, stolen, thread_seconds(server, "recorder"), server.metric("martlet_recording_bytes_written_total")
+
+    before = look()
+    time.sleep(seconds)
+    span, *used = (after - start for after, start in zip(look(), before))
+    return dict(zip(("busyCores", "stolenCores", "recorderCores", "writtenPerSecond"), (one / span for one in used)))
+
+
+def run(recorded, seconds, folder):
+    """One server, one run of the load; what was found."""
+    shutil.rmtree(folder, ignore_errors=True)
+    server = Server(workers=1, extra=f"admission: {{max_cpu: 100}}\nrecording:\n  directory: {folder}\n").start()
+    found = {}
+
+    def watch():
+        while server.metric("martlet_participants") < PEERS:
+            time.sleep(0.1)
+        joined = time.monotonic()
+        if recorded:
+            for room in server.api("GET", "/v1/rooms")[1]["rooms"]:
+                status, answer = server.api("POST", f"/v1/rooms/{room['name']}/recordings", {})
+                assert status == 201, answer
+        time.sleep(PLAN["warmupSeconds"] - (time.monotonic() - joined))
+        # The load may be over before its measuring is.
+        found["tracks"] = server.metric("martlet_recorded_tracks")
+        found.update(measured(server, seconds))
+        found["gaps"] = server.metric("martlet_recording_gaps_total")
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        with tempfile.TemporaryDirectory() as place:
+            report = pathlib.Path(place) / "report.json"
+            subprocess.run([ROOT / ".build/release/loadtest", "run", SCENARIO, "--url", server.url, "--key", KEY, "--secret", SECRET, "--server-pid",
+                            str(server.process.pid), "--seconds", str(seconds), "--json", report, "--quiet"], check=True)
+            played = json.loads(report.read_text())
+        watcher.join(20)
+    finally:
+        code = server.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+    assert code == 0 and found and found["tracks"] == (TRACKS if recorded else 0), (code, found)
+    return {
+        "recorded": recorded, "server cores": played["serverCores"], "recorder's thread": found["recorderCores"],
+        "generator cores": played["generatorCores"], "others' cores": found["busyCores"] - played["serverCores"] - played["generatorCores"],
+        "stolen cores": found["stolenCores"], "memory MB": statistics.median(one["residentBytes"] for one in played["timeline"]) / 1e6,
+        "written MB/s": found["writtenPerSecond"] / 1e6, "p50 ms": played["delayP50"], "p99 ms": played["delayP99"],
+        "packets/s": played["deliveredPerSecond"], "lost": played["counts"]["lost"], "frames sent late": played["counts"]["lateFrames"], "gaps": found["gaps"],
+    }
+
+
+def show(title, row):
+    print(title, *(f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}" for name, value in row.items() if name != "recorded"), sep="; ", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--seconds", type=int, default=30)
+    parser.add_argument("--folder", type=pathlib.Path, default=ROOT / ".build/recorded")
+    given = parser.parse_args()
+    rows = []
+    for number in range(given.rounds):
+        for recorded in (False, True):
+            rows.append(run(recorded, given.seconds, given.folder.resolve()))
+            show(f"round {number + 1}, {'recorded' if recorded else 'not recorded'}", rows[-1])
+    for recorded in (False, True):
+        those = [row for row in rows if row["recorded"] == recorded]
+        show(f"median, {'recorded' if recorded else 'not recorded'}", {name: float(statistics.median(row[name] for row in those)) for name in those[0]})
+
+
+if __name__ == "__main__":
+    main()

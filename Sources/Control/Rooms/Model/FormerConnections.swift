@@ -1,0 +1,29 @@
+import SDP
+
+/// The connections of a member that a move to another worker ended. Descriptions of them may still be under way, or be sent again after a resume, and would
+/// be taken for those of the connections that have their names now.
+struct FormerConnections: Sendable {
+    /// So many user names are kept: of some moves in a row, with two connections each.
+    private static let maximum = 16
+
+    /// The client's ICE user names, which no other connection of its may have (RFC 8445 section 5.3); the latest last.
+    private var ufrags: [String] = []
+    /// The first mid that no offer of the server had on the receiving connection: an answer to one of those offers names others than the next asks for.
+    private(set) var nextMid = 0
+
+    /// The connection ends by a move.
+    mutating func add(_ connection: Connection) {
+        if let ufrag = connection.negotiation.remoteTransport?.iceUfrag {
+            ufrags = (ufrags + [ufrag]).suffix(Self.maximum)
+        }
+        if connection.id == Room.serverConnection { nextMid = max(nextMid, connection.negotiation.nextMid) }
+    }
+
+    /// Refuses the description of a connection that has ended.
+    func check(_ transport: TransportFacts?) throws(RoomError) {
+        guard let transport, ufrags.contains(transport.iceUfrag) else { return }
+        throw RoomError(
+            .connectionNotFound,
+            "the connection that the description belongs to ended when the participant was moved: make a new one")
+    }
+}
