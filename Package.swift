@@ -119,8 +119,7 @@ let modules: [Target] = [
         "Runtime", "Recorder",
         [
             "RoomService", "Rooms", "MediaControl", "MediaWorkers", "Recording", "Movies", "MP4", "WebM",
-            "ObjectStorage",
-            "NetworkIO", "Logging",
+            "ObjectStorage", "NetworkIO", "Logging",
         ]),
     module(
         "Runtime", "OfflineJobs", ["Recorder", "RoomService", "Rooms", "NetworkIO", "CLinux", "Logging"]),
@@ -357,10 +356,8 @@ let isFuzzing = Context.environment["MARTLET_FUZZ"] == "1"
 let fuzzDependencies: [Target.Dependency] = [
     "Primitives", "RTP", "PayloadFormats", "SDP", "Cryptography", "ICE", "DTLS", "SRTP", "DataChannels",
     "CongestionControl", "MediaControl", "PeerTransport", "Forwarding", "MediaEngine", "Movies", "MP4", "WebM",
-    "Recording",
-    "Playback",
-    "AccessTokens", "HTTPServing", "EdgeSupport", "Signalling", "WHIP", "LiveKit", "CLiveKitProtocol", "ControlAPI",
-    "RoomService", "Simulation", "TestSupport",
+    "Recording", "Playback", "AccessTokens", "HTTPServing", "EdgeSupport", "Signalling", "WHIP", "LiveKit",
+    "CLiveKitProtocol", "ControlAPI", "RoomService", "Simulation", "TestSupport",
 ]
 let fuzzTargets: [Target] = [
     isFuzzing

@@ -5,12 +5,16 @@ import json
 import subprocess
 import urllib.request
 
+import pytest
+
 from nightly_readers import watched
 from support.chromium import chromium, open_room, stands_still
-from support.waiting import until_true
+from support.waiting import PATIENCE_S, until_true
 from test_jobs import FFPROBE, begin, ended
 from test_playback import H264, change, films, make, show, start, video  # noqa: F401
 from test_recording import finished, path_of
+
+pytestmark = pytest.mark.judging
 
 SIZE, RATE, SECONDS = "320x180", 24, 3
 SOUND = ["-f", "lavfi", "-i", f"sine=frequency=440:sample_rate=48000:duration={SECONDS}"]
@@ -90,11 +94,11 @@ def test_webm_and_matroska_of_four_writers_are_played_frame_for_frame_and_sought
                 all_of_them = server.api("GET", "/v1/rooms/cinema/subscriptions")[1]["subscriptions"]
                 return sum(one["state"] == "active" for one in all_of_them) == 2 * len(names)
 
-            await until_true(are_awaited, 15, "the page answers for all tracks of all playbacks")
+            await until_true(are_awaited, PATIENCE_S, "the page answers for all tracks of all playbacks")
             await bob.wait_for_timeout(500)
             for playback in playbacks.values():
                 change(server, playback, paused=False)
-            await until_true(lambda: all(one["samplesSent"] >= 50 for playback in playbacks.values() for one in show(server, playback)["tracks"]), 20,
+            await until_true(lambda: all(one["samplesSent"] >= 50 for playback in playbacks.values() for one in show(server, playback)["tracks"]), PATIENCE_S,
                              "fifty samples of each track are sent")
             for playback in playbacks.values():
                 change(server, playback, paused=True)
@@ -109,7 +113,7 @@ def test_webm_and_matroska_of_four_writers_are_played_frame_for_frame_and_sought
             # To the keyframe before, index or not.
             for name in ENCODERS:
                 change(server, playbacks[name], positionMilliseconds=1900)
-                await until_true(lambda: abs(show(server, playbacks[name])["positionMilliseconds"] - 1000) < 60, 5, f"{name} is sought in")
+                await until_true(lambda: abs(show(server, playbacks[name])["positionMilliseconds"] - 1000) < 60, PATIENCE_S, f"{name} is sought in")
             assert not bob.problems
 
     asyncio.run(play())
@@ -153,14 +157,14 @@ def test_a_recording_is_copied_to_webm_packet_for_packet_and_h264_is_refused(fil
             change(server, playback, paused=False)
             recordings.append(begun["sid"])
         for name, sid in zip(("vp8.webm", "h264.mkv"), recordings):
-            await until_true(lambda: not server.api("GET", f"/v1/rooms/{name}/playbacks")[1]["playbacks"], 20, "the film ends")
+            await until_true(lambda: not server.api("GET", f"/v1/rooms/{name}/playbacks")[1]["playbacks"], PATIENCE_S, "the film ends")
             assert server.api("DELETE", f"/v1/recordings/{sid}")[0] == 204
         vp8, h264 = [await finished(server, sid) for sid in recordings]
 
         def joined(found):
             return [one for one in server.api("GET", f"/v1/recordings/{found['sid']}")[1]["joined"] if one["state"] == "ready"]
 
-        await until_true(lambda: joined(vp8) and joined(h264), 20, "the tracks are joined")
+        await until_true(lambda: joined(vp8) and joined(h264), PATIENCE_S, "the tracks are joined")
         (source,), (other,) = joined(vp8), joined(h264)
         status, problem = server.api("POST", f"/v1/recordings/{h264['sid']}/jobs", {"kind": "copy", "file": other["name"]})
         assert (status, problem["code"]) == (409, "not_playable") and "codec_not_in_container" in problem["detail"], problem

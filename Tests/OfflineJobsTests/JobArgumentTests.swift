@@ -131,6 +131,7 @@ struct JobArgumentTests {
                 whole(timeline), JobArguments.samples(of: timeline.parts[1]),
                 JobArguments.mix([timeline.parts[1]], into: "n"),
                 arguments.pass(2, of: timeline.parts[0], log: "l", into: "n"),
+                JobArguments.copy(of: timeline.parts[0].file, in: .webm, into: "n"),
             ]
         for list in lists {
             #expect(list.contains("-nostdin"))

@@ -116,12 +116,12 @@ struct MatroskaReaderTests {
         #expect(track.timescale == timescale && track.samples.map(\.time) == [time])
     }
 
-    @Test("Frames within one tick are a tick apart, those that go back stay as they are")
+    @Test("Frames within one tick are a tick apart, however many they are; those that go back stay as they are")
     func equalTimes() throws {
-        let times: [Int16] = [0, 33, 33, 34, 20]
+        let times: [Int16] = [0, 33, 33, 33, 34, 70, 20]
         let blocks = times.flatMap { Bytes.block(1, at: $0, [1]) }
         let bytes = file([Bytes.video("V_VP8")], Bytes.cluster(at: 0, blocks))
-        #expect(try read(bytes).tracks[0].samples.map(\.time) == [0, 33, 34, 35, 20])
+        #expect(try read(bytes).tracks[0].samples.map(\.time) == [0, 33, 34, 35, 36, 70, 20])
     }
 
     @Test("Codecs and what describes them")
@@ -211,6 +211,28 @@ struct MatroskaReaderTests {
             count = more
         }
         #expect(count == 7)
+    }
+
+    @Test(
+        "Of a file that becomes shorter while it is read, the samples before that are there, and reading ends",
+        arguments: [0, 1, 24])
+    func shortened(beginning: Int) throws {
+        let frames = (Int16(0)..<5).map { Bytes.block(1, at: $0 * 33, [UInt8](repeating: 7, count: 10_000)) }
+        let bytes = file([Bytes.video("V_VP8")], Bytes.cluster(at: 0, frames.flatMap { $0 }))
+        // So many bytes of the fourth frame are left.
+        let left = bytes.count - 2 * frames[0].count + beginning
+        var reader = MatroskaReader(fileLength: Int64(bytes.count))
+        for _ in 0..<100 where !reader.isDone {
+            let start = min(Int(reader.wanted.offset), left)
+            let part = Array(bytes[start..<min(start + reader.wanted.length, left)])
+            reader.receive(part.span.bytes)
+        }
+        try #require(reader.isDone)
+        #expect(try reader.movie().tracks[0].samples.map(\.time) == [0, 33, 66])
+        var unreadable = MatroskaReader(fileLength: Int64(bytes.count))
+        unreadable.receive([UInt8]().span.bytes)
+        #expect(unreadable.isDone)
+        #expect(throws: MovieFault.malformed) { try unreadable.movie() }
     }
 
     @Test("No single changed byte traps, and none makes a sample lie outside of the file", arguments: [false, true])

@@ -23,6 +23,8 @@ struct BlockList: Sendable {
     /// Added to each time.
     private let shift: Int64
     private var samples: [MovieSample] = []
+    /// When the last block was, in ticks of the file.
+    private var lastTicks = Int64.min
     /// What the last block says of its duration.
     private var lastDuration: Int64?
     /// VP9's profile, from the first frame with which a decoder can start.
@@ -51,11 +53,12 @@ struct BlockList: Sendable {
             if last.duration > 0, abs(time - next) < Self.opusTolerance {
                 // Ticks are coarse, and live encoders take times from a clock: packets that follow each other have no gap that could be heard.
                 time = next
-            } else if last.time == time {
-                // Two frames within a tick are two all the same.
-                time += 1
+            } else if block.ticks >= lastTicks, time <= last.time {
+                // Frames within a tick are several all the same, in their order. Only what goes back in the file does so here.
+                time = last.time + 1
             }
         }
+        lastTicks = block.ticks
         let isSync = block.isSync || !entry.isVideo
         if isSync, profile == nil { profile = block.first >> 5 & 1 | block.first >> 3 & 2 }
         lastDuration = block.duration.flatMap { Int64(exactly: $0) }.flatMap { clock.units(ticks: $0) }

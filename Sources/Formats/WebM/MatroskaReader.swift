@@ -112,6 +112,8 @@ public struct MatroskaReader: MovieReading, Sendable {
 
     /// Takes the elements whose beginnings lie in `bytes`, which begin at `position`.
     private mutating func walk(_ bytes: RawSpan) {
+        // Something was wanted, and there is nothing: the file was shortened, or its disk fails.
+        guard bytes.byteCount > 0 else { return breakOff() }
         let start = position
         let isLast = start + Int64(bytes.byteCount) >= fileLength
         while !isDone, whole == nil {
