@@ -10,7 +10,7 @@ import pytest
 from conftest import running
 from support.chromium import chromium, open_room, until, wait_for_video
 from test_console_recordings import VIDEO, operator, record
-from test_jobs import FFMPEG, begin, children, ended, folder_of, frame, record, serving, streams, summary, tones, until_true
+from test_jobs import FFMPEG, begin, children, ended, folder_of, frame, record as record_films, serving, streams, summary, tones, until_true
 from test_playback import RECEIVED
 from test_recording import finished
 
@@ -115,7 +115,7 @@ def test_a_person_makes_one_video_of_a_recording_watches_it_and_deletes_it(tmp_p
 def test_a_composition_mixes_a_thousand_files_of_audio(archive):
     """As of a call in which a thousand people spoke: ada and bob as they were, and all others nearly silent."""
     server = archive
-    found = record(server, 6, late=0)
+    found = record_films(server, 6, late=0)
     folder = folder_of(server, found)
     server.terminate()
     sidecar = json.loads((folder / "recording.json").read_text())
@@ -142,7 +142,7 @@ def test_a_job_that_takes_longer_than_it_may_fails_and_its_process_ends(tmp_path
     program.chmod(0o755)
     with running(extra=f"playback:\n  directory: {tmp_path}\nrecording:\n  directory: {tmp_path}/recordings\n  reserve: 0\n  ffmpeg: {program}\n  job_time: 60\n") as server:
         server.folder_of_files = tmp_path
-        found = record(server, 3, late=0)
+        found = record_films(server, 3, late=0)
         done = ended(server, begin(server, found, kind="composition"), 90)
         assert (done["state"], done["fault"]) == ("failed", "time_limit"), done
         assert 60_000 <= done["endedAt"] - done["startedAt"] < 65_000
