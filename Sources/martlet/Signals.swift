@@ -20,8 +20,12 @@ struct Signals {
     init(isInteractive: Bool) throws(CommandError) {
         self.isInteractive = isInteractive
         var ends: [Int32] = [-1, -1]
-        guard pipe2(&ends, O_CLOEXEC | O_NONBLOCK) == 0 else {
-            throw CommandError(message: "martlet: \(SystemError("pipe2", code: errno))", exitCode: 1)
+        guard pipe(&ends) == 0 else {
+            throw CommandError(message: "martlet: \(SystemError("pipe", code: errno))", exitCode: 1)
+        }
+        for end in ends {
+            _ = fcntl(end, F_SETFD, FD_CLOEXEC)
+            _ = fcntl(end, F_SETFL, O_NONBLOCK)
         }
         readEnd = ends[0]
         caughtSignals.store(ends[1], ordering: .relaxed)

@@ -232,7 +232,7 @@ struct EventLogTests {
         #expect(entries[0].event == .roomStarted && entries[5].event == .roomEnded && entries[6].event == .roomStarted)
         #expect(entries[2].event == .lockChanged(.closed, by: nil))
         #expect(entries[3].event == .joinRefused(identity: "bob", code: .roomLocked))
-        guard case .participantLeft(let info, .left, hasConnected: false) = entries[4].event else {
+        guard case .participantLeft(let info, .left, hasConnected: false, _) = entries[4].event else {
             Issue.record("\(entries[4].event)")
             return
         }

@@ -79,6 +79,8 @@ struct ChurnTests {
         var dice = RandomSource(seed: seed &* 91)
         var views: [SessionID: ClientView] = [:]
         var moves = 0
+        // How often a member's connections ended by a move: it makes others, with ICE user names of their own.
+        var ends: [SessionID: Int] = [:]
         for step in 0..<200 {
             let here = Int(dice.next() % 2)
             let people = benches[here].room.sessions
@@ -90,14 +92,17 @@ struct ChurnTests {
                 for event in from.events[someone] ?? [] { views[someone]?.apply(event) }
                 from.events[someone] = nil
                 (benches[here], benches[1 - here]) = (from, to)
+                if isElsewhere { ends[someone, default: 0] += 1 }
                 moves += 1
             } else {
-                try randomStep(&benches[here], &dice, step, &views)
+                try randomStep(&benches[here], &dice, step, &views, ends)
             }
             for index in benches.indices {
                 for session in benches[index].room.sessions {
                     // Now and then an offer stays unanswered for a while.
-                    if dice.next() % 4 != 0 { try benches[index].answerOffers(session) }
+                    if dice.next() % 4 != 0 {
+                        try benches[index].answerOffers(session, ufrag: "ansr\(ends[session] ?? 0)")
+                    }
                     for event in benches[index].events[session] ?? [] { views[session]?.apply(event) }
                     benches[index].events[session] = []
                 }
@@ -115,7 +120,8 @@ struct ChurnTests {
     }
 
     private func randomStep(
-        _ bench: inout RoomBench, _ dice: inout RandomSource, _ step: Int, _ views: inout [SessionID: ClientView]
+        _ bench: inout RoomBench, _ dice: inout RandomSource, _ step: Int, _ views: inout [SessionID: ClientView],
+        _ ends: [SessionID: Int] = [:]
     ) throws {
         let sessions = bench.room.sessions
         let someone = sessions.isEmpty ? nil : sessions[Int(dice.next() % UInt64(sessions.count))]
@@ -131,7 +137,8 @@ struct ChurnTests {
         case (3, let session?), (4, let session?):
             let directions = (0..<3).map { _ in dice.next() % 2 == 0 ? "sendonly" : "inactive" }
             try bench.offer(
-                session, [.audio("0", directions[0]), .video("1", directions[1]), .video("2", directions[2])])
+                session, "pub", [.audio("0", directions[0]), .video("1", directions[1]), .video("2", directions[2])],
+                ufrag: "clnt\(ends[session] ?? 0)")
         case (5, let session?):
             if let track = bench.info(session)?.tracks.first {
                 try bench.perform(.setMuted(track: track.sid, !track.muted), session)

@@ -213,11 +213,6 @@ struct RoomBench {
         return count
     }
 
-    /// The server's last offer to a member.
-    func lastOffer(_ session: SessionID) -> String? {
-        (events[session] ?? []).lazy.compactMap { if case .offer(_, let sdp, _) = $0.event { sdp } else { nil } }.last
-    }
-
     private func pendingOffer(_ session: SessionID) -> (connection: String, sdp: String)? {
         for connection in room.state.roster[session]?.connections ?? []
         where connection.negotiation.state == .haveLocalOffer {
