@@ -316,11 +316,11 @@ struct Server {
         }
     }
 
-    /// What members were told leaves by their sockets' own tasks, which close behind it: sockets that are closed first tell nothing. One that
-    /// never joined holds nobody up for long.
+    /// The last events leave by the tasks of their sockets and event streams, which close behind them: what is closed first says nothing. A socket that
+    /// never joined, and a download, hold nobody up for long.
     private func waitForGoodbyes() async {
         let end = MonotonicClock.now() + .seconds(1)
-        while publicListener.statistics.webSockets > 0, MonotonicClock.now() < end {
+        while publicListener.statistics.webSockets + publicListener.statistics.streams > 0, MonotonicClock.now() < end {
             try? await Task.sleep(for: .milliseconds(5))
         }
     }

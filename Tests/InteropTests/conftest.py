@@ -8,6 +8,7 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from support import chromium  # noqa: E402
 from support.server import Server  # noqa: E402
 
 SECONDS = int(os.environ.get("TEST_SECONDS", 120))
@@ -27,34 +28,23 @@ class FailuresAtOnce:
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "judging: judges loss, times or quality; `make test` runs it when nothing runs beside it")
+    config.addinivalue_line("markers", "at_night: shows with another browser, codec or look what `make test` shows with one; `make nightly` runs it")
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(FailuresAtOnce(config))
 
 
-#: Files that load the machine or judge memory: one test after the other, beside those that wait for timers and other programs most of their time.
-LOADING = {f"test_{name}" for name in (
-    "browsers", "churn", "connections", "console_call", "console_limits", "console_looks", "console_member", "jobs", "levelling", "module", "network",
-    "packet_capture", "recording", "tcp")}
-
-#: Files that last long, in the order in which they begin: what begins last would be waited for by nobody else.
-LONG = [f"test_{name}" for name in ("console_outages", "matrix", "events", "ice_servers", "schema", "publish_only", "bad_input", "console")]
-
-
-def pytest_collection_modifyitems(items):
-    def place(item):
-        stem = item.path.stem
-        return 0 if stem in LOADING else 1 + LONG.index(stem) if stem in LONG else 1 + len(LONG)
-
-    items.sort(key=place)
+#: Files that drive browsers most of the time: one test after the other. Beside them runs what is not named here, which waits for timers and other programs more.
+BUSY = {f"test_{name}" for name in (
+    "browsers", "connections", "console", "console_call", "console_limits", "console_looks", "console_member", "console_names", "console_operators", "extensions",
+    "ice_servers", "levelling", "matrix", "module", "network", "packet_capture", "policy", "publish_only", "recording", "tcp", "whip")}
 
 
 def pytest_xdist_make_scheduler(config, log):
-    """Lanes (`-n 3 --dist loadscope --no-loadscope-reorder`): in one the files of `LOADING`; in the others the rest, each file in one process because its
-    fixtures cost time."""
+    """Two lanes (`-n 2 --dist loadscope`), a process for each. A third, with browsers in two or in one of them, kept both processors of the machine so busy that
+    clients came too late."""
     class Lanes(LoadScopeScheduling):
         def _split_scope(self, nodeid):
-            stem = pathlib.Path(nodeid.split("::")[0]).stem
-            return "loading" if stem in LOADING else stem
+            return "busy" if pathlib.Path(nodeid.split("::")[0]).stem in BUSY else "waiting"
 
     return Lanes(config, log)
 
@@ -86,7 +76,8 @@ def bounded():
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_setup():
+def pytest_runtest_setup(item):
+    chromium.judge(item.get_closest_marker("judging") is not None)
     with bounded():
         return (yield)
 

@@ -146,7 +146,7 @@ async def subject(kind, server, room, *, lab=None, flag="--stops-later"):
             yield fox, lambda: [fox.pid, *descendants(fox.pid)]
 
 
-@pytest.mark.parametrize("kind", ["chromium", "firefox"])
+@pytest.mark.parametrize("kind", ["chromium", pytest.param("firefox", marks=pytest.mark.at_night)])
 def test_4_10_a_restart_of_the_server_is_shown_and_survived(development_server, kind):
     server = development_server
 
@@ -169,7 +169,7 @@ def test_4_10_a_restart_of_the_server_is_shown_and_survived(development_server, 
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("kind", ["chromium", "firefox"])
+@pytest.mark.parametrize("kind", ["chromium", pytest.param("firefox", marks=pytest.mark.at_night)])
 def test_4_10_a_lost_network_is_shown_and_survived(kind):
     """The interface is down for 20 s, longer than the server's timeout for a peer; a change made meanwhile takes effect."""
     async def run():
@@ -202,7 +202,7 @@ def test_4_10_a_lost_network_is_shown_and_survived(kind):
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("kind", ["chromium", "firefox"])
+@pytest.mark.parametrize("kind", ["chromium", pytest.param("firefox", marks=pytest.mark.at_night)])
 def test_4_10_a_machine_that_slept_is_shown_and_survived(kind):
     """All processes of the browser are stopped for 13 s, longer than the server keeps session and connections of a silent client."""
     patience = {"media": {"consent_timeout": 5, "bind": None}, "extra": "sessions:\n  keep_alive: 5\n  resume_window: 5\n"}

@@ -22,7 +22,7 @@ async def enough_padding(server, wanted=10, timeout_s=90):
 
 
 @pytest.mark.judging
-@pytest.mark.parametrize("codec", ["VP8", "H264", "VP9"])
+@pytest.mark.parametrize("codec", ["VP8", pytest.param("H264", marks=pytest.mark.at_night), "VP9"])
 def test_chromium_decodes_padded_packets(server, codec):
     """Not AV1: the page's video takes so few packets that hardly any is padded, so this would prove nothing."""
     async def run():
@@ -43,7 +43,7 @@ def test_chromium_decodes_padded_packets(server, codec):
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("codec", ["VP8", "VP9"])
+@pytest.mark.parametrize("codec", [pytest.param("VP8", marks=pytest.mark.at_night), "VP9"])
 def test_firefox_decodes_padded_packets(development_server, codec):
     """Not H.264: Debian's Firefox downloads its decoder from the internet."""
     server = development_server

@@ -112,7 +112,7 @@ async def changes(url, single):
     await bob.close()
 
 
-@pytest.mark.parametrize("single", [True, False], ids=["v1", "v0"])
+@pytest.mark.parametrize("single", [True, pytest.param(False, marks=pytest.mark.at_night)], ids=["v1", "v0"])
 def test_a_call_changes_while_it_goes_on(server, single):
     livekit_sdk.run(changes, server.url, single)
 
@@ -148,7 +148,7 @@ async def cut(url, port, single):
         return seconds
 
 
-@pytest.mark.parametrize("single", [True, False], ids=["v1", "v0"])
+@pytest.mark.parametrize("single", [True, pytest.param(False, marks=pytest.mark.at_night)], ids=["v1", "v0"])
 def test_media_goes_on_while_a_killed_socket_is_resumed(server, single):
     seconds = livekit_sdk.run(cut, server.url, server.http, single)
     print(f"figures: back after {seconds:.2f} s")

@@ -120,7 +120,7 @@ def path_of(server, found, file):
 
 
 @pytest.mark.judging
-@pytest.mark.parametrize("codec", ["VP8", "H264"])
+@pytest.mark.parametrize("codec", ["VP8", pytest.param("H264", marks=pytest.mark.at_night)])
 def test_E1_E2_a_call_is_recorded_as_it_was_sent_and_read_by_ffmpeg_and_gstreamer(recording_server, codec):
     """Simulcast, one viewer, a recording of everything; members are told; every stored frame decodes in both readers, and audio and video are aligned."""
     server = recording_server

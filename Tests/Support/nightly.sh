@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What takes a night: every part in turn, whatever the others came to. The last line says how many were good; the exit status is 0 when all were.
-#   nightly.sh [PART…]       parts: address thread fuzz bench rooms seeds scenarios churn livekit examples recording deploying image paths storm overload drain rolling soak fresh
+#   nightly.sh [PART…]       parts: address thread fuzz bench rooms seeds scenarios churn schema more livekit examples recording deploying image paths storm overload drain rolling soak fresh
 # How long: FUZZ_SECONDS (600 for each target), ROOMS (10000), SEEDS (8), CHURN_JOINS (100000), STORM_RATE (30000 packets/s), SOAK_SECONDS (1800), CALL_MINUTES (10).
 # What each part printed is in .build/nightly/PART.log.
 set -uo pipefail
@@ -9,7 +9,7 @@ work=.build/nightly
 mkdir -p "$work"
 strict=(--explicit-target-dependency-import-check error -Xswiftc -warnings-as-errors)
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(address thread fuzz bench rooms seeds scenarios churn livekit examples recording deploying image paths storm overload drain rolling soak fresh)
+[ ${#parts[@]} -gt 0 ] || parts=(address thread fuzz bench rooms seeds scenarios churn schema more livekit examples recording deploying image paths storm overload drain rolling soak fresh)
 good=0
 bad=()
 
@@ -38,6 +38,8 @@ seeds() {
 scenarios() { make --no-print-directory scenarios; }
 interop() { server && .venv/bin/python -m pytest "$@" -q -ra --color=no -p no:cacheprovider; }
 churn() { CHURN_JOINS=${CHURN_JOINS:-100000} TEST_SECONDS=7200 interop Tests/InteropTests/test_churn.py; }
+schema() { SCHEMA_EXAMPLES=${SCHEMA_EXAMPLES:-100} TEST_SECONDS=3600 interop Tests/InteropTests/test_schema.py; }
+more() { interop Tests/InteropTests -m at_night; }
 livekit() { interop Tests/InteropTests/nightly_livekit*.py; }
 examples() { interop Tests/InteropTests/nightly_examples.py; }
 recording() { interop Tests/InteropTests/nightly_recording.py Tests/InteropTests/nightly_readers.py Tests/InteropTests/nightly_upload.py Tests/InteropTests/nightly_jobs.py &&

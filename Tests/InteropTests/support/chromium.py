@@ -30,6 +30,27 @@ async def chromium(*extra_flags, executable=EXECUTABLE):
             await browser.close()
 
 
+def frames_every(milliseconds):
+    """A script that makes the page's generated video slower, so that encoders do not take the machine."""
+    return f"""(() => {{
+        const often = setInterval;
+        window.setInterval = (work, period, ...more) => often(work, Math.max(period, {milliseconds}), ...more);
+    }})();"""
+
+
+#: For pages whose pictures nobody looks at.
+SPARING = frames_every(250)
+
+#: What runs before the page's own scripts in the test that runs now.
+_pace = ""
+
+
+def judge(quality):
+    """Whether the test that runs now judges loss, times or quality: then video has its full rate, else ten frames a second."""
+    global _pace
+    _pace = "" if quality else frames_every(100)
+
+
 def one_stream(mode):
     """A script for `open_room`: video leaves as one stream with its layers inside (`mode`, as L3T3_KEY) where the page sends three."""
     return f"""(() => {{
@@ -51,17 +72,12 @@ async def open_room(browser, server, room, name, *, send="generated", token=None
     """Joins through the console page, as a person does, but by address instead of by form. `script` runs before the page's own."""
     # The page forbids eval, which is how playwright waits for an expression.
     page = await browser.new_page(viewport={"width": size[0], "height": size[1]}, bypass_csp=True)
-    if script:
-        await page.add_init_script(script)
+    await page.add_init_script(_pace + (script or ""))
     page.problems = []
     page.on("pageerror", lambda error: page.problems.append(str(error)))
     await page.goto(room_address(server, room, name, send=send, token=token, **options))
     await until(page, "Boolean(window.martlet?.joined)")
     return page
-
-
-#: A script for pages whose pictures nobody judges: generated video has four frames a second, so that encoders do not take the machine.
-SPARING = "const often = setInterval; window.setInterval = (work, milliseconds, ...more) => often(work, Math.max(milliseconds, 250), ...more);"
 
 
 async def join_by_form(browser, server, room, name, send="generated", script=None, **options):
@@ -75,8 +91,7 @@ async def join_by_form(browser, server, room, name, send="generated", script=Non
 async def open_form(browser, server, room, name, send="generated", script=None, **options):
     """The filled form, not sent yet. `script` runs before the page's own."""
     page = await browser.new_page(viewport={"width": 1100, "height": 720}, bypass_csp=True)
-    if script:
-        await page.add_init_script(script)
+    await page.add_init_script(_pace + (script or ""))
     page.problems = []
     page.on("pageerror", lambda error: page.problems.append(str(error)))
     await page.goto(f"{server.url}/?{urlencode(options)}")
