@@ -54,6 +54,20 @@ def test_operators_watch_mute_and_remove(development_server):
     asyncio.run(run())
 
 
+def test_I7_who_comes_later_sees_the_network_quality_of_those_who_are_here(server):
+    """Only changes of it are events."""
+    async def run():
+        async with chromium() as browser:
+            ada = await open_room(browser, server, "later", "ada")
+            await until(ada, "document.querySelector('.tile.own .quality:not([hidden])') !== null")
+            bob = await open_room(browser, server, "later", "bob", send="nothing")
+            await until(bob, "document.querySelector('.tile:not(.own)') !== null")
+            assert await bob.evaluate("document.querySelector('.tile:not(.own) .quality').hidden") is False
+            assert bob.problems == []
+
+    asyncio.run(run())
+
+
 def test_refusals_are_shown_in_the_form(server):
     """C1, C12: connecting and joining fail distinctly, with the server's words."""
     server.api("POST", "/v1/rooms", {"name": "tiny", "policy": {"maxParticipants": 1}})

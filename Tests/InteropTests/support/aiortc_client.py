@@ -20,7 +20,10 @@ from aiortc.mediastreams import MediaStreamTrack
 from aiortc.rtcdtlstransport import SRTP_PROFILES
 from av import AudioFrame, VideoFrame
 
-from .waiting import PATIENCE_S
+if __package__:
+    from .waiting import PATIENCE_S
+else:  # It runs as a program.
+    from waiting import PATIENCE_S
 
 # aioice leaves loopback out; these tests live on it.
 _hosts = contextvars.ContextVar("hosts", default=["127.0.0.1"])

@@ -133,6 +133,7 @@ export class Call {
         });
         this.ownTile.setAudioMuted(this.muted.audio);
         this.ownTile.setVideoMuted(this.muted.video);
+        if (this.self.quality !== null) this.ownTile.setQuality(this.self.quality);
         if (media?.videoTrack) this.ownTile.show(media.videoTrack);
         if (this.hand) this.raiseHand(true).catch((problem) => this.complain(problem)); // A fresh session begins without it.
     }

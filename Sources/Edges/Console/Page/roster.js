@@ -86,6 +86,8 @@ export class Roster {
         for (const tile of this.tilesOf(person)) {
             tile.setAudioMuted(sounds.length > 0 && sounds.every((track) => track.muted));
             tile.setHand(Boolean(handOf(person.metadata)) && !tile.element.classList.contains("screen"));
+            // Only changes are events: a tile that is made later shows what is known.
+            if (person.quality !== null) tile.setQuality(person.quality);
         }
         this.feature();
         this.onChange();
