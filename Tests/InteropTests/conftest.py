@@ -28,7 +28,7 @@ class FailuresAtOnce:
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "judging: judges loss, times or quality; `make test` runs it when nothing runs beside it")
-    config.addinivalue_line("markers", "at_night: shows with another browser, codec or look what `make test` shows with one; `make nightly` runs it")
+    config.addinivalue_line("markers", "at_night: shows with another browser or codec what `make test` shows with one, or each button's contrast; `make nightly` runs it")
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(FailuresAtOnce(config))
 
@@ -40,8 +40,7 @@ BUSY = {f"test_{name}" for name in (
 
 
 def pytest_xdist_make_scheduler(config, log):
-    """Two lanes (`-n 2 --dist loadscope`), a process for each. A third, with browsers in two or in one of them, kept both processors of the machine so busy that
-    clients came too late."""
+    """Two lanes (`-n 2 --dist loadscope`), a process for each. With three no processor of two was idle any more (measured), and each test took longer."""
     class Lanes(LoadScopeScheduling):
         def _split_scope(self, nodeid):
             return "busy" if pathlib.Path(nodeid.split("::")[0]).stem in BUSY else "waiting"

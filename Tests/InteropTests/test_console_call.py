@@ -1,6 +1,8 @@
 """Before one joins and during the call: devices, hands, views."""
 import asyncio
 
+import pytest
+
 from support.chromium import chromium, open_form, open_room, until, wait_for_video
 from support.firefox import firefox
 
@@ -127,6 +129,7 @@ def test_one_video_is_shown_on_the_full_screen_and_in_a_window_of_its_own(server
     asyncio.run(run())
 
 
+@pytest.mark.at_night
 def test_preview_hands_and_views_work_in_firefox(development_server):
     server = development_server
 

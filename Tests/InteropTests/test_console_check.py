@@ -1,6 +1,8 @@
 """The page that tries before a call whether it will work from here."""
 import asyncio
 
+import pytest
+
 from conftest import running
 from support.chromium import chromium, until
 from support.firefox import firefox
@@ -81,6 +83,7 @@ def test_the_check_says_in_plain_words_that_no_media_reaches_the_server(server):
     asyncio.run(run())
 
 
+@pytest.mark.at_night
 def test_the_check_works_in_firefox(development_server):
     """With a token that a development server makes for the page."""
     async def run():

@@ -58,7 +58,8 @@ async def measure_one(page, place, found, handle):
         await note("focus ring", "ringOf", RING)
 
 
-@pytest.mark.parametrize("scheme", ["dark", pytest.param("light", marks=pytest.mark.at_night)])
+@pytest.mark.at_night
+@pytest.mark.parametrize("scheme", ["dark", "light"])
 def test_4_5_every_button_is_readable_in_every_state(development_server, scheme):
     """Form, call with a muted microphone and a shared screen, operators' tab with its screens, and dialog; check and reference; links as well."""
     async def run():

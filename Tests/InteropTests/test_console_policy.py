@@ -276,6 +276,7 @@ def test_a_policy_is_edited_by_keyboard_on_a_phones_width(development_server, sc
     asyncio.run(run())
 
 
+@pytest.mark.at_night
 def test_the_policy_editor_works_in_firefox(development_server):
     server = development_server
 

@@ -217,6 +217,7 @@ def test_webhooks_to_private_receivers_are_refused_unless_they_are_allowed():
     receiver.kill()
 
 
+@pytest.mark.judging
 def test_B16_a_muted_track_is_told_to_webhooks_and_streams():
     receiver = Receiver()
 

@@ -43,7 +43,8 @@ def test_chromium_decodes_padded_packets(server, codec):
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("codec", [pytest.param("VP8", marks=pytest.mark.at_night), "VP9"])
+@pytest.mark.at_night
+@pytest.mark.parametrize("codec", ["VP8", "VP9"])
 def test_firefox_decodes_padded_packets(development_server, codec):
     """Not H.264: Debian's Firefox downloads its decoder from the internet."""
     server = development_server

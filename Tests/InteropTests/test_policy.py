@@ -3,6 +3,8 @@ import asyncio
 import statistics
 import time
 
+import pytest
+
 from conftest import running
 from support.bare import offer
 from support.chromium import chromium, open_form, open_room, received, until, wait_for_video
@@ -40,6 +42,7 @@ def test_C3_a_locked_room_asks_everybody_for_its_password_on_every_edge():
         assert "correct horse" not in server.log()
 
 
+@pytest.mark.judging
 def test_C4_C5_members_learn_of_locks_and_lock_where_the_policy_lets_them():
     async def run(server):
         async with signal(server, token("ada", "den"), room="den") as ada:

@@ -2,6 +2,8 @@
 import asyncio
 import time
 
+import pytest
+
 from conftest import running
 from support.chromium import chromium, open_room, until, wait_for_video
 from support.signalling import signal
@@ -38,6 +40,7 @@ async def freeze(server, sender, viewer):
         await asyncio.sleep(0.2)
 
 
+@pytest.mark.judging
 def test_I6_a_stay_has_a_history_while_it_lasts_and_a_summary_that_outlives_the_server(tmp_path):
     """ada sends from Chromium for a while and leaves; bob joined without ever connecting."""
 

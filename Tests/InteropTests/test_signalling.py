@@ -84,6 +84,7 @@ def test_C9_C17_D1_every_view_matches_the_roster_and_no_event_is_missing(server)
     asyncio.run(run())
 
 
+@pytest.mark.judging
 def test_D14_C6_remaining_participants_are_notified_soon(server):
     """D14: the last participant is notified of the room's size within 300 ms; C6: a mute reaches the others within 300 ms. Medians of five."""
     async def come_and_go(ada):

@@ -19,6 +19,7 @@ strict=(--explicit-target-dependency-import-check error -Xswiftc -warnings-as-er
 broken=""
 child=""
 viewer=""
+beside=""
 
 # phase NAME FILTER COMMAND…: runs a command within what is left of the time; its output goes to a file, and through FILTER to the screen.
 phase() {
@@ -37,6 +38,25 @@ phase() {
     wait "$viewer"
     echo "== $name took $((SECONDS - started)) s, status $status"
     [ "$status" -ne 124 ] || echo "== $name was cut off: all tests have $minutes minutes (MARTLET_TEST_MINUTES)"
+    [ "$status" -eq 0 ] || broken+=" $name"
+    return "$status"
+}
+
+# begin NAME COMMAND…: runs a command beside the phases that follow, until `await NAME`; one at a time.
+begin() {
+    local name=$1
+    shift
+    timeout -k 20 $((deadline > SECONDS ? deadline - SECONDS : 1)) "$@" < /dev/null > "$logs/$name" 2>&1 &
+    beside=$!
+}
+
+await() {
+    local name=$1 started=$SECONDS status
+    wait "$beside"
+    status=$?
+    beside=""
+    tail -60 "$logs/$name"
+    echo "== $name was waited for $((SECONDS - started)) s more, status $status"
     [ "$status" -eq 0 ] || broken+=" $name"
     return "$status"
 }
@@ -75,6 +95,7 @@ finish() {
         wait "$child" "$viewer" 2>/dev/null
         broken+=" the run (stopped from outside)"
     fi
+    [ -z "$beside" ] || kill "$beside" 2>/dev/null
     local passed failed skipped name
     passed=$(($(swift_count passed) + $(interop_count passed)))
     failed=$(($(swift_count failed) + $(interop_count failed) + $(interop_count error)))
@@ -102,12 +123,15 @@ trap 'exit 143' TERM INT HUP
 
 phase install cat Tests/Support/install.sh load || exit
 # What interop needs is downloaded while the compiler works.
-phase build "tail -60" bash -c '"$@" & build=$!; Tests/Support/install.sh test || { kill "$build"; exit 1; }; wait "$build"' \
-    build swift build -q "${strict[@]}" --build-tests || exit
+begin clients Tests/Support/install.sh test
+phase build "tail -60" swift build -q "${strict[@]}" --build-tests || exit
+await clients || exit
 phase sockets failures swift test "${strict[@]}" --skip-build --skip "$computing"
-phase computing failures swift test "${strict[@]}" --skip-build --filter "$computing"
-phase server "tail -60" swift build -q "${strict[@]}" -c release --product martlet || exit
-phase bench "tail -60" swift build -q "${strict[@]}" -c release --product bench || exit
+# The optimiser leaves a processor idle for much of its time, and virtual time does not mind company. The tests' program is run as `swift test` runs it,
+# which would wait for the build's end.
+begin server bash -c '"$@" --product martlet && "$@" --product bench' server swift build -q "${strict[@]}" -c release
+phase computing failures .build/debug/martletPackageTests.xctest --testing-library swift-testing --filter "$computing"
+await server || exit
 interop=(.venv/bin/python -u -m pytest Tests/InteropTests -q -ra --color=no --durations=20 -p no:cacheprovider)
 phase interop cat "${interop[@]}" -m "not judging and not at_night" -n 2 --dist loadscope
 # What judges loss, times or quality: nothing runs beside it.

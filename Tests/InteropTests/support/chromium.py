@@ -76,7 +76,10 @@ async def open_room(browser, server, room, name, *, send="generated", token=None
     page.problems = []
     page.on("pageerror", lambda error: page.problems.append(str(error)))
     await page.goto(room_address(server, room, name, send=send, token=token, **options))
-    await until(page, "Boolean(window.martlet?.joined)")
+    try:
+        await until(page, "Boolean(window.martlet?.joined)")
+    except AssertionError:
+        raise AssertionError(f"{name} has not joined within {PATIENCE_S} s; problems: {page.problems}; the page says: {await page.inner_text('body')}") from None
     return page
 
 

@@ -21,7 +21,7 @@ for _name in [name for name in os.environ if name.startswith("MARTLET_")]:
     del os.environ[_name]
 
 
-#: Below Linux's ephemeral ports, and a range for each of up to three test processes: no other program takes a port before its server does.
+#: Below Linux's ephemeral ports, and a range for each of three test processes at most: no other program takes a port before its server does.
 _FIRST_PORT = 20_000 + 4_000 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 _PORTS = itertools.cycle(range(_FIRST_PORT, _FIRST_PORT + 4_000))
 

@@ -95,7 +95,8 @@ export class Publishing {
                 await connection.setLocalDescription(await connection.createOffer(options));
                 await this.announce();
             }
-            const answer = await this.signal.request("offer", { connection: "pub", sdp: connection.localDescription.sdp }, this);
+            const answer = await this.signal.request("offer", { connection: "pub", sdp: connection.localDescription.sdp }, this)
+                .catch((problem) => this.displace(connection, problem));
             if (connection.signalingState !== "have-local-offer") return;
             await connection.setRemoteDescription({ type: "answer", sdp: answer.sdp });
             this.sids = answer.tracks;
@@ -105,6 +106,16 @@ export class Publishing {
         const result = Promise.race([this.work.then(exchange), this.ended]);
         this.work = result.catch(() => {});
         return result;
+    }
+
+    /**
+     * The server has a connection of this name that a first offer does not fit: it made that from an offer of the former connection, which was under way when a
+     * move ended that one. It ends here; the server reports `pub` as closed, and the next one is made then, as after every end.
+     */
+    async displace(connection, problem) {
+        if (problem.code !== "invalid_sdp" || connection.currentRemoteDescription) throw problem;
+        await this.signal.request("bye", { connection: "pub" }).catch(() => { throw problem; });
+        return await this.ended;
     }
 
     /**
