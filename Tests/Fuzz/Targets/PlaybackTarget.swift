@@ -96,7 +96,7 @@ extension Seeds {
         }
     }
 
-    /// A finished file and a live one of every codec, with each way in which blocks lie in clusters.
+    /// A finished file and a live one of every codec, with each way in which blocks lie in clusters, and one of long audio.
     @Sendable static func matroska() throws -> [[UInt8]] {
         typealias Bytes = MatroskaBytes
         let avc: [UInt8] = [1, 66, 0xc0, 30, 0xff, 0xe1, 0, 4, 0x67, 66, 0xc0, 30, 1, 0, 2, 0x68, 1]
@@ -107,16 +107,22 @@ extension Seeds {
             Bytes.video("V_MPEG4/ISO/AVC", configuration: avc),
         ]
         let audio = Bytes.audio(more: Bytes.number(0x56aa, 6_500_000))
-        return videos.flatMap { video -> [[UInt8]] in
-            [true, false].map { isKnown -> [UInt8] in
-                let first = Bytes.cluster(
-                    at: 0, isKnown: isKnown, Bytes.block(1, at: 0, frame), Bytes.block(2, at: 0, [1]))
-                let second = Bytes.cluster(
-                    at: 40, isKnown: isKnown, Bytes.group(1, at: 0, duration: 40, refersTo: -40, frame),
-                    Bytes.block(2, at: -20, [1]))
-                return Bytes.header()
-                    + Bytes.segment(isKnown: isKnown, Bytes.info(), Bytes.tracks(video, audio), first, second)
+        // Three frames with their lengths, more than fit into a packet.
+        let music: [UInt8] = [0xff, 0x83, 252, 43, 252, 43] + [UInt8](repeating: 7, count: 1_272)
+        let long =
+            Bytes.header()
+            + Bytes.segment(Bytes.info(), Bytes.tracks(audio), Bytes.cluster(at: 0, Bytes.block(2, at: 0, music)))
+        return [long]
+            + videos.flatMap { video -> [[UInt8]] in
+                [true, false].map { isKnown -> [UInt8] in
+                    let first = Bytes.cluster(
+                        at: 0, isKnown: isKnown, Bytes.block(1, at: 0, frame), Bytes.block(2, at: 0, [1]))
+                    let second = Bytes.cluster(
+                        at: 40, isKnown: isKnown, Bytes.group(1, at: 0, duration: 40, refersTo: -40, frame),
+                        Bytes.block(2, at: -20, [1]))
+                    return Bytes.header()
+                        + Bytes.segment(isKnown: isKnown, Bytes.info(), Bytes.tracks(video, audio), first, second)
+                }
             }
-        }
     }
 }
