@@ -76,6 +76,7 @@ public struct MatroskaReader: MovieReading, Sendable {
         bytes.byteCount >= 4 && bytes.readUInt32(0) == ElementID.header.rawValue
     }
 
+    /// The tracks that have samples, which are those up to where a torn file breaks off.
     public func movie() throws(MovieFault) -> MovieFile {
         if let fault { throw fault }
         guard entries != nil else { throw .notMovie }
@@ -84,6 +85,7 @@ public struct MatroskaReader: MovieReading, Sendable {
         return MovieFile(tracks: tracks)
     }
 
+    /// Takes the bytes of `wanted`: a part that is read as a whole, or as many elements as begin in them.
     public mutating func receive(_ bytes: RawSpan) {
         guard !isDone else { return }
         if let element = whole {
