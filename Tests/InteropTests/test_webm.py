@@ -168,43 +168,44 @@ def test_a_recording_is_copied_to_webm_packet_for_packet_and_h264_is_refused(fil
             assert status == 201, begun
             change(server, playback, paused=False)
             recordings.append(begun["sid"])
-        for name, sid in zip(("vp8.webm", "h264.mkv"), recordings):
-            await until_true(lambda: not server.api("GET", f"/v1/rooms/{name}/playbacks")[1]["playbacks"], PATIENCE_S, "the film ends")
-            assert server.api("DELETE", f"/v1/recordings/{sid}")[0] == 204
-        vp8, h264 = [await finished(server, sid) for sid in recordings]
-
-        def joined(found):
-            return [one for one in server.api("GET", f"/v1/recordings/{found['sid']}")[1]["joined"] if one["state"] == "ready"]
-
-        await until_true(lambda: joined(vp8) and joined(h264), PATIENCE_S, "the tracks are joined")
-        (source,), (other,) = joined(vp8), joined(h264)
-        status, problem = server.api("POST", f"/v1/recordings/{h264['sid']}/jobs", {"kind": "copy", "file": other["name"]})
-        assert (status, problem["code"]) == (409, "not_playable") and "codec_not_in_container" in problem["detail"], problem
-        job = await asyncio.to_thread(lambda: ended(server, begin(server, vp8, kind="copy", file=source["name"], container="webm")))
-        assert job["state"] == "finished" and job["file"]["name"] == f"{job['sid']}.webm" and "codec" not in job, job
-        assert abs(job["file"]["durationMilliseconds"] - source["durationMilliseconds"]) < 60, (job, source)
-        was, made = (packets(path_of(server, vp8, file)) for file in (source, job["file"]))
-        print(f"figures: {source['bytes']} bytes of MP4, {job['file']['bytes']} of WebM, made in {job['endedAt'] - job['startedAt']} ms")
-        assert made[0] == "matroska,webm" and {kind: codec for kind, (codec, _) in made[1].items()} == {"video": "vp8", "audio": "opus"}
-        for kind in ("video", "audio"):
-            (_, before), (_, after) = was[1][kind], made[1][kind]
-            assert [size for size, _ in after] == [size for size, _ in before]
-            # Rounded to milliseconds, and later by Opus's delay.
-            assert max(abs(b - a) for (_, a), (_, b) in zip(before, after)) < 0.01
-        # Its index stands before its media: a player seeks at once.
-        data = path_of(server, vp8, job["file"]).read_bytes()
-        assert 0 < data.find(bytes.fromhex("1c53bb6b"), 60) < data.find(bytes.fromhex("1f43b675"), 60)
-        _, link = server.api("POST", f"/v1/recordings/{vp8['sid']}/links", {"file": job["file"]["name"]})
-        with urllib.request.urlopen(f"{server.url}{link['url']}", timeout=10) as answer:
-            assert answer.headers["Content-Type"] == "video/webm" and answer.read() == data
-        # And it is played into a room like every other file.
-        assert server.api("POST", "/v1/rooms", {"name": "again"})[0] == 201
-        playback = start(server, "again", recording=vp8["sid"], file=job["file"]["name"], paused=True)
-        assert {track["codec"] for track in playback["tracks"]} == {"vp8", "opus"}, playback
-        assert abs(playback["durationMilliseconds"] - source["durationMilliseconds"]) < 60, (playback, source)
+        # Chromium starts while the films are played.
         async with chromium() as browser:
+            for name, sid in zip(("vp8.webm", "h264.mkv"), recordings):
+                await until_true(lambda: not server.api("GET", f"/v1/rooms/{name}/playbacks")[1]["playbacks"], PATIENCE_S, "the film ends")
+                assert server.api("DELETE", f"/v1/recordings/{sid}")[0] == 204
+            vp8, h264 = [await finished(server, sid) for sid in recordings]
+
+            def joined(found):
+                return [one for one in server.api("GET", f"/v1/recordings/{found['sid']}")[1]["joined"] if one["state"] == "ready"]
+
+            await until_true(lambda: joined(vp8) and joined(h264), PATIENCE_S, "the tracks are joined")
+            (source,), (other,) = joined(vp8), joined(h264)
+            status, problem = server.api("POST", f"/v1/recordings/{h264['sid']}/jobs", {"kind": "copy", "file": other["name"]})
+            assert (status, problem["code"]) == (409, "not_playable") and "codec_not_in_container" in problem["detail"], problem
+            job = await asyncio.to_thread(lambda: ended(server, begin(server, vp8, kind="copy", file=source["name"], container="webm")))
+            assert job["state"] == "finished" and job["file"]["name"] == f"{job['sid']}.webm" and "codec" not in job, job
+            assert abs(job["file"]["durationMilliseconds"] - source["durationMilliseconds"]) < 60, (job, source)
+            was, made = (packets(path_of(server, vp8, file)) for file in (source, job["file"]))
+            print(f"figures: {source['bytes']} bytes of MP4, {job['file']['bytes']} of WebM, made in {job['endedAt'] - job['startedAt']} ms")
+            assert made[0] == "matroska,webm" and {kind: codec for kind, (codec, _) in made[1].items()} == {"video": "vp8", "audio": "opus"}
+            for kind in ("video", "audio"):
+                (_, before), (_, after) = was[1][kind], made[1][kind]
+                assert [size for size, _ in after] == [size for size, _ in before]
+                # Rounded to milliseconds, and later by Opus's delay.
+                assert max(abs(b - a) for (_, a), (_, b) in zip(before, after)) < 0.01
+            # Its index stands before its media: a player seeks at once.
+            data = path_of(server, vp8, job["file"]).read_bytes()
+            assert 0 < data.find(bytes.fromhex("1c53bb6b"), 60) < data.find(bytes.fromhex("1f43b675"), 60)
+            _, link = server.api("POST", f"/v1/recordings/{vp8['sid']}/links", {"file": job["file"]["name"]})
+            with urllib.request.urlopen(f"{server.url}{link['url']}", timeout=10) as answer:
+                assert answer.headers["Content-Type"] == "video/webm" and answer.read() == data
+            # And it is played into a room like every other file.
+            assert server.api("POST", "/v1/rooms", {"name": "again"})[0] == 201
+            playback = start(server, "again", recording=vp8["sid"], file=job["file"]["name"], paused=True)
+            assert {track["codec"] for track in playback["tracks"]} == {"vp8", "opus"}, playback
+            assert abs(playback["durationMilliseconds"] - source["durationMilliseconds"]) < 60, (playback, source)
             frames, width, seconds = await watched(browser, server, vp8, job["file"])
-        print(f"figures: Chromium shows {frames} of {len(made[1]['video'][1])} frames, {width} wide, {seconds} s")
-        assert width == 320 and frames >= 0.9 * len(made[1]["video"][1]) and abs(seconds - source["durationMilliseconds"] / 1000) < 0.1
+            print(f"figures: Chromium shows {frames} of {len(made[1]['video'][1])} frames, {width} wide, {seconds} s")
+            assert width == 320 and frames >= 0.9 * len(made[1]["video"][1]) and abs(seconds - source["durationMilliseconds"] / 1000) < 0.1
 
     asyncio.run(copy())
