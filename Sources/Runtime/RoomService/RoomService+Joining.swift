@@ -182,48 +182,6 @@ extension RoomService {
         }
     }
 
-    /// What keeps a join out whether or not there is its room already.
-    private func checkServer(_ claims: AccessClaims, room name: String) throws(RoomError) {
-        try rules.check(claims, room: name, now: media.now())
-        try capacity.check(present: rooms.sessionCount, configuration)
-    }
-
-    /// Refuses one room more; one that a join makes only where joins may make any.
-    func checkNewRoom(named name: String, forJoin: Bool) throws(RoomError) {
-        guard configuration.autoCreateRooms || !forJoin else { throw RoomError(.roomNotFound, "there is no such room") }
-        guard drain == nil, !isEnding else { throw RoomError(.draining, "the server is about to end") }
-        guard rooms.count < configuration.maxRooms else {
-            throw RoomError(.limitExceeded, "room limit of the server reached")
-        }
-        try RoomNames.check(name)
-    }
-
-    /// Throws what a join would be refused for now; nobody joins or is counted, and no room is made. A browser cannot read the status with
-    /// which a socket was refused, so that its client asks again for the reason. A password is not checked.
-    public func checkJoin(_ request: JoinRequest) throws(RoomError) {
-        guard !isEnding else { throw Self.isShuttingDown }
-        let name = roomName(of: request)
-        try checkServer(request.claims, room: name)
-        let worker: WorkerIndex
-        if let hosted = rooms[name] {
-            if lockedRoom(request) != nil { _ = try Self.password(of: request, for: hosted) }
-            try hosted.room.checkJoin(request, at: media.now())
-            if hosted.room.hasMember(identity: request.claims.identity) { return }
-            worker = hosted.worker
-        } else {
-            try checkNewRoom(named: name, forJoin: true)
-            worker = try capacity.worker(in: media, forJoin: false)
-        }
-        try capacity.foreseeLoad(of: worker)
-    }
-
-    /// The room that a join names, or the default one.
-    private func roomName(of request: JoinRequest) -> String {
-        request.claims.video.room.flatMap { $0.isEmpty ? nil : $0 } ?? request.room ?? configuration.defaultRoom
-    }
-
-    private static let isShuttingDown = RoomError(.draining, "the server is shutting down")
-
     /// Writes down that somebody could not come into a room that is there.
     func recordRefusal(_ error: RoomError, of request: JoinRequest) {
         // Noted once, as a guest who waits.
@@ -295,7 +253,7 @@ extension RoomService {
     }
 
     /// The password with which a join comes to a locked room, and the hash of the right one.
-    private static func password(
+    static func password(
         of request: JoinRequest, for hosted: HostedRoom
     ) throws(RoomError) -> (String, PasswordHash) {
         guard hosted.room.lock == .password, let hash = hosted.password else {
@@ -311,7 +269,7 @@ extension RoomService {
     }
 
     /// The locked room that a join goes to; nil where it goes to none, or to one that its bearer moderates.
-    private func lockedRoom(_ request: JoinRequest) -> String? {
+    func lockedRoom(_ request: JoinRequest) -> String? {
         let name = roomName(of: request)
         guard let room = rooms[name]?.room, room.lock != .open, !request.claims.video.roomAdmin else { return nil }
         return name
