@@ -297,7 +297,7 @@ let testTargets: [Target] = [
     .target(
         name: "EdgeTestSupport",
         dependencies: [
-            "Primitives", "MediaControl", "AccessTokens", "Rooms", "RoomService", "HTTPServing", "EdgeSupport",
+            "Primitives", "MediaControl", "SDP", "AccessTokens", "Rooms", "RoomService", "HTTPServing", "EdgeSupport",
             "Logging",
         ], path: "Tests/EdgeTestSupport", swiftSettings: settings),
     tests(
@@ -333,8 +333,8 @@ let testTargets: [Target] = [
     tests(
         of: "martlet",
         also: [
-            "AccessTokens", "Cryptography", "EdgeSupport", "HTTPServing", "Logging", "MediaEngine", "MediaWorkers",
-            "NetworkIO", "RoomService", "Rooms", "SDP",
+            "AccessTokens", "Cryptography", "EdgeSupport", "EdgeTestSupport", "HTTPServing", "Logging", "MediaEngine",
+            "MediaWorkers", "NetworkIO", "RoomService", "Rooms", "SDP",
         ]),
     tests(of: "LoadGenerator"),
     .testTarget(
