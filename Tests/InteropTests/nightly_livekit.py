@@ -230,18 +230,24 @@ async def encrypted(url, single):
         return {"encryption": rtc.E2EEOptions(key_provider_options=rtc.KeyProviderOptions(shared_key=key))}
 
     ada, bob, eye, back = await pair(url, single=single, **options(b"one key"))
+    for client in (ada, bob):
+        await client.publish_audio()
     await eye.more(30)
     await back.more(30)
+    await bob.hears("ada")
+    await ada.hears("bob")
     carl = await Client(url, "carl", single=single).connect(**options(b"another key"))
     await carl.publish_video(BLUE, size=(640, 360))
     await livekit_sdk.until(lambda: carl.room.remote_participants["ada"].track_publications, "carl knows ada's track")
     await asyncio.sleep(5)
     assert not any(one.shows(RED) or one.shows(GREEN) for one in carl.eyes.values()), "carl's key opens nothing"
+    assert not any(one.level > 500 for one in carl.ears.values()), {key: one.level for key, one in carl.ears.items()}
     assert not any(one.shows(BLUE) for one in (*ada.eyes.values(), *bob.eyes.values()))
     assert all(publication.encryption_type != 0 for publication in bob.room.remote_participants["ada"].track_publications.values())
-    await ada.room.local_participant.publish_data(b"secret", topic="e2ee")
-    await livekit_sdk.until(lambda: bob.seen("data_received"), "bob reads it")
-    assert bytes(bob.seen("data_received")[0][0].data) == b"secret"
+    for writer, reader in ((ada, bob), (bob, ada)):
+        await writer.room.local_participant.publish_data(b"secret", topic="e2ee")
+        await livekit_sdk.until(lambda: reader.seen("data_received"), f"{reader.identity} reads it")  # noqa: B023: the loop waits for it
+        assert bytes(reader.seen("data_received")[0][0].data) == b"secret"
     assert not any(bytes(packet.data) == b"secret" for (packet,) in carl.seen("data_received"))
     for client in (ada, bob, carl):
         await client.close()

@@ -131,5 +131,5 @@ def test_the_page_of_scenarios_lists_every_test_with_the_real_sdks():
     listed = set(re.findall(r"`(\w+\.py)::(test_\w+)`", (folder / "livekit.md").read_text()))
     found = {(file.name, name) for file in folder.glob("*.py") for name in re.findall(r"^def (test_\w+)", file.read_text(), re.MULTILINE)}
     assert listed <= found, listed - found
-    files = [file.name for file in folder.glob("nightly_livekit*.py")] + ["test_livekit_js.py", "test_livekit_egress.py"]
+    files = [file.name for file in folder.glob("nightly_livekit*.py")] + ["test_livekit.py", "test_livekit_js.py", "test_livekit_egress.py"]
     assert {(file, name) for file, name in found if file in files} <= listed

@@ -1,13 +1,17 @@
 """Participants who are moved to another room, on the connections that they have."""
 import asyncio
+import json
 import time
+
+import pytest
 
 from conftest import running
 from support import livekit_sdk
 from support.chromium import REMOTES, SPARING, chromium, open_room, until, wait_for_video
+from support.livekit_js import ChromiumPage, join
 from support.livekit_sdk import GREEN, RED, Client
 from support.raw_page import raw_member
-from support.tokens import KEY, SECRET
+from support.tokens import KEY, SECRET, token
 from support.waiting import PATIENCE_S
 from test_limits import publish
 
@@ -310,27 +314,66 @@ def test_I8_what_waits_for_a_connection_goes_on_when_that_is_closed():
         asyncio.run(run(server))
 
 
-async def breakout(url, http):
+async def move_participant(http, identity, room, destination):
+    """As a backend on LiveKit's own server SDK does it."""
     from livekit import api
-    ada, bob = [await Client(url, name).connect() for name in ("ada", "bob")]
-    carl = await Client(url, "carl", "booth").connect()
+    calls = api.LiveKitAPI(http, KEY, SECRET)
+    await calls.room.move_participant(api.MoveParticipantRequest(room=room, identity=identity, destination_room=destination))
+    await calls.aclose()
+
+
+async def breakout(url, http, single=True):
+    ada, bob = [await Client(url, name, single=single).connect() for name in ("ada", "bob")]
+    carl = await Client(url, "carl", "booth", single=single).connect()
     moves = []
     ada.room.on("moved", lambda: moves.append(ada.room.name))
     await ada.publish_video(RED, size=(640, 360))
     await carl.publish_video(GREEN, size=(640, 360))
     await (await bob.sees("ada", RED)).more(5)
-    calls = api.LiveKitAPI(http, KEY, SECRET)
-    await calls.room.move_participant(api.MoveParticipantRequest(room="r", identity="ada", destination_room="booth"))
-    await calls.aclose()
+    sid = ada.room.local_participant.sid
+    await move_participant(http, "ada", "r", "booth")
+    await livekit_sdk.until(lambda: bob.seen("participant_disconnected"), "bob learns that ada left")
     await (await carl.sees("ada", RED)).more(10)
     await (await ada.sees("carl", GREEN)).more(10)
-    await livekit_sdk.until(lambda: bob.seen("participant_disconnected"), "bob learns that ada is gone")
     people = sorted(ada.room.remote_participants)
+    stays = ada.room.local_participant.sid == sid
     for client in (ada, bob, carl):
         await client.close()
-    return moves, people, bool(ada.seen("reconnecting"))
+    return moves, people, stays, bool(ada.seen("reconnecting"))
 
 
 def test_I8_livekits_sdk_follows_a_move():
     with running() as server:
-        assert livekit_sdk.run(breakout, server.url.replace("http", "ws", 1), server.url) == (["booth"], ["carl"], False)
+        assert livekit_sdk.run(breakout, server.url.replace("http", "ws", 1), server.url) == (["booth"], ["carl"], True, False)
+
+
+@pytest.mark.parametrize("single", [True, False], ids=["one connection", "two connections"])
+def test_I8_livekits_python_sdk_joins_the_room_of_another_media_worker_that_it_is_moved_to_as_the_same_participant(single):
+    with running(workers=2) as server:
+        # The first room of each worker.
+        assert [server.api("POST", "/v1/rooms", {"name": name})[0] for name in ("r", "booth")] == [201, 201]
+        moves, people, stays, reconnected = livekit_sdk.run(breakout, server.url.replace("http", "ws", 1), server.url, single)
+        assert people == ["carl"] and stays and reconnected, (moves, people, stays, reconnected)
+
+
+def test_I8_livekits_javascript_sdk_which_knows_no_moves_joins_the_locked_room_that_it_is_moved_to():
+    async def run(server):
+        assert [server.api("POST", "/v1/rooms", {"name": name})[0] for name in ("hall", "booth")] == [201, 201]
+        async with chromium() as browser:
+            ada, carl = [await ChromiumPage.open(browser, server) for _ in range(2)]
+            await join(ada, server, token("ada", "hall"))
+            await join(carl, server, token("carl", "booth"))
+            await ada.evaluate(f"lk.publish({json.dumps(RED)}, 640, 360)")
+            await carl.evaluate(f"lk.publish({json.dumps(GREEN)}, 640, 360)")
+            await until(ada, "lk.own.trackSid")
+            assert server.api("PUT", "/v1/rooms/booth/lock", {"password": "secret"})[0] == 200
+            await move_participant(server.url, "ada", "hall", "booth")
+            await until(carl, f"lk.shows('ada', {json.dumps(RED)})")
+            await until(ada, f"lk.shows('carl', {json.dumps(GREEN)})")
+            assert await ada.evaluate("[lk.room.name, lk.room.state, [...lk.room.remoteParticipants.keys()].join()]") == [
+                "booth", "connected", "carl"]
+            members = server.api("GET", "/v1/rooms/booth/participants")[1]
+            assert sorted(one["identity"] for one in members["participants"]) == ["ada", "carl"]
+
+    with running() as server:
+        asyncio.run(run(server))

@@ -100,7 +100,9 @@ struct TranslatorTests {
         #expect(request.clientID == "v")
     }
 
-    @Test("I8: a move is told with a token for the other room, and people of the room before are not known any more")
+    @Test(
+        "I8: a move is told with a token for the other room, people of the room before are not known any more, and a client that lost its connections by it is told to join"
+    )
     func moved() throws {
         let ada = ParticipantInfo(
             sid: "PA_1", identity: "ada", name: "", metadata: "", profile: .full, permissions: Permissions(),
@@ -113,12 +115,22 @@ struct TranslatorTests {
         let snapshot = SessionSnapshot(
             room: room, participant: ada, others: [carl], subscriptions: [], dominantSpeaker: nil, sequence: 1)
         let signals = translator.signals(for: SequencedEvent(sequence: 1, event: .moved(snapshot)))
-        guard case .moved(_, let token)? = signals.first, signals.count == 1 else {
+        guard signals.count == 2, case .refreshToken("token of booth") = signals[0],
+            case .moved(_, "token of booth") = signals[1]
+        else {
             Issue.record("\(signals)")
             return
         }
-        #expect(token == "token of booth")
-        let frame = try #require(signals.first).frame
+        var awaiting = snapshot
+        awaiting.isAwaited = true
+        let farewell = translator.signals(for: SequencedEvent(sequence: 2, event: .moved(awaiting)))
+        guard farewell.count == 3, case .leave(.migration, .reconnect) = farewell[2] else {
+            Issue.record("\(farewell)")
+            return
+        }
+        let closed = RoomEvent.connectionChanged(connection: "main", state: .closed, reason: LeaveReason.moved.rawValue)
+        #expect(translator.signals(for: SequencedEvent(sequence: 3, event: closed)).isEmpty)
+        let frame = signals[1].frame
         let response = try #require(livekit__signal_response__unpack(nil, frame.count, frame))
         defer { livekit__signal_response__free_unpacked(response, nil) }
         #expect(response.pointee.message_case == LIVEKIT__SIGNAL_RESPONSE__MESSAGE_ROOM_MOVED)

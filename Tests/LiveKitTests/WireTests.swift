@@ -123,6 +123,37 @@ struct WireTests {
         #expect(TrackView(settings).isPaused)
     }
 
+    @Test("A priority is the higher, the lower its number is; none leaves the publisher's")
+    func priorities() {
+        let priorities = [0, 1, 2, 3, Int.max].map { number in
+            var settings = ClientSignal.TrackSettings()
+            settings.priority = number
+            return TrackView(settings).display.priority
+        }
+        #expect(priorities == [nil, .high, .standard, .low, .low])
+    }
+
+    @Test("A data track is refused with the number and the name by which its client knows it")
+    func dataTrack() throws {
+        let asked = Self.frame { request, arena in
+            request.message_case = LIVEKIT__SIGNAL_REQUEST__MESSAGE_PUBLISH_DATA_TRACK_REQUEST
+            request.publish_data_track_request = arena.make(livekit__publish_data_track_request__init) { publish in
+                publish.pub_handle = 7
+                publish.name = arena.text("pose")
+            }
+        }
+        #expect(ClientSignal(frame: asked) == .publishDataTrack(handle: 7, name: "pose"))
+        let frame = ServerSignal.dataTrackRefused(handle: 7, name: "pose", .unsupportedType, "not available").frame
+        let response = try #require(livekit__signal_response__unpack(nil, frame.count, frame))
+        defer { livekit__signal_response__free_unpacked(response, nil) }
+        #expect(response.pointee.message_case == LIVEKIT__SIGNAL_RESPONSE__MESSAGE_REQUEST_RESPONSE)
+        let refused = try #require(response.pointee.request_response).pointee
+        #expect(refused.reason == LIVEKIT__REQUEST_RESPONSE__REASON__UNSUPPORTED_TYPE)
+        #expect(refused.request_case == LIVEKIT__REQUEST_RESPONSE__REQUEST_PUBLISH_DATA_TRACK)
+        #expect(refused.publish_data_track.pointee.pub_handle == 7)
+        #expect(String(cString: refused.publish_data_track.pointee.name) == "pose")
+    }
+
     @Test("Members that are not in the schema are skipped, what is cut is refused")
     func unknownAndCut() {
         // Field 15, a length-delimited member of `SignalRequest` beyond those that are known: 99 of type bytes.

@@ -107,6 +107,39 @@ struct MoveTests {
     }
 
     @Test(
+        "I8: one that makes connections by joining takes its place by a join, through lock, waiting room and taken identity; its former socket's events end"
+    )
+    func byJoining() async throws {
+        let service = RoomService(media: plane)
+        let ada = try await service.join(request("ada") { $0.recovery = .byJoining })
+        _ = try await service.offer(ada.session, connection: "main", sdp: client.offer([.video("0")]))
+        plane.turnWorkers()
+        var policy = PolicyDocument()
+        (policy.waitingRoom, policy.duplicateIdentity) = (true, .refuse)
+        _ = try await service.createRoom(named: "far", policy: policy)
+        try await service.lock(room: "far", password: "secret")
+        #expect(await code { _ = try await service.join(request("eve", room: "far")) } == .passwordRequired)
+        let moved = try await service.move("ada", from: "R", to: "far")
+        #expect(moved.info.sid == ada.snapshot.participant.sid)
+        // The identity alone is not enough, and neither is the name of the room outside of the token.
+        #expect(await code { _ = try await service.join(request("eve") { $0.claims.video.room = "far" }) } != nil)
+        #expect(await code { _ = try await service.join(request("ada", room: "far")) } == .passwordRequired)
+        let joined = try await service.join(
+            request("ada") {
+                $0.claims.video.room = "far"
+                $0.recovery = .byJoining
+            })
+        #expect(joined.session == ada.session && joined.snapshot.participant.sid == moved.info.sid)
+        let events = await take(8, from: ada.events).map(\.event)
+        #expect(events.last == .connectionChanged(connection: "main", state: .closed, reason: "moved"))
+        #expect(await service.detach(ada.session, attachment: ada.attachment) == false)
+        let fresh = ClientDescriptions(ufrag: "new1").offer([.video("0")])
+        let answer = try await service.offer(joined.session, connection: "main", sdp: fresh)
+        #expect(answer.sdp.contains(" 7900 typ host"), "the other worker's port")
+        #expect(try await service.participant("ada", in: "far").info.tracks.count == 1)
+    }
+
+    @Test(
         "I8: a banned identity is not moved into the room; a session that was moved is resumed with the token that joined"
     )
     func bansAndResume() async throws {

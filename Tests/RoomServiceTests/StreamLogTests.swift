@@ -57,6 +57,32 @@ struct StreamLogTests {
             ])
     }
 
+    @Test(
+        "While a backup codec is sent, in either order, a track is reported once, and its samples have both encodings")
+    func backup() throws {
+        var info = TrackInfo(
+            sid: "TR_0", participant: "PA_0", identity: "ada", name: "", kind: .video, source: .camera, mid: "0")
+        info.codec = .vp9
+        let encodings = zip([Codec.vp9, .vp8], [Int64(500), 200]).map { codec, kilobits in
+            var encoding = TrackStatistics(track: TrackID(UInt64(kilobits)), kind: .video)
+            var layer = LayerStatistics()
+            layer.bitrate = .kilobitsPerSecond(kilobits)
+            (encoding.codec, encoding.layers) = (codec, [layer])
+            return encoding
+        }
+        for order in [encodings, encodings.reversed()] {
+            var one = ParticipantReport(sid: "PA_0", identity: "ada", connections: [], tracks: [], subscriptions: [])
+            for encoding in order { one.add(encoding, of: info) }
+            let track = try #require(one.tracks.first)
+            #expect(one.tracks.count == 1 && track.statistics.codec == .vp9 && track.backup?.codec == .vp8)
+            var log = StreamLog()
+            let whole = RoomReport(room: report(1).room, participants: [one])
+            for second in [Int64(1_000), 6_000] { _ = log.measure(whole, at: second, upTo: 10) }
+            #expect(log.samples(of: "TR_0").map(\.bitrate) == [.kilobitsPerSecond(700), .kilobitsPerSecond(700)])
+            #expect(log.roomSamples.map(\.tracks) == [1, 1])
+        }
+    }
+
     @Test("An hour is kept, oldest first; what has ended is forgotten, and begins anew")
     func hour() {
         var log = StreamLog()

@@ -120,23 +120,106 @@ struct MoveTests {
         #expect(connected.count == 2 && connected.allSatisfy(added.contains))
     }
 
-    @Test("I8: a client that would have to join anew is not moved to a room of another worker, and nothing changes")
+    @Test(
+        "I8: a client that can make no other connection is not moved to a room of another worker, and nothing changes")
     mutating func fixedToWorker() throws {
         let phone = try hall.join("phone", isSignalled: false)
-        let foreign = try hall.join("eve") {
-            $0.dataProtocol = DataProtocol(
-                name: "other", reliableLabel: "r", lossyLabel: "l", signallingCarriesMessages: false)
-        }
         try hall.offer(phone, [.video("0")])
         let commands = hall.commands
-        for name in ["phone", "eve"] {
-            #expect(
-                code { () throws(RoomError) in try hall.move(name, to: &booth, ofOtherWorker: true) }
-                    == .differentWorker, "\(name)")
-        }
-        #expect(hall.room.sessions == [phone, foreign] && booth.room.sessions.isEmpty && hall.commands == commands)
+        #expect(
+            code { () throws(RoomError) in try hall.move("phone", to: &booth, ofOtherWorker: true) }
+                == .differentWorker)
+        #expect(hall.room.sessions == [phone] && booth.room.sessions.isEmpty && hall.commands == commands)
         try hall.move("phone", to: &booth)
         #expect(booth.room.sessions == [phone])
+    }
+
+    @Test(
+        "I8: a client that makes connections by joining goes on with its join: nothing is offered to it before, the session and what operators decided stay"
+    )
+    mutating func awaited() throws {
+        let joining: (inout JoinRequest) -> Void = {
+            ($0.recovery, $0.offering, $0.receivingConnection) = (.byJoining, .serverAtOnce, Room.serverConnection)
+        }
+        let ada = try hall.join("ada", joining), carl = try booth.join("carl")
+        try booth.offer(carl, [.video("0")])
+        try hall.answerOffers(ada)
+        try hall.offer(ada, "publisher", [.video("0")], ufrag: "old1")
+        var permissions = Permissions()
+        permissions.canUpdateMetadata = false
+        try hall.setPermissions(permissions, "ada")
+        let sid = try #require(hall.info(ada)?.sid)
+        let request = RoomBench.request("ada", joining)
+        #expect(hall.room.awaited(request.claims) == nil)
+        #expect(
+            code { () throws(RoomError) in
+                try hall.step { (room, turn) throws(RoomError) in try room.rejoin(ada, request, turn: &turn) }
+            } == .sessionNotFound)
+        try hall.move("ada", to: &booth, ofOtherWorker: true)
+
+        let words = (booth.events[ada] ?? []).map { entry -> String in
+            switch entry.event {
+            case .moved(let snapshot): "moved to \(snapshot.room.name)"
+            case .connectionChanged(let connection, let state, let reason):
+                "\(connection) \(state.rawValue) \(reason ?? "")"
+            default: "\(entry.event)"
+            }
+        }
+        #expect(words == ["moved to booth", "sub closed moved", "publisher closed moved"])
+        #expect(booth.room.subscriptions(of: ada).isEmpty && booth.room.connections(of: ada).isEmpty)
+        // Its former socket may still bring something, a goodbye too; the operator cannot move it on before it is here.
+        booth.leave(ada)
+        #expect(
+            code { () throws(RoomError) in try booth.offer(ada, "publisher", [.video("0")], ufrag: "new1") }
+                == .connectionNotFound)
+        #expect(
+            code { () throws(RoomError) in try booth.move("ada", to: &hall, ofOtherWorker: true) } == .differentWorker)
+
+        var stranger = request.claims
+        stranger.identity = "eve"
+        #expect(booth.room.awaited(stranger) == nil)
+        var permitted = request.claims
+        permitted.video.roomAdmin = true
+        #expect(booth.room.awaited(permitted) == nil, "with other grants one joins as a newcomer")
+        #expect(booth.room.awaited(request.claims) == ada)
+        try booth.step { (room, turn) throws(RoomError) in
+            try room.rejoin(ada, request, turn: &turn)
+            room.settle(turn: &turn)
+        }
+        #expect(booth.room.awaited(request.claims) == nil)
+        #expect(booth.room.sessions == [carl, ada] && booth.info(ada)?.sid == sid)
+        #expect(booth.info(ada)?.permissions == permissions)
+        try booth.answerOffers(ada, ufrag: "new2")
+        #expect(booth.room.subscriptions(of: ada).map(\.state) == [.active])
+        try booth.offer(ada, "publisher", [.video("0")], ufrag: "new3")
+        #expect(booth.info(ada)?.tracks.count == 1)
+        // A new connection of a new client: its sections begin with the first.
+        #expect(booth.lastOffer(ada)?.sdp.contains("a=mid:0") == true)
+    }
+
+    @Test("I8: a client that cannot be told of another room loses its connections on one worker, too, and is awaited")
+    mutating func olderClient() throws {
+        let ada = try hall.join("ada") { ($0.recovery, $0.understandsMoves) = (.byJoining, false) }
+        try hall.offer(ada, [.video("0")])
+        let peer = try #require(hall.room.connections(of: ada).first?.peer)
+        _ = hall.takeCommands()
+        try hall.move("ada", to: &booth)
+        #expect(hall.takeCommands().contains(.removePeer(peer)) && booth.room.connections(of: ada).isEmpty)
+        guard case .moved(let snapshot)? = booth.events[ada]?.first?.event else {
+            Issue.record("\(String(describing: booth.events[ada]?.first))")
+            return
+        }
+        #expect(snapshot.isAwaited && booth.room.awaited(RoomBench.request("ada").claims) == ada)
+    }
+
+    @Test("I8: whoever does not join the room that it was moved to is out of it after the time of a lost socket")
+    mutating func neverJoins() throws {
+        let ada = try hall.join("ada") { $0.recovery = .byJoining }
+        try hall.offer(ada, [.video("0")])
+        try hall.move("ada", to: &booth, ofOtherWorker: true)
+        try booth.step { (room, turn) throws(RoomError) in room.detach(ada, turn: &turn) }
+        booth.advance(by: RoomLimits().resumeWindow)
+        #expect(booth.room.sessions.isEmpty && booth.ended[ada] == .timeout)
     }
 
     @Test("I8: the token that joined resumes the session in the other room; a stranger's does not")

@@ -16,6 +16,9 @@ if [ ! -w "${HOME:-/nonexistent}" ]; then
     mkdir -p "$HOME"
 fi
 strict=(--explicit-target-dependency-import-check error -Xswiftc -warnings-as-errors)
+# Nobody steps through what is built here: without an index for editors and without symbols for debuggers the compiler takes a quarter less time
+# (target RoomsTests with all that it needs: 117 s of processor time, 98 without index, 105 without symbols).
+debug=("${strict[@]}" --disable-index-store -Xswiftc -gnone)
 broken=""
 child=""
 viewer=""
@@ -124,9 +127,9 @@ trap 'exit 143' TERM INT HUP
 phase install cat Tests/Support/install.sh load || exit
 # What interop needs is downloaded while the compiler works.
 begin clients Tests/Support/install.sh test
-phase build "tail -60" swift build -q "${strict[@]}" --build-tests || exit
+phase build "tail -60" swift build -q "${debug[@]}" --build-tests || exit
 await clients || exit
-phase sockets failures swift test "${strict[@]}" --skip-build --skip "$computing"
+phase sockets failures swift test "${debug[@]}" --skip-build --skip "$computing"
 # The optimiser leaves a processor idle for much of its time, and virtual time does not mind company. The tests' program is run as `swift test` runs it,
 # which would wait for the build's end.
 begin server bash -c '"$@" --product martlet && "$@" --product bench' server swift build -q "${strict[@]}" -c release

@@ -77,6 +77,9 @@ struct Entrance: Sendable {
         request.wantsRoster = true
         request.wantsSpeakers = true
         request.dataProtocol = .liveKit
+        request.recovery = .byJoining
+        // `room_moved` came with protocol 16.
+        request.understandsMoves = parameters.protocolVersion > 15
         request.streamNames = .publisherAndTrack
         request.receivingConnection = parameters.receivingConnection
         request.offering = offering

@@ -55,6 +55,8 @@ struct EventTranslator: Sendable {
         case .trackPermission(let participant, let track, let isAllowed):
             return [.subscriptionPermission(participant: participant, track: track, allowed: isAllowed)]
         case .trackSubscribed(let track): return [.trackSubscribed(track: track)]
+        // It was told with the move.
+        case .connectionChanged(_, .closed, LeaveReason.moved.rawValue): return []
         case .connectionChanged(_, .closed, _):
             // Both sides have to forget it: the client cannot restart what is not there any more.
             return [.leave(.connectionTimeout, .reconnect)]
@@ -73,9 +75,7 @@ struct EventTranslator: Sendable {
         case .trackMutedByOther(let track, _): return [.mute(track: track, true)]
         case .unmuteRequested(let track, _): return [.mute(track: track, false)]
         case .roomUpdated(let info): return [.room(info)]
-        case .moved(let snapshot):
-            self = EventTranslator(people: snapshot.others + [snapshot.participant], token: token)
-            return [.moved(snapshot, token: token(snapshot.room.name) ?? "")]
+        case .moved(let snapshot): return move(snapshot)
         // A client that said goodbye needs none.
         case .ended(.left, _): return []
         // The protocol has no word for a drain. The rooms are gone, but the server, or another behind the same name, is there again soon.
@@ -88,6 +88,14 @@ struct EventTranslator: Sendable {
             .messageReceived, .messageRefused:
             return []
         }
+    }
+
+    private mutating func move(_ snapshot: SessionSnapshot) -> [ServerSignal] {
+        self = EventTranslator(people: snapshot.others + [snapshot.participant], token: token)
+        let token = token(snapshot.room.name)
+        // A client comes back with the last of the refreshed tokens; that of a move is read by none.
+        return (token.map { [.refreshToken($0)] } ?? []) + [.moved(snapshot, token: token ?? "")]
+            + (snapshot.isAwaited ? [.leave(.migration, .reconnect)] : [])
     }
 
     private mutating func update(_ track: TrackInfo) -> [ServerSignal] {

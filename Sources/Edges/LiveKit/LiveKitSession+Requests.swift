@@ -38,8 +38,9 @@ extension LiveKitSession {
         case .updateMetadata(let update): await apply(update, session, socket)
         case .updateTrack(let sid, let update): await apply(update, to: sid, session, socket)
         case .unsupported(let id): socket.send(.response(requestID: id, .unsupportedType, "not available"))
-        case .publishDataTrack:
-            socket.send(.response(requestID: 0, .unsupportedType, "data tracks are not available"))
+        case .publishDataTrack(let handle, let name):
+            socket.send(
+                .dataTrackRefused(handle: handle, name: name, .unsupportedType, "data tracks are not available"))
         case .simulate(.other), .unknown: break
         }
     }
@@ -199,6 +200,13 @@ extension TrackView {
             preference = .height(min(settings.height, 16_384))
         } else if settings.quality < 2 {
             preference = .spatial(settings.quality)
+        }
+        // Of the numbers above none the first is the most important.
+        switch settings.priority {
+        case 0: break
+        case 1: display.priority = .high
+        case 2: display.priority = .standard
+        default: display.priority = .low
         }
         if settings.framesPerSecond > 0 { display.framesPerSecond = Double(min(settings.framesPerSecond, 1_000)) }
     }

@@ -20,8 +20,8 @@ struct QualityWatch {
             var conditions = NetworkConditions(downlinkOf: participant)
             let downlinkLoss = participant.subscriptions.isEmpty ? nil : conditions.loss
             for track in participant.tracks {
-                let lost = track.statistics.layers.reduce(0) { $0 &+ $1.packetsLost }
-                let received = track.statistics.layers.reduce(0) { $0 &+ $1.packetsReceived }
+                let lost = track.layers.reduce(0) { $0 &+ $1.packetsLost }
+                let received = track.layers.reduce(0) { $0 &+ $1.packetsReceived }
                 counters[track.info.sid] = (lost, received)
                 if let before = uplinkCounters[track.info.sid], received >= before.received, lost >= before.lost {
                     let all = Double(lost - before.lost) + Double(received - before.received)

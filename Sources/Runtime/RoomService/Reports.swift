@@ -39,6 +39,19 @@ public struct ParticipantReport: Sendable {
     public var connections: [ConnectionReport]
     public var tracks: [TrackReport]
     public var subscriptions: [SubscriptionReport]
+
+    /// An encoding of a track: the first of two, or the one in the backup codec, in any order.
+    mutating func add(_ encoding: TrackStatistics, of info: TrackInfo) {
+        guard let index = tracks.firstIndex(where: { $0.info.sid == info.sid }) else {
+            return tracks.append(TrackReport(info: info, statistics: encoding))
+        }
+        if encoding.codec == info.codec {
+            tracks[index].backup = tracks[index].statistics
+            tracks[index].statistics = encoding
+        } else {
+            tracks[index].backup = encoding
+        }
+    }
 }
 
 /// One transport and what it carried.
@@ -50,7 +63,13 @@ public struct ConnectionReport: Sendable {
 /// One track and how it arrives.
 public struct TrackReport: Sendable {
     public var info: TrackInfo
+    /// Of its first encoding.
     public var statistics: TrackStatistics
+    /// Of its encoding in the backup codec, while that is sent.
+    public var backup: TrackStatistics?
+
+    /// All layers that arrive.
+    public var layers: [LayerStatistics] { statistics.layers + (backup?.layers ?? []) }
 }
 
 /// One subscription and how it is sent.
@@ -185,7 +204,7 @@ extension RoomReport {
         }
         for track in statistics.tracks {
             guard let (session, info) = room.published(track.track) else { continue }
-            reports[session]?.tracks.append(TrackReport(info: info, statistics: track))
+            reports[session]?.add(track, of: info)
         }
         for subscription in statistics.subscriptions {
             guard let (session, info) = room.subscribed(subscription.subscription) else { continue }

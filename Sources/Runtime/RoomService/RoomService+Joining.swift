@@ -16,6 +16,7 @@ extension RoomService {
     }
 
     private func joinSignalled(_ request: JoinRequest) async throws(RoomError) -> JoinedSession {
+        if let (hosted, session) = try awaited(request) { return try await rejoin(session, hosted, request) }
         try await checkLock(request)
         let (hosted, turn) = try admit(request)
         let joined = try await enter(hosted, turn) { (room, turn) throws(RoomError) -> (SessionID, JoinedSession) in
@@ -29,6 +30,37 @@ extension RoomService {
                 session: session, snapshot: snapshot, events: opened.events, attachment: opened.attachment)
             return (session, joined)
         }
+        note(request.origin, of: joined.snapshot.participant.sid, in: hosted)
+        return joined
+    }
+
+    /// The session that a join goes on with, where it was moved without its connections.
+    private func awaited(_ request: JoinRequest) throws(RoomError) -> (HostedRoom, SessionID)? {
+        guard let name = request.claims.video.room, let hosted = rooms[name],
+            let session = hosted.room.awaited(request.claims)
+        else { return nil }
+        do throws(RoomError) {
+            try rules.check(request.claims, room: name, now: media.now())
+        } catch {
+            throw counted(error)
+        }
+        return (hosted, session)
+    }
+
+    private func rejoin(
+        _ session: SessionID, _ hosted: HostedRoom, _ request: JoinRequest
+    ) async throws(RoomError) -> JoinedSession {
+        let joined = try await step(hosted) { (room, turn) throws(RoomError) -> JoinedSession in
+            try room.rejoin(session, request, turn: &turn)
+            let snapshot = try room.snapshot(session)
+            guard let opened = self.mailboxes.reopen(session, after: snapshot.sequence) else {
+                throw RoomError(.sessionNotFound, "there is no such session")
+            }
+            room.settle(turn: &turn)
+            return JoinedSession(
+                session: session, snapshot: snapshot, events: opened.events, attachment: opened.attachment)
+        }
+        totals.joins += 1
         note(request.origin, of: joined.snapshot.participant.sid, in: hosted)
         return joined
     }

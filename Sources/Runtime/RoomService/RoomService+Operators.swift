@@ -196,7 +196,7 @@ extension RoomService {
 extension RoomService {
     /// Moves a participant, named by sid or identity, to another room, with its connections and what it publishes: nothing is negotiated for that. A room that
     /// is not there is made where a join may make one. Where the other room is on another media worker, the participant's client connects and publishes
-    /// anew, in the same session.
+    /// anew, in the same session, or goes on with that by joining the other room.
     ///
     /// Throws what a join would (but for lock, password and waiting room, which are the operator's to pass), `different_worker` where the other room is on
     /// another media worker and the client could not connect anew, and changes nothing then.
@@ -267,9 +267,11 @@ extension RoomService {
         let carried = source.stays.carried(by: moving.info.sid)
         // No await before this: events of two steps must not overtake each other.
         let left = carryOut(leaving.effects, source), entered = carryOut(entering.effects, target)
-        guard staysOnWorker else { return (moving, [(source.worker, left), (target.worker, entered)]) }
-        target.stays.goOn(moving.info.sid, with: carried)
-        return (moving, [(source.worker, left + entered)])
+        if !moving.losesConnections { target.stays.goOn(moving.info.sid, with: carried) }
+        return (
+            moving,
+            staysOnWorker ? [(source.worker, left + entered)] : [(source.worker, left), (target.worker, entered)]
+        )
     }
 }
 

@@ -7,7 +7,8 @@ import SDP
 
 // MARK: - Moves
 
-// A move is two steps, one of each room, which whoever hosts the rooms takes together. A connection is on one worker: it goes on where both rooms are on that.
+// A move is two steps, one of each room, which whoever hosts the rooms takes together. A connection is on one worker: it goes on where both rooms are on that,
+// and where the client can be told that it is in another room.
 extension Room {
     /// Takes a member out, named by sid or identity. Its peers and its tracks stay with the worker, but not where the other room is on another one; all
     /// subscriptions to them, and its own, end.
@@ -29,18 +30,25 @@ extension Room {
             throw RoomError(
                 .invalidRequest, "a playback cannot be moved: end it, and begin another in the other room")
         }
-        guard !toOtherWorker || options.reconnects else {
+        guard try !state.member(session).isAwaited else {
             throw RoomError(
                 .differentWorker,
-                "the rooms are on different media workers, and the participant's client cannot make new connections during a session: create the other room with `beside` and this room's name, so that it shares the worker; into this one the participant must join itself"
+                "the participant was just moved here without its connections, and its client has not joined yet: move it when it has"
+            )
+        }
+        guard !toOtherWorker || options.recovery != nil else {
+            throw RoomError(
+                .differentWorker,
+                "the rooms are on different media workers, and the participant's client (WHIP or WHEP) cannot make new connections: create the other room with `beside` and this room's name, so that it shares the worker; into this one the participant must join itself"
             )
         }
         let publishes = !state.routing.tracks(of: session).isEmpty
+        let losesConnections = toOtherWorker || !options.understandsMoves
         distribution.memberLeft(session)
         // Or it would be subscribed anew to what waits.
         state.roster.update(session) { $0.options.autoSubscribe = false }
         var lostConnections: [String] = []
-        if toOtherWorker {
+        if losesConnections {
             state.roster.update(session) { for one in $0.connections { $0.formerConnections.add(one) } }
             lostConnections = endConnections(of: session, &turn)
         }
@@ -54,11 +62,11 @@ extension Room {
             distribution.end(subscription, notifies: false, &state, &turn)
         }
         var moving = MovingMember(
-            member: try state.member(session), tracks: tracks, lostConnections: lostConnections, publishes: publishes,
-            policy: policy)
+            member: try state.member(session), tracks: tracks, losesConnections: losesConnections,
+            lostConnections: lostConnections, publishes: publishes, policy: policy)
         moving.member.options.autoSubscribe = options.autoSubscribe
         moving.member.tokenRoom = moving.member.tokenRoom ?? self.name
-        depart(moving.member, .moved, keepsConnections: !toOtherWorker, &turn)
+        depart(moving.member, .moved, keepsConnections: !losesConnections, &turn)
         distribution.follow(&state, &turn)
         makeOffers(&turn)
         return moving
@@ -89,11 +97,7 @@ extension Room {
         member.info.joinedAt = turn.wallClock
         member.unwanted = []
         for index in member.connections.indices { member.connections[index].requestedSections = nil }
-        if !moving.lostConnections.isEmpty {
-            // It connects as one who joins does, and how long that takes is measured anew.
-            member.hasConnected = false
-            member.steps = []
-        }
+        if moving.losesConnections { member.loseConnections() }
         // Whoever was here before, and is moved back, shows the room's own token.
         if member.tokenRoom == name { member.tokenRoom = nil }
         arrive(member, &turn)
@@ -111,6 +115,7 @@ extension Room {
         distribution.subscribeToAll(session, quietly: true, &state, &turn)
         var snapshot = try snapshot(session)
         snapshot.sequence += 1
+        snapshot.isAwaited = member.isAwaited
         state.roster.notify(session, .moved(snapshot), &turn)
         for connection in moving.lostConnections {
             state.roster.notify(

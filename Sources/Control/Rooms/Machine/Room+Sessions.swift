@@ -60,12 +60,36 @@ extension Room {
     }
 }
 
+// MARK: - Sessions that go on with a join
+
+extension Room {
+    /// The session that a join with `claims` goes on with: of somebody who was moved here without connections, and whose client has them by joining only.
+    public func awaited(_ claims: AccessClaims) -> SessionID? {
+        guard let identity = claims.identity else { return nil }
+        return state.roster.sessions(identity: identity).last { session in
+            state.roster[session]?.isAwaited == true && (try? checkResume(session, claims)) != nil
+        }
+    }
+
+    /// Goes on with an awaited session. What keeps newcomers out was passed by the move.
+    public mutating func rejoin(
+        _ session: SessionID, _ request: JoinRequest, turn: inout RoomTurn
+    ) throws(RoomError) {
+        guard try state.member(session).isAwaited else {
+            throw RoomError(.sessionNotFound, "there is no such session")
+        }
+        state.roster.update(session) { $0.rejoin(request, turn) }
+        distribution.subscribeToAll(session, quietly: true, &state, &turn)
+        if request.offering == .serverAtOnce { state.outdated.insert(session) }
+    }
+}
+
 // MARK: - Going
 
 extension Room {
-    /// Says goodbye for `session`. Unknown sessions are already gone.
+    /// Says goodbye for `session`. Unknown sessions are already gone; an awaited client's goodbye, before it joins, is to the room that it was in.
     public mutating func leave(_ session: SessionID, reason: LeaveReason = .left, turn: inout RoomTurn) {
-        guard state.roster[session] != nil else { return }
+        guard let member = state.roster[session], !member.isAwaited || reason != .left else { return }
         remove(session, reason: reason, turn: &turn)
         makeOffers(&turn)
     }

@@ -6,7 +6,9 @@ public struct MovingMember: Sendable {
     /// As it was in the room that it leaves, without subscriptions.
     var member: Member
     let tracks: [RoomTrack]
-    /// Connections that it had: they cannot go on, because the other room is on another worker. Its client makes others, and publishes anew.
+    /// Its connections cannot go on: the other room is on another worker, or its client could not be told. It makes others, and publishes anew.
+    public let losesConnections: Bool
+    /// Those that it had.
     let lostConnections: [String]
     /// Whether it published.
     let publishes: Bool

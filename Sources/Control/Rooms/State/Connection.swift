@@ -40,6 +40,7 @@ struct Connection: Sendable {
 
 extension Connection {
     mutating func understand(_ offer: String, of member: Member) throws(RoomError) -> OfferOutcome {
+        try member.checkNotAwaited()
         let outcome: OfferOutcome
         do { outcome = try negotiation.receiveOffer(offer) } catch { throw RoomError(error) }
         try member.formerConnections.check(outcome.transport)
@@ -47,6 +48,7 @@ extension Connection {
     }
 
     mutating func accept(_ answer: String, of member: Member) throws(RoomError) -> AcceptedAnswer {
+        try member.checkNotAwaited()
         let accepted: AcceptedAnswer
         do { accepted = try negotiation.receiveAnswer(answer) } catch { throw RoomError(error) }
         try member.formerConnections.check(accepted.transport)

@@ -24,6 +24,8 @@ struct Member: Sendable {
     var connections: [Connection] = []
     /// Those that moves ended.
     var formerConnections = FormerConnections()
+    /// It was moved here without its connections, and its client has yet to join again.
+    private(set) var isAwaited = false
     /// So many can always be opened: the server keeps room for them.
     let promisedConnections: Int
     /// Tracks that it does not want although it subscribes automatically.
@@ -114,6 +116,40 @@ extension Member {
 extension AccessClaims {
     func checkJoins() throws(RoomError) {
         guard video.roomJoin else { throw RoomError(.permissionDenied, "the token does not permit joining") }
+    }
+}
+
+// MARK: - Moves
+
+extension Member {
+    /// A move has ended its connections, if it had any. Nothing is offered to a client that joins again until it has, and nothing subscribed for it.
+    mutating func loseConnections() {
+        // It connects as one who joins does, and how long that takes is measured anew.
+        hasConnected = false
+        steps = []
+        guard options.recovery == .byJoining else { return }
+        isAwaited = true
+        options.offering = .client
+        options.autoSubscribe = false
+    }
+
+    /// Its client has joined again. What it had been told is forgotten; what operators decided about it goes on.
+    mutating func rejoin(_ request: JoinRequest, _ turn: RoomTurn) {
+        isAwaited = false
+        options = MemberOptions(request, isSignalled: true, follow: nil)
+        formerConnections = FormerConnections()
+        announcements = AnnouncedTracks()
+        allVideoPaused = false
+        info.client = request.client
+        info.clientTraits = request.clientTraits
+        detachedSince = nil
+        lastSign = turn.now
+    }
+
+    /// Refuses descriptions until an awaited client has joined: they come from its former socket.
+    func checkNotAwaited() throws(RoomError) {
+        guard isAwaited else { return }
+        throw RoomError(.connectionNotFound, "the participant was moved to another media worker: join again")
     }
 }
 
@@ -210,8 +246,9 @@ struct MemberOptions: Sendable {
     /// WHEP: sections made by the client's offer show whom they follow.
     var follow: FollowTarget?
 
-    /// Whether its client makes another connection where one has closed, within its session. Those of LiveKit and WHIP join anew.
-    var reconnects: Bool { isSignalled && dataProtocol == .martlet }
+    /// nil: its client comes to no other connection than the one that it has (WHIP, WHEP).
+    var recovery: Recovery?
+    var understandsMoves = true
     /// Whether the server may make offers to it.
     var takesOffers: Bool { isSignalled && offering != .client }
 }
@@ -228,7 +265,8 @@ extension MemberOptions {
             receivingConnection: request.receivingConnection,
             grantedBandwidth: BandwidthProfile(request.claims.video), bandwidth: request.bandwidth,
             isSignalled: isSignalled, wantsMessages: request.wantsMessages ?? !isPublishOnly,
-            dataProtocol: request.dataProtocol, follow: follow)
+            dataProtocol: request.dataProtocol, follow: follow, recovery: isSignalled ? request.recovery : nil,
+            understandsMoves: request.understandsMoves)
         offering = request.offering
         streamNames = request.streamNames
     }

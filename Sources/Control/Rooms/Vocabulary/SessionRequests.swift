@@ -38,6 +38,10 @@ public struct JoinRequest: Sendable, Hashable {
     public var wantsMessages: Bool?
     /// How its messages are written on its data channels.
     public var dataProtocol = DataProtocol.martlet
+    /// How its client comes to new connections where it has lost all that it had.
+    public var recovery = Recovery.inSession
+    /// It can be told that it is in another room, with the connections that it has. Otherwise a move to any room takes these away.
+    public var understandsMoves = true
     /// Speaker lists; dominant speaker changes come with the roster.
     public var wantsSpeakers = false
     /// The client's own id for the connection on which subscriptions shall be put; nil: the server opens "sub".
@@ -62,6 +66,14 @@ public struct JoinRequest: Sendable, Hashable {
         self.claims = claims
         self.room = room
     }
+}
+
+/// How a client comes to new connections where the server has ended all that it had.
+public enum Recovery: Sendable, Hashable {
+    /// It makes them in the same session.
+    case inSession
+    /// It joins again; the session goes on with that.
+    case byJoining
 }
 
 /// Who makes the offers for what a client receives.
@@ -190,6 +202,8 @@ public struct SessionSnapshot: Sendable, Hashable {
     public var guests: [WaitingGuest] = []
     /// The server is about to end.
     public var drain: DrainNotice?
+    /// After a move: its client goes on by joining this room.
+    public var isAwaited = false
     /// sid of the dominant speaker.
     public var dominantSpeaker: String?
     /// The number of the last event that is already in here; deltas go on from it.

@@ -86,8 +86,10 @@ struct TrackStatisticsModel: Encodable {
         track = TrackModel(report.info)
         track.codec = report.statistics.codec?.word ?? track.codec
         loudness = report.statistics.loudness
-        historyBytes = report.statistics.historyBytes
-        layers = report.statistics.layers.map { LayerStatisticsModel($0) }
+        historyBytes = report.statistics.historyBytes + (report.backup?.historyBytes ?? 0)
+        layers = [report.statistics, report.backup].compactMap(\.self).flatMap { encoding in
+            encoding.layers.map { LayerStatisticsModel($0, codec: encoding.codec) }
+        }
     }
 
     private enum CodingKeys: String, CodingKey { case loudness, historyBytes, layers }
@@ -104,6 +106,8 @@ struct TrackStatisticsModel: Encodable {
 /// One layer of a track.
 struct LayerStatisticsModel: Encodable {
     var rid: String?
+    /// A track's layers have two codecs while its backup codec is sent.
+    var codec: String?
     var ssrc: UInt32
     var isActive: Bool
     var packetsReceived: UInt64
@@ -121,8 +125,9 @@ struct LayerStatisticsModel: Encodable {
     var height: Int
     var jitterMilliseconds: Double
 
-    init(_ layer: LayerStatistics) {
+    init(_ layer: LayerStatistics, codec: Codec?) {
         rid = layer.rid
+        self.codec = codec?.word
         ssrc = layer.ssrc
         isActive = layer.isActive
         packetsReceived = layer.packetsReceived

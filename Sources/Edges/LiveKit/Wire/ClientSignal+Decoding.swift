@@ -53,7 +53,8 @@ extension ClientSignal {
             self = .updateTrack(
                 sid: String(update.track_sid), .size(width: Int(update.width), height: Int(update.height)))
         case LIVEKIT__SIGNAL_REQUEST__MESSAGE_PUBLISH_DATA_TRACK_REQUEST:
-            self = .publishDataTrack(handle: message.publish_data_track_request.pointee.pub_handle)
+            let request = message.publish_data_track_request.pointee
+            self = .publishDataTrack(handle: request.pub_handle, name: String(request.name))
         case LIVEKIT__SIGNAL_REQUEST__MESSAGE_STORE_DATA_BLOB_REQUEST:
             self = .unsupported(requestID: message.store_data_blob_request.pointee.request_id)
         case LIVEKIT__SIGNAL_REQUEST__MESSAGE_GET_DATA_BLOB_REQUEST:

@@ -23,7 +23,7 @@ enum ClientSignal: Sendable, Hashable {
     case updateTrack(sid: String, TrackUpdate)
     /// Requests about things that are not there: answered so that nobody waits.
     case unsupported(requestID: UInt32)
-    case publishDataTrack(handle: UInt32)
+    case publishDataTrack(handle: UInt32, name: String)
     /// A member that is not known here.
     case unknown
 
@@ -57,6 +57,7 @@ enum ClientSignal: Sendable, Hashable {
         var width = 0
         var height = 0
         var framesPerSecond = 0
+        /// 0: the publisher's; else the lower, the more important.
         var priority = 0
     }
 

@@ -282,6 +282,19 @@ extension MessageArena {
         }
         return refused
     }
+
+    /// Likewise; the client finds it by its own number of the track.
+    func response(
+        dataTrack handle: UInt32, _ name: String, _ refusal: ServerSignal.Refusal, _ message: String
+    ) -> UnsafeMutablePointer<Livekit__RequestResponse> {
+        let refused = response(0, refusal, message)
+        refused.pointee.request_case = LIVEKIT__REQUEST_RESPONSE__REQUEST_PUBLISH_DATA_TRACK
+        refused.pointee.publish_data_track = make(livekit__publish_data_track_request__init) { publish in
+            publish.pub_handle = handle
+            publish.name = text(name)
+        }
+        return refused
+    }
 }
 
 extension Codec {

@@ -31,6 +31,7 @@ enum ServerSignal: Sendable {
     case subscriptionFailed(track: String)
     case response(requestID: UInt32, Refusal?, String)
     case trackRefused(TrackRequest, Refusal, String)
+    case dataTrackRefused(handle: UInt32, name: String, Refusal, String)
     case sectionsNeeded(audio: Int, video: Int)
     case leave(DisconnectReason, LeaveAction)
 
@@ -244,6 +245,9 @@ extension ServerSignal {
         case .trackRefused(let request, let refusal, let message):
             response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_REQUEST_RESPONSE
             response.request_response = arena.response(request, refusal, message)
+        case .dataTrackRefused(let handle, let name, let refusal, let message):
+            response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_REQUEST_RESPONSE
+            response.request_response = arena.response(dataTrack: handle, name, refusal, message)
         case .sectionsNeeded(let audio, let video):
             response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_MEDIA_SECTIONS_REQUIREMENT
             response.media_sections_requirement = arena.make(livekit__media_sections_requirement__init) {

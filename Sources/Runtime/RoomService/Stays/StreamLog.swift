@@ -96,7 +96,7 @@ struct StreamLog {
         }
         for participant in report.participants {
             for track in participant.tracks {
-                let layers = track.statistics.layers
+                let layers = track.layers
                 let bitrate = layers.reduce(Bitrate.zero) { $0 + $1.bitrate }
                 sum.tracks += 1
                 sum.uplink = sum.uplink + bitrate
