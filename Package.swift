@@ -305,7 +305,7 @@ let testTargets: [Target] = [
     .target(
         name: "EdgeTestSupport",
         dependencies: [
-            "Primitives", "MediaControl", "AccessTokens", "Rooms", "RoomService", "HTTPServing", "EdgeSupport",
+            "Primitives", "MediaControl", "SDP", "AccessTokens", "Rooms", "RoomService", "HTTPServing", "EdgeSupport",
             "Logging",
         ], path: "Tests/EdgeTestSupport", swiftSettings: settings),
     tests(
@@ -341,8 +341,8 @@ let testTargets: [Target] = [
     tests(
         of: "martlet",
         also: [
-            "AccessTokens", "Cryptography", "EdgeSupport", "HTTPServing", "Logging", "MediaEngine", "MediaWorkers",
-            "NetworkIO", "RoomService", "Rooms", "SDP",
+            "AccessTokens", "Cryptography", "EdgeSupport", "EdgeTestSupport", "HTTPServing", "Logging", "MediaEngine",
+            "MediaWorkers", "NetworkIO", "RoomService", "Rooms", "SDP",
         ]),
     tests(of: "LoadGenerator"),
     .testTarget(

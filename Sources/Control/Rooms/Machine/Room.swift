@@ -369,5 +369,6 @@ extension Room {
         if let empty = occupancy.deadline(policy), empty <= turn.now { end(&turn) }
     }
 
-    private var roomDeadline: MonotonicTime { policy.maxDuration.map { createdMoment + $0 } ?? .distantFuture }
+    /// When the policy ends the room.
+    var roomDeadline: MonotonicTime { policy.maxDuration.map { createdMoment + $0 } ?? .distantFuture }
 }

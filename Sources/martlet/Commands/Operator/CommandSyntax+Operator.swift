@@ -10,8 +10,13 @@ extension CommandSyntax {
 
     private static let rooms = CommandSyntax(
         name: "rooms", operands: "[list | show | create | delete]",
-        summary: "Lists, shows, creates and deletes the rooms of a running server.", options: ControlClient.options,
-        maxOperands: 2,
+        summary: "Lists, shows, creates and deletes the rooms of a running server.",
+        options: [
+            Option(
+                name: "--beside", value: "ROOM",
+                help: "with 'create': on this room's media worker, so that 'move' takes everybody between the two"),
+            Option(name: "--preset", value: "NAME", help: "with 'create': with the rules of this preset"),
+        ] + ControlClient.options, maxOperands: 2,
         details: """
             Behind 'show', 'create' and 'delete' stands the room's name.
 
@@ -20,6 +25,7 @@ extension CommandSyntax {
             examples:
               martlet rooms --dev
               martlet rooms create studio --config /etc/martlet.yaml
+              martlet rooms create studio-lobby --beside studio
             """)
 
     private static let participants = CommandSyntax(
@@ -39,8 +45,8 @@ extension CommandSyntax {
         summary: "Moves a participant to the other room, with its tracks.",
         options: ControlClient.options, maxOperands: 3,
         details: """
-            Between rooms of one media worker its connections go on. Otherwise its client makes new ones and publishes its tracks anew, under
-            other sids; one that cannot is refused.
+            Between rooms of one media worker its connections go on ('martlet rooms create --beside' makes such a room). Otherwise its client
+            makes new ones and publishes its tracks anew, under other sids; one that cannot is refused.
 
             \(exitStatus)
             """)
