@@ -150,9 +150,11 @@ extension Room {
 
     /// Members whom the policy would not let in any more: those who do not encrypt where everybody must, and of the others the last to join, those first.
     private var excess: [SessionID] {
-        let open = policy.requiresEncryption ? state.roster.all.filter { !$0.info.encrypts }.map(\.session) : []
+        // The roster's sessions are in the order in which they joined; its members are in none.
+        let members = state.roster.sessions.compactMap { state.roster[$0] }
+        let open = policy.requiresEncryption ? members.filter { !$0.info.encrypts }.map(\.session) : []
         guard let most = policy.maxParticipants else { return open }
-        let counted = state.roster.all.filter {
+        let counted = members.filter {
             state.counts($0.profile, hidden: $0.isHidden) && ($0.info.encrypts || !policy.requiresEncryption)
         }
         return open + counted.map(\.session).dropFirst(most).reversed()
