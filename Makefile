@@ -121,7 +121,7 @@ rolling:
 	swift build $(STRICT) -c release --product loadtest
 	.venv/bin/python Tests/Support/rolling.py
 
-## `make run`, then .ci/run, each in a new Debian 12 with a Swift toolchain and a clone of the last commit: 45 minutes. Needs root.
+## `make run`, then .ci/run, each in a new Debian 12 with a Swift toolchain and a clone of the last commit: an hour or more. Needs root.
 fresh:
 	Tests/Support/install.sh test
 	Tests/Support/fresh.sh run

@@ -76,7 +76,9 @@ let modules: [Target] = [
     module("Formats", "RTP", []),
     module("Formats", "PayloadFormats", []),
     module("Formats", "SDP", []),
-    module("Formats", "MP4", []),
+    module("Formats", "Movies", []),
+    module("Formats", "MP4", ["Movies"]),
+    module("Formats", "WebM", ["PayloadFormats", "Movies"]),
     module("Formats", "PacketCapture", []),
     // Protocols: one peer's machines, sans-IO.
     module("Protocols", "Cryptography", ["COpenSSL"]),
@@ -90,8 +92,8 @@ let modules: [Target] = [
     module("Media", "PeerTransport", ["MediaControl", "Cryptography", "ICE", "DTLS", "SRTP", "DataChannels"]),
     module("Media", "Forwarding", ["RTP", "PayloadFormats", "CongestionControl", "MediaControl"]),
     module("Media", "MediaEngine", ["RTP", "MediaControl", "PeerTransport", "Forwarding", "Cryptography"]),
-    module("Media", "Recording", ["RTP", "PayloadFormats", "MediaControl", "MP4"]),
-    module("Media", "Playback", ["RTP", "PayloadFormats", "MediaControl", "MP4"]),
+    module("Media", "Recording", ["RTP", "PayloadFormats", "MediaControl", "Movies", "MP4"]),
+    module("Media", "Playback", ["RTP", "PayloadFormats", "MediaControl", "Movies"]),
     // Control: pure decisions.
     module("Control", "AccessTokens", ["CJWT", "CJansson"]),
     module("Control", "Rooms", ["SDP", "AccessTokens", "MediaControl"]),
@@ -116,14 +118,17 @@ let modules: [Target] = [
     module(
         "Runtime", "Recorder",
         [
-            "RoomService", "Rooms", "MediaControl", "MediaWorkers", "Recording", "MP4", "ObjectStorage", "NetworkIO",
-            "Logging",
+            "RoomService", "Rooms", "MediaControl", "MediaWorkers", "Recording", "Movies", "MP4", "WebM",
+            "ObjectStorage", "NetworkIO", "Logging",
         ]),
     module(
         "Runtime", "OfflineJobs", ["Recorder", "RoomService", "Rooms", "NetworkIO", "CLinux", "Logging"]),
     module(
         "Runtime", "Player",
-        ["RoomService", "Rooms", "MediaControl", "MediaWorkers", "Playback", "MP4", "NetworkIO", "Logging"]),
+        [
+            "RoomService", "Rooms", "MediaControl", "MediaWorkers", "Playback", "Movies", "MP4", "WebM", "NetworkIO",
+            "Logging",
+        ]),
     module("Runtime", "SessionStore", ["RoomService", "Rooms", "Storage"]),
     module("Runtime", "RuleStore", ["RoomService", "Rooms", "Storage"]),
     module("Runtime", "Tracing", ["RoomService", "Rooms", "HTTPClient", "Logging"]),
@@ -235,7 +240,8 @@ let testTargets: [Target] = [
     tests(of: "RTP"),
     tests(of: "PayloadFormats", also: ["RTP"]),
     tests(of: "SDP"),
-    tests(of: "MP4"),
+    tests(of: "MP4", also: ["Movies"]),
+    tests(of: "WebM", also: ["Movies"]),
     tests(of: "PacketCapture"),
     tests(of: "Cryptography"),
     tests(of: "ICE", also: ["CNice", "Cryptography"]),
@@ -253,8 +259,8 @@ let testTargets: [Target] = [
             "RTP", "MediaControl", "PeerTransport", "Forwarding", "Cryptography", "ICE", "DTLS", "SRTP", "DataChannels",
             "Simulation", "CInstruments",
         ]),
-    tests(of: "Recording", also: ["RTP", "PayloadFormats", "MediaControl", "MP4"]),
-    tests(of: "Playback", also: ["RTP", "PayloadFormats", "MediaControl", "MP4", "Recording"]),
+    tests(of: "Recording", also: ["RTP", "PayloadFormats", "MediaControl", "Movies", "MP4"]),
+    tests(of: "Playback", also: ["RTP", "PayloadFormats", "MediaControl", "Movies", "MP4", "Recording"]),
     tests(of: "AccessTokens"),
     tests(of: "Rooms", also: ["SDP", "AccessTokens", "MediaControl"]),
     tests(of: "Logging"),
@@ -271,15 +277,17 @@ let testTargets: [Target] = [
     tests(
         of: "Recorder",
         also: [
-            "RoomService", "Rooms", "MediaControl", "MediaWorkers", "Recording", "MP4", "ObjectStorage", "NetworkIO",
-            "Logging",
+            "RoomService", "Rooms", "MediaControl", "MediaWorkers", "Recording", "Movies", "MP4", "ObjectStorage",
+            "NetworkIO", "Logging",
         ]),
     tests(
         of: "OfflineJobs",
         also: ["Recorder", "RoomService", "Rooms", "NetworkIO", "Logging"]),
     tests(
         of: "Player",
-        also: ["RoomService", "Rooms", "MediaControl", "MediaWorkers", "Playback", "MP4", "NetworkIO", "Logging"]),
+        also: [
+            "RoomService", "Rooms", "MediaControl", "MediaWorkers", "Playback", "Movies", "MP4", "NetworkIO", "Logging",
+        ]),
     tests(of: "SessionStore", also: ["RoomService", "Rooms", "AccessTokens", "MediaControl", "Storage"]),
     tests(
         of: "RuleStore",
@@ -297,7 +305,7 @@ let testTargets: [Target] = [
     .target(
         name: "EdgeTestSupport",
         dependencies: [
-            "Primitives", "MediaControl", "AccessTokens", "Rooms", "RoomService", "HTTPServing", "EdgeSupport",
+            "Primitives", "MediaControl", "SDP", "AccessTokens", "Rooms", "RoomService", "HTTPServing", "EdgeSupport",
             "Logging",
         ], path: "Tests/EdgeTestSupport", swiftSettings: settings),
     tests(
@@ -333,8 +341,8 @@ let testTargets: [Target] = [
     tests(
         of: "martlet",
         also: [
-            "AccessTokens", "Cryptography", "EdgeSupport", "HTTPServing", "Logging", "MediaEngine", "MediaWorkers",
-            "NetworkIO", "RoomService", "Rooms", "SDP",
+            "AccessTokens", "Cryptography", "EdgeSupport", "EdgeTestSupport", "HTTPServing", "Logging", "MediaEngine",
+            "MediaWorkers", "NetworkIO", "RoomService", "Rooms", "SDP",
         ]),
     tests(of: "LoadGenerator"),
     .testTarget(
@@ -347,9 +355,9 @@ let testTargets: [Target] = [
 let isFuzzing = Context.environment["MARTLET_FUZZ"] == "1"
 let fuzzDependencies: [Target.Dependency] = [
     "Primitives", "RTP", "PayloadFormats", "SDP", "Cryptography", "ICE", "DTLS", "SRTP", "DataChannels",
-    "CongestionControl", "MediaControl", "PeerTransport", "Forwarding", "MediaEngine", "MP4", "Recording", "Playback",
-    "AccessTokens", "HTTPServing", "EdgeSupport", "Signalling", "WHIP", "LiveKit", "CLiveKitProtocol", "ControlAPI",
-    "RoomService", "Simulation", "TestSupport",
+    "CongestionControl", "MediaControl", "PeerTransport", "Forwarding", "MediaEngine", "Movies", "MP4", "WebM",
+    "Recording", "Playback", "AccessTokens", "HTTPServing", "EdgeSupport", "Signalling", "WHIP", "LiveKit",
+    "CLiveKitProtocol", "ControlAPI", "RoomService", "Simulation", "TestSupport",
 ]
 let fuzzTargets: [Target] = [
     isFuzzing

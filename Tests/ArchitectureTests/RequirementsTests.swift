@@ -198,8 +198,9 @@ struct PythonTest {
             let file = String(path.split(separator: "/").last ?? "")
             guard file.hasPrefix("test_") || file.hasPrefix("nightly_") else { return [PythonTest]() }
             let text = try SourceTree.text(path)
-            return text.matches(of: /(?m)^(?:async )?def (test_\w+)\([^)]*\):\n(?: +"""((?:[^"]|"[^"])*)""")?/).map {
-                match in
+            // Behind the colon a comment may stand: a word to a linter.
+            let function = /(?m)^(?:async )?def (test_\w+)\([^)]*\):(?: +#.*)?\n(?: +"""((?:[^"]|"[^"])*)""")?/
+            return text.matches(of: function).map { match in
                 let words = match.1.split(separator: "_").joined(separator: " ")
                 return PythonTest(name: "\(file)::\(match.1)", title: words + " " + (match.2.map(String.init) ?? ""))
             }

@@ -1,5 +1,7 @@
 import AccessTokens
+import EdgeSupport
 import EdgeTestSupport
+import Foundation
 import HTTPServing
 import RoomService
 import Rooms
@@ -16,7 +18,7 @@ struct EventTests {
         var request = try request(.get, target, token: TestTokens.token(nil, TestTokens.operatorGrant))
         request.headers["Accept"] = accept
         request.headers["Last-Event-ID"] = last
-        return Answer(response: await house.router.handle(request))
+        return Answer(response: await house.answer(request))
     }
 
     @Test("Readers that name types of events get those, in pages, streams and WebSockets; an unknown type is refused")
@@ -80,6 +82,16 @@ struct EventTests {
         #expect(events.allSatisfy { $0["by"] as? String == TestTokens.key.name })
         #expect(events.allSatisfy { $0["room"] as? String == "" && $0["roomSid"] as? String == "" })
         #expect(try await ask("/v1/rooms/R/events").list("events").isEmpty)
+    }
+
+    @Test("I9: an event of each type is what the document says, member by member", arguments: RoomLogEventType.allCases)
+    func members(type: RoomLogEventType) throws {
+        let event = SampleEvents.event(type)
+        let model = EventModel(RoomLogEntry(room: "R", roomSID: "RM_1", sequence: 1, at: 1, event: event))
+        #expect(model.type == type.rawValue)
+        let json = try JSONSerialization.jsonObject(with: Data(JSONCoding.encode(model)))
+        let faults = APIContract.shared.faults(json, as: "Event")
+        #expect(faults.isEmpty, "\(faults)")
     }
 
     @Test("I4: pages of events follow each other without a gap, and each event has its type's members")
@@ -171,7 +183,7 @@ struct EventTests {
             change(&grant)
             var request = try request(.get, target, token: TestTokens.token("m", grant))
             request.headers["Accept"] = "application/json"
-            return await house.router.handle(request).status
+            return await house.answer(request).status
         }
         #expect(try await status("/v1/events", "R") { $0.roomAdmin = true } == 403)
         #expect(try await status("/v1/rooms/R/events", "R") { $0.roomAdmin = true } == 200)

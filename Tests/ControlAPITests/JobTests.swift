@@ -19,7 +19,10 @@ private final class Shelf {
     let jobs: OfflineJobs
 
     /// `former` are jobs on the first one that an earlier life of the server has left.
-    init(recordings: Int = 2, program: String = "/bin/true", queued: Int = 2, former: [String] = []) throws {
+    init(
+        recordings: Int = 2, codec: String = "vp8", program: String = "/bin/true", queued: Int = 2,
+        former: [String] = []
+    ) throws {
         for number in 0..<recordings {
             let folder = root.appending(path: "RM_1/RC_\(number)")
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -28,7 +31,7 @@ private final class Shelf {
                 try Data("0123456789".utf8).write(to: folder.appending(path: "\(sid).mp4"))
                 return """
                     {"sid":"\(sid)","participant":"PA_1","identity":"ada","name":"","source":"camera","kind":"\(kind)","gaps":[],"gapCount":0,
-                     "framesWritten":1,"framesLost":0,"ended":true,"files":[{"name":"\(sid).mp4","codec":"vp8","startMilliseconds":0,
+                     "framesWritten":1,"framesLost":0,"ended":true,"files":[{"name":"\(sid).mp4","codec":"\(codec)","startMilliseconds":0,
                      "rtpTime":0,"clockRate":90000,"rotation":0,"durationMilliseconds":1000,"bytes":10,"samples":1,"index":"front"}]}
                     """
             }
@@ -114,6 +117,26 @@ struct JobTests {
         #expect(try await shelf.ask(.get, "/v1/jobs/\(sid)").code == "job_not_found")
     }
 
+    @Test("A copy to WebM has nothing that is compressed; H.264 is refused before there is a job")
+    func copy() async throws {
+        let shelf = try Shelf(codec: "vp9")
+        let made = try await shelf.ask(.post, Self.jobs, #"{"kind":"copy","file":"TR_1.mp4"}"#)
+        #expect(made.status == 201 && made.members["container"] as? String == "webm")
+        #expect(made.members["source"] as? String == "TR_1.mp4")
+        for name in ["codec", "frameRate", "bitrate", "width", "height", "layout"] {
+            #expect(made.members[name] == nil)
+        }
+        let audio = try await shelf.ask(.post, Self.jobs, #"{"kind":"copy","file":"TR_2.mp4","container":"webm"}"#)
+        #expect(audio.status == 201, "a file without a video is copied, too")
+        let other = try Shelf(codec: "h264")
+        let refused = try await other.ask(.post, Self.jobs, #"{"kind":"copy","file":"TR_1.mp4"}"#)
+        #expect(refused.status == 409 && refused.code == "not_playable")
+        #expect(refused.response.text.contains("codec_not_in_container"))
+        #expect(try await other.ask(.get, "/v1/jobs").list("jobs").isEmpty)
+        let missing = try await shelf.ask(.post, Self.jobs, #"{"kind":"copy","file":"none.mp4"}"#)
+        #expect(missing.code == "file_not_found")
+    }
+
     @Test("A request that waits for the disk goes by the job as it is when its turn comes")
     func stale() async throws {
         let shelf = try Shelf()
@@ -147,7 +170,11 @@ struct JobTests {
     @Test(
         "What makes no sense is refused, with the member that is wrong",
         arguments: [
-            ("{}", "/kind"), (#"{"kind":"copy"}"#, "/kind"), (#"{"kind":"transcode","file":"TR_1.mp4"}"#, "/bitrate"),
+            ("{}", "/kind"), (#"{"kind":"mixing"}"#, "/kind"), (#"{"kind":"copy"}"#, "/file"),
+            (#"{"kind":"copy","file":"TR_1.mp4","container":"avi"}"#, "/container"),
+            (#"{"kind":"copy","file":"TR_1.mp4","bitrate":300000}"#, "/bitrate"),
+            (#"{"kind":"composition","container":"webm"}"#, "/container"),
+            (#"{"kind":"transcode","file":"TR_1.mp4"}"#, "/bitrate"),
             (#"{"kind":"transcode","bitrate":300000}"#, "/file"),
             (#"{"kind":"composition","file":"TR_1.mp4"}"#, "/file"),
             (#"{"kind":"composition","codec":"vp9"}"#, "/codec"),

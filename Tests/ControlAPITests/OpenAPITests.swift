@@ -1,3 +1,4 @@
+import AccessTokens
 import EdgeSupport
 import EdgeTestSupport
 import Foundation
@@ -42,6 +43,27 @@ struct OpenAPITests {
         #expect(words("EventType") == EventModel.types)
         let posted: Set<String> = Webhook.Format.allCases.reduce([]) { $0.union(WebhookSettingModel.types(in: $1)) }
         #expect(words("WebhookEventType") == posted)
+    }
+
+    @Test(
+        "The codes of problems are those of rooms, of access tokens, and those that the API and its HTTP server write")
+    func problemCodes() throws {
+        let schemas = try #require(APIContract.shared.document["components"] as? [String: [String: [String: Any]]])
+        let described = try #require(schemas["schemas"]?["ProblemCode"]?["enum"] as? [String])
+        var codes = Set(RoomError.Code.allCases.map(\.rawValue) + AccessTokenError.allCases.map(\.rawValue))
+        let sources = URL(filePath: #filePath).appending(path: "../../../Sources").standardizedFileURL
+        for folder in ["Edges/ControlAPI", "Edges/EdgeSupport", "Runtime/HTTPServing"] {
+            let files = FileManager.default.enumerator(
+                at: sources.appending(path: folder), includingPropertiesForKeys: nil)
+            for case let file as URL in try #require(files) where file.pathExtension == "swift" {
+                // Tokens of the development server are not of this API.
+                guard file.lastPathComponent != "DevelopmentTokens.swift" else { continue }
+                let written = try String(contentsOf: file, encoding: .utf8)
+                    .matches(of: /(?:\b[1-5][0-9]{2},\s*|code: |refusal\(\s*)"([a-z]+(?:_[a-z]+)*)"/)
+                codes.formUnion(written.map { String($0.1) })
+            }
+        }
+        #expect(described == codes.sorted())
     }
 
     @Test("4.2: a name fits the document's schema exactly where the rooms take it")

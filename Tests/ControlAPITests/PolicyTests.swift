@@ -22,7 +22,7 @@ struct PolicyTests {
             method, target, token: TestTokens.token(nil, TestTokens.operatorGrant),
             type: method == .put ? "application/json" : type, body: body)
         request.headers["If-Match"] = ifMatch
-        return Answer(response: await house.router.handle(request))
+        return Answer(response: await house.answer(request))
     }
 
     @Test(

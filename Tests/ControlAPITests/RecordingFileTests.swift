@@ -62,7 +62,7 @@ private final class Archive {
         _ target: String, _ method: HTTPMethod = .get, token: Bool = true, headers: HTTPHeaders = [:]
     ) async throws -> HTTPResponse {
         let token = token ? try TestTokens.token("m", Self.grant(room: nil)) : nil
-        return await house.router.handle(try request(method, target, token: token, headers: headers))
+        return await house.answer(try request(method, target, token: token, headers: headers))
     }
 
     /// A link to `file` as the API gives it.

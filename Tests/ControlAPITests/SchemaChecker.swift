@@ -9,16 +9,6 @@ struct SchemaChecker {
         components = all?["schemas"] as? [String: Any] ?? [:]
     }
 
-    /// The schema of an operation's successful JSON answer.
-    static func answer(of path: String, _ method: String, in document: [String: Any]) -> [String: Any]? {
-        let paths = document["paths"] as? [String: [String: Any]]
-        let operation = paths?[path]?[method] as? [String: Any]
-        let responses = operation?["responses"] as? [String: [String: Any]]
-        let success = responses?["200"] ?? responses?["201"]
-        let content = success?["content"] as? [String: [String: Any]]
-        return content?["application/json"]?["schema"] as? [String: Any]
-    }
-
     /// What is wrong with `value`; empty when nothing is.
     func faults(_ value: Any, _ schema: [String: Any], at place: String = "$") -> [String] {
         if let reference = schema["$ref"] as? String {

@@ -16,7 +16,7 @@ struct SessionTests {
         var grant = VideoGrant()
         grant.room = room
         grant.roomAdmin = true
-        return await house.router.handle(try request(.get, target, token: TestTokens.token("m", grant))).status
+        return await house.answer(try request(.get, target, token: TestTokens.token("m", grant))).status
     }
 
     @Test("I6: a moderator of one room is shown that room's past sessions, and no others'")

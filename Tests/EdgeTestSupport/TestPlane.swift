@@ -10,6 +10,7 @@ public final class TestPlane: MediaPlane {
     private let statistics = Mutex<[RoomID: MediaReport]>([:])
     private let received = Mutex<[MediaCommand]>([])
     private let worker = Mutex(WorkerIndex(0))
+    private let subject = Mutex(SubscriptionID(0))
     private let clock = Mutex(MonotonicTime(milliseconds: 1_000))
     /// Nothing ever happens.
     public let events = AsyncStream<[MediaEvent]> { $0.finish() }
@@ -37,7 +38,7 @@ public final class TestPlane: MediaPlane {
         case .room(let room): return statistics.withLock { $0[room] } ?? MediaReport()
         case .downlinks(_, let withHistory):
             var report = MediaReport()
-            if withHistory { report.downlinks = [Self.history] }
+            if withHistory { report.downlinks = [Self.history(of: subject.withLock { $0 })] }
             return report
         case .captures(let peers):
             var report = MediaReport()
@@ -45,10 +46,12 @@ public final class TestPlane: MediaPlane {
             return report
         }
     }
-    /// One decision, about nothing that is known, and one estimate.
-    private static var history: DownlinkReport {
+    /// The decision that every path reports is about this subscription from now on; before it is about none that is known.
+    public func setDecision(about subscription: SubscriptionID) { subject.withLock { $0 = subscription } }
+    /// One decision and one estimate.
+    private static func history(of subscription: SubscriptionID) -> DownlinkReport {
         let record = DecisionRecord(
-            time: .zero, subscription: SubscriptionID(0), track: nil,
+            time: .zero, subscription: subscription, track: nil,
             layer: LayerOffer(
                 LayerPoint(spatial: 1, temporal: 2), bitrate: .kilobitsPerSecond(500), height: 360, framesPerSecond: 30),
             estimate: .kilobitsPerSecond(900),

@@ -50,13 +50,15 @@ def pytest_xdist_make_scheduler(config, log):
 
 @contextlib.contextmanager
 def running(**options):
-    """A Martlet on loopback, stopped by SIGTERM at the end; its log must hold no error."""
+    """A Martlet on loopback, stopped by SIGTERM at the end; its log must hold no error and no access token."""
     server = Server(**options).start()
     yield server
     log = server.log()
     assert server.stop() == 0, log
     for line in log.splitlines():
         assert " error " not in line.lower(), line
+        # So begins every JWT: tokens stand in addresses, and nothing that writes those may write them.
+        assert "eyJ" not in line, line
 
 
 @contextlib.contextmanager

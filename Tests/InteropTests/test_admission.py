@@ -6,6 +6,7 @@ import pathlib
 import sys
 import time
 
+import aiohttp
 import pytest
 
 from conftest import running
@@ -50,7 +51,14 @@ def test_K3_a_server_that_is_busy_refuses_joins_and_keeps_its_calls():
                 async with signal(server, token("bob", "calm")):
                     raise AssertionError("bob came in")
             except AssertionError as refused:
-                assert "'code': 'overloaded'" in str(refused), refused
+                assert "'code': 'overloaded'" in str(refused) and "'retryAfter': 10" in str(refused), refused
+            # LiveKit's clients in browsers cannot read the status of the refused socket, and ask for the reason.
+            access = f"access_token={token('bob', 'calm')}"
+            async with aiohttp.ClientSession() as http:
+                with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+                    await http.ws_connect(f"{server.url}/rtc?{access}")
+            asked, headers, text = server.request("GET", f"/rtc/validate?{access}")
+            assert refused.value.status == asked == 503 and refused.value.headers["Retry-After"] == headers["Retry-After"] == "10" and "(cpu)" in text, text
             assert server.metric("martlet_load") == 1 and server.metric("martlet_ready") == 1, "not ready would end the calls that are up"
             async with signal(server, token("ada", "calm")):
                 pass
@@ -68,6 +76,27 @@ def test_K3_a_server_that_is_busy_refuses_joins_and_keeps_its_calls():
 
 
 def test_K3_bandwidth_and_open_files_have_limits_of_their_own():
+    async def run(server):
+        sender = await Client().publish(f"{server.url}/whip/calm", token("phone", "calm"), MovingPicture(), Tone())
+        await sender.connected()
+        players = [await Client().play(f"{server.url}/whep/calm/phone", token(f"tv-{number}", "calm")) for number in range(3)]
+        for player in players:
+            await player.wait_for_frames(video=10)
+        missing = [player.tap.missing() for player in players]
+        started = time.monotonic()
+        await until_true(lambda: 'martlet_load_share{resource="bandwidth"} 1\n' in server.get_private("/metrics")[1], 15, "three players' bandwidth")
+        status, headers, text = publish(server, "late", "calm")
+        assert (status, headers["Retry-After"]) == (503, "10") and "(bandwidth)" in json.loads(text)["detail"], text
+        print(f"figures: {8 * server.metric('martlet_bandwidth_out_bytes_per_second'):,.0f} bit/s, refused {time.monotonic() - started:.1f} s after the video began")
+        played = [player.frames["video"] for player in players]
+        for player, frames in zip(players, played):
+            await player.wait_for_frames(video=frames + 10)
+        assert [player.tap.missing() for player in players] == missing, "calls that are up lose nothing"
+        for client in (*players, sender):
+            await client.close()
+
+    with running(extra="admission: {max_bandwidth_out: 1000000}\n") as server:
+        asyncio.run(run(server))
     # 1 % of 1,000 files is less than any server has open.
     server = Server(extra="admission: {max_open_files: 1, max_bandwidth_out: 1000000}\n", nofile=1_000).start()
     asyncio.run(until_true(lambda: server.metric("martlet_load") == 1, 5, "a sample"))

@@ -1,8 +1,11 @@
-"""The page for backends: its Python does what it says."""
+"""The page for backends: its Python and its JavaScript do what they say."""
 import asyncio
 import re
+import subprocess
 import threading
 import time
+
+import jwt
 
 from conftest import running
 from support.server import ROOT
@@ -40,3 +43,47 @@ def test_the_python_of_the_page_for_backends_mints_creates_watches_and_ends(capf
         assert not backend.is_alive() and server.api("GET", "/v1/rooms")[1]["rooms"] == []
     printed = capfd.readouterr().out.splitlines()
     assert printed[:2] == ["roomStarted ", "participantJoined teacher"] and printed[-1] == "participantLeft teacher", printed
+
+
+#: As much of the package `jsonwebtoken` as the page uses, and nothing is downloaded.
+JSONWEBTOKEN = """
+import { createHmac } from "node:crypto";
+const part = (value) => Buffer.from(JSON.stringify(value)).toString("base64url");
+export default {
+  sign(payload, secret, { algorithm, issuer, subject, expiresIn }) {
+    if (algorithm !== "HS256" || expiresIn !== "1h") throw new Error("another algorithm or time than the page has");
+    const now = Math.floor(Date.now() / 1000);
+    const signed = `${part({ alg: algorithm, typ: "JWT" })}.${part({ ...payload, iat: now, exp: now + 3600, iss: issuer, sub: subject })}`;
+    return `${signed}.${createHmac("sha256", secret).update(signed).digest("base64url")}`;
+  },
+};
+"""
+
+
+def test_the_javascript_of_the_page_for_backends_makes_a_token_that_joins_and_the_others_set_the_same_claims(tmp_path):
+    text = PAGE.read_text()
+    (block,) = re.findall(r"```javascript\n(.*?)```", text, re.S)
+    package = tmp_path / "node_modules/jsonwebtoken"
+    package.mkdir(parents=True)
+    (package / "package.json").write_text('{"type": "module", "exports": "./index.js"}')
+    (package / "index.js").write_text(JSONWEBTOKEN)
+    call = f"accessToken({KEY!r}, {SECRET!r}, 'teacher', 'lesson', 'Ada', {{ roomAdmin: true }})"
+    (tmp_path / "page.mjs").write_text(f"{block}\nconsole.log({call});\n")
+    made = subprocess.run(["node", tmp_path / "page.mjs"], capture_output=True, text=True, timeout=20, check=True).stdout.strip()
+    claims = jwt.decode(made, SECRET, algorithms=["HS256"], issuer=KEY)
+    assert (claims["sub"], claims["name"]) == ("teacher", "Ada")
+    assert claims["video"] == {"room": "lesson", "roomJoin": True, "roomAdmin": True} and 3_500 < claims["exp"] - time.time() <= 3_600
+
+    async def join(server):
+        async with signal(server, made, room="lesson") as teacher:
+            assert teacher.joined["participant"]["name"] == "Ada"
+
+    with running() as server:
+        asyncio.run(join(server))
+    for language, words in {
+        "go": ['"iss": key', '"sub": identity', '"exp": time.Now().Add(time.Hour)', '"room": room', '"roomJoin": true', "SigningMethodHS256"],
+        "java": ["withIssuer(key)", "withSubject(identity)", "withExpiresAt(", '"room", room', '"roomJoin", true', "HMAC256(secret)"],
+        "csharp": ["Issuer = key", '["sub"] = identity', "Expires = ", '["room"] = room', '["roomJoin"] = true', "HmacSha256"],
+    }.items():
+        (block,) = re.findall(rf"```{language}\n(.*?)```", text, re.S)
+        assert [word for word in words if word not in block] == [], language

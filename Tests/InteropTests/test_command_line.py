@@ -83,6 +83,20 @@ def test_events_are_followed_until_the_server_ends():
     assert follower.returncode == 0, errors
 
 
+def test_a_participant_is_moved_to_a_room_that_was_created_beside_its_own():
+    """Of two rooms each has a media thread of its own; a third one shares that of the first."""
+    with running(workers=2) as server:
+        for words in (["stage"], ["elsewhere"], ["lobby", "--beside", "stage"]):
+            assert martlet(server, "rooms", "create", *words) == f"room {words[0]} was created\n"
+        assert "preset_not_found" in martlet(server, "rooms", "create", "other", "--preset", "none", status=1)
+        publish(server, "stage", "cam")
+        refusal = martlet(server, "move", "stage", "cam", "elsewhere", status=1)
+        assert "different_worker" in refusal and "beside" in refusal
+        assert martlet(server, "move", "stage", "cam", "lobby") == "cam was moved from stage to lobby\n"
+        assert martlet(server, "participants", "lobby").splitlines()[1].split()[0] == "cam"
+        assert "participant_not_found" in martlet(server, "move", "stage", "cam", "lobby", status=1)
+
+
 def test_every_media_port_is_asked_over_UDP_and_TCP_and_one_that_does_not_answer_is_named():
     """Two media threads; then one more address is announced, at which nobody is."""
     with running(workers=2) as server:

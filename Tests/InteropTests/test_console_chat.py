@@ -46,6 +46,20 @@ def test_people_chat_and_send_files_whatever_they_publish(development_server, tm
             mute = await open_room(browser, server, "chat", "mute", send="nothing", token=token("mute", "chat", canPublishData=False))
             await mute.click("#chat-open")
             assert await mute.is_disabled("#chat-text") and await mute.is_disabled("#chat-pick")
+
+            # The room's rules, and what somebody is permitted, change while people write.
+            async def patch(path, body):
+                assert (await asyncio.to_thread(server.api, "PATCH", f"/v1/rooms/chat/{path}", body))[0] == 200
+
+            await patch("policy", {"allowMessages": False})
+            await until(bob, "document.querySelector('#chat-text').disabled")
+            assert await bob.get_attribute("#chat-text", "placeholder") == "Nobody may write in this room now"
+            await patch("policy", {"allowMessages": None})
+            await until(bob, "!document.querySelector('#chat-text').disabled")
+            members = (await asyncio.to_thread(server.api, "GET", "/v1/rooms/chat"))[1]["participants"]
+            sid = next(one["sid"] for one in members if one["name"] == "Bob")
+            await patch(f"participants/{sid}", {"permissions": {"canPublishData": False}})
+            await until(bob, "document.querySelector('#chat-text').placeholder === 'You may only read here'")
             assert not ada.problems and not bob.problems and not mute.problems
 
     asyncio.run(run())

@@ -150,20 +150,30 @@ def test_the_moment_that_somebody_asks_about_is_explained_from_history_estimates
     asyncio.run(run())
 
 
-def test_decisions_that_are_no_longer_kept_are_not_made_up(development_server):
-    """The server keeps the last decisions of each connection. Before the first of them the page says so, and shows history and estimates alone."""
+def test_decisions_reach_further_back_than_the_last_ones_and_those_that_are_no_longer_kept_are_not_made_up(development_server):
+    """Before the last decisions come those that were in force every five seconds. Before the first of them the page says so, and shows history and estimates alone."""
     server = development_server
+
+    def some(hour):
+        return hour["decisions"] + [{**hour["decisions"][0], "at": hour["bad"] + 120_000 + number * 1_000} for number in range(64)]
 
     def many(hour):
         video = hour["decisions"][1]
-        return [{**video, "at": hour["bad"] + 120_000 + number * 1_000} for number in range(64)]
+        return [{**video, "at": hour["bad"] + 120_000 + number * 1_000} for number in range(720)]
 
     async def run():
         async with chromium() as browser, signal(server, token("bob", "call"), room="call"):
             page = await browser.new_page(viewport={"width": 1280, "height": 860}, bypass_csp=True, locale="en-GB")
             await page.goto(server.url)
-            await with_hour(page, many)
+            await with_hour(page, some)
             await page.goto(f"{server.url}/#/rooms/call/participants/bob")
+            await page.wait_for_selector("#member-charts svg")
+            await choose_time(page, TWO_O_TWO)
+            answer = await page.evaluate(ANSWER)
+            assert "120 of 500 kbit/s needed for 360p. Since 14:02:03" in answer and "are kept since" not in answer, answer
+            await page.unroute_all()
+            await with_hour(page, many)
+            await page.reload()
             await page.wait_for_selector("#member-charts svg")
             await choose_time(page, TWO_O_TWO)
             answer = await page.evaluate(ANSWER)

@@ -91,7 +91,7 @@ def test_participants_beyond_a_new_maximum_stay_unless_the_operator_disconnects_
             page = await open_policy(browser, server, "den")
             await page.fill("#policy-maxParticipants", "1")
             await until(page, READY)
-            assert "1 participant beyond the maximum would stay." in await page.evaluate(IMPACT)
+            assert "1 participant whom the policy would not let in any more would stay." in await page.evaluate(IMPACT)
             await page.check("#policy-remove-excess")
             await until(page, f"{READY} && {IMPACT}.includes('bob is disconnected.')")
             assert "would stay" not in await page.evaluate(IMPACT)
@@ -101,6 +101,15 @@ def test_participants_beyond_a_new_maximum_stay_unless_the_operator_disconnects_
             await until(page, "document.querySelector('#policy-done').textContent.startsWith('Applied')")
             members = (await asyncio.to_thread(server.api, "GET", "/v1/rooms/den"))[1]["participants"]
             assert [member["identity"] for member in members] == ["ada"]
+
+            # Who has been here for longer than anybody may stay leaves at once, and that is asked about; others are told when.
+            await page.fill("#policy-maxStaySeconds", "3600")
+            await until(page, f"{READY} && {IMPACT}.includes('ada is disconnected at ')")
+            await page.fill("#policy-maxStaySeconds", "1")
+            await until(page, f"{READY} && {IMPACT}.includes('ada is disconnected.')")
+            await page.click("#policy-apply")
+            assert await page.inner_text("#ask-text") == "1 participant is disconnected."
+            await page.keyboard.press("Escape")
             assert page.problems == []
 
     asyncio.run(run())

@@ -51,12 +51,12 @@ def test_I9_the_reference_page_shows_every_operation_and_finds_it(development_se
 
 
 def test_the_operators_tab_charts_a_room_over_time(development_server):
-    """Members from the room's events, also before the page was opened; bit rate and loss from the histories and what comes after."""
+    """Members from the room's events, also before the page was opened; bit rate and loss from the histories and what comes after. Of those who left, too."""
     server = development_server
 
     async def run():
         async with chromium() as browser:
-            await open_room(browser, server, "charts", "ada")
+            ada = await open_room(browser, server, "charts", "ada")
             bob = await open_room(browser, server, "charts", "bob", send="nothing")
             await bob.click("#leave")
             await until(bob, "!martlet.joined")
@@ -69,6 +69,20 @@ def test_the_operators_tab_charts_a_room_over_time(development_server):
             # Up to one, up to two, down to one: each change draws a step of two points.
             steps = "(document.querySelector('#room-charts .line').getAttribute('d').match(/L/g) ?? []).length"
             await until(page, f"{steps} >= 6", 10)
+
+            async def sent():
+                return any(one["uplink"] for one in (await asyncio.to_thread(server.api, "GET", "/v1/rooms/charts/history"))[1]["samples"])
+
+            while not await sent():
+                await asyncio.sleep(0.2)
+            await open_room(browser, server, "charts", "eve", send="nothing")
+            await ada.click("#leave")
+            await until(ada, "!martlet.joined")
+            await page.reload()
+            # Who sent it is not here any more.
+            await until(page, f"/^1,0 .* from, .* to members,/.test({figures}.join())", 20)
+            heights = "document.querySelectorAll('#room-charts .chart')[1].querySelector('.line.own').getAttribute('d').split(/[ML]/).slice(1).map((one) => parseFloat(one.split(/[ ,]/)[1]))"
+            await until(page, f"Math.max(...{heights}) - Math.min(...{heights}) > 10", 5)
             assert not problems
 
     asyncio.run(run())

@@ -122,3 +122,16 @@ def test_F11_a_server_behind_nat_finds_its_address_and_mapped_port_and_a_client_
             camera.terminate()
             camera.wait(10)
         assert server.stop() == 0
+
+
+def test_F11_a_server_that_started_before_the_STUN_server_asks_again_by_itself(tmp_path):
+    with BehindNAT() as net:
+        server = Server(
+            host="10.0.0.2", namespace=net.home,
+            media={"bind": "10.0.0.2", "announced_addresses": "discover", "stun_server": "203.0.113.2"})
+        net.map(server, 41_000)
+        server.start()
+        assert "does not answer the media ports" in server.log() and "addresses=" not in server.log(), server.log()
+        with stun_server(net.outside, tmp_path):
+            until(lambda: "addresses=203.0.113.1:41000" in server.log().replace('"', ""), 20, server.log)
+        assert server.stop() == 0

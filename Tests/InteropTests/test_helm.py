@@ -42,6 +42,8 @@ MATRIX = {
     "coturn with TLS": {"coturn": {**COTURN["coturn"], "tlsSecret": "turn-tls", "replicas": 2, "service": {"type": "ClusterIP", "annotations": {"a": "b"}}}},
     "monitoring": MONITORING,
     "autoscaling": {"replicas": 2, "autoscaling": {"enabled": True, "maxReplicas": 5}},
+    "uploads": {"recording": {"uploadSecret": "storage"}, "config": {"recording": {
+        "directory": "/var/lib/martlet/recordings", "upload_endpoint": "https://s3.example.org", "upload_bucket": "calls"}}},
     "a volume": {"persistence": {"enabled": True, "storageClass": "fast", "size": "10Gi"}},
     "everything": {"replicas": 2, "autoscaling": {"enabled": True}, "persistence": {"enabled": True}, "environmentSecret": "more", "imagePullSecrets": [{"name": "r"}],
                    "podAnnotations": {"a": "b"}, "podLabels": {"c": "d"}, "nodeSelector": {"e": "f"}, "tolerations": [{"operator": "Exists"}],
@@ -213,6 +215,16 @@ def test_K5_pods_restart_when_what_they_announce_changes_and_not_for_a_new_versi
     assert template({}, newer.parent) == before
 
 
+@pytest.mark.parametrize("values, transport", [
+    ({}, "UDP and TCP 30900 to 30901"), ({"config": {"media": {"tcp": False}}}, "UDP 30900 to 30901"), (MATRIX["load balancers"], "UDP from port 7900"),
+    (MATRIX["host ports"], "UDP and TCP 40000 to 40002"), (MATRIX["host network"], "UDP and TCP 7900 to 7901")])
+def test_K5_the_notes_name_the_ports_and_TCP_where_the_pods_have_it(values, transport):
+    with Chart.load(str(CHART)) as chart:
+        notes = chart.render({**KEYS, **values}, name="rel", namespace="rooms")["martlet/templates/NOTES.txt"]
+    assert f"\nMedia: {transport}" in notes
+    assert ("TCP" in transport) == any(port["name"].startswith("media-tcp-") for port in server(render(values))["containers"][0]["ports"])
+
+
 @pytest.mark.parametrize("name", MATRIX)
 def test_K5_the_server_accepts_the_configuration_and_the_pod_outlives_its_drain(name, tmp_path):
     objects = render(MATRIX[name])
@@ -226,29 +238,40 @@ def test_K5_the_server_accepts_the_configuration_and_the_pod_outlives_its_drain(
         subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", tmp_path / "tls.key", "-out", tmp_path / "tls.crt", "-days", "9",
                         "-subj", "/CN=rooms.example.org"], check=True, capture_output=True)
         config["http"]["tls"] = {kind: path.replace("/etc/martlet-tls", str(tmp_path)) for kind, path in config["http"]["tls"].items()}
+    pod = server(objects)
+    if upload := config.get("recording"):
+        upload["directory"] = str(tmp_path)
+        mount, = (one for one in pod["containers"][0]["volumeMounts"] if upload["upload_credentials"] == f"{one['mountPath']}/keys")
+        volume, = (one for one in pod["volumes"] if one["name"] == mount["name"])
+        assert volume["secret"] == {"secretName": "storage", "defaultMode": 0o440}
+        upload["upload_credentials"] = str(tmp_path / "keys")
+        (tmp_path / "keys").touch(0o440)
+        (tmp_path / "keys").write_text("access\nsecret\n")
     (tmp_path / "martlet.yaml").write_text(yaml.safe_dump(config))
-    given = {**os.environ, **environment(server(objects)["containers"][0], SECRETS)}
+    given = {**os.environ, **environment(pod["containers"][0], SECRETS)}
     checked = subprocess.run([BINARY, "check-config", tmp_path / "martlet.yaml"], env=given, capture_output=True, text=True, timeout=20)
     assert checked.returncode == 0 and not checked.stderr, checked.stderr
-    pod = server(objects)
     wait = int(pod["containers"][0]["lifecycle"]["preStop"]["exec"]["command"][1])
     assert pod["terminationGracePeriodSeconds"] >= wait + config["sessions"]["drain"] + 10
 
 
-def test_K5_a_pods_own_command_serves_answers_its_probes_and_the_tests_hook_and_ends_in_order(tmp_path):
+@pytest.mark.parametrize("values, pod, ports", [
+    ({}, 0, [30900, 30901]), ({"replicas": 2, "media": {"workers": 1}, "config": {"rooms": {"max_participants": 50}}}, 1, [30901])])
+def test_K5_a_pods_own_command_serves_answers_its_probes_and_the_tests_hook_and_ends_in_order(tmp_path, values, pod, ports):
     """What Kubernetes would run in the pod, run here: start script, environment, probes, `helm test`, SIGTERM."""
-    objects = render({"replicas": 2, "media": {"workers": 1}, "config": {"rooms": {"max_participants": 50}}})
+    objects = render(values)
+    pods_of = [f"rel-martlet-{number}.rel-martlet-pods:7880" for number in range(values.get("replicas", 1))]
     container = server(objects)["containers"][0]
     text, script = files(objects)
     config = yaml.safe_load(text)
     http, private = free_ports(2)
     # The media port is the node's: what a Service would do between them is not there.
-    config["http"]["port"], config["private"]["port"], config["media"]["udp_port"] = http, private, 30901
+    config["http"]["port"], config["private"]["port"], config["media"]["udp_port"] = http, private, ports[0]
     config["storage"]["path"] = str(tmp_path / "martlet.db")
     (tmp_path / "martlet.yaml").write_text(yaml.safe_dump(config))
     (tmp_path / "start.sh").write_text(script.replace("/etc/martlet", str(tmp_path)))
     (tmp_path / "martlet").symlink_to(BINARY)
-    given = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "HOSTNAME": "rel-martlet-1", **environment(container, SECRETS)}
+    given = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "HOSTNAME": f"rel-martlet-{pod}", **environment(container, SECRETS)}
     assert container["command"] == ["/bin/sh", "/etc/martlet/start.sh"]
 
     def get(path):
@@ -270,14 +293,14 @@ def test_K5_a_pods_own_command_serves_answers_its_probes_and_the_tests_hook_and_
         assert f"# TYPE {scaler} gauge\n" in get("/metrics")[1], "the autoscaler's metric is one that the server has"
         hook = of(objects, "Pod")[0]["spec"]["containers"][0]
         said = re.sub(r'"http://[^"]+"', f'"http://127.0.0.1:{http}"', hook["command"][-1])
-        pods_of = ["rel-martlet-0.rel-martlet-pods:7880", "rel-martlet-1.rel-martlet-pods:7880"]
         assert re.findall(r'martlet (\w+) --server "http://([^"]+)"', hook["command"][-1]) == [
-            ("rooms", "rel-martlet:80"), *((verb, pod) for pod in pods_of for verb in ("rooms", "reach"))]
+            ("rooms", "rel-martlet:80"), *((verb, one) for one in pods_of for verb in ("rooms", "reach"))]
         environment_of_hook = {"PATH": given["PATH"], **environment(hook, SECRETS)}
         done = subprocess.run([*hook["command"][:-1], said], env=environment_of_hook, capture_output=True, text=True, timeout=20)
-        assert done.returncode == 0 and "pod 1" in done.stdout, done.stderr
-        # Pod 1 has the second node port, which is nobody's here but the server's.
-        assert [len(re.findall(rf"^{kind} 127\.0\.0\.1:30901  after ", done.stdout, re.M)) for kind in ("udp", "tcp")] == [2, 2], done.stdout
+        assert done.returncode == 0 and all(f"pod {number}" in done.stdout for number in range(len(pods_of))), done.stderr
+        # The node ports of this pod, which are nobody's here but the server's; each pod's are asked, and here each pod is this one.
+        reached = {f"{kind} {port}": len(re.findall(rf"^{kind} 127\.0\.0\.1:{port}  after ", done.stdout, re.M)) for kind in ("udp", "tcp") for port in ports}
+        assert set(reached.values()) == {len(pods_of)}, done.stdout
         wrong = {**environment_of_hook, "MARTLET_KEYS_APP": "f" * 32}
         assert subprocess.run([*hook["command"][:-1], said], env=wrong, capture_output=True, timeout=20).returncode != 0, "another key is refused"
     finally:
@@ -289,7 +312,7 @@ def test_K5_the_schema_has_every_setting_of_the_server_with_its_range_but_those_
     text = subprocess.run([BINARY, "help", "settings"], capture_output=True, text=True, check=True).stdout
     settings = {match[1]: match[2] for match in re.finditer(r"^  (\S+)(?:  \[.*\])?\n      .* \((.*?)\)$", text, re.MULTILINE)}
     own = {"http.bind", "http.port", "http.tls.certificate", "http.tls.key", "private.bind", "private.port", "media.bind", "media.udp_port", "media.tcp_port", "media.announced_tcp_port", "media.workers",
-           "media.announced_addresses", "sessions.drain", "storage.path", "trusted_proxy", "keys.NAME"}
+           "media.announced_addresses", "recording.upload_credentials", "sessions.drain", "storage.path", "trusted_proxy", "keys.NAME"}
 
     def leaves(schema, path=()):
         for key, part in schema["properties"].items():

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import time
 
+import aiohttp
 import aiortc
 import pytest
 
@@ -145,7 +146,11 @@ def test_C11_D7_credentials_are_served_by_the_API_and_in_links_for_the_tokens_ke
 
     with coturn(tmp_path) as port:
         turn = f"turn:127.0.0.1:{port}?transport=udp"
-        extra = f'ice_servers:\n  - urls: ["{turn}"]\n    secret: {SECRET}\n    rooms: ["far-*"]\n  - stun:127.0.0.1:{port}\n'
+        other = "0123456789abcdef0123456789abcdef"
+        paged, page = "stun:127.0.0.1:9", {"Origin": "https://a.example"}
+        # The first line goes on with the keys that every server of the tests has.
+        extra = f'  app: {other}\nice_servers:\n  - urls: ["{turn}"]\n    secret: {SECRET}\n    rooms: ["far-*"]\n  - stun:127.0.0.1:{port}\n' \
+                f'  - urls: ["{paged}"]\n    origins: ["{page["Origin"]}"]\n    keys: [app]\n'
         with running(extra=extra) as server:
             def servers(access, query=""):
                 status, _, text = server.request("GET", f"/v1/ice-servers{query}", headers={"Authorization": f"Bearer {access}"})
@@ -156,10 +161,29 @@ def test_C11_D7_credentials_are_served_by_the_API_and_in_links_for_the_tokens_ke
             assert [one["urls"] for one in servers(token("ada", "near"))[1]["iceServers"]] == [[f"stun:127.0.0.1:{port}"]]
             assert servers(token("ada", "near"), "?room=far-1") == (403, {**servers(token("ada", "near"), "?room=far-1")[1], "code": "room_mismatch"})
             assert servers(token("ada", "far-1", roomJoin=False))[0] == 403
-            status, headers, _ = server.request(
-                "POST", "/whip/far-1", offer(), {"Authorization": f"Bearer {token('cam', 'far-1')}", "Content-Type": "application/sdp"})
-            links = headers.get_all("Link")
-            assert status == 201 and any(turn in link and 'rel="ice-server"' in link and "credential=" in link for link in links), links
+            assert servers(token("ada", "far-1", lifetime_s=-120)) == (401, {**servers(token("ada", "far-1", lifetime_s=-120))[1], "code": "token_expired"})
+
+            def links(path, sdp, access, **headers):
+                status, headers, _ = server.request("POST", path, sdp, {"Authorization": f"Bearer {access}", "Content-Type": "application/sdp", **headers})
+                assert status == 201, (path, status)
+                return headers.get_all("Link")
+
+            async def hello(access, **headers):
+                async with aiohttp.ClientSession() as http, http.ws_connect(
+                        f"{server.url}/v1/signal", protocols=["martlet.v1"], headers={"Authorization": f"Bearer {access}", **headers}) as socket:
+                    return json.dumps((await socket.receive_json())["iceServers"])
+
+            publishes, plays = offer(), offer().replace("sendonly", "recvonly")
+            for path, sdp in ("/whip/far-1", publishes), ("/whep/far-1/cam", plays):
+                found = links(path, sdp, token("cam" if sdp == publishes else "tv", "far-1"))
+                assert any(turn in link and 'rel="ice-server"' in link and "credential=" in link for link in found), found
+            # To the pages of an origin, with tokens of a key.
+            for access, headers, expected in [
+                    (token("eve", "far-1", key="app", secret=other), page, True), (token("eve", "far-1", key="app", secret=other), {}, False),
+                    (token("eve", "far-1", key="app", secret=other), {"Origin": "https://b.example"}, False), (token("eve", "far-1"), page, False)]:
+                status, _, text = server.request("GET", "/v1/ice-servers", headers={"Authorization": f"Bearer {access}", **headers})
+                found = [text, asyncio.run(hello(access, **headers)), str(links("/whep/far-1/cam", plays, access, **headers)), str(links("/whip/far-1", publishes, access, **headers))]
+                assert status == 200 and [paged in one for one in found] == [expected] * 4, (headers, found)
             good = told["iceServers"][0]
             assert asyncio.run(relayed(good, port))
             # The server makes none that expire so soon (ice_credentials_lifetime is a minute at least), but just these.

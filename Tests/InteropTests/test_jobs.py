@@ -234,6 +234,8 @@ def test_jobs_are_created_listed_cancelled_and_deleted_on_the_command_line(archi
         assert martlet(server, "jobs", "delete", one) == f"job {one} was deleted with its file\n"
     assert "job_not_found" in martlet(server, "jobs", "show", job, status=1)
     assert "colour" in martlet(server, "jobs", "create", sid, "composition", "colour=red", status=1)
+    video = next(file["name"] for file in files_of(server.recording) if file["codec"] == "h264")
+    assert "codec_not_in_container" in martlet(server, "jobs", "create", sid, "copy", f"file={video}", "container=webm", status=1)
     assert "missing KIND" in martlet(server, "jobs", "create", sid, status=2)
     assert "did you mean 'cancel'" in martlet(server, "jobs", "cancle", job, status=2)
 

@@ -48,7 +48,7 @@ def test_B4_an_empty_request_creates_a_room_with_a_generated_name(server):
 
 
 def test_B4_another_room_than_the_tokens_is_refused_on_every_edge(server):
-    """403 room_mismatch in join, in the WebSocket's address, on WHIP, WHEP, the control API and resume; and no room is created."""
+    """403 room_mismatch in join, in the WebSocket's address, on WHIP, WHEP, the control API and resume, as LiveKit refuses in its API; and no room is created."""
     kitchen, operator = token("ada", "kitchen"), token("op", "kitchen", roomAdmin=True, roomCreate=True, roomList=True)
     reply = asyncio.run(joined(server, kitchen, room="board"))
     assert (reply["type"], reply.get("code")) == ("error", "room_mismatch"), reply
@@ -62,6 +62,10 @@ def test_B4_another_room_than_the_tokens_is_refused_on_every_edge(server):
     for method, path in (("GET", "/v1/rooms/board"), ("DELETE", "/v1/rooms/board"), ("DELETE", "/v1/rooms/board/participants/bob")):
         assert refused(server, method, path, operator) == (403, "room_mismatch"), path
     assert refused(server, "POST", "/v1/rooms", operator, '{"name":"board"}', "application/json") == (403, "room_mismatch")
+    # LiveKit's server API has the codes of Twirp and of LiveKit's server; its clients name no room beside the token's.
+    for call, body in (("CreateRoom", {"name": "board"}), ("DeleteRoom", {"room": "board"}), ("ListParticipants", {"room": "board"})):
+        reply = refused(server, "POST", f"/twirp/livekit.RoomService/{call}", operator, json.dumps(body), "application/json")
+        assert reply == (401, "unauthenticated"), (call, reply)
     assert server.api("GET", "/v1/rooms")[1]["rooms"] == []
 
     async def resume():

@@ -134,12 +134,14 @@ def test_K4_K5_the_operators_objects_of_the_chart_name_a_port_that_serves_metric
 
 
 class Prometheus:
-    """A Prometheus of this test's own that looks at one server every second."""
+    """A Prometheus of this test's own that looks at one server every second. Beside the rules it has a copy that is in a hurry: it fires after two seconds."""
 
     def __init__(self, server, folder):
         self.port, = free_ports(1)
+        self.hurried = folder / "hurried.yaml"
+        self.hurried.write_text(re.sub(r"for: \w+", "for: 2s", RULES.read_text()))
         (folder / "prometheus.yml").write_text(json.dumps({
-            "global": {"scrape_interval": "1s", "evaluation_interval": "1s"}, "rule_files": [str(RULES)],
+            "global": {"scrape_interval": "1s", "evaluation_interval": "1s"}, "rule_files": [str(RULES), str(self.hurried)],
             "scrape_configs": [{"job_name": "martlet", "static_configs": [{"targets": [f"127.0.0.1:{server.private}"]}]}]}))
         self.log = open(folder / "log", "w")
         self.process = subprocess.Popen(
@@ -151,6 +153,10 @@ class Prometheus:
         with urllib.request.urlopen(url, timeout=5) as reply:
             return json.load(reply)["data"]
 
+    def rules(self, file):
+        group, = [one for one in self.get("rules")["groups"] if one["file"] == str(file)]
+        return group["rules"]
+
     def value(self, expression):
         return self.get("query", query=expression)["result"]
 
@@ -161,8 +167,11 @@ class Prometheus:
 
 
 def test_K4_a_real_prometheus_answers_every_panel_and_rule_on_a_server_with_a_call(tmp_path):
+    """And the alert of a webhook fires whose receiver is not there."""
     async def run(server, prometheus):
         async with chromium() as browser:
+            webhook = {"url": f"http://127.0.0.1:{free_ports(1)[0]}/", "secret": "a secret of this webhook"}
+            assert server.api("PUT", "/v1/webhooks/nobody", webhook)[0] == 201
             await open_room(browser, server, "call", "ada", token=token("ada", "call"))
             bob = await open_room(browser, server, "call", "bob", token=token("bob", "call"), send="nothing")
             await wait_for_video(bob)
@@ -189,12 +198,13 @@ def test_K4_a_real_prometheus_answers_every_panel_and_rule_on_a_server_with_a_ca
             assert any(title == "Joins and departures" for title, expression in panels() if (title, expression) not in empty)
             assert float(prometheus.value("sum(martlet_participants)")[0]["value"][1]) == 2
             assert float(prometheus.value("sum(martlet_connect_seconds_count)")[0]["value"][1]) == 2
-            rules = prometheus.get("rules")["groups"][0]["rules"]
-            assert len(rules) == len(FIRING) and all(rule["health"] == "ok" for rule in rules), rules
-            assert [rule["name"] for rule in rules if rule["state"] == "firing"] == []
+            for file, firing in ((RULES, []), (prometheus.hurried, ["MartletWebhookFails"])):
+                rules = prometheus.rules(file)
+                assert len(rules) == len(FIRING) and all(rule["health"] == "ok" for rule in rules), rules
+                assert [rule["name"] for rule in rules if rule["state"] == "firing"] == firing, file
             return len(panels())
 
-    with running() as server:
+    with running(extra="webhooks:\n  allow_private: true\n") as server:
         prometheus = Prometheus(server, tmp_path)
         try:
             print(f"figures: {asyncio.run(run(server, prometheus))} expressions, {len(FIRING)} alerts")

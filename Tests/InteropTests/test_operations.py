@@ -153,6 +153,10 @@ def test_K2_an_operator_drains_the_server_and_takes_it_back():
             await until_true(lambda: len(ada.of("migrate")) == 2, 10, "both notices")
             first, second = (event for _, event in ada.of("migrate"))
             assert 590 < first["deadline"] / 1000 - time.time() <= 600 and second["cancelled"] is True
+            server.api("POST", "/v1/node/drain", {"seconds": 1})
+            await asyncio.sleep(1.5)
+            # The process is the operator's to end: nothing ends by itself.
+            assert (await ada.request("ping"))[0]["type"] == "pong" and server.get_private("/readyz")[0] == 503
 
     with running() as server:
         asyncio.run(run(server))

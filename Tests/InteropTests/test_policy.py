@@ -72,6 +72,38 @@ def test_C4_C5_members_learn_of_locks_and_lock_where_the_policy_lets_them():
         asyncio.run(run(server))
 
 
+@pytest.mark.judging
+def test_I1_I3_edits_of_rules_reach_a_member_within_300_ms():
+    """The median of five: what bob may receive, by the operator and by the room's policy, and what anybody may publish."""
+    exclude = [{"action": "exclude", "all": True}]
+    rules, policy = "/v1/rooms/den/participants/bob/subscriptions", "/v1/rooms/den/policy"
+    edits = (("PUT", rules, exclude, "subscriptionEnded"), ("DELETE", rules, None, "subscriptionUpdated"),
+             ("PATCH", policy, {"subscribeRules": exclude}, "subscriptionEnded"), ("PATCH", policy, {"subscribeRules": None}, "subscriptionUpdated"),
+             ("PATCH", policy, {"publishSources": []}, "trackUnpublished"))
+    headers = {"Authorization": f"Bearer {token('ada', 'den')}", "Content-Type": "application/sdp"}
+
+    async def run(server):
+        waits = {}
+        async with signal(server, token("bob", "den"), room="den") as bob:
+            for _ in range(5):
+                # Its track was ended by the last edit of the round before.
+                assert (await asyncio.to_thread(server.api, "PATCH", policy, {"publishSources": None}))[0] == 200
+                assert (await asyncio.to_thread(server.request, "POST", "/whip/den", offer(), headers))[0] == 201
+                await bob.wait_for("subscriptionUpdated")
+                for method, path, body, event in edits:
+                    bob.events.clear()
+                    begun = time.monotonic()
+                    assert (await asyncio.to_thread(server.api, method, path, body))[0] == 200
+                    waits.setdefault(f"{method} {path.rpartition('/')[2]} {event}", []).append((await bob.wait_for(event))[0] - begun)
+                bob.events.clear()
+        medians = {edit: statistics.median(times) for edit, times in waits.items()}
+        print("figures: " + ", ".join(f"{edit} after {wait * 1000:.0f} ms" for edit, wait in medians.items()))
+        assert all(wait <= 0.3 for wait in medians.values()), medians
+
+    with running() as server:
+        asyncio.run(run(server))
+
+
 def test_I1_a_room_that_becomes_audio_only_sends_no_more_video_and_goes_on_talking():
     """ada and bob in Chromium; the operator first asks whom it would concern, then does it, then takes it back."""
 

@@ -56,7 +56,7 @@ async def finished(server, sid, timeout_s=15):
     """The recording once it has ended and the indexes of its files lie in front."""
     deadline = time.monotonic() + timeout_s
     while (found := recording(server, sid))["state"] == "recording" or any(
-            file["index"] == "pending" for track in found["tracks"] for file in track["files"]):
+            file.get("index") == "pending" for track in found["tracks"] for file in track["files"]):
         assert time.monotonic() < deadline, found
         await asyncio.sleep(0.2)
     return found

@@ -153,6 +153,21 @@ def test_D6_silence_ends_a_session_and_pings_keep_it():
         asyncio.run(run(server))
 
 
+def test_a_token_over_the_socket_prolongs_a_stay_that_ends_with_its_token(server):
+    """ada brings another one in time, and what that permits counts; bob does not, and another's is refused."""
+    async def run():
+        assert (await asyncio.to_thread(server.api, "POST", "/v1/rooms", {"name": "refresh", "policy": {"endStayWithToken": True}}))[0] == 201
+        async with signal(server, token("ada", "refresh", lifetime_s=3)) as ada, signal(server, token("bob", "refresh", lifetime_s=3)) as bob:
+            assert (await bob.request("token", token=token("ada", "refresh")))[0]["code"] == "permission_denied"
+            assert (await ada.request("token", token=token("ada", "refresh", canPublish=False)))[0]["type"] == "ok"
+            assert (await bob.wait_for("ended"))[1]["reason"] == "token_expired"
+            assert (await ada.request("ping"))[0]["type"] == "pong"
+            (member,) = (await asyncio.to_thread(server.api, "GET", "/v1/rooms/refresh/participants"))[1]["participants"]
+            assert (member["identity"], member["permissions"]["canPublish"]) == ("ada", False)
+
+    asyncio.run(run())
+
+
 def test_D2_limits_and_invalid_messages(server):
     """Unknown types are answered and the socket stays; an oversize frame closes it with 1009, a binary one with 1003."""
     async def run():

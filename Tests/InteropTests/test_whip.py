@@ -319,6 +319,22 @@ def test_refusals_are_problem_documents_with_stable_codes(edge):
     assert SECRET not in edge.log()
 
 
+def test_B12_an_encoder_of_H264_alone_is_accepted_or_refused_before_media_starts(edge):
+    """In a room without H.264 its voice is accepted beside a video that is not; without a voice the whole offer is refused."""
+    vectors = pathlib.Path(__file__).parents[1] / "Vectors/sdp"
+    alone, with_voice = [(vectors / f"whip_{name}.offer.sdp").read_text() for name in ("chromium_h264_sim3", "ffmpeg_h264")]
+    for room, codecs in (("vp8", ["vp8"]), ("both", ["vp8", "h264"])):
+        assert edge.api("POST", "/v1/rooms", {"name": room, "policy": {"videoCodecs": codecs}})[0] == 201
+    assert code(post(edge, "/whip/vp8", alone, token("cam", "vp8"))) == (406, "no_common_codec")
+    assert edge.api("GET", "/v1/rooms/vp8/participants")[1]["participants"] == []
+    for room, sdp, kinds in (("both", alone, ["video"]), ("both", with_voice, ["audio", "video"]), ("vp8", with_voice, ["audio"])):
+        status, headers, answer = post(edge, f"/whip/{room}", sdp, token("cam", room))
+        assert status == 201, answer
+        assert sorted(track["kind"] for track in edge.api("GET", f"/v1/rooms/{room}/tracks")[1]["tracks"]) == kinds
+        assert ("m=video 0 " in answer) == ("video" not in kinds), answer
+        edge.request("DELETE", headers["Location"])
+
+
 def test_options_and_cors_allow_pages_of_other_origins(edge):
     preflight = {"Origin": "https://app.example.org", "Access-Control-Request-Method": "POST",
                  "Access-Control-Request-Headers": "authorization, content-type"}

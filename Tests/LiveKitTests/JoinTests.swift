@@ -1,5 +1,12 @@
+import AccessTokens
 import CLiveKitProtocol
+import EdgeSupport
+import EdgeTestSupport
 import Foundation
+import HTTPServing
+import Primitives
+import RoomService
+import Rooms
 import Testing
 
 @testable import LiveKit
@@ -90,5 +97,77 @@ struct JoinTests {
         #expect(!parameters.autoSubscribe)
         #expect(parameters.resumes == "PA_1")
         #expect(JoinParameters(dual: [:]).autoSubscribe)
+    }
+}
+
+@Suite("Joins that are refused")
+struct RefusedJoinTests {
+    /// What keeps others than Ada, who is in the room "full", out of a room.
+    struct Obstacle: CustomTestStringConvertible, Sendable {
+        var testDescription: String
+        var room = "full"
+        var status = 503
+        var retryAfter: String?
+        var text: String
+        var put: @Sendable (RoomService) async throws -> Void
+    }
+
+    private static func limit(_ change: @escaping @Sendable (inout RoomServiceConfiguration) -> Void)
+        -> @Sendable (RoomService) async throws -> Void
+    {
+        { rooms in
+            var configuration = RoomServiceConfiguration()
+            change(&configuration)
+            await rooms.set(configuration)
+        }
+    }
+
+    static let obstacles: [Obstacle] = [
+        Obstacle(
+            testDescription: "a full server", retryAfter: "10", text: "Participant limit of the server reached.",
+            put: limit { $0.maxParticipants = 1 }),
+        Obstacle(
+            testDescription: "a full room", text: "The room is full.", put: limit { $0.maxParticipantsPerRoom = 1 }),
+        Obstacle(
+            testDescription: "a server on which joins make no rooms", room: "new", status: 404,
+            text: "There is no such room.", put: limit { $0.autoCreateRooms = false }),
+        Obstacle(
+            testDescription: "a drain, for new rooms", room: "new", retryAfter: "5",
+            text: "The server is about to end.",
+            put: { await $0.setDrain(DrainNotice(deadline: nil)) }),
+        Obstacle(
+            testDescription: "a locked room", status: 403, text: "The room is locked.",
+            put: { _ = try await $0.lock(room: "full", password: nil) }),
+        Obstacle(
+            testDescription: "a room with a password", status: 403, text: "The room asks for a password.",
+            put: { _ = try await $0.lock(room: "full", password: "correct horse") }),
+    ]
+
+    @Test(
+        "K3: a refused socket's answer has the reason and when to come back, and so has that of /rtc/validate",
+        arguments: obstacles)
+    func refused(obstacle: Obstacle) async throws {
+        let rooms = TestRooms()
+        let edge = LiveKitEdge(context: rooms.context)
+        var router = Router()
+        edge.register(on: &router)
+        let decide = try #require(edge.webSocketRoutes.first { $0.pattern == "/rtc" }).decide
+        func asking(_ path: String, _ room: String) throws -> HTTPRequest {
+            try request(.get, path, token: TestTokens.token("bob", .join(room)))
+        }
+        _ = await decide(try request(.get, "/rtc", token: TestTokens.token("ada", .join("full"))))
+        try await obstacle.put(rooms.rooms)
+
+        let validated = await router.handle(try asking("/rtc/validate", obstacle.room))
+        #expect(await rooms.rooms.statistics().refusals.isEmpty)
+        guard case .refuse(let refused) = await decide(try asking("/rtc", obstacle.room)) else {
+            Issue.record("bob came in")
+            return
+        }
+        for response in [validated, refused] {
+            #expect(response.status == obstacle.status && response.text == obstacle.text)
+            #expect(response.headers["Retry-After"] == obstacle.retryAfter)
+            #expect(response.headers["Content-Type"] == "text/plain; charset=utf-8")
+        }
     }
 }

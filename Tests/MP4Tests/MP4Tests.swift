@@ -1,4 +1,5 @@
 import MP4
+import Movies
 import Primitives
 import Testing
 

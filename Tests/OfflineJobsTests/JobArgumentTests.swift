@@ -33,6 +33,14 @@ struct JobArgumentTests {
         #expect(filters(second).last == "[b2]null[v]")
     }
 
+    @Test("A copy has all audio and videos as they are, reads its file as MP4 and writes its index in front")
+    func copies() {
+        let list = JobArguments.copy(of: "TR_1.000.mp4", in: .webm, into: "JB_1.new.webm")
+        let text = list.joined(separator: " ")
+        #expect(text.contains("-protocol_whitelist file -f mov -i ./TR_1.000.mp4 -map 0:v? -map 0:a? -c copy"))
+        #expect(text.contains("-cues_to_front 1 -f webm") && text.hasSuffix("-progress pipe:1 ./JB_1.new.webm"))
+    }
+
     @Test("A scene without videos is black for as long as it lasts")
     func black() {
         let found = scenes([SceneTests.audio("ada", 0...3)])
@@ -123,6 +131,7 @@ struct JobArgumentTests {
                 whole(timeline), JobArguments.samples(of: timeline.parts[1]),
                 JobArguments.mix([timeline.parts[1]], into: "n"),
                 arguments.pass(2, of: timeline.parts[0], log: "l", into: "n"),
+                JobArguments.copy(of: timeline.parts[0].file, in: .webm, into: "n"),
             ]
         for list in lists {
             #expect(list.contains("-nostdin"))

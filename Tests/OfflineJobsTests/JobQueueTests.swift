@@ -9,7 +9,7 @@ struct JobQueueTests {
     private func job(_ number: Int) -> RecordingJob {
         RecordingJob(
             sid: "JB_\(number)", recording: "RC_1", kind: .composition, layout: .grid, width: 640, height: 360,
-            frameRate: 30, bitrate: 1_000_000, createdAt: Int64(number))
+            encoding: RecordingJob.Encoding(frameRate: 30, bitrate: 1_000_000), createdAt: Int64(number))
     }
 
     /// The next jobs, as often as it is asked.

@@ -1,4 +1,5 @@
 import MediaControl
+import Movies
 import PayloadFormats
 import Primitives
 import RTP
@@ -166,8 +167,57 @@ struct TrackPacketizerTests {
         let made = Self.packets(&packetizer, [0xfc, 1, 2], isSync: true, 960)
         let list = try #require(made)
         #expect(list.count == 1 && Array(list[0][12...]) == [0xfc, 1, 2] && list[0][1] == 96)
-        let tooLong = Self.packets(&packetizer, Self.bytes(1_300), isSync: true, 0)
-        #expect(tooLong == nil)
+    }
+
+    /// 60 ms of music as a browser records it, and the other ways to put frames into a packet (RFC 6716 section 3.2).
+    @Test("An Opus packet that is too long for a payload is sent frame by frame, each with its own time")
+    func longOpus() throws {
+        let (one, two, three) = (Self.bytes(424), Self.bytes(251, from: 2), Self.bytes(700, from: 3))
+        let lengths: [UInt8] = [252, 43, 251]
+        let equal = [Self.bytes(600), Self.bytes(600, from: 9)]
+        let padding: [UInt8] = [255, 255, 4]
+        for (sample, frames) in [
+            ([0xff, 0x83] + lengths + one + two + three, [one, two, three]),
+            (
+                [0xff, 0xc3] + padding + lengths + one + two + three + [UInt8](repeating: 0, count: 512),
+                [one, two, three]
+            ),
+            ([0xff, 0x02] + equal[0] + equal[1], equal), ([0xfd] + equal[0] + equal[1], equal),
+            ([0xfe, 252, 87] + equal[0] + equal[1], equal),
+            ([0xff, 0x82, 0] + Self.bytes(1_147), [[], Self.bytes(1_147)]),
+        ] {
+            var packetizer = try Self.packetizer(.opus)
+            let short = Self.packets(&packetizer, [0xfc], isSync: true, 0)
+            let made = Self.packets(&packetizer, sample, isSync: true, 960)
+            let (before, list) = (try #require(short), try #require(made))
+            let isSame = list.map { Array($0[12...]) } == frames.map { [0xfc] + $0 }
+            #expect(isSame, "each frame behind the same first byte, with code 0")
+            let all = (before + list).compactMap { RTPHeader($0.span.bytes) }
+            #expect(all.count == 1 + frames.count)
+            for (last, next) in zip(all, all.dropFirst()) {
+                #expect(next.sequenceNumber == last.sequenceNumber &+ 1 && next.timestamp == last.timestamp &+ 960)
+            }
+            #expect(all.allSatisfy { !$0.marker })
+        }
+    }
+
+    @Test("An Opus packet that is too long and has one frame, or lengths that do not add up, gives no packets")
+    func brokenOpus() throws {
+        var packetizer = try Self.packetizer(.opus)
+        let body = Self.bytes(1_200)
+        for broken in [
+            [0xfc] + body,  // one frame
+            [0xfd] + body + [0],  // two equal ones of an odd number of bytes
+            [0xfe, 255, 255] + body,  // the first longer than the packet
+            [0xff, 0x83, 252] + [UInt8](repeating: 255, count: 1_200),  // the third begins behind the end
+            [0xff, 0x43] + [UInt8](repeating: 255, count: 1_200),  // padding without end
+            [0xff, 0x42, 255, 255, 255, 255, 255, 9] + body,  // more padding than there are bytes
+            [0xff, 0x80] + body, [0xff, 0xbf] + body,  // none, and more than 120 ms
+            [],
+        ] as [[UInt8]] {
+            let none = Self.packets(&packetizer, broken, isSync: true, 0)
+            #expect(none == nil)
+        }
     }
 
     @Test("Sender reports come once a second and name time and totals; the last one says goodbye")

@@ -1,5 +1,9 @@
 import Foundation
+import MP4
+import Movies
+import Playback
 import Primitives
+import TestSupport
 import Testing
 
 @testable import MediaWorkers
@@ -39,6 +43,35 @@ struct PlaybackFolderTests {
         for name in ["link.mp4", "way/secret.mp4", "pipe", "new", "none", "../secret.mp4", "new/../../secret.mp4"] {
             #expect(folder.open(name) == nil, "\(name)")
         }
+    }
+}
+
+@Suite("Kinds of files that are played")
+struct PlayedFileTests {
+    private func tracks(_ bytes: [UInt8], named name: String) throws -> [MovieTrack] {
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString)-\(name)").path
+        try Data(bytes).write(to: URL(fileURLWithPath: path))
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let file = try #require(PlayedFile(path: path))
+        return try file.movie().tracks
+    }
+
+    @Test("A file is read as what its bytes are, whatever its name says")
+    func content() throws {
+        typealias Bytes = MatroskaBytes
+        let block = Bytes.block(2, at: 0, [0xfc, 1])
+        let webm = Bytes.header() + Bytes.segment(Bytes.tracks(Bytes.audio()), Bytes.cluster(at: 0, block))
+        #expect(try tracks(webm, named: "a.mp4").map(\.format) == [.opus(channels: 2)])
+        var writer = FragmentWriter()
+        var movie = writer.begin(TrackFormat(entry: .opus)).bytes
+        for write in writer.append([Sample(duration: 960, size: 2, isSync: true)], data: [0xfc, 1], decodeTime: 0) {
+            movie += [UInt8](repeating: 0, count: max(0, Int(write.offset) + write.bytes.count - movie.count))
+            let start = Int(write.offset)
+            movie.replaceSubrange(start..<start + write.bytes.count, with: write.bytes)
+        }
+        #expect(try tracks(movie, named: "a.webm").map(\.format) == [.opus(channels: 2)])
+        #expect(throws: PlaybackRefusal.movie(.notMovie)) { try tracks(Array("no movie at all".utf8), named: "a.webm") }
+        #expect(throws: PlaybackRefusal.movie(.notMovie)) { try tracks([0x1a], named: "a.webm") }
     }
 }
 

@@ -2,6 +2,7 @@ import Logging
 import MP4
 import MediaControl
 import MediaWorkers
+import Movies
 import Primitives
 import Rooms
 import Testing

@@ -72,8 +72,8 @@ struct JobBooksTests {
     }
 
     private let job = RecordingJob(
-        sid: "JB_1", recording: "RC_1", kind: .composition, layout: .grid, width: 640, height: 360, frameRate: 30,
-        bitrate: 1_000_000, createdAt: 1)
+        sid: "JB_1", recording: "RC_1", kind: .composition, layout: .grid, width: 640, height: 360,
+        encoding: RecordingJob.Encoding(frameRate: 30, bitrate: 1_000_000), createdAt: 1)
 
     private func write(_ bench: RecorderBench, _ names: [String]) throws {
         for name in names {

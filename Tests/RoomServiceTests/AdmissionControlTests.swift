@@ -226,8 +226,11 @@ struct LoadAdmissionTests {
         let service = RoomService(media: plane, load: gate)
         _ = try await service.join(request("ada", room: "A"))
         full(gate, workers: [1])
+        let foreseen = await #expect(throws: RoomError.self) { try await service.checkJoin(request("bob", room: "A")) }
+        #expect(gate.report.refusals[.cpu] == 0)
         let error = await #expect(throws: RoomError.self) { try await service.join(request("bob", room: "A")) }
-        #expect(error?.code == .overloaded && error?.retryAfter == .seconds(10))
+        #expect(error?.code == .overloaded && error?.retryAfter == .seconds(10) && foreseen == error)
+        try await service.checkJoin(request("ada", room: "A"))
         _ = try await service.join(request("ada", room: "A"))
         _ = try await service.join(request("bob", room: "B"))
         #expect(await service.listRooms().map(\.participants) == [1, 1])

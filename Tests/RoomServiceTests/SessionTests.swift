@@ -246,8 +246,20 @@ struct SessionTests {
         #expect(report.participants.count == 1 && report.participants[0].identity == "ada")
         #expect(report.participants[0].connections.map(\.id) == ["pub"])
         #expect(report.participants[0].tracks.map(\.info.sid) == [answer.tracks["0"]])
-        await service.measureQuality()
-        await service.measureQuality()
+        statistics.tracks[0].layers = [LayerStatistics()]
+        for kilobits in [200, 300] as [Int64] {
+            statistics.tracks[0].layers[0].bitrate = .kilobitsPerSecond(kilobits)
+            plane.set(statistics, for: room)
+            await service.measureQuality()
+        }
+        let track0 = try #require(answer.tracks["0"])
+        #expect(
+            try await service.history(ofStream: track0, in: "R").map(\.bitrate)
+                == [.kilobitsPerSecond(200), .kilobitsPerSecond(300)])
+        #expect(
+            try await service.history(ofRoom: "R").map(\.uplink) == [.kilobitsPerSecond(200), .kilobitsPerSecond(300)])
+        #expect(try await service.history(ofRoom: "R").allSatisfy { $0.participants == 1 && $0.tracks == 1 })
+        #expect(try await service.decisions(about: "ada", in: "R").decisions.isEmpty, "it is sent nothing")
         let events = await take(2, from: ada.events)
         #expect(
             events.last?.event

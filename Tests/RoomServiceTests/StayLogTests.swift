@@ -286,6 +286,69 @@ struct StayLogTests {
         #expect(log.takeTraces(at: 20_001, room: "R", leaving: "PA_1").map(\.joinedAt) == [20_000])
     }
 
+    @Test(
+        "I5: of 200 decisions in ten minutes the summary has those that were in force when the stay was looked at, each once"
+    )
+    func seenDecisions() throws {
+        var log = StayLog()
+        note(&log, .participantJoined(ada), at: 0)
+        func decision(_ number: Int64) -> DecisionRecord {
+            DecisionRecord(
+                time: MonotonicTime(milliseconds: number * 3_000), subscription: SubscriptionID(1), track: TrackID(5),
+                layer: LayerOffer(
+                    LayerPoint(spatial: Int(number % 3), temporal: 0), bitrate: .kilobitsPerSecond(number), height: 180,
+                    framesPerSecond: 30), estimate: nil, reason: .best)
+        }
+        let info = SubscriptionInfo(
+            sid: "SU_1", track: "TR_5", publisher: nil, subscriber: "PA_1", kind: .video, connection: nil, mid: nil,
+            paused: false, preference: .best, state: .active)
+        // One each 3 s; the stay is looked at each 5 s, twice during the last one.
+        for at in stride(from: Int64(5_000), through: 605_000, by: 5_000) {
+            var statistics = SubscriptionStatistics(subscription: SubscriptionID(1))
+            statistics.decision = decision(min(199, at / 3_000)).read(at: MonotonicTime(milliseconds: at))
+            var seen = report([])
+            seen.subscriptions = [SubscriptionReport(info: info, statistics: statistics)]
+            log.measure(seen, conditions(), at: at)
+        }
+        let all = log.seenDecisions(of: "PA_1")
+        let inForce = (1...120 as ClosedRange<Int64>).map { look -> Int64 in min(199, look * 5 / 3) * 3_000 }
+        #expect(all.map(\.at) == inForce)
+        let summary = try #require(note(&log, .participantLeft(ada, reason: .left, hasConnected: true), at: 606_000))
+        let kept = summary.history.allDecisions
+        #expect(kept.map(\.at) == all.map(\.at) && kept.allSatisfy { $0.track == "TR_5" && $0.subscription == nil })
+        #expect(kept.last { $0.at <= 122_000 }?.record.isSame(as: decision(40)) == true, "in force at 2:02")
+    }
+
+    @Test(
+        "I5: decisions that are seen are bounded; a summary has fewer, from the whole time, and the last ones in place of those"
+    )
+    func manySeenDecisions() throws {
+        var seen = SeenDecisions()
+        for number in 1...1_000 {
+            var statistics = SubscriptionStatistics(subscription: SubscriptionID(1))
+            let at = Int64(number) * 5_000
+            statistics.decision = DecisionRecord(
+                time: MonotonicTime(milliseconds: at), subscription: SubscriptionID(1), track: nil, layer: nil,
+                estimate: nil, reason: number % 2 == 0 ? .best : .settling)
+            let info = SubscriptionInfo(
+                sid: "SU_1", track: "TR_5", publisher: nil, subscriber: "PA_1", kind: .video, connection: nil, mid: nil,
+                paused: false, preference: .best, state: .active)
+            var one = report([])
+            one.subscriptions = [SubscriptionReport(info: info, statistics: statistics)]
+            seen.add(one, at: at)
+        }
+        #expect(seen.all.map(\.at) == (281...1_000).map { Int64($0) * 5_000 })
+        let thinned = seen.thinned.map(\.at)
+        #expect(thinned.first == 281 * 5_000 && thinned.count == 180)
+        #expect(zip(thinned, thinned.dropFirst()).allSatisfy { $1 - $0 == 20_000 })
+        var history = StayHistory()
+        history.seenDecisions = seen.all.map {
+            DecisionReport(at: $0.at, subscription: nil, track: nil, record: $0.record)
+        }
+        history.decisions = Array(history.seenDecisions.suffix(64))
+        #expect(history.allDecisions.map(\.at) == seen.all.map(\.at), "none of them twice")
+    }
+
     @Test("Somebody who never connected has a summary that says so")
     func neverConnected() throws {
         var log = StayLog()

@@ -95,6 +95,17 @@ struct StreamLogTests {
         #expect(log.samples(of: "TR_0").map(\.at) == [5_010_000])
     }
 
+    @Test(
+        "A history of an hour takes the memory that RoomService.md says: 40, 12 and 17 kB, and at most 150 kB of decisions"
+    )
+    func memory() {
+        func kilobytes(_ bytes: Int) -> Int { (StreamLog.maxSamples * bytes + 500) / 1_000 }
+        #expect(kilobytes(MemoryLayout<StaySample>.stride) == 40)
+        #expect(kilobytes(StreamLog.bytesPerSample) == 12)
+        #expect(kilobytes(StreamLog.bytesPerRoomSample) == 17)
+        #expect(SeenDecisions.maxCount * MemoryLayout<SeenDecision>.stride < 160_000)
+    }
+
     @Test("No more are remembered than may be, the room counted; the room's sums have all of them")
     func bound() {
         var log = StreamLog()

@@ -87,7 +87,8 @@ struct ChurnTests {
             if dice.next() % 3 == 0, let someone = people.randomElement(using: &dice) {
                 // A member whose answers the server awaits moves as well.
                 var (from, to) = (benches[here], benches[1 - here])
-                let isElsewhere = dice.next() % 3 == 0 && from.room.state.roster[someone]?.options.recovery == .inSession
+                let isElsewhere =
+                    dice.next() % 3 == 0 && from.room.state.roster[someone]?.options.recovery == .inSession
                 try from.move(try #require(from.info(someone)).sid, to: &to, ofOtherWorker: isElsewhere)
                 for event in from.events[someone] ?? [] { views[someone]?.apply(event) }
                 from.events[someone] = nil

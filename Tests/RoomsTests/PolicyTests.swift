@@ -297,29 +297,6 @@ struct PolicyTests {
             }(), "ada")
         try bench.room.checkResume(ada, RoomBench.request("ada").claims)
     }
-
-    // MARK: - Dry run
-
-    @Test("I2: a dry run lists exactly whom the edit would concern, and changes nothing")
-    func dryRun() throws {
-        var (bench, ada, bob) = try Self.meeting()
-        let policy = Self.policy {
-            $0.audioOnly = true
-            $0.maxParticipants = 1
-            $0.maxPublishers = 1
-        }
-        let video = bench.trackSID(ada, .video)
-        let impact = try bench.impact(of: policy)
-        #expect(impact.participants.map(\.identity) == ["ada", "bob"])
-        #expect(impact.participants[0].endedTracks == [video] && impact.participants[0].endedSubscriptions.isEmpty)
-        #expect(impact.participants[1].endedSubscriptions == [video] && !impact.participants[1].leaves)
-        #expect(impact.participantsBeyondLimit == 1 && impact.publishersBeyondLimit == 1)
-        #expect(bench.room.policy == RoomPolicy() && bench.room.sessions == [ada, bob])
-        #expect(try bench.impact(of: policy, removesExcess: true).participants[1].leaves)
-        #expect(try bench.impact(of: RoomPolicy()).participants.isEmpty)
-        try bench.setPolicy(policy)
-        #expect(bench.info(ada)?.tracks.map(\.sid).contains(video) == false, "as foretold")
-    }
 }
 
 @Suite("Bans")

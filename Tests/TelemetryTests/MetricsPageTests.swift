@@ -95,12 +95,22 @@ struct MetricsPageTests {
         var rooms = RoomServiceStatistics()
         rooms.connectTimes.add(120)
         rooms.connectTimes.add(20_000)
+        rooms.joinSteps[.dtls, default: ConnectTimes()].add(120)
+        rooms.tokenVerification.add(0.000_2)
         page.add(rooms: rooms)
         for line in [
             "_bucket{le=\"0.1\"} 0", "_bucket{le=\"0.2\"} 1", "_bucket{le=\"10.0\"} 1", "_bucket{le=\"+Inf\"} 2",
             "_sum 20.12", "_count 2",
         ] {
             #expect(page.text.contains("martlet_connect_seconds\(line)\n"), "\(line)")
+        }
+        for line in [
+            "join_step_seconds_bucket{step=\"dtls\",le=\"0.1\"} 0",
+            "join_step_seconds_bucket{step=\"dtls\",le=\"0.2\"} 1",
+            "join_step_seconds_sum{step=\"dtls\"} 0.12", "join_step_seconds_count{step=\"sentVideo\"} 0",
+            "token_verification_seconds_bucket{le=\"0.0001\"} 0", "token_verification_seconds_bucket{le=\"0.00025\"} 1",
+        ] {
+            #expect(page.text.contains("martlet_\(line)\n"), "\(line)")
         }
     }
 

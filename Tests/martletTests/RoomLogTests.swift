@@ -1,4 +1,5 @@
 import AccessTokens
+import EdgeTestSupport
 import Logging
 import MediaControl
 import RoomService
@@ -11,7 +12,7 @@ import Testing
 
 @Suite("Log lines of rooms")
 struct RoomLogTests {
-    /// Every kind of event and the line an operator reads.
+    /// Events and the lines that an operator reads.
     static let lines: [(event: RoomLogEvent, line: String)] = [
         (.roomStarted, "info rooms: room started room=studio"),
         (.roomEnded, "info rooms: room ended room=studio"),
@@ -80,6 +81,37 @@ struct RoomLogTests {
         ),
     ]
 
+    /// The same of what rules, operators, recordings and playbacks do.
+    static let otherLines: [(type: RoomLogEventType, line: String)] = [
+        (.participantUpdated, #"participant updated room=studio participant=PA_1 identity="ada lovelace""#),
+        (.lockChanged, "room locked room=studio lock=password by=PA_2"),
+        (.policyChanged, "policy changed room=studio revision=2 by=key/op"),
+        (
+            .permissionsChanged,
+            #"permissions changed room=studio participant=PA_1 permissions="publish (microphone), subscribe, data""#
+        ),
+        (.publicationRefused, "publication refused room=studio participant=PA_1 identity=ada code=limit_exceeded"),
+        (.guestWaiting, "guest waits to be let in room=studio identity=eve"),
+        (.guestDecided, "guest let in room=studio identity=eve by=PA_1"),
+        (.banStarted, "ban started room=studio identity=eve until=9000 reason=spam"),
+        (.banEnded, #"ban ended room=studio identity=eve until=now reason="""#),
+        (
+            .captureStarted,
+            "packet capture started room=studio participant=PA_1 capture=CA_1 by=key/op payload=false"
+        ),
+        (.captureEnded, "packet capture ended room=studio participant=PA_1 capture=CA_1 by=key/op payload=false"),
+        (.recordingStarted, "recording started room=studio recording=RC_1 track=all reason=none"),
+        (.recordingStopped, "recording stopped room=studio recording=RC_1 track=all reason=requested"),
+        (.recordingGap, "a part of a recording is missing room=studio recording=RC_1 track=TR_1 reason=late"),
+        (.recordingReady, "recording ready room=studio recording=RC_1 track=all reason=none"),
+        (.recordingFailed, "recording failed room=studio recording=RC_1 track=TR_1 reason=disk_full"),
+        (.jobStarted, "job on a recording started room=studio recording=RC_1 job=JB_1 reason=none"),
+        (.jobFinished, "job on a recording finished room=studio recording=RC_1 job=JB_1 reason=none"),
+        (.jobFailed, "job on a recording failed room=studio recording=RC_1 job=JB_1 reason=interrupted"),
+        (.playbackStarted, "playback started room=studio playback=PB_1 identity=player reason=none"),
+        (.playbackEnded, "playback ended room=studio playback=PB_1 identity=player reason=finished"),
+    ]
+
     private static let ada = ParticipantInfo(
         sid: "PA_1", identity: "ada lovelace", name: "", metadata: "", profile: .full,
         permissions: Permissions(VideoGrant()), joinedAt: 0)
@@ -91,12 +123,19 @@ struct RoomLogTests {
         return info
     }
 
-    @Test("C14: events are logged in plain words", arguments: lines)
-    func words(event: RoomLogEvent, line: String) {
+    @Test("C14: an event of every type is logged in plain words")
+    func words() {
+        let others = Self.otherLines.map { (event: SampleEvents.event($0.type), line: "info rooms: \($0.line)") }
+        let all = Self.lines + others
+        #expect(Set(all.map { $0.event.type }) == Set(RoomLogEventType.allCases))
+        for (event, line) in all { #expect(Self.written(event) == [line]) }
+    }
+
+    private static func written(_ event: RoomLogEvent) -> [String] {
         let written = Mutex<[String]>([])
         let output = LogOutput(level: .debug) { text in written.withLock { $0.append(text) } }
         RoomLog(logger: Logger("rooms", output: output)).write(
             RoomLogEntry(room: "studio", roomSID: "RM_1", sequence: 1, at: 0, event: event))
-        #expect(written.withLock { $0.map { $0.drop { $0 != " " }.dropFirst() } } == [line[...]])
+        return written.withLock { $0.map { String($0.drop { $0 != " " }.dropFirst()) } }
     }
 }

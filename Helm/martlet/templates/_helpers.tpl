@@ -51,6 +51,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- $_ := set $media "tcp_port" (include "martlet.sharedPort" . | int) -}}
 {{- $_ := set $media "announced_tcp_port" (int .Values.media.sharedTcpPort) -}}
 {{- end -}}
+{{- if .Values.recording.uploadSecret -}}
+{{- $_ := set $config "recording" (set (dig "recording" (dict) $config) "upload_credentials" "/etc/martlet-upload/keys") -}}
+{{- end -}}
 {{- $chart := dict "http" $http "private" (dict "bind" "::" "port" 7881) "media" $media "sessions" (dict "drain" (int .Values.drainSeconds)) "storage" (dict "path" "/var/lib/martlet/martlet.db") -}}
 {{- toYaml (mergeOverwrite $config $chart) -}}
 {{- end -}}

@@ -20,7 +20,8 @@ struct RecordingDownload: Sendable {
     func response(to request: HTTPRequest) throws(Problem) -> HTTPResponse {
         // What can be part of a name is decided by the template: no letter of it means anything in a field.
         var headers: HTTPHeaders = [
-            "Content-Type": "video/mp4", "Accept-Ranges": "bytes", "Cache-Control": "no-store",
+            "Content-Type": name.hasSuffix(".webm") ? "video/webm" : "video/mp4", "Accept-Ranges": "bytes",
+            "Cache-Control": "no-store",
             "Content-Disposition": "attachment; filename=\"\(name)\"", "ETag": EntityTag.field(file.version),
             "X-Content-Type-Options": "nosniff",
         ]

@@ -35,11 +35,17 @@ public struct Problem: Error, Sendable, Hashable {
 
     /// The response that carries it.
     public var response: HTTPResponse {
-        var headers = headers
+        var headers = responseHeaders
         headers["Content-Type"] = Self.contentType
+        return HTTPResponse(status: status, headers: headers, body: JSONCoding.encode(document))
+    }
+
+    /// What stands above the body of a response, whatever form the body has.
+    public var responseHeaders: HTTPHeaders {
+        var headers = headers
         headers["Cache-Control"] = "no-store"
         if let retryAfter { headers["Retry-After"] = String(max(1, Int(retryAfter.seconds.rounded(.up)))) }
-        return HTTPResponse(status: status, headers: headers, body: JSONCoding.encode(document))
+        return headers
     }
 
     private var document: Document {

@@ -23,6 +23,13 @@ struct Entrance: Sendable {
         }
     }
 
+    /// Throws what `enter` would be refused for; nobody enters.
+    func check() async throws(Problem) {
+        // Whoever goes on is in, or is told on the socket to begin anew.
+        guard parameters.resumes == nil else { return }
+        do throws(RoomError) { try await context.rooms.checkJoin(request) } catch { throw Problem(error) }
+    }
+
     private func join() async throws(RoomError) -> LiveKitSession {
         let joined = try await context.rooms.join(request)
         let snapshot = joined.snapshot

@@ -41,11 +41,7 @@ public struct LiveKitEdge: Sendable {
         _ request: HTTPRequest, _ generation: JoinParameters.Generation
     ) async -> HTTPResponse {
         do throws(Problem) {
-            let claims = try joinClaims(of: request)
-            _ = try parameters(of: request, generation)
-            if !context.rooms.configuration.autoCreateRooms, let room = claims.video.room {
-                do throws(RoomError) { _ = try await context.rooms.room(named: room) } catch { throw Problem(error) }
-            }
+            try await entrance(for: request, generation).check()
             return HTTPResponse(text: "success")
         } catch {
             return error.text
@@ -56,16 +52,19 @@ public struct LiveKitEdge: Sendable {
         _ request: HTTPRequest, _ generation: JoinParameters.Generation
     ) async -> WebSocketDecision {
         do throws(Problem) {
-            let claims = try joinClaims(of: request)
-            let parameters = try parameters(of: request, generation)
-            let entrance = Entrance(
-                context: context, claims: claims, parameters: parameters, address: request.remoteAddress,
-                origin: request.headers["Origin"])
-            let stay = try await entrance.enter()
+            let stay = try await entrance(for: request, generation).enter()
             return .accept { await stay.run(on: $0) }
         } catch {
             return .refuse(error.text)
         }
+    }
+
+    private func entrance(
+        for request: HTTPRequest, _ generation: JoinParameters.Generation
+    ) throws(Problem) -> Entrance {
+        Entrance(
+            context: context, claims: try joinClaims(of: request), parameters: try parameters(of: request, generation),
+            address: request.remoteAddress, origin: request.headers["Origin"])
     }
 
     /// The claims of a token that lets somebody join a room: what LiveKit's clients take as a token that is no good is 401.
@@ -97,7 +96,9 @@ public struct LiveKitEdge: Sendable {
 extension Problem {
     /// As these clients show it to people: a text.
     var text: HTTPResponse {
-        let code = status == 409 ? 503 : status
-        return HTTPResponse(status: code, text: detail.isEmpty ? self.code : detail)
+        var headers = responseHeaders
+        headers["Content-Type"] = "text/plain; charset=utf-8"
+        return HTTPResponse(
+            status: status == 409 ? 503 : status, headers: headers, body: Array((detail.isEmpty ? code : detail).utf8))
     }
 }

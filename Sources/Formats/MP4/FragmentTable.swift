@@ -1,3 +1,4 @@
+import Movies
 import Primitives
 
 /// The samples of a file's whole fragments, and how to turn the file into an ordinary one.

@@ -1,10 +1,4 @@
-/// How far a video is to be turned clockwise when it is shown.
-public enum Rotation: Int, Sendable, Hashable, CaseIterable {
-    case none = 0
-    case quarter = 90
-    case half = 180
-    case threeQuarters = 270
-}
+public import Movies
 
 /// What is known of a track before its first sample.
 public struct TrackFormat: Sendable, Hashable {

@@ -1,3 +1,4 @@
+public import Movies
 import Primitives
 
 /// Walks the boxes of a file that `FragmentWriter` wrote, as far as they are whole.
@@ -14,16 +15,8 @@ public struct MovieScan: Sendable {
         case empty
     }
 
-    /// A range of the file.
-    public struct Range: Sendable, Hashable {
-        /// Where it starts.
-        public var offset: Int64
-        /// Bytes of it.
-        public var length: Int
-    }
-
     /// What to read next; fewer bytes only at the file's end.
-    public private(set) var wanted: Range
+    public private(set) var wanted: FileRange
     /// The result; nil while there is something to read.
     public private(set) var outcome: Outcome?
 
@@ -44,7 +37,7 @@ public struct MovieScan: Sendable {
     /// A scan of a file of `fileLength` bytes.
     public init(fileLength: Int64) {
         self.fileLength = fileLength
-        wanted = Range(offset: 0, length: Self.headerLength)
+        wanted = FileRange(offset: 0, length: Self.headerLength)
         if fileLength < Movie.placeholderOffset { outcome = .empty }
     }
 
@@ -77,7 +70,7 @@ public struct MovieScan: Sendable {
         case "moov" where table == nil, "moof" where table != nil:
             // With the header of the data behind a fragment.
             step = .box(type, Int(size))
-            wanted = Range(offset: position, length: Int(size) + (type == "moof" ? 8 : 0))
+            wanted = FileRange(offset: position, length: Int(size) + (type == "moof" ? 8 : 0))
         default: end()
         }
     }
@@ -85,7 +78,7 @@ public struct MovieScan: Sendable {
     private mutating func advance(by size: Int64) {
         position += size
         step = .header
-        wanted = Range(offset: position, length: Self.headerLength)
+        wanted = FileRange(offset: position, length: Self.headerLength)
         if position >= fileLength { end() }
     }
 

@@ -1,18 +1,5 @@
+public import Movies
 import Primitives
-
-/// Width and height of a video in pixels.
-public struct VideoSize: Sendable, Hashable {
-    /// Width in pixels, 1 to 65,535.
-    public var width: Int
-    /// Height in pixels, 1 to 65,535.
-    public var height: Int
-
-    /// A size.
-    public init(width: Int, height: Int) {
-        self.width = width
-        self.height = height
-    }
-}
 
 /// The format of a track's samples: what a decoder needs before the first one.
 public enum SampleEntry: Sendable, Hashable {

@@ -30,6 +30,11 @@ public struct DecisionRecord: Sendable, Hashable {
         self.next = next
     }
 
+    /// Whether both send the same layer for the same reason, regardless of the figures.
+    public func isSame(as other: Self) -> Bool {
+        layer?.point == other.layer?.point && reason.isSame(as: other.reason)
+    }
+
     /// The record as read at `now`.
     public func read(at now: MonotonicTime) -> Self {
         var copy = self

@@ -165,6 +165,8 @@ public struct SubscriptionStatistics: Sendable {
     public var isPaused = false
     /// Fraction of packets lost as last reported by the subscriber, 0 to 1.
     public var fractionLost = 0.0
+    /// The decision in force, of a video.
+    public var decision: DecisionRecord?
     /// The subscriber did not negotiate the video-orientation extension although the track uses it.
     public var orientationNotNegotiated = false
 

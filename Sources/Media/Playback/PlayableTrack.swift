@@ -1,10 +1,10 @@
-public import MP4
 public import MediaControl
+public import Movies
 public import Primitives
 
 /// Why a file cannot be played as it is. Nothing is transcoded.
 public enum PlaybackRefusal: Error, Sendable, Hashable {
-    /// No RTP payload format is implemented for the codec, named by its sample entry (`mp4a`, `hvc1` …).
+    /// No RTP payload format is implemented for the codec, named as the container does (`mp4a`, `hvc1`, `A_VORBIS` …).
     case codec(String)
     /// Frames are sent in another order than they are shown (B frames), which receivers of real-time video do not expect.
     case reorderedFrames
@@ -14,7 +14,7 @@ public enum PlaybackRefusal: Error, Sendable, Hashable {
     case format(String)
     /// A sample lies more than a year behind the beginning, or is larger than what is read at once.
     case tooLarge
-    /// The file cannot be read as a movie.
+    /// The file cannot be read as MP4, WebM or Matroska.
     case movie(MovieFault)
 
     /// A stable word.
@@ -37,7 +37,7 @@ public enum PlaybackRefusal: Error, Sendable, Hashable {
         case .noKeyframe: "the video has no keyframe"
         case .format(let what): what
         case .tooLarge: "a sample is too large, or lies too far from the beginning"
-        case .movie(let fault): "the file cannot be read as MP4 (\(fault.rawValue))"
+        case .movie(let fault): "the file cannot be read as MP4, WebM or Matroska (\(fault.rawValue))"
         }
     }
 }
@@ -114,7 +114,7 @@ public struct PlayableTrack: Sendable {
                 throw .format("Opus with \(channels) channels has no payload format")
             }
             return .opus
-        case .other(let type): throw .codec(type.description)
+        case .other(let name): throw .codec(name)
         }
     }
 

@@ -1,5 +1,5 @@
-internal import MP4
 internal import MediaControl
+internal import Movies
 public import Primitives
 
 /// Which sample of a file is sent when: play, pause, seek, loop and end, in whatever time it is given.

@@ -1,5 +1,6 @@
 public import MP4
 public import MediaControl
+public import Movies
 public import Primitives
 
 /// What a `TrackRecorder` wants done, in order.

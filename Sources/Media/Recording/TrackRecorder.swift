@@ -1,5 +1,6 @@
 import MP4
 public import MediaControl
+import Movies
 import PayloadFormats
 public import Primitives
 import RTP

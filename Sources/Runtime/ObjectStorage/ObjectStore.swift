@@ -110,6 +110,7 @@ public struct ObjectStore: Sendable {
 
     private static func mediaType(of key: String) -> String {
         if key.hasSuffix(".mp4") { return "video/mp4" }
+        if key.hasSuffix(".webm") { return "video/webm" }
         return key.hasSuffix(".json") ? "application/json" : "application/octet-stream"
     }
 

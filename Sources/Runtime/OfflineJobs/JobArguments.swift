@@ -118,7 +118,18 @@ struct JobArguments {
             + ["./\(name)"]
     }
 
-    // MARK: - What both have
+    // MARK: - Copies
+
+    /// All audio and videos of a file as they are, in another container: its index in front, so that players begin at once and seek without reading its end.
+    static func copy(of file: String, in container: RecordingJob.Container, into name: String) -> [String] {
+        let streams = ["-map", "0:v?", "-map", "0:a?", "-c", "copy"]
+        switch container {
+        case .webm:
+            return common + input(file) + streams + ["-cues_to_front", "1", "-f", "webm"] + reported + ["./\(name)"]
+        }
+    }
+
+    // MARK: - What all have
 
     /// Reads a file as the movie that it is, whatever its bytes pretend to be, and nothing but files.
     private static func input(_ name: String) -> [String] {

@@ -18,7 +18,7 @@ struct JobWork {
     let complain: (String) -> Void
 
     /// The name under which the file is written until it is whole.
-    private var unfinished: String { "\(job.sid).new.mp4" }
+    private var unfinished: String { "\(job.sid).new\(job.fileSuffix)" }
 
     /// Does the work; what it has made.
     func run() throws(JobFault) -> RecordingJob.File {
@@ -27,9 +27,10 @@ struct JobWork {
         switch job.kind {
         case .composition: try compose(timeline)
         case .transcode: try transcode(timeline)
+        case .copy: try copy(timeline)
         }
         guard var file = books.content(of: unfinished, in: recording) else { throw .unreadable }
-        file.name = "\(job.sid).mp4"
+        file.name = job.sid + job.fileSuffix
         guard books.finish(unfinished, as: file.name, in: recording) else { throw .diskError }
         return file
     }
@@ -37,17 +38,17 @@ struct JobWork {
     // MARK: - Compositions
 
     private func compose(_ timeline: RecordingTimeline) throws(JobFault) {
-        guard let layout = job.layout, let width = job.width, let height = job.height, timeline.length > 0 else {
-            throw .empty
-        }
+        guard let layout = job.layout, let width = job.width, let height = job.height, let encoding = job.encoding,
+            timeline.length > 0
+        else { throw .empty }
         let audio = timeline.parts.filter { !$0.isVideo }
         let mixes = audio.count > JobArguments.mostMixed ? audio.count / JobArguments.mostMixed + 1 : 0
-        try reserve(timeline.length, beside: Int64(mixes) * JobArguments.mixBitrate)
-        let arguments = arguments(width: width, height: height, bitrate: job.bitrate)
+        try reserve(timeline.length, encoding, beside: Int64(mixes) * JobArguments.mixBitrate)
+        let arguments = arguments(width: width, height: height, encoding)
         // Who is listened to takes a small share of the time, as does the audio at the end.
         let listens = layout == .grid ? 0.0 : 0.1
         let turns = layout == .grid ? [] : try speakers(timeline, share: 0...listens)
-        let scenes = SceneList(timeline, frameRate: job.frameRate).scenes(
+        let scenes = SceneList(timeline, frameRate: encoding.frameRate).scenes(
             TileLayout(layout: layout, width: width, height: height), turns: turns)
         guard let frames = scenes.last?.frames.upperBound else { throw .empty }
         var names: [String] = []
@@ -58,7 +59,7 @@ struct JobWork {
             }
             try run(
                 arguments.scene(scene, of: timeline, into: name), share: share[0]...share[1],
-                length: Int64(scene.frames.count) * 1_000_000 / Int64(job.frameRate))
+                length: Int64(scene.frames.count) * 1_000_000 / Int64(encoding.frameRate))
             names.append(name)
         }
         let list = "\(job.sid).list"
@@ -125,23 +126,26 @@ struct JobWork {
     private static let tolerance = 0.03
 
     private func transcode(_ timeline: RecordingTimeline) throws(JobFault) {
-        guard let part = timeline.parts.first(where: { $0.file == job.source && $0.isVideo }), part.length > 0 else {
-            throw .empty
-        }
-        try reserve(part.length)
+        guard let part = timeline.parts.first(where: { $0.file == job.source && $0.isVideo }), part.length > 0,
+            let encoding = job.encoding
+        else { throw .empty }
+        try reserve(part.length, encoding)
         let (width, height) = size(of: part)
         func pass(_ number: Int, _ bitrate: Int64, _ share: ClosedRange<Double>) throws(JobFault) {
+            var encoding = encoding
+            encoding.bitrate = bitrate
             try run(
-                arguments(width: width, height: height, bitrate: bitrate).pass(
+                arguments(width: width, height: height, encoding).pass(
                     number, of: part, log: job.sid, into: unfinished), share: share, length: part.length)
         }
-        try pass(1, job.bitrate, 0...0.4)
-        try pass(2, job.bitrate, 0.4...0.8)
+        let bitrate = encoding.bitrate
+        try pass(1, bitrate, 0...0.4)
+        try pass(2, bitrate, 0.4...0.8)
         // What is short, or simple, makes it hard to hit: what the first try has missed by is made up for.
-        let measured = books.content(of: unfinished, in: recording)?.videoBitrate ?? job.bitrate
-        let ratio = Double(job.bitrate) / Double(max(1, measured))
+        let measured = books.content(of: unfinished, in: recording)?.videoBitrate ?? bitrate
+        let ratio = Double(bitrate) / Double(max(1, measured))
         guard abs(1 / ratio - 1) > Self.tolerance else { return }
-        try pass(2, Int64(Double(job.bitrate) * min(max(ratio, 0.5), 2)), 0.8...1)
+        try pass(2, Int64(Double(bitrate) * min(max(ratio, 0.5), 2)), 0.8...1)
     }
 
     /// As the job has it, or the source.
@@ -154,17 +158,29 @@ struct JobWork {
         return ((job.width ?? turned.width) & ~1, (job.height ?? turned.height) & ~1)
     }
 
-    // MARK: - What both do
+    // MARK: - Copies
 
-    private func arguments(width: Int, height: Int, bitrate: Int64) -> JobArguments {
+    private func copy(_ timeline: RecordingTimeline) throws(JobFault) {
+        guard let container = job.container, let source = recording.storedFiles.first(where: { $0.name == job.source }),
+            let length = timeline.parts.filter({ $0.file == source.name }).map(\.length).max()
+        else { throw .empty }
+        guard books.hasRoom(beside: source.bytes) else { throw .diskFull }
+        try run(JobArguments.copy(of: source.name, in: container, into: unfinished), share: 0...1, length: length)
+    }
+
+    // MARK: - What all do
+
+    private func arguments(width: Int, height: Int, _ encoding: RecordingJob.Encoding) -> JobArguments {
         JobArguments(
-            width: width, height: height, frameRate: job.frameRate, bitrate: bitrate, codec: job.codec,
-            threads: threads)
+            width: width, height: height, frameRate: encoding.frameRate, bitrate: encoding.bitrate,
+            codec: encoding.codec, threads: threads)
     }
 
     /// What is written meanwhile is there twice for a while, and beside it are files of so many bits per second.
-    private func reserve(_ length: Int64, beside bitrate: Int64 = 0) throws(JobFault) {
-        let bytes = length / 1_000_000 * (2 * (job.bitrate + 128_000) + bitrate) / 8
+    private func reserve(
+        _ length: Int64, _ encoding: RecordingJob.Encoding, beside bitrate: Int64 = 0
+    ) throws(JobFault) {
+        let bytes = length / 1_000_000 * (2 * (encoding.bitrate + 128_000) + bitrate) / 8
         guard books.hasRoom(beside: bytes) else { throw .diskFull }
     }
 

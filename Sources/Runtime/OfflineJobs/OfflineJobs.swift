@@ -7,25 +7,23 @@ public import RoomService
 public import Rooms
 import Synchronization
 
-/// Makes files of finished recordings, in processes of their own that have time: compositions, and files of another bit rate.
+/// Makes files of finished recordings, in processes of their own that have time: compositions, files of another bit rate, copies in another container.
 public final class OfflineJobs: Sendable {
     /// What is to be made. Values that the API has checked.
     public struct Request: Sendable, Hashable {
         public var kind: RecordingJob.Kind
         public var layout: RecordingJob.Layout?
-        /// The file that is compressed anew.
+        /// The file that is compressed anew, or copied.
         public var source: String?
-        public var codec = RecordingJob.VideoCodec.h264
+        /// Of a copy.
+        public var container: RecordingJob.Container?
         public var width: Int?
         public var height: Int?
-        public var frameRate = 30
-        public var bitrate: Int64
+        /// Of what is compressed.
+        public var encoding: RecordingJob.Encoding?
 
-        /// A job of a kind, with so many bits per second of video.
-        public init(_ kind: RecordingJob.Kind, bitrate: Int64) {
-            self.kind = kind
-            self.bitrate = bitrate
-        }
+        /// A job of a kind.
+        public init(_ kind: RecordingJob.Kind) { self.kind = kind }
     }
 
     /// Which jobs are meant: those that are still to be done, or those that are over.
@@ -164,9 +162,8 @@ public final class OfflineJobs: Sendable {
             guard !state.isStopping, state.queue.reserve() else { return nil }
             return RecordingJob(
                 sid: "JB_" + RandomText.text(12, using: &state.random), recording: recording.sid, kind: request.kind,
-                layout: request.layout, source: request.source,
-                codec: request.codec, width: request.width, height: request.height, frameRate: request.frameRate,
-                bitrate: request.bitrate, createdAt: MonotonicClock.wallMilliseconds())
+                layout: request.layout, source: request.source, container: request.container, width: request.width,
+                height: request.height, encoding: request.encoding, createdAt: MonotonicClock.wallMilliseconds())
         }
         guard let job else {
             throw RoomError(.overloaded, "as many jobs wait as may (recording.job_queue)", retryAfter: .seconds(60))
@@ -197,17 +194,28 @@ public final class OfflineJobs: Sendable {
             throw RoomError(.notPlayable, "the recording is in progress (recording_in_progress)")
         }
         let stored = recording.storedFiles.map(\.name)
-        guard request.kind == .transcode else {
+        guard request.kind != .composition else {
             guard !stored.isEmpty else { throw RoomError(.fileNotFound, "the recording has no files here") }
             return
         }
         guard let source = request.source, stored.contains(source) else {
             throw RoomError(.fileNotFound, "the recording has no file of this name")
         }
-        let isVideo = recording.tracks.contains { track in
-            track.kind == "video" && track.files.contains { $0.name == source || $0.joined == source }
+        let content = recording.tracks.flatMap { track in
+            track.files.filter { $0.name == source || $0.joined == source }.map { (kind: track.kind, codec: $0.codec) }
         }
-        guard isVideo else { throw RoomError(.notPlayable, "the file has no video (no_video)") }
+        guard let container = request.container else {
+            guard content.contains(where: { $0.kind == "video" }) else {
+                throw RoomError(.notPlayable, "the file has no video (no_video)")
+            }
+            return
+        }
+        if let refused = content.first(where: { !container.holds($0.codec) }) {
+            throw RoomError(
+                .notPlayable,
+                "\(container) holds no \(refused.codec), and a copy compresses nothing anew (codec_not_in_container): players of WebM play this file as it is"
+            )
+        }
     }
 
     /// Cancels a job that is open; removes one that is not, with its file. `stage`: only where it is in that; nil: whichever it is in. What counts is the

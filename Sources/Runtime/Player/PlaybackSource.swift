@@ -1,5 +1,5 @@
-import MP4
 import MediaControl
+import Movies
 import Playback
 public import Primitives
 import Rooms

@@ -18,7 +18,7 @@ public struct PlaybackSummary: Codable, Sendable, Hashable {
         public var samplesSent = 0
         /// RTP packets that were sent.
         public var packetsSent = 0
-        /// Samples of the file that break their format, and were left out.
+        /// Samples of the file that break their format, or are audio that fits into no packet, and were left out.
         public var samplesBroken = 0
     }
 

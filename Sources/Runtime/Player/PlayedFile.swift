@@ -1,8 +1,10 @@
 import Glibc
 import MP4
+import Movies
 import NetworkIO
 import Playback
 import Primitives
+import WebM
 
 /// A file that is read while it is played. Its reads block: only the player's threads use it.
 final class PlayedFile: Sendable {
@@ -47,17 +49,32 @@ final class PlayedFile: Sendable {
         return true
     }
 
-    /// Its tracks and samples.
+    /// Its tracks and samples, by the reader of its kind, which its first bytes say.
     func movie() throws(PlaybackRefusal) -> MovieFile {
-        var reader = MovieFileReader(fileLength: length)
+        var bytes: [UInt8] = []
+        // A file of fewer bytes is of no kind, and the reader of MP4 says so.
+        let isRead = read(Self.beginning, at: 0, into: &bytes)
+        let isMatroska = MatroskaReader.recognizes(bytes.span.bytes)
+        do throws(MovieFault) {
+            return try isRead && isMatroska ? index(MatroskaReader.self) : index(MovieFileReader.self)
+        } catch {
+            throw .movie(error)
+        }
+    }
+
+    /// Bytes by which a kind of file is known.
+    private static let beginning = 4
+
+    private func index<Reader: MovieReading>(_: Reader.Type) throws(MovieFault) -> MovieFile {
+        var reader = Reader(fileLength: length)
         var bytes: [UInt8] = []
         while !reader.isDone {
             let wanted = reader.wanted
             let count = Int(min(Int64(wanted.length), max(0, length - wanted.offset)))
             // It may have become shorter.
-            guard read(count, at: wanted.offset, into: &bytes) else { throw .movie(.malformed) }
+            guard read(count, at: wanted.offset, into: &bytes) else { throw .malformed }
             reader.receive(bytes.span.bytes.extracting(0..<count))
         }
-        do throws(MovieFault) { return try reader.movie() } catch { throw .movie(error) }
+        return try reader.movie()
     }
 }

@@ -1,6 +1,6 @@
-import MP4
 import MediaControl
 import MediaWorkers
+import Movies
 import Playback
 import Primitives
 import RoomService

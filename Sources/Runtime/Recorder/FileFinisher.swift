@@ -1,7 +1,9 @@
 import Glibc
 import MP4
+import Movies
 import NetworkIO
 import Primitives
+import WebM
 
 /// The thread that works on finished files, one at a time and behind everything else: it moves their tables to the front, or joins those that belong together. It
 /// waits while the recorder lags.
@@ -137,9 +139,17 @@ extension JoinFault {
 }
 
 extension RecordingFile {
-    /// Its track and samples; nil when it is no movie.
+    /// Bytes by which a kind of file is known.
+    private static let beginning = 4
+
+    /// Its tracks and samples; nil when it is no movie.
     func movie() -> MovieFile? {
-        var reader = MovieFileReader(fileLength: length)
+        let isMatroska = MatroskaReader.recognizes(read(Self.beginning, at: 0).span.bytes)
+        return isMatroska ? movie(MatroskaReader.self) : movie(MovieFileReader.self)
+    }
+
+    private func movie<Reader: MovieReading>(_: Reader.Type) -> MovieFile? {
+        var reader = Reader(fileLength: length)
         while !reader.isDone {
             let bytes = read(reader.wanted.length, at: reader.wanted.offset)
             reader.receive(bytes.span.bytes)

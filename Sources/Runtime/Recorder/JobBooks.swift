@@ -1,5 +1,6 @@
 import Glibc
 import MP4
+import Movies
 public import NetworkIO
 
 /// What jobs know and change of recordings. Looks at the disk, and writes to it: for threads that may wait for it.

@@ -1,5 +1,6 @@
 import Glibc
 import MP4
+import Movies
 import NetworkIO
 import Primitives
 

@@ -1,6 +1,7 @@
 import Glibc
 import MP4
 import MediaControl
+import Movies
 import NetworkIO
 import Primitives
 import Recording

@@ -7,7 +7,7 @@ import NetworkIO
 /// <root>/<room sid>/<recording sid>/recording.json         what there is (RecordingSummary), replaced as a whole
 ///                                   <track sid>.000.mp4    files, named by a template (FileNameTemplate)
 ///                                   <track sid>.jsonl      a track's log: a line for each sender report, gap, size …
-///                                   <job sid>.mp4          what a job has made of the files; names that go on otherwise are not whole
+///                                   <job sid>.mp4, .webm   what a job has made of the files; names that go on otherwise are not whole
 /// ```
 /// Folders are ids that the server made; what a client chose is part of a file's name only, and only its letters, digits, `_` and `-`.
 struct RecordingFolder: Sendable {

@@ -6,6 +6,17 @@ public struct RecordingJob: Codable, Sendable, Hashable {
         case composition
         /// One file, compressed anew to a bit rate.
         case transcode
+        /// One file in another container, with its audio and videos as they are.
+        case copy
+    }
+
+    /// What a copy is.
+    public enum Container: String, Codable, Sendable, Hashable, CaseIterable {
+        /// For players that show no VP8 in MP4.
+        case webm
+
+        /// What it holds of what is recorded; nothing in it is compressed anew.
+        public func holds(_ codec: String) -> Bool { codec != "h264" }
     }
 
     /// How videos share the frame of a composition.
@@ -21,6 +32,21 @@ public struct RecordingJob: Codable, Sendable, Hashable {
     /// What a video is compressed with.
     public enum VideoCodec: String, Codable, Sendable, Hashable, CaseIterable {
         case h264, vp9
+    }
+
+    /// How a video is compressed.
+    public struct Encoding: Sendable, Hashable {
+        public var codec: VideoCodec
+        public var frameRate: Int
+        /// Bits per second.
+        public var bitrate: Int64
+
+        /// An encoding.
+        public init(codec: VideoCodec = .h264, frameRate: Int, bitrate: Int64) {
+            self.codec = codec
+            self.frameRate = frameRate
+            self.bitrate = bitrate
+        }
     }
 
     /// How far a job has come.
@@ -66,15 +92,18 @@ public struct RecordingJob: Codable, Sendable, Hashable {
     public var progress: Double = 0
     /// Of a composition.
     public var layout: Layout?
-    /// The name of the file that is compressed anew.
+    /// The name of the file that is compressed anew, or copied.
     public var source: String?
-    public var codec: VideoCodec
+    /// Of a copy.
+    public var container: Container?
+    /// Of what is compressed, as are the frame rate and the bit rate.
+    public var codec: VideoCodec?
     /// Samples of the frame; nil of a transcoded file: as in the source.
     public var width: Int?
     public var height: Int?
-    public var frameRate: Int
+    public var frameRate: Int?
     /// Bits per second of the video.
-    public var bitrate: Int64
+    public var bitrate: Int64?
     /// Milliseconds since 1970.
     public var createdAt: Int64
     public var startedAt: Int64?
@@ -89,18 +118,28 @@ public struct RecordingJob: Codable, Sendable, Hashable {
     /// A job that waits.
     public init(
         sid: String, recording: String, kind: Kind, layout: Layout? = nil, source: String? = nil,
-        codec: VideoCodec = .h264, width: Int?, height: Int?, frameRate: Int, bitrate: Int64, createdAt: Int64
+        container: Container? = nil, width: Int? = nil, height: Int? = nil, encoding: Encoding? = nil, createdAt: Int64
     ) {
         self.sid = sid
         self.recording = recording
         self.kind = kind
         self.layout = layout
         self.source = source
-        self.codec = codec
+        self.container = container
         self.width = width
         self.height = height
-        self.frameRate = frameRate
-        self.bitrate = bitrate
+        codec = encoding?.codec
+        frameRate = encoding?.frameRate
+        bitrate = encoding?.bitrate
         self.createdAt = createdAt
     }
+
+    /// How its video is compressed; nil of a copy.
+    public var encoding: Encoding? {
+        guard let codec, let frameRate, let bitrate else { return nil }
+        return Encoding(codec: codec, frameRate: frameRate, bitrate: bitrate)
+    }
+
+    /// How the name of its file goes on behind its id.
+    public var fileSuffix: String { container.map { ".\($0.rawValue)" } ?? ".mp4" }
 }

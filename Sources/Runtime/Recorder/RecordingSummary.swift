@@ -48,7 +48,7 @@ public struct RecordingSummary: Codable, Sendable, Hashable {
         /// While it grows: as of a second ago.
         public var bytes: Int64?
         public var samples: Int?
-        /// Where its table of samples lies; nil while it grows, and where the server moves none.
+        /// Where its table of samples lies; nil while it grows, where it is joined with others, and where the server moves none.
         public var index: Index?
         /// Why the table stays behind the data: `disk_full` or `disk_error`.
         public var indexFault: String?

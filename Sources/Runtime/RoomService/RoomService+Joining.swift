@@ -1,4 +1,5 @@
 public import AccessTokens
+import Cryptography
 import Primitives
 public import Rooms
 
@@ -157,7 +158,7 @@ extension RoomService {
     /// The room that a join goes to, made where that is allowed.
     func admit(_ request: JoinRequest) throws(RoomError) -> (HostedRoom, RoomTurn) {
         do throws(RoomError) {
-            guard !isEnding else { throw RoomError(.draining, "the server is shutting down") }
+            guard !isEnding else { throw Self.isShuttingDown }
             guard request.claims.video.roomJoin else {
                 throw RoomError(.permissionDenied, "the token does not permit joining")
             }
@@ -165,8 +166,7 @@ extension RoomService {
             let name = try RoomNames.resolve(
                 granted: request.claims.video.room, asked: request.room, standard: configuration.defaultRoom,
                 turn: &turn)
-            try rules.check(request.claims, room: name, now: media.now())
-            try capacity.check(present: rooms.sessionCount, configuration)
+            try checkServer(request.claims, room: name)
             try capacity.takeJoin(configuration, at: media.now())
             if let hosted = rooms[name] {
                 // Whoever is in and connects anew takes the place of themselves.
@@ -175,7 +175,6 @@ extension RoomService {
                 }
                 return (hosted, turn)
             }
-            guard configuration.autoCreateRooms else { throw RoomError(.roomNotFound, "there is no such room") }
             let preset = request.claims.video.preset
             return (try makeRoom(named: name, preset: preset, forJoin: true, turn: &turn), turn)
         } catch {
@@ -189,10 +188,9 @@ extension RoomService {
         guard error.code != .approvalRequired else { return }
         journal.trace(
             error.code, of: request, defaultRoom: configuration.defaultRoom, at: media.wallClockMilliseconds())
-        let named = request.claims.video.room.flatMap { $0.isEmpty ? nil : $0 } ?? request.room
-        guard let hosted = rooms[named ?? configuration.defaultRoom],
-            hosted.mayWriteRefusal(error.code, at: media.now())
-        else { return }
+        guard let hosted = rooms[roomName(of: request)], hosted.mayWriteRefusal(error.code, at: media.now()) else {
+            return
+        }
         record(.joinRefused(identity: request.claims.identity, code: error.code), in: hosted)
     }
 
@@ -233,14 +231,9 @@ extension RoomService {
         // As often as somebody changes the password meanwhile, but not for ever.
         for _ in 0..<8 {
             guard let name = lockedRoom(request), let hosted = rooms[name] else { return }
-            guard hosted.room.lock == .password, let hash = hosted.password else {
-                throw counted(RoomError(.roomLocked, "the room is locked"))
-            }
-            guard let password = request.password else {
-                throw counted(RoomError(.passwordRequired, "the room asks for a password"))
-            }
-            guard password.unicodeScalars.count <= PasswordDoor.maximumLength else {
-                throw counted(RoomError(.passwordWrong, "the password is not the room's"))
+            let (password, hash): (String, PasswordHash)
+            do throws(RoomError) { (password, hash) = try Self.password(of: request, for: hosted) } catch {
+                throw counted(error)
             }
             let revision = hosted.lockRevision
             let source = PasswordDoor.Source(address: request.address, room: name)
@@ -259,10 +252,25 @@ extension RoomService {
         throw counted(.tooManyPasswords)
     }
 
+    /// The password with which a join comes to a locked room, and the hash of the right one.
+    static func password(
+        of request: JoinRequest, for hosted: HostedRoom
+    ) throws(RoomError) -> (String, PasswordHash) {
+        guard hosted.room.lock == .password, let hash = hosted.password else {
+            throw RoomError(.roomLocked, "the room is locked")
+        }
+        guard let password = request.password else {
+            throw RoomError(.passwordRequired, "the room asks for a password")
+        }
+        guard password.unicodeScalars.count <= PasswordDoor.maximumLength else {
+            throw RoomError(.passwordWrong, "the password is not the room's")
+        }
+        return (password, hash)
+    }
+
     /// The locked room that a join goes to; nil where it goes to none, or to one that its bearer moderates.
-    private func lockedRoom(_ request: JoinRequest) -> String? {
-        let granted = request.claims.video.room.flatMap { $0.isEmpty ? nil : $0 }
-        let name = granted ?? request.room ?? configuration.defaultRoom
+    func lockedRoom(_ request: JoinRequest) -> String? {
+        let name = roomName(of: request)
         guard let room = rooms[name]?.room, room.lock != .open, !request.claims.video.roomAdmin else { return nil }
         return name
     }

@@ -12,19 +12,27 @@ extension RoomService {
         return RoomReport(hosted.room, try await reported(.room(hosted.room.id), on: hosted.worker))
     }
 
-    /// The last decisions about what one participant, named by sid or identity, is shown, and the estimates of its path; oldest first.
+    /// The last decisions about what one participant, named by sid or identity, is shown, before those the ones that were in force every 5 s, and the
+    /// estimates of its path; oldest first.
     public func decisions(about participant: String, in name: String) async throws(RoomError) -> DecisionsReport {
         let hosted = try hosted(named: name)
-        guard let session = hosted.room.find(participant) else {
+        guard let session = hosted.room.find(participant), let info = hosted.room.participant(session) else {
             throw counted(RoomError(.participantNotFound, "there is no such participant"))
         }
         let peers = hosted.room.connections(of: session).map(\.peer)
         let downlinks = try await reported(.downlinks(peers, withHistory: true), on: hosted.worker).downlinks
-        let decisions = downlinks.flatMap(\.decisions).sorted { $0.time < $1.time }
+        let decisions = downlinks.flatMap(\.decisions).sorted { $0.time < $1.time }.map {
+            named($0, of: session, in: hosted.room)
+        }
+        let seen = hosted.stays.seenDecisions(of: info.sid).map { one in
+            var report = named(one.record, of: session, in: hosted.room)
+            (report.at, report.track) = (one.at, one.track)
+            return report
+        }
         let estimates = downlinks.flatMap(\.estimates).sorted { $0.age > $1.age }
         let now = media.wallClockMilliseconds()
         return DecisionsReport(
-            decisions: decisions.map { named($0, of: session, in: hosted.room) },
+            decisions: SeenDecision.before(decisions, seen) + decisions,
             estimates: estimates.map {
                 EstimateReport(at: now - $0.age.milliseconds, least: $0.least, most: $0.most)
             })

@@ -97,11 +97,7 @@ public actor RoomService {
         named name: String, preset: String?, document: PolicyDocument = PolicyDocument(), metadata: String = "",
         forJoin: Bool = false, check: RoomPolicy? = nil, beside neighbour: HostedRoom? = nil, turn: inout RoomTurn
     ) throws(RoomError) -> HostedRoom {
-        guard drain == nil, !isEnding else { throw RoomError(.draining, "the server is about to end") }
-        guard rooms.count < configuration.maxRooms else {
-            throw RoomError(.limitExceeded, "room limit of the server reached")
-        }
-        try RoomNames.check(name)
+        try checkNewRoom(named: name, forJoin: forJoin)
         var base = check ?? configuration.defaultPolicy
         if let preset {
             guard let named = rules.preset(preset) else {

@@ -34,6 +34,7 @@ struct FuzzTarget: Sendable {
         FuzzTarget("Payload", fuzzPayload, seeds: Seeds.payloads),
         FuzzTarget("Recording", fuzzRecording, seeds: Seeds.recordings),
         FuzzTarget("Playback", fuzzPlayback, seeds: Seeds.movies),
+        FuzzTarget("Matroska", fuzzMatroska, seeds: Seeds.matroska),
         FuzzTarget("DependencyDescriptor", fuzzDependencyDescriptor, seeds: Seeds.dependencyDescriptors),
         FuzzTarget("SDP", fuzzSDP, seeds: Seeds.descriptions),
         FuzzTarget("Negotiation", fuzzNegotiation, seeds: Seeds.negotiations),

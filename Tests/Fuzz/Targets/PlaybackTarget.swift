@@ -1,12 +1,20 @@
 import MP4
+import Movies
 import Playback
 import Primitives
+import TestSupport
+import WebM
 
 /// Files of other programs, and their samples: no sample lies outside of the file, a schedule hands out each once and in order, and no sample makes a
 /// packet longer than what is sent.
-@Sendable func fuzzPlayback(_ bytes: UnsafeRawBufferPointer) {
+@Sendable func fuzzPlayback(_ bytes: UnsafeRawBufferPointer) { fuzz(MovieFileReader.self, bytes) }
+
+/// The same of WebM and Matroska.
+@Sendable func fuzzMatroska(_ bytes: UnsafeRawBufferPointer) { fuzz(MatroskaReader.self, bytes) }
+
+private func fuzz<Reader: MovieReading>(_: Reader.Type, _ bytes: UnsafeRawBufferPointer) {
     let file = Array(bytes)
-    var reader = MovieFileReader(fileLength: Int64(file.count))
+    var reader = Reader(fileLength: Int64(file.count))
     var reads = 0
     while !reader.isDone {
         reads += 1
@@ -86,5 +94,35 @@ extension Seeds {
             finished.replaceSubrange(header..<(header + finish.header.bytes.count), with: finish.header.bytes)
             return [bytes, finished]
         }
+    }
+
+    /// A finished file and a live one of every codec, with each way in which blocks lie in clusters, and one of long audio.
+    @Sendable static func matroska() throws -> [[UInt8]] {
+        typealias Bytes = MatroskaBytes
+        let avc: [UInt8] = [1, 66, 0xc0, 30, 0xff, 0xe1, 0, 4, 0x67, 66, 0xc0, 30, 1, 0, 2, 0x68, 1]
+        let frame: [UInt8] = [0, 0, 0, 2, 0x65, 1]
+        let videos = [
+            Bytes.video("V_VP8"), Bytes.video("V_VP9"),
+            Bytes.video("V_AV1", configuration: [0x81, 0, 0x0c, 0, 0x0a, 1, 0]),
+            Bytes.video("V_MPEG4/ISO/AVC", configuration: avc),
+        ]
+        let audio = Bytes.audio(more: Bytes.number(0x56aa, 6_500_000))
+        // Three frames with their lengths, more than fit into a packet.
+        let music: [UInt8] = [0xff, 0x83, 252, 43, 252, 43] + [UInt8](repeating: 7, count: 1_272)
+        let long =
+            Bytes.header()
+            + Bytes.segment(Bytes.info(), Bytes.tracks(audio), Bytes.cluster(at: 0, Bytes.block(2, at: 0, music)))
+        return [long]
+            + videos.flatMap { video -> [[UInt8]] in
+                [true, false].map { isKnown -> [UInt8] in
+                    let first = Bytes.cluster(
+                        at: 0, isKnown: isKnown, Bytes.block(1, at: 0, frame), Bytes.block(2, at: 0, [1]))
+                    let second = Bytes.cluster(
+                        at: 40, isKnown: isKnown, Bytes.group(1, at: 0, duration: 40, refersTo: -40, frame),
+                        Bytes.block(2, at: -20, [1]))
+                    return Bytes.header()
+                        + Bytes.segment(isKnown: isKnown, Bytes.info(), Bytes.tracks(video, audio), first, second)
+                }
+            }
     }
 }

@@ -1,5 +1,6 @@
 import MP4
 import MediaControl
+import Movies
 import Primitives
 import Recording
 

@@ -21,7 +21,7 @@ extension Room {
         let old = policy
         state.set(new)
         turn.log(.policyChanged(revision: policyRevision, by: by))
-        // Of what members know of the room, the most participants and the topology come from its policy.
+        // Of what members know of the room, the most participants, the topology and whether there are messages come from its policy.
         roomChanged()
         waitingRoomFollows(old, &turn)
         if policy.audio != old.audio { turn.media(.setRoomAudio(id, policy.audio)) }
@@ -145,15 +145,19 @@ extension Room {
     }
 
     private mutating func removeExcess(_ turn: inout RoomTurn) {
-        if policy.requiresEncryption {
-            let open = state.roster.sessions.filter { state.roster[$0]?.info.encrypts == false }
-            for session in open { remove(session, reason: .policyChanged, turn: &turn) }
+        for session in excess { remove(session, reason: .policyChanged, turn: &turn) }
+    }
+
+    /// Members whom the policy would not let in any more: those who do not encrypt where everybody must, and of the others the last to join, those first.
+    private var excess: [SessionID] {
+        // The roster's sessions are in the order in which they joined; its members are in none.
+        let members = state.roster.sessions.compactMap { state.roster[$0] }
+        let open = policy.requiresEncryption ? members.filter { !$0.info.encrypts }.map(\.session) : []
+        guard let most = policy.maxParticipants else { return open }
+        let counted = members.filter {
+            state.counts($0.profile, hidden: $0.isHidden) && ($0.info.encrypts || !policy.requiresEncryption)
         }
-        guard let most = policy.maxParticipants else { return }
-        let counted = state.roster.sessions.filter { session in
-            state.roster[session].map { state.counts($0.profile, hidden: $0.isHidden) } ?? false
-        }
-        for session in counted.dropFirst(most).reversed() { remove(session, reason: .policyChanged, turn: &turn) }
+        return open + counted.map(\.session).dropFirst(most).reversed()
     }
 
     /// Ends the tracks and subscriptions that the member may not have any more.
@@ -197,21 +201,31 @@ extension Room {
 // MARK: - What a change would do
 
 extension Room {
-    /// What ``setPolicy(_:removesExcess:by:turn:)`` would do, found by doing it to a copy.
+    /// What ``setPolicy(_:removesExcess:by:turn:)`` and the next ``advance(turn:)`` would do, found by doing it to a copy.
     public func impact(
         of new: RoomPolicy, removesExcess: Bool, turn: consuming RoomTurn
     ) throws(RoomError) -> PolicyImpact {
         var copy = self
         try copy.setPolicy(new, removesExcess: removesExcess, turn: &turn)
+        for member in copy.state.roster.all where copy.endOfStay(member) <= turn.now {
+            copy.remove(member.session, reason: .policyChanged, turn: &turn)
+        }
         var impact = PolicyImpact()
         for session in sessions {
-            if let participant = change(of: session, to: copy) { impact.participants.append(participant) }
+            guard var participant = change(of: session, to: copy) else { continue }
+            let end = copy.state.roster[session].map { copy.endOfStay($0) } ?? .distantFuture
+            if participant.changesEnd, end < .distantFuture {
+                participant.endsAt = turn.wallClock + (end - turn.now).milliseconds
+            }
+            impact.participants.append(participant)
         }
-        let counted = copy.state.roster.all.count { copy.state.counts($0.profile, hidden: $0.isHidden) }
-        impact.participantsBeyondLimit = max(0, counted - (new.maxParticipants ?? .max))
+        impact.participantsBeyondLimit = copy.excess.count
         impact.publishersBeyondLimit = max(0, copy.state.routing.publisherCount - (new.maxPublishers ?? .max))
         return impact
     }
+
+    /// When the policy ends the member's stay, by itself or with the room.
+    private func endOfStay(_ member: Member) -> MonotonicTime { min(roomDeadline, member.stayDeadline(policy)) }
 
     /// How `session` fares otherwise in `copy`; nil where it does not.
     private func change(of session: SessionID, to copy: Room) -> PolicyImpact.Participant? {
@@ -222,6 +236,7 @@ extension Room {
             change.leaves = true
             return change
         }
+        change.changesEnd = endOfStay(member) != copy.endOfStay(other)
         for id in state.routing.tracks(of: session) {
             guard let track = state.routing[id] else { continue }
             if let kept = copy.state.routing[id] {

@@ -240,6 +240,7 @@ extension Room {
             maxParticipants: policy.maxParticipants,
             createdAt: createdAt)
         info.lock = lock
+        info.allowsMessages = policy.allowsMessages
         info.recordings = recordingsInProgress
         for member in state.roster.all where !member.isHidden {
             info.participants += 1

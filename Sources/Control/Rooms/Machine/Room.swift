@@ -99,15 +99,22 @@ extension Room {
         makeOffers(&turn)
     }
 
-    /// Whether the newcomer may come in, and how it will be shown.
-    private func admit(_ request: JoinRequest, turn: inout RoomTurn) throws(RoomError) -> ParticipantInfo {
+    /// The identity of a newcomer who may come in; whether another of that identity may be in, and whether connections are left, is not looked at.
+    @discardableResult
+    public func checkJoin(_ request: JoinRequest, at now: MonotonicTime) throws(RoomError) -> String {
         guard !occupancy.hasEnded else { throw RoomError(.roomClosed, "the room is closing") }
         let identity = try state.check(request)
+        guard !policy.waitingRoom || request.claims.video.roomAdmin || waitingRoom.isLetIn(identity) else {
+            throw waitingRoom.refusal(of: identity, at: now)
+        }
+        return identity
+    }
+
+    /// Whether the newcomer may come in, and how it will be shown.
+    private func admit(_ request: JoinRequest, turn: inout RoomTurn) throws(RoomError) -> ParticipantInfo {
+        let identity = try checkJoin(request, at: turn.now)
         let claims = request.claims
         let permissions = Permissions(claims.video)
-        guard !policy.waitingRoom || permissions.roomAdmin || waitingRoom.isLetIn(identity) else {
-            throw waitingRoom.refusal(of: identity, at: turn.now)
-        }
         var info = ParticipantInfo(
             sid: turn.sid("PA_"), identity: identity, name: request.shownName, metadata: request.shownMetadata,
             profile: request.profile,
@@ -362,5 +369,6 @@ extension Room {
         if let empty = occupancy.deadline(policy), empty <= turn.now { end(&turn) }
     }
 
-    private var roomDeadline: MonotonicTime { policy.maxDuration.map { createdMoment + $0 } ?? .distantFuture }
+    /// When the policy ends the room.
+    var roomDeadline: MonotonicTime { policy.maxDuration.map { createdMoment + $0 } ?? .distantFuture }
 }

@@ -170,7 +170,7 @@ extension Member {
     }
 
     /// When the policy ends the stay.
-    private func stayDeadline(_ policy: RoomPolicy) -> MonotonicTime {
+    func stayDeadline(_ policy: RoomPolicy) -> MonotonicTime {
         let longest = policy.maxStay.map { joined + $0 } ?? .distantFuture
         return policy.endsStayWithToken ? min(longest, tokenExpiry) : longest
     }

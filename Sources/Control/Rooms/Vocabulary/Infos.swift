@@ -121,6 +121,8 @@ public struct RoomInfo: Sendable, Hashable {
     public var maxParticipants: Int?
     /// Who may come in.
     public var lock = RoomLock.open
+    /// Whether its policy lets members send messages.
+    public var allowsMessages = true
     /// Members that others may know about.
     public var participants = 0
     public var publishers = 0

@@ -4,8 +4,12 @@ public struct PolicyImpact: Sendable, Hashable {
     public struct Participant: Sendable, Hashable {
         public var sid: String
         public var identity: String
-        /// Its stay ends.
+        /// Its stay ends: it is removed, or the new rules do not let anybody stay as long as it has been here.
         public var leaves = false
+        /// The rules end its stay at another time than before, or do so no longer.
+        public var changesEnd = false
+        /// When they do so from then on, in milliseconds since 1970; nil where nothing changes, and where they do not.
+        public var endsAt: Int64?
         /// sids of its tracks that are ended.
         public var endedTracks: [String] = []
         /// sids of its tracks whose cap changes.

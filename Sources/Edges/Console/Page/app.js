@@ -55,6 +55,8 @@ async function join() {
             join: { room: roomName, name, maxFileBytes: MAX_FILE_BYTES, ...(element("password").value && { password: element("password").value }) },
             onEntered: showRoom,
             onLock: showLock,
+            onMessagesAllowed: (isAllowed) => chat.allow(isAllowed),
+            onPermissions: () => chat.render(),
             onRecording: showRecording,
             onState: showState,
             onSuspended: (seconds) => outage.suspendedFor(seconds),
@@ -123,7 +125,6 @@ function showRoom({ name }) {
     showSharing();
     showHand(Boolean(room.hand));
     showView();
-    chat.start();
     complain("");
 }
 

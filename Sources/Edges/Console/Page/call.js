@@ -81,13 +81,14 @@ export class Call {
             },
             problem: ({ error }) => this.complain(error),
             participantJoined: ({ participant }) => this.arrange(participant),
-            participantUpdated: ({ participant }) => participant.isLocal || this.arrange(participant),
+            participantUpdated: ({ participant }) => (participant.isLocal ? handlers.onPermissions() : this.arrange(participant)),
             participantLeft: ({ participant }) => roster.remove(participant),
             trackPublished: ({ participant }) => this.arrange(participant),
             trackUpdated: ({ participant }) => this.arrange(participant),
             trackUnpublished: ({ publication, participant }) => roster.removeTrack(participant, publication),
             trackSubscribed: ({ publication }) => this.show(publication),
-            room: ({ room: { lock, recordings = [] } }) => {
+            room: ({ room: { lock, recordings = [], allowMessages = true } }) => {
+                handlers.onMessagesAllowed(allowMessages);
                 handlers.onRecording(recordings);
                 handlers.onLock(lock);
             },
@@ -120,6 +121,7 @@ export class Call {
         this.reported = "";
         this.metadata = participant.metadata;
         handlers.onEntered(room);
+        handlers.onMessagesAllowed(room.allowMessages ?? true);
         handlers.onLock(room.lock);
         handlers.onRecording(room.recordings ?? []);
         handlers.onWaiting(0);

@@ -13,7 +13,7 @@ const MAX_LINES = 500;
 export class Chat {
     /** `call()` is the stay, or null. */
     constructor(call) {
-        this.call = call;
+        Object.assign(this, { call, isAllowed: true });
         this.unread = 0;
         this.kept = 0; // bytes of received files
         this.links = []; // addresses of what can be downloaded
@@ -66,14 +66,20 @@ export class Chat {
         element("chat-open").title = count ? `${count} unread ${count === 1 ? "message" : "messages"}` : "";
     }
 
-    /** Whether the token lets one send; the room's rules may still refuse it. */
-    get maySend() { return this.call()?.self?.permissions.canPublishData ?? false; }
+    /** Whether the room's rules and what one is permitted let one send. */
+    get maySend() { return this.isAllowed && (this.call()?.self?.permissions.canPublishData ?? false); }
 
-    /** A stay began, or began afresh. */
-    start() {
+    /** The room's rules let its members write, or do not any more. */
+    allow(isAllowed) {
+        this.isAllowed = isAllowed;
+        this.render();
+    }
+
+    /** A stay began, the room's rules changed, or what one is permitted. */
+    render() {
         const { maySend } = this;
         for (const id of ["chat-text", "chat-pick", "chat-send"]) element(id).disabled = !maySend;
-        element("chat-text").placeholder = maySend ? "Message to everybody" : "You may only read here";
+        element("chat-text").placeholder = maySend ? "Message to everybody" : this.isAllowed ? "You may only read here" : "Nobody may write in this room now";
     }
 
     /** The stay ended: what was said is not for the next one. */

@@ -1,6 +1,6 @@
 // What a dry run of a policy answers, in words.
 
-import { count } from "./elements.js";
+import { clock, count } from "./elements.js";
 
 /** More are counted and not listed. */
 const LISTED = 50;
@@ -17,15 +17,16 @@ export function wordsOf({ participants, participantsBeyondLimit, publishersBeyon
     if (participants.length > LISTED) lines.push(`… and ${count(participants.length - LISTED, "other participant")}.`);
     lines.unshift(participants.length ? `${count(participants.length, "participant")} in the room ${participants.length === 1 ? "is" : "are"} affected:`
         : "Nobody who is in the room is affected.");
-    if (participantsBeyondLimit) lines.push(`${count(participantsBeyondLimit, "participant")} beyond the maximum would stay.`);
+    if (participantsBeyondLimit) lines.push(`${count(participantsBeyondLimit, "participant")} whom the policy would not let in any more would stay.`);
     if (publishersBeyondLimit) lines.push(`${count(publishersBeyondLimit, "publisher")} beyond the maximum would stay.`);
     return lines;
 }
 
-function effects({ leaves, endedTracks, cappedTracks, endedSubscriptions, newSubscriptions, endedRecordings, newRecordings, changesBandwidth }, tracks) {
+function effects({ leaves, changesEnd, endsAt, endedTracks, cappedTracks, endedSubscriptions, newSubscriptions, endedRecordings, newRecordings, changesBandwidth }, tracks) {
     if (leaves) return ["is disconnected"];
     const sources = (sids) => sids.map((sid) => SOURCES[tracks.get(sid)?.source] ?? "track").join(" and ");
     const parts = [];
+    if (changesEnd) parts.push(endsAt ? `is disconnected at ${clock(endsAt)}` : "may stay as long as the room is there");
     if (endedTracks.length) parts.push(`no longer sends the ${sources(endedTracks)}`);
     if (cappedTracks.length) parts.push(`sends the ${sources(cappedTracks)} with another maximum bitrate`);
     if (endedSubscriptions.length) parts.push(`no longer receives ${count(endedSubscriptions.length, "track")}`);

@@ -1,4 +1,4 @@
-// What is made of a finished recording: one video of everybody, or a file of another bit rate. How far each job has come, and what cancels it.
+// What is made of a finished recording: one video of everybody, a file of another bit rate, or a WebM copy. How far each job has come, and what cancels it.
 
 import { bytes, element, make, setOptions } from "./elements.js";
 
@@ -13,6 +13,7 @@ export function madeOf({ jobs = [], uploads = [] }) {
 
 /** "One video, who speaks large" */
 export function titleOfJob({ kind, layout, source, bitrate }) {
+    if (kind === "copy") return `${source} as WebM`;
     return kind === "composition" ? `One video, ${LAYOUTS[layout]}` : `${source} with ${Math.round(bitrate / 1000)} kbit/s`;
 }
 
@@ -28,6 +29,7 @@ export class JobList {
             event.preventDefault();
             operators.act(() => this.transcode());
         };
+        element("recording-copy-button").onclick = () => operators.act(() => this.copy());
     }
 
     clear() {
@@ -52,11 +54,13 @@ export class JobList {
         });
     }
 
-    /** Shows the jobs of a recording, the newest first, and offers `videos` (names with what they are) to be compressed anew. */
+    copy() { return this.start({ kind: "copy", file: element("recording-transcode-file").value }); }
+
+    /** Shows the jobs of a recording, the newest first, and offers `videos` (names with what they are) to be compressed anew or copied. */
     render({ state, jobs = [] }, videos) {
         element("recording-make").hidden = state !== "ready";
         setOptions(element("recording-transcode-file"), videos);
-        element("recording-transcode-button").disabled = !videos.length;
+        for (const name of ["transcode", "copy"]) element(`recording-${name}-button`).disabled = !videos.length;
         const shown = new Set(jobs.map((job) => job.sid));
         for (const [sid, item] of this.items) {
             if (shown.has(sid)) continue;

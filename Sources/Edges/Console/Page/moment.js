@@ -5,8 +5,8 @@ import { rate } from "./statistics.js";
 /** The server samples every 5 s; a moment belongs to the sample that ends it, unless none is near. */
 const SAMPLE_MS = 5_000;
 const ESTIMATE_MS = 20_000;
-/** As many decisions as the server keeps of one connection (DecisionLog): with fewer, none was dropped. */
-const KEPT_DECISIONS = 64;
+/** As many decisions as the server has seen every 5 s and keeps (SeenDecisions): with fewer, it has some of every time. */
+const KEPT_DECISIONS = 720;
 /** What is near enough to a moment to have to do with it. */
 const AROUND_MS = 30_000;
 /** From here on loss and delay are seen and heard, whatever the layer. */

@@ -88,7 +88,9 @@ export class PolicyEditor {
     }
 
     get hasChanges() { return Object.keys(this.patch).length > 0; }
-    get query() { return element("policy-remove-excess").checked && "maxParticipants" in this.patch ? "removeExcess=true" : ""; }
+    /** Whether the changes can leave somebody in the room who would not be let in any more. */
+    get mayExceed() { return "maxParticipants" in this.patch || "requireEncryption" in this.patch; }
+    get query() { return element("policy-remove-excess").checked && this.mayExceed ? "removeExcess=true" : ""; }
 
     changed() {
         clearTimeout(this.timer);
@@ -218,7 +220,7 @@ export class PolicyEditor {
         const changes = [...this.fields.values()].filter((field) => field.change !== undefined);
         for (const field of this.fields.values()) field.element.classList.toggle("changed", field.change !== undefined);
         fill(element("policy-changes"), changes.map((field) => `${field.title}: ${field.words(field.base)} → ${field.words(field.change)}`));
-        element("policy-excess").hidden = this.conflict || !("maxParticipants" in this.patch);
+        element("policy-excess").hidden = this.conflict || !this.mayExceed;
         element("policy-choices").hidden = this.conflict;
         element("policy-discard").disabled = !changes.length && !this.isFaulty || this.isApplying;
         element("policy-apply").disabled = !this.impact || this.conflict || this.isApplying;

@@ -1,5 +1,5 @@
-// A room over the last quarter of an hour: how many are in it, what it sends and receives, what is lost. The past comes from the history of those who are in
-// it and from the room's events; from then on every look adds to it.
+// A room over the last quarter of an hour: how many are in it, what it sends and receives, what is lost. The past comes from the room's history and events, of
+// what is lost from the histories of those who are in it; from then on every look adds to it.
 
 import { path } from "./api.js";
 import { LineChart } from "./chart.js";
@@ -11,7 +11,7 @@ const SPAN_MS = 15 * 60_000, LEAST_SPAN_MS = 2 * 60_000;
 const BUCKET_MS = 5_000;
 /** Looks are two seconds apart; nothing joins points with a longer gap. */
 const GAP_MS = 12_000;
-/** So many histories are asked for when a room is opened; of a larger room the charts begin now. */
+/** So many histories of members are asked for when a room is opened; of a larger room the chart of lost packets begins now. */
 const MOST_HISTORIES = 25;
 
 const axisRate = (value) => (value >= 1_000_000 ? `${+(value / 1_000_000).toFixed(1)} M` : `${Math.round(value / 1000)} k`);
@@ -47,7 +47,7 @@ export class RoomCharts {
         const room = this.room;
         if (this.needsPast && members.length) {
             this.needsPast = false;
-            const past = members.length <= MOST_HISTORIES ? await this.past(members) : [];
+            const past = await this.past(members);
             if (room !== this.room) return;
             this.points = past;
         }
@@ -62,17 +62,16 @@ export class RoomCharts {
         this.render(members.length);
     }
 
-    /** The histories of all who are here, added up. */
+    /** The room's history, and of what was lost those of all who are here. */
     async past(members) {
-        const histories = await Promise.all(members.map(({ sid }) => this.api.call("GET", path(this.room, "participants", sid, "history")).catch(() => ({ samples: [] }))));
-        const buckets = new Map();
-        for (const { at, uplink, downlink, loss } of histories.flatMap(({ samples }) => samples)) {
-            const key = Math.floor(at / BUCKET_MS) * BUCKET_MS;
-            const bucket = buckets.get(key) ?? { at: key, from: 0, to: 0, loss: 0 };
-            Object.assign(bucket, { from: bucket.from + uplink, to: bucket.to + downlink, loss: Math.max(bucket.loss, loss) });
-            buckets.set(key, bucket);
-        }
-        return [...buckets.values()].sort((a, b) => a.at - b.at);
+        const samples = async (...parts) => (await this.api.call("GET", path(this.room, ...parts, "history")).catch(() => ({ samples: [] }))).samples;
+        const asked = members.length <= MOST_HISTORIES ? members : [];
+        const [rooms, ...histories] = await Promise.all([samples(), ...asked.map(({ sid }) => samples("participants", sid))]);
+        const worst = new Map();
+        for (const { at, loss } of histories.flat()) worst.set(bucket(at), Math.max(worst.get(bucket(at)) ?? 0, loss));
+        // A look of the server takes a moment, in which the next bucket may begin.
+        const lossAt = (at) => worst.get(bucket(at)) ?? worst.get(bucket(at) - 1) ?? worst.get(bucket(at) + 1);
+        return rooms.map(({ at, uplink, downlink }) => ({ at, from: uplink, to: downlink, loss: lossAt(at) }));
     }
 
     render(members) {
@@ -105,6 +104,9 @@ function steps(changes, members, { from, to }) {
     points.push([from, Math.max(0, count)]);
     return points.reverse();
 }
+
+/** What was measured in the same look has mostly the same number. */
+function bucket(at) { return Math.floor(at / BUCKET_MS); }
 
 /** Points of a line, with gaps where nothing was measured. */
 function joined(points, field) {

@@ -6,6 +6,8 @@ struct PolicyImpactModel: Encodable {
         var sid: String
         var identity: String
         var leaves: Bool
+        var changesEnd: Bool
+        var endsAt: Int64?
         var endedTracks: [String]
         var cappedTracks: [String]
         var endedSubscriptions: [String]
@@ -24,10 +26,11 @@ struct PolicyImpactModel: Encodable {
         self.policy = PolicyModel(policy)
         participants = impact.participants.map {
             Participant(
-                sid: $0.sid, identity: $0.identity, leaves: $0.leaves, endedTracks: $0.endedTracks,
-                cappedTracks: $0.cappedTracks, endedSubscriptions: $0.endedSubscriptions,
-                newSubscriptions: $0.newSubscriptions, endedRecordings: $0.endedRecordings,
-                newRecordings: $0.newRecordings, changesBandwidth: $0.changesBandwidth)
+                sid: $0.sid, identity: $0.identity, leaves: $0.leaves, changesEnd: $0.changesEnd, endsAt: $0.endsAt,
+                endedTracks: $0.endedTracks, cappedTracks: $0.cappedTracks,
+                endedSubscriptions: $0.endedSubscriptions, newSubscriptions: $0.newSubscriptions,
+                endedRecordings: $0.endedRecordings, newRecordings: $0.newRecordings,
+                changesBandwidth: $0.changesBandwidth)
         }
         participantsBeyondLimit = impact.participantsBeyondLimit
         publishersBeyondLimit = impact.publishersBeyondLimit

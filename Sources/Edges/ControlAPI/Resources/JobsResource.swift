@@ -98,7 +98,7 @@ struct JobRequestModel: Decodable {
     static let (width, height, frameRate, bitrate) = (1_280, 720, 30, Int64(2_000_000))
 
     private enum CodingKeys: String, CodingKey, CaseIterable {
-        case kind, layout, file, codec, width, height, frameRate, bitrate
+        case kind, layout, file, container, codec, width, height, frameRate, bitrate
     }
 
     init(from decoder: any Decoder) throws {
@@ -107,32 +107,44 @@ struct JobRequestModel: Decodable {
         guard let kind: RecordingJob.Kind = try Self.word(.kind, fields) else {
             throw JSONFault(fields.codingPath, CodingKeys.kind, .missing)
         }
-        let bitrate = try fields.decodeIfPresent(Int64.self, forKey: .bitrate)
-        if kind == .transcode, bitrate == nil {
-            throw JSONFault(fields.codingPath, CodingKeys.bitrate, .missing)
-        }
-        var request = OfflineJobs.Request(kind, bitrate: bitrate ?? Self.bitrate)
-        request.frameRate = try fields.decodeIfPresent(Int.self, forKey: .frameRate) ?? Self.frameRate
+        var request = OfflineJobs.Request(kind)
+        request.layout = try Self.word(.layout, fields)
+        request.source = try fields.text(.file, upTo: Bounds.path)
+        request.container = try Self.word(.container, fields)
         request.width = try fields.decodeIfPresent(Int.self, forKey: .width)
         request.height = try fields.decodeIfPresent(Int.self, forKey: .height)
-        let layout: RecordingJob.Layout? = try Self.word(.layout, fields)
-        request.source = try fields.text(.file, upTo: Bounds.path)
-        request.codec = try Self.word(.codec, fields) ?? .h264
+        let codec: RecordingJob.VideoCodec? = try Self.word(.codec, fields)
+        let frameRate = try fields.decodeIfPresent(Int.self, forKey: .frameRate)
+        let bitrate = try fields.decodeIfPresent(Int64.self, forKey: .bitrate)
+        let encoding = RecordingJob.Encoding(
+            codec: codec ?? .h264, frameRate: frameRate ?? Self.frameRate, bitrate: bitrate ?? Self.bitrate)
         switch kind {
         case .composition:
-            request.layout = layout ?? .grid
+            request.layout = request.layout ?? .grid
             request.width = request.width ?? Self.width
             request.height = request.height ?? Self.height
+            request.encoding = encoding
             try Self.refuse(request.source != nil, fields, .file, "nothing: a composition has all files")
-            try Self.refuse(request.codec != .h264, fields, .codec, "h264")
+            try Self.refuse(encoding.codec != .h264, fields, .codec, "h264")
         case .transcode:
-            try Self.refuse(layout != nil, fields, .layout, "nothing: one file has no layout")
-            if request.source == nil { throw JSONFault(fields.codingPath, CodingKeys.file, .missing) }
+            if bitrate == nil { throw JSONFault(fields.codingPath, CodingKeys.bitrate, .missing) }
+            request.encoding = encoding
+            try Self.refuse(request.layout != nil, fields, .layout, "nothing: one file has no layout")
+        case .copy:
+            request.container = request.container ?? .webm
+            for key in [CodingKeys.layout, .codec, .width, .height, .frameRate, .bitrate] {
+                let isThere = try fields.contains(key) && !fields.decodeNil(forKey: key)
+                try Self.refuse(isThere, fields, key, "nothing: a copy has what its file has")
+            }
+        }
+        if kind != .composition, request.source == nil { throw JSONFault(fields.codingPath, CodingKeys.file, .missing) }
+        if kind != .copy {
+            try Self.refuse(request.container != nil, fields, .container, "nothing: what is compressed becomes MP4")
         }
         try Self.check(request.width, Self.widths, fields, .width)
         try Self.check(request.height, Self.heights, fields, .height)
-        try Self.check(request.frameRate, Self.frameRates, fields, .frameRate)
-        try Self.refuse(!Self.bitrates.contains(request.bitrate), fields, .bitrate, "50000 to 50000000")
+        try Self.check(frameRate, Self.frameRates, fields, .frameRate)
+        try Self.refuse(!Self.bitrates.contains(encoding.bitrate), fields, .bitrate, "50000 to 50000000")
         for (size, key) in [(request.width, CodingKeys.width), (request.height, .height)] {
             try Self.refuse((size ?? 0) % 2 != 0, fields, key, "an even number")
         }

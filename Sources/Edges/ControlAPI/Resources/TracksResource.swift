@@ -72,8 +72,14 @@ struct TracksResource: Resource {
     }
 
     func listSubscriptions(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        let subscriptions = try await detail(request).participants.flatMap { participant in
-            participant.subscriptions.map { (key: "\(participant.order)-\($0.sid)", info: $0) }
+        let kind: MediaKind? = try request.word("kind")
+        let track = request.query["track"], subscriber = request.query["participant"]
+        let subscribers = try await detail(request).participants.filter {
+            subscriber == nil || $0.info.sid == subscriber || $0.info.identity == subscriber
+        }
+        let subscriptions = subscribers.flatMap { participant in
+            participant.subscriptions.filter { (kind ?? $0.kind) == $0.kind && (track == nil || $0.track == track) }
+                .map { (key: "\(participant.order)-\($0.sid)", info: $0) }
         }
         return try ListPage(of: subscriptions, request) { $0.key }
             .response("subscriptions") { SubscriptionModel($0.info) }

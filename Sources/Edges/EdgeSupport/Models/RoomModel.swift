@@ -15,6 +15,8 @@ public struct RoomModel: Codable, Sendable, Hashable {
     public var maxParticipants: Int?
     /// Who may come in: `open`, `password` or `closed`.
     public var lock: String
+    /// `false`: the policy lets nobody send messages; nil: whoever may.
+    public var allowMessages: Bool?
     /// Members that others may know about.
     public var participants: Int
     /// Members that publish.
@@ -32,6 +34,7 @@ public struct RoomModel: Codable, Sendable, Hashable {
         topology = info.topology.rawValue
         maxParticipants = info.maxParticipants
         lock = info.lock.rawValue
+        allowMessages = info.allowsMessages ? nil : false
         participants = info.participants
         publishers = info.publishers
         createdAt = info.createdAt

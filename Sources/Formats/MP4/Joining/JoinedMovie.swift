@@ -1,3 +1,4 @@
+public import Movies
 import Primitives
 
 /// One movie of the samples of several finished files, each in its place: what is copied from where, and the table in front of it.

@@ -1,3 +1,4 @@
+import Movies
 import Primitives
 
 /// One track of a joined movie: its tables, and where its chunks come from.

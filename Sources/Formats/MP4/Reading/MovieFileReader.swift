@@ -1,16 +1,16 @@
+public import Movies
 import Primitives
 
-/// Finds the tracks and samples of a movie file, ordinary or fragmented, with its `moov` at either end. The media itself is not read.
+/// Finds the tracks and samples of an MP4 file, ordinary or fragmented, with its `moov` at either end.
 ///
-/// Sans-IO: whoever has the file reads what `wanted` asks for and gives it to `receive`, until `isDone`.
 /// ```text
 /// ftyp  moov  mdat            ordinary, made for streaming
 /// ftyp  mdat  moov            ordinary, as it was written
 /// ftyp  moov  moof mdat …     fragmented; what a crash tore off at the end is left out
 /// ```
-public struct MovieFileReader: Sendable {
+public struct MovieFileReader: MovieReading, Sendable {
     /// What to read next; fewer bytes only at the file's end.
-    public private(set) var wanted: MovieScan.Range
+    public private(set) var wanted: FileRange
     /// Nothing more is wanted.
     public private(set) var isDone = false
 
@@ -40,7 +40,7 @@ public struct MovieFileReader: Sendable {
     /// A reader of a file of `fileLength` bytes.
     public init(fileLength: Int64) {
         self.fileLength = fileLength
-        wanted = MovieScan.Range(offset: 0, length: Self.headerLength)
+        wanted = FileRange(offset: 0, length: Self.headerLength)
         if fileLength < 16 { fail(.notMovie) }
     }
 
@@ -105,13 +105,13 @@ public struct MovieFileReader: Sendable {
     private mutating func read(_ type: BoxType, _ size: Int64, limit: Int) {
         guard size <= Int64(limit) else { return fail(.tooLarge) }
         step = .box(type, Int(size))
-        wanted = MovieScan.Range(offset: position, length: Int(size))
+        wanted = FileRange(offset: position, length: Int(size))
     }
 
     private mutating func advance(by size: Int64) {
         position += size
         step = .header
-        wanted = MovieScan.Range(offset: position, length: Self.headerLength)
+        wanted = FileRange(offset: position, length: Self.headerLength)
         if position > fileLength - 8 { isDone = true }
     }
 

@@ -1,3 +1,4 @@
+import Movies
 import Primitives
 
 /// Adds the samples of a `moof` to the tracks of its movie (ISO/IEC 14496-12 section 8.8).
@@ -88,7 +89,7 @@ struct MovieFragment {
         guard run.length >= 8 + head else { throw .malformed }
         // Without fields of their own, samples cost the file nothing: their number is bounded by the file's length.
         let total = file.tracks.reduce(0) { $0 + $1.samples.count }
-        guard count <= SampleTables.maximumSamples - total else { throw .tooLarge }
+        guard count <= MovieFile.maximumSamples - total else { throw .tooLarge }
         guard Int64(count) <= fileLength else { throw .malformed }
         guard count <= (fields > 0 ? (run.length - 8 - head) / (4 * fields) : count) else { throw .malformed }
         var offset = dataEnd

@@ -1,3 +1,4 @@
+import Movies
 import Primitives
 
 /// A `moov`: the tracks with what their tables hold, and what fragments leave out (`trex`).
@@ -14,21 +15,18 @@ struct MovieHeader {
     private(set) var defaults: [UInt32: Defaults] = [:]
     private let fileLength: Int64
 
-    /// More tracks than any program makes.
-    private static let maximumTracks = 64
-
     /// Reads a whole `moov` of a file of `fileLength` bytes.
     init(_ moov: RawSpan, fileLength: Int64) throws(MovieFault) {
         self.fileLength = fileLength
         var boxes = BoxReader(offset: 8, length: moov.byteCount - 8)
         var movieTimescale: UInt32 = 1
-        var left = SampleTables.maximumSamples
+        var left = MovieFile.maximumSamples
         while let box = boxes.next(in: moov) {
             switch box.type {
             case "mvhd":
                 movieTimescale = try Self.timescale(box, moov)
             case "trak":
-                guard file.tracks.count < Self.maximumTracks else { throw .tooLarge }
+                guard file.tracks.count < MovieFile.maximumTracks else { throw .tooLarge }
                 if let track = try track(box, moov, movieTimescale: movieTimescale, limit: left) {
                     left -= track.samples.count
                     file.tracks.append(track)
@@ -124,7 +122,7 @@ struct MovieHeader {
     private mutating func readDefaults(_ box: BoxReader.Box, _ moov: RawSpan) {
         var boxes = BoxReader(in: box)
         while let next = boxes.next(in: moov) {
-            guard next.type == "trex", next.length >= 24, defaults.count < Self.maximumTracks else { continue }
+            guard next.type == "trex", next.length >= 24, defaults.count < MovieFile.maximumTracks else { continue }
             defaults[moov.readUInt32(next.offset + 4)] = Defaults(
                 duration: moov.readUInt32(next.offset + 12), length: moov.readUInt32(next.offset + 16),
                 flags: moov.readUInt32(next.offset + 20))

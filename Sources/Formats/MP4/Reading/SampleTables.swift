@@ -1,10 +1,8 @@
+import Movies
 import Primitives
 
 /// The sample tables of one track in a `moov` (ISO/IEC 14496-12 section 8.6 and 8.7), turned into a list of samples.
 struct SampleTables {
-    /// What a file may hold, all tracks together: nine hours of 60 frames per second, 64 MB of memory.
-    static let maximumSamples = 2_000_000
-
     private let bytes: Tables
     private let table: BoxReader.Box
 

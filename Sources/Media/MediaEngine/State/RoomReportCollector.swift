@@ -105,6 +105,7 @@ struct RoomReportCollector {
             let track = tables.tracks[state.pointee.track]
             statistics.track = track.pointee.id
             statistics.layer = state.pointee.subscription.layer.map { track.pointee.track.rank(ofLayer: $0) }
+            statistics.decision = state.pointee.allocation.record?.read(at: now)
             statistics.orientationNotNegotiated = state.pointee.lacksOrientation
         }
         return statistics

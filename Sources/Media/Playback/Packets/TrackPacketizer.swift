@@ -1,4 +1,4 @@
-internal import MP4
+internal import Movies
 public import Primitives
 internal import RTP
 
@@ -63,13 +63,7 @@ public struct TrackPacketizer: Sendable {
             isWhole = packetizer.append(sample, isSync: isSync, &header, &list)
             payload = .vp9(packetizer)
         case .av1(let packetizer): isWhole = packetizer.append(sample, isSync: isSync, &header, &list)
-        case .opus:
-            isWhole = !sample.isEmpty && sample.count <= PacketList.maximumPayload
-            if isWhole {
-                header.begin(&list)
-                list.append(0..<sample.count, of: sample)
-                list.endPacket()
-            }
+        case .opus: isWhole = OpusPacketizer.append(sample, &header, &list)
         }
         guard isWhole, list.count > 0 else {
             list.removeAll()
@@ -101,7 +95,7 @@ public struct TrackPacketizer: Sendable {
 /// What the packets of one sample have in common, and the next sequence number.
 struct Header {
     let payloadType: UInt8
-    let timestamp: UInt32
+    private var timestamp: UInt32
     let ssrc: UInt32
     private(set) var sequence: UInt16
 
@@ -126,4 +120,7 @@ struct Header {
         }
         sequence &+= 1
     }
+
+    /// What follows is later by so many units of the RTP clock.
+    mutating func advance(by units: UInt32) { timestamp &+= units }
 }

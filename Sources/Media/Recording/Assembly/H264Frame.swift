@@ -1,4 +1,5 @@
 import MP4
+import Movies
 import PayloadFormats
 import Primitives
 

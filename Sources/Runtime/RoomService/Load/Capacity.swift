@@ -50,6 +50,11 @@ struct Capacity {
         if let resource = load.admit(to: worker) { throw Self.overloaded(resource) }
     }
 
+    /// As `checkLoad`, and nobody is counted.
+    func foreseeLoad(of worker: WorkerIndex) throws(RoomError) {
+        if let resource = load.refusal(of: worker) { throw Self.overloaded(resource) }
+    }
+
     /// Clients that were refused together do not know of each other; ten seconds are long enough for a meeting to end, and short enough to wait.
     private static func overloaded(_ resource: LoadResource) -> RoomError {
         RoomError(

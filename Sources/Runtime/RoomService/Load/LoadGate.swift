@@ -43,6 +43,13 @@ public final class LoadGate: Sendable {
         }
     }
 
+    /// What one more in a room of `worker` would be refused for.
+    func refusal(of worker: WorkerIndex) -> LoadResource? {
+        state.withLock { state in
+            worker.rawValue < state.control.busy.count ? state.control.refusal(worker: worker.rawValue) : nil
+        }
+    }
+
     /// A join that needed a new room found every worker full.
     func countRefusal(_ resource: LoadResource) { state.withLock { $0.refusals[resource, default: 0] += 1 } }
 

@@ -34,11 +34,16 @@ public struct StayHistory: Sendable, Hashable {
     public var samples: [StaySample] = []
     /// The last decisions about what the participant was sent, of each connection.
     public var decisions: [DecisionReport] = []
+    /// Decisions that were in force when it was looked at, from before the last ones, too.
+    public var seenDecisions: [DecisionReport] = []
     /// What the path was believed to carry in the last hour.
     public var estimates: [EstimateReport] = []
 
     /// Nothing is known.
     public init() {}
+
+    /// The last decisions, and before the first of them those that were seen.
+    public var allDecisions: [DecisionReport] { SeenDecision.before(decisions, seenDecisions) + decisions }
 }
 
 /// What is said of a stay when it is over.

@@ -4,7 +4,7 @@ import Rooms
 
 /// What is remembered of the stays of one room's participants while they last: the last hour of samples, and what the summary will say.
 struct StayLog {
-    /// Samples of one participant: an hour of one in 5 s. With 48 bytes each, 35 kB for those who stay for so long.
+    /// Samples of one participant: an hour of one in 5 s. With 56 bytes each, 40 kB for those who stay for so long.
     static let maxSamples = 720
     /// Tracks in one summary: who publishes and unpublishes all the time does not fill the memory.
     static let maxTracks = 64
@@ -36,6 +36,7 @@ struct StayLog {
         var decisions: [DecisionReport] = []
         var estimates: [EstimateReport] = []
         var samples = RecentValues<StaySample>(capacity: StayLog.maxSamples)
+        var seenDecisions = SeenDecisions()
         var lastSample: Int64
         var measured = 0
         var qualitySum = 0
@@ -166,6 +167,9 @@ struct StayLog {
             worstQuality: stay.worstQuality, freezes: stay.freezes, tokenVerification: stay.origin?.verification)
         summary.history.samples = stay.samples.all
         (summary.history.decisions, summary.history.estimates) = (stay.decisions, stay.estimates)
+        summary.history.seenDecisions = stay.seenDecisions.thinned.map {
+            DecisionReport(at: $0.at, subscription: nil, track: $0.track, record: $0.record)
+        }
         return summary
     }
 
@@ -191,6 +195,7 @@ struct StayLog {
             StaySample(
                 at: at, uplink: uplink, downlink: downlink, loss: conditions.loss, roundTripMilliseconds: roundTrip,
                 quality: quality))
+        stay.seenDecisions.add(report, at: at)
         stay.lastSample = at
         stay.measured += 1
         stay.qualitySum += quality
@@ -201,5 +206,10 @@ struct StayLog {
     /// The samples of a participant, oldest first.
     func samples(of participant: String) -> [StaySample] {
         stays[participant]?.samples.all ?? []
+    }
+
+    /// The decisions about a participant's videos that were seen, oldest first.
+    func seenDecisions(of participant: String) -> [SeenDecision] {
+        stays[participant]?.seenDecisions.all ?? []
     }
 }

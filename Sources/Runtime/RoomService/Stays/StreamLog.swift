@@ -62,6 +62,9 @@ struct StreamLog {
         var downlink: UInt32
     }
 
+    /// Of a track or a subscription, and of a room.
+    static let bytesPerSample = MemoryLayout<Packed>.stride, bytesPerRoomSample = MemoryLayout<PackedRoom>.stride
+
     private var beginning: Int64?
     private var room = RecentValues<PackedRoom>(capacity: Self.maxSamples)
     /// By sid.

@@ -10,8 +10,13 @@ extension CommandSyntax {
 
     private static let rooms = CommandSyntax(
         name: "rooms", operands: "[list | show | create | delete]",
-        summary: "Lists, shows, creates and deletes the rooms of a running server.", options: ControlClient.options,
-        maxOperands: 2,
+        summary: "Lists, shows, creates and deletes the rooms of a running server.",
+        options: [
+            Option(
+                name: "--beside", value: "ROOM",
+                help: "with 'create': on this room's media worker, so that 'move' takes everybody between the two"),
+            Option(name: "--preset", value: "NAME", help: "with 'create': with the rules of this preset"),
+        ] + ControlClient.options, maxOperands: 2,
         details: """
             Behind 'show', 'create' and 'delete' stands the room's name.
 
@@ -20,6 +25,7 @@ extension CommandSyntax {
             examples:
               martlet rooms --dev
               martlet rooms create studio --config /etc/martlet.yaml
+              martlet rooms create studio-lobby --beside studio
             """)
 
     private static let participants = CommandSyntax(
@@ -39,8 +45,8 @@ extension CommandSyntax {
         summary: "Moves a participant to the other room, with its tracks.",
         options: ControlClient.options, maxOperands: 3,
         details: """
-            Between rooms of one media worker its connections go on. Otherwise its client makes new ones and publishes its tracks anew, under
-            other sids; one that cannot is refused.
+            Between rooms of one media worker its connections go on ('martlet rooms create --beside' makes such a room). Otherwise its client
+            makes new ones and publishes its tracks anew, under other sids; one that cannot is refused.
 
             \(exitStatus)
             """)
@@ -89,9 +95,14 @@ extension CommandSyntax {
             + ControlClient.options, maxOperands: .max,
         details: """
             VERB is 'list', which is also meant without one, 'show', 'create', 'cancel' or 'delete'.
-            Behind 'show', 'cancel' and 'delete' stands the job, JB_…, behind 'create' the recording, RC_…, the kind of the job, which is
-            'composition' or 'transcode', and FIELD=VALUE words as POST /v1/recordings/{recording}/jobs has them. A job that is over is
-            deleted with the file that it has made; one that is not is cancelled.
+            Behind 'show', 'cancel' and 'delete' stands the job, JB_…, behind 'create' the recording, RC_…, the kind of the job, and
+            FIELD=VALUE words as POST /v1/recordings/{recording}/jobs has them. A job that is over is deleted with the file that it has
+            made; one that is not is cancelled.
+
+            kinds:
+              composition   one MP4 file of everybody: layout (grid, speaker, presentation), width, height, frameRate, bitrate
+              transcode     one file compressed anew as MP4: file and bitrate, codec (h264, vp9), width, height, frameRate
+              copy          one file in another container with nothing compressed anew: file, container (webm); no H.264
 
             \(exitStatus)
 
@@ -99,6 +110,7 @@ extension CommandSyntax {
               martlet jobs --dev
               martlet jobs create RC_0yQ5… composition layout=speaker width=1280 height=720 bitrate=2000000
               martlet jobs create RC_0yQ5… transcode file=TR_x3….000.mp4 codec=h264 bitrate=800000
+              martlet jobs create RC_0yQ5… copy file=TR_x3….000.mp4 container=webm
             """)
 
     private static let reach = CommandSyntax(

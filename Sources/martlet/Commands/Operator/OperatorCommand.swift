@@ -58,7 +58,10 @@ struct OperatorCommand {
             show(try client.call("GET", ControlClient.path("rooms", room)), output) { Self.pretty($0) }
         case "create":
             let room = try operands("create", "ROOM")[1]
-            let answer = try client.call("POST", "/rooms", JSONCoding.encode(["name": room]))
+            var creation = ["name": room]
+            creation["beside"] = given["--beside"]
+            creation["preset"] = given["--preset"]
+            let answer = try client.call("POST", "/rooms", JSONCoding.encode(creation))
             show(answer, output) { "room \($0["name"].cell) was created" }
         case "delete":
             let room = try operands("delete", "ROOM")[1]
