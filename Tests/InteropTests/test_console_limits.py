@@ -31,7 +31,7 @@ SLOW = {
 }
 
 
-@pytest.mark.parametrize("how", ["said", "measured"])
+@pytest.mark.parametrize("how", [pytest.param("said", marks=pytest.mark.at_night), "measured"])
 def test_4_10_an_overloaded_machine_is_shown_on_its_own_tile(server, how):
     """The page says that the machine is the limit and not the network, and what that costs; the notice disappears when the overload is over."""
     async def run():

@@ -27,6 +27,7 @@ async def choose_time(page, words):
     await page.locator("#member-time").dispatch_event("change")
 
 
+@pytest.mark.judging
 def test_a_limit_that_held_a_video_down_for_a_while_is_found_by_the_time_of_day(development_server):
     """ada sends to bob; the policy caps what bob gets for ten seconds. Afterwards all is well, and the page still says what was, and of which video."""
     server = development_server

@@ -75,7 +75,7 @@ async def choices_hold(page, other, chosen, server, room, name):
     assert tracks == {"microphone": True, "camera": False, "screen": False}, tracks
 
 
-@pytest.mark.parametrize("end", ["killed", "hangs"])
+@pytest.mark.parametrize("end", [pytest.param("killed", marks=pytest.mark.at_night), "hangs"])
 def test_4_4_a_dead_server_is_shown_as_disconnected(server, end):
     """Large and plain: the connection is lost, and why; no figure, bar or speaking frame remains, and each video shows for how long it has been frozen."""
     async def run():

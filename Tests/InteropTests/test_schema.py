@@ -5,18 +5,11 @@ import re
 import subprocess
 import sys
 
-import pytest
-
 from conftest import SECONDS
 from support.tokens import admin_token
 
 
-#: Rooms are half of the work; each half has a limit of time of its own.
-HALVES = {"rooms": "--include-path-regex", "all else": "--exclude-path-regex"}
-
-
-@pytest.mark.parametrize("half", HALVES)
-def test_I9_schemathesis_finds_no_deviation_from_the_openapi_document(server, tmp_path, half):
+def test_I9_schemathesis_finds_no_deviation_from_the_openapi_document(server, tmp_path):
     """Requests that the schemas allow are accepted, those that they forbid are refused, and every response is as described. `make nightly` makes more."""
     document = tmp_path / "openapi.json"
     document.write_text(server.request("GET", "/openapi.json")[2])
@@ -31,7 +24,7 @@ def test_I9_schemathesis_finds_no_deviation_from_the_openapi_document(server, tm
         # An event stream has no end: pages of events are what is looked at here.
         "--header", "Accept: application/json",
         # A server that drains refuses every new room with 503, as it must: nothing could be asked of it any more.
-        "--exclude-path", "/v1/node/drain", HALVES[half], "^/v1/rooms", "--max-examples", os.environ.get("SCHEMA_EXAMPLES", "6"), "--seed", "1", "--continue-on-failure"]
+        "--exclude-path", "/v1/node/drain", "--max-examples", os.environ.get("SCHEMA_EXAMPLES", "4"), "--seed", "1", "--continue-on-failure"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS - 10, cwd=tmp_path)
     cases = re.search(r"(\d+) generated", done.stdout)
     print(f"figures: {cases and cases[1]} requests")

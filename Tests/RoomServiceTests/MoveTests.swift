@@ -124,11 +124,14 @@ struct MoveTests {
         // The identity alone is not enough, and neither is the name of the room outside of the token.
         #expect(await code { _ = try await service.join(request("eve") { $0.claims.video.room = "far" }) } != nil)
         #expect(await code { _ = try await service.join(request("ada", room: "far")) } == .passwordRequired)
-        let joined = try await service.join(
-            request("ada") {
-                $0.claims.video.room = "far"
-                $0.recovery = .byJoining
-            })
+        let again = request("ada") {
+            $0.claims.video.room = "far"
+            $0.recovery = .byJoining
+        }
+        #expect(
+            await code { _ = try await service.resume(participant: moved.info.sid, claims: again.claims) }
+                == .sessionNotFound)
+        let joined = try await service.join(again)
         #expect(joined.session == ada.session && joined.snapshot.participant.sid == moved.info.sid)
         let events = await take(8, from: ada.events).map(\.event)
         #expect(events.last == .connectionChanged(connection: "main", state: .closed, reason: "moved"))

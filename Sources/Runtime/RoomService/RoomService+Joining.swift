@@ -318,7 +318,9 @@ extension RoomService {
     /// `claims` are those of the new socket's token, which must be good for what the session's own was good for.
     public func resume(participant sid: String, claims: AccessClaims) async throws(RoomError) -> ReturnedSession {
         guard let name = claims.video.room, let hosted = rooms[name], let session = hosted.room.find(sid),
-            hosted.room.participant(session)?.sid == sid
+            hosted.room.participant(session)?.sid == sid,
+            // Its connections ended with a move: there is nothing to go on with but by a join.
+            hosted.room.awaited(claims) != session
         else { throw counted(RoomError(.sessionNotFound, "there is no such session")) }
         do throws(RoomError) {
             try hosted.room.checkResume(session, claims)
