@@ -107,7 +107,7 @@ def test_a_newer_session_of_the_same_identity_replaces_the_older(server):
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("end", ["kill", "terminate"])
+@pytest.mark.parametrize("end", ["kill", pytest.param("terminate", marks=pytest.mark.at_night)])
 def test_pages_rejoin_a_restarted_server(server, end):
     """The server is killed and restarted, the pages rejoin; the camera and a shared screen return."""
     async def run():

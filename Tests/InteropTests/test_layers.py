@@ -90,6 +90,7 @@ def test_H10_a_layer_without_demand_stops_and_resumes(server):
     asyncio.run(run())
 
 
+@pytest.mark.at_night
 def test_H10_firefox_stops_and_resumes_layers_too(development_server):
     """The same in Firefox, which reaches no ICE-lite server on loopback, hence the development server."""
     server = development_server

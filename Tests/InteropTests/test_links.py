@@ -14,7 +14,8 @@ FRAMES_SENT = "martlet.sent().then((all) => Math.max(...all.filter((r) => r.kind
 VIDEO = "martlet.received().then((all) => all.find((r) => r.kind === 'video') ?? {})"
 
 
-@pytest.mark.parametrize("codec, script", [("VP8", None), ("VP9", one_stream("L3T3_KEY"))], ids=["vp8-simulcast", "vp9-svc"])
+@pytest.mark.parametrize("codec, script", [
+    pytest.param("VP8", None, id="vp8-simulcast"), pytest.param("VP9", one_stream("L3T3_KEY"), id="vp9-svc", marks=pytest.mark.at_night)])
 def test_H2_a_subscriber_follows_its_link_down_and_up(codec, script):
     """H2, G8: 3 Mbit/s, then 0.5, then 3 again. The row's times are measured by `make links`; here a busy machine gets ten times as long."""
     with Lab("mstep", 2, "both", "delay", 15) as lab:

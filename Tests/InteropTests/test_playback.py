@@ -194,8 +194,9 @@ def encode(path, codec):
     make(path, *video(24, "640x360", 2), *encoder, "-b:v", "300k", "-g", "24", "-pix_fmt", "yuv420p")
 
 
+@pytest.mark.at_night
 def test_A17_films_of_24_frames_per_second_are_played_in_their_codec(films):
-    """VP8, VP9 and AV1, one after the other into one room: as many frames decoded as sent."""
+    """VP8, VP9 and AV1, one after the other into one room: as many frames decoded as sent. By day test_webm.py shows the same codecs and rate, of WebM."""
     server = films
     codecs = ("VP8", "VP9", "AV1")
     vp8_movie(server.films / "VP8.mp4", 24, "640x360", 2)

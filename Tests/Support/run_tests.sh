@@ -127,7 +127,8 @@ trap 'exit 143' TERM INT HUP
 phase install cat Tests/Support/install.sh load || exit
 # What interop needs is downloaded while the compiler works.
 begin clients Tests/Support/install.sh test
-phase build "tail -60" swift build -q "${debug[@]}" --build-tests || exit
+# The tests with what they need; benchmarks and the load generator's program are none of that.
+phase build "tail -60" swift build -q "${debug[@]}" --product martletPackageTests || exit
 await clients || exit
 phase sockets failures swift test "${debug[@]}" --skip-build --skip "$computing"
 # The optimiser leaves a processor idle for much of its time, and virtual time does not mind company. The tests' program is run as `swift test` runs it,
