@@ -1,11 +1,13 @@
 """The page for backends: its Python and its JavaScript do what they say."""
 import asyncio
+import pathlib
 import re
 import subprocess
 import threading
 import time
 
 import jwt
+import playwright
 
 from conftest import running
 from support.server import ROOT
@@ -13,6 +15,8 @@ from support.signalling import signal
 from support.tokens import KEY, SECRET
 
 PAGE = ROOT / "Sources/Edges/ControlAPI/ControlAPI.docc/Backends.md"
+#: Playwright brings its own, so that none needs to be installed.
+NODE = pathlib.Path(playwright.__file__).parent / "driver/node"
 
 
 def test_the_python_of_the_page_for_backends_mints_creates_watches_and_ends(capfd):
@@ -69,7 +73,7 @@ def test_the_javascript_of_the_page_for_backends_makes_a_token_that_joins_and_th
     (package / "index.js").write_text(JSONWEBTOKEN)
     call = f"accessToken({KEY!r}, {SECRET!r}, 'teacher', 'lesson', 'Ada', {{ roomAdmin: true }})"
     (tmp_path / "page.mjs").write_text(f"{block}\nconsole.log({call});\n")
-    made = subprocess.run(["node", tmp_path / "page.mjs"], capture_output=True, text=True, timeout=20, check=True).stdout.strip()
+    made = subprocess.run([NODE, tmp_path / "page.mjs"], capture_output=True, text=True, timeout=20, check=True).stdout.strip()
     claims = jwt.decode(made, SECRET, algorithms=["HS256"], issuer=KEY)
     assert (claims["sub"], claims["name"]) == ("teacher", "Ada")
     assert claims["video"] == {"room": "lesson", "roomJoin": True, "roomAdmin": True} and 3_500 < claims["exp"] - time.time() <= 3_600

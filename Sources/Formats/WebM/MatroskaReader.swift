@@ -71,9 +71,12 @@ public struct MatroskaReader: MovieReading, Sendable {
         if fileLength < 16 { fail(.notMovie) }
     }
 
+    /// So many bytes at the beginning of a file show whether it is of this kind.
+    public static let signatureLength = 4
+
     /// Whether a file that begins with `bytes` is of this kind.
     public static func recognizes(_ bytes: RawSpan) -> Bool {
-        bytes.byteCount >= 4 && bytes.readUInt32(0) == ElementID.header.rawValue
+        bytes.byteCount >= signatureLength && bytes.readUInt32(0) == ElementID.header.rawValue
     }
 
     /// The tracks that have samples, which are those up to where a torn file breaks off.

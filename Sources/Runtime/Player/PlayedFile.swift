@@ -53,7 +53,7 @@ final class PlayedFile: Sendable {
     func movie() throws(PlaybackRefusal) -> MovieFile {
         var bytes: [UInt8] = []
         // A file of fewer bytes is of no kind, and the reader of MP4 says so.
-        let isRead = read(Self.beginning, at: 0, into: &bytes)
+        let isRead = read(MatroskaReader.signatureLength, at: 0, into: &bytes)
         let isMatroska = MatroskaReader.recognizes(bytes.span.bytes)
         do throws(MovieFault) {
             return try isRead && isMatroska ? index(MatroskaReader.self) : index(MovieFileReader.self)
@@ -61,9 +61,6 @@ final class PlayedFile: Sendable {
             throw .movie(error)
         }
     }
-
-    /// Bytes by which a kind of file is known.
-    private static let beginning = 4
 
     private func index<Reader: MovieReading>(_: Reader.Type) throws(MovieFault) -> MovieFile {
         var reader = Reader(fileLength: length)

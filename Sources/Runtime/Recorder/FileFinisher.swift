@@ -139,12 +139,9 @@ extension JoinFault {
 }
 
 extension RecordingFile {
-    /// Bytes by which a kind of file is known.
-    private static let beginning = 4
-
     /// Its tracks and samples; nil when it is no movie.
     func movie() -> MovieFile? {
-        let isMatroska = MatroskaReader.recognizes(read(Self.beginning, at: 0).span.bytes)
+        let isMatroska = MatroskaReader.recognizes(read(MatroskaReader.signatureLength, at: 0).span.bytes)
         return isMatroska ? movie(MatroskaReader.self) : movie(MovieFileReader.self)
     }
 

@@ -149,7 +149,8 @@ extension Member {
     /// Refuses descriptions until an awaited client has joined: they come from its former socket.
     func checkNotAwaited() throws(RoomError) {
         guard isAwaited else { return }
-        throw RoomError(.connectionNotFound, "the participant was moved to another media worker: join again")
+        throw RoomError(
+            .connectionNotFound, "the participant was moved without its connections: join the room that it is in now")
     }
 }
 

@@ -50,9 +50,6 @@ public final class LoadGate: Sendable {
         }
     }
 
-    /// A join that needed a new room found every worker full.
-    func countRefusal(_ resource: LoadResource) { state.withLock { $0.refusals[resource, default: 0] += 1 } }
-
     /// What metrics report.
     public var report: LoadReport {
         state.withLock { state in
