@@ -319,15 +319,21 @@ public final class OfflineJobs: Sendable {
             })
         do throws(JobFault) {
             let file = try work.run()
-            _ = books.change(job, isKept: true) { job in
+            // Who reads that the job is finished finds its file alone.
+            var whole = job
+            whole.file = file
+            books.clear(whole, of: recording)
+            let isThere = books.change(job, isKept: true) { job in
                 job.state = .finished
                 job.progress = 1
                 job.file = file
                 job.endedAt = MonotonicClock.wallMilliseconds()
             }
+            if !isThere { books.clear(job, of: recording) }
             state.withLock { $0.statistics.finished += 1 }
             announce(.jobFinished, job, recording)
         } catch .stopped {
+            books.clear(job, of: recording)
             _ = books.change(job, isKept: true) { job in
                 job.state = .queued
                 job.progress = 0
@@ -335,15 +341,9 @@ public final class OfflineJobs: Sendable {
                 job.tries -= 1
             }
         } catch {
+            books.clear(job, of: recording)
             close(job, error)
         }
-        clear(job, recording)
-    }
-
-    private func clear(_ job: RecordingJob, _ recording: RecordingSummary) {
-        var last = job
-        last.file = books[recording: recording.sid]?.jobs?.first { $0.sid == job.sid }?.file
-        books.clear(last, of: recording)
     }
 
     private func close(_ job: RecordingJob, _ fault: JobFault) {
