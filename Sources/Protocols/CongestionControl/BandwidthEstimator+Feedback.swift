@@ -96,6 +96,10 @@ extension BandwidthEstimator {
         let isCarried = isCarried(rates)
         // If others keep the queue full, only losses count (draft-ietf-rmcat-gcc-02 section 6).
         if crossTraffic.isPresent { usage = isCarried ? .normal : .over }
+        // Messages yield before media does.
+        let messagesYield = messages.update(
+            estimate: control.bitsPerSecond, isGrowing: usage == .over, wait: queue.standing, at: now)
+        if messagesYield, usage == .over { usage = .under }
         classifyQueue(usage, rates, isCarried: isCarried, at: now)
         if usage == .over { lastOveruse = now }
         let before = control.bitsPerSecond
