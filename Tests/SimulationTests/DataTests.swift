@@ -69,41 +69,60 @@ struct DataTests {
     }
 
     @Test(
-        "A file to a viewer whose link is narrow waits for its media: sound loses nothing, and video keeps its layer and stands no longer than without the file, which arrives all the same",
-        arguments: [96, 97, 98] as [UInt64])
+        "A file to a viewer whose link is narrow leaves its media whole: sound loses nothing, and video is small for a second more at most, and stands no longer, than without the file, which gets 60 kbit/s at least",
+        arguments: [96, 97, 98, 99] as [UInt64])
     func mediaFirst(own: UInt64) throws {
-        let alone = try narrowCall(seed: Seeds.seed(own), sendsFile: false)
-        let busy = try narrowCall(seed: Seeds.seed(own), sendsFile: true)
+        let alone = try call(Viewer(downlink: Self.narrow), seed: Seeds.seed(own), sendsFile: false)
+        let busy = try call(Viewer(downlink: Self.narrow), seed: Seeds.seed(own), sendsFile: true)
         print("seed \(own): alone \(alone), beside a file \(busy)")
-        #expect(busy.soundLost <= alone.soundLost, "those on their way")
-        #expect(busy.pictures * 20 >= alone.pictures * 19, "one of twenty at most")
+        #expect(busy.soundLost <= alone.soundLost)
+        #expect(busy.frames * 20 >= alone.frames * 19, "one of twenty at most")
         #expect(busy.longestFreeze <= alone.longestFreeze + .milliseconds(200))
-        #expect(busy.soundDelayP95 <= alone.soundDelayP95 + .milliseconds(60))
-        #expect(busy.layer == alone.layer)
-        #expect(busy.fileBytes >= 100_000, "40 kbit/s at least")
+        #expect(busy.soundDelayP95 <= .milliseconds(150), "what a conversation does not notice (ITU-T G.114)")
+        #expect(busy.secondsSmall <= alone.secondsSmall + 1)
+        #expect(busy.fileBytes >= 150_000)
     }
 
-    /// What a viewer behind 800 kbit/s had of the last 20 s; of its sound, what was lost of all.
-    private struct NarrowCall {
+    @Test(
+        "A viewer whose machine is busy, so that packets wait for it up to 150 ms at a time although its link has room, is sent a file with 2 Mbit/s at least",
+        arguments: [101, 102, 103] as [UInt64])
+    func busyReceiver(own: UInt64) throws {
+        let found = try call(
+            Viewer(downlink: LinkModel(delay: .milliseconds(1), rate: .kilobitsPerSecond(1_000_000)), isBusy: true),
+            seed: Seeds.seed(own), sendsFile: true)
+        print("seed \(own): \(found)")
+        #expect(found.fileBytes >= 5_000_000)
+        #expect(found.frames > 500)
+    }
+
+    private static let narrow = LinkModel(delay: .milliseconds(20), rate: .kilobitsPerSecond(800))
+
+    private struct Viewer {
+        var downlink: LinkModel
+        /// Other programs have the processor: what arrives waits, at random moments, and is then read at once.
+        var isBusy = false
+    }
+
+    /// What a viewer had of the last 20 s; of its sound, what was lost of all.
+    private struct Received {
         var soundLost = 0
         var soundDelayP95 = TimeInterval.zero
-        var pictures = 0
+        var frames = 0
         var longestFreeze = TimeInterval.zero
-        var layer: Int?
+        /// Seconds in layers below the usual one of so narrow a link.
+        var secondsSmall = 0.0
         var fileBytes = 0
     }
 
-    private func narrowCall(seed: UInt64, sendsFile: Bool) throws -> NarrowCall {
+    private func call(_ viewer: Viewer, seed: UInt64, sendsFile: Bool) throws -> Received {
         let world = try World(seed: seed)
         let room = world.openRoom()
         let ada = world.join(room)
         let bob = world.join(
-            room,
-            ClientSettings(
-                uplink: LinkModel(delay: .milliseconds(20)),
-                downlink: LinkModel(delay: .milliseconds(20), rate: .kilobitsPerSecond(800))))
+            room, ClientSettings(uplink: LinkModel(delay: viewer.downlink.delay), downlink: viewer.downlink))
         let video = bob.subscribe(to: ada.publish(.simulcast()))
-        let sound = bob.subscribe(to: ada.publish())
+        let microphone = ada.publish()
+        let sound = bob.subscribe(to: microphone)
         sound.keepsDelays = true
         #expect(world.run(atMost: .seconds(5)) { ada.isConnected && bob.isConnected })
         var settings = DataChannelSettings()
@@ -111,12 +130,18 @@ struct DataTests {
         for client in [ada, bob] { client.openData(DataChannelTerms(label: Self.label), settings: settings) }
         world.run(for: .seconds(20))
 
-        var found = NarrowCall()
-        let (pictures, delays) = (video.frames.decoded, sound.delays.count)
+        var found = Received()
+        let (frames, delays) = (video.frames.decoded, sound.delays.count)
         video.resetGap(at: world.now)
         var relayed = world.events.count, sent = 0
-        let end = world.now + .seconds(20)
+        let start = world.now, end = world.now + .seconds(20)
+        var random = RandomSource(seed: seed)
+        var nextStall = world.now
         _ = world.run(atMost: .seconds(20)) {
+            if viewer.isBusy, world.now >= nextStall {
+                bob.downlink.stall(for: .milliseconds(.random(in: 10...150, using: &random)), at: world.now)
+                nextStall = world.now + .milliseconds(.random(in: 50...400, using: &random))
+            }
             if sendsFile {
                 ada.withData { session in
                     while session.bufferedBytes < 65_536 {
@@ -138,10 +163,14 @@ struct DataTests {
         }
         let sorted = sound.delays[delays...].sorted()
         found.soundDelayP95 = sorted.isEmpty ? .zero : sorted[sorted.count * 95 / 100]
-        found.pictures = video.frames.decoded - pictures
+        found.frames = video.frames.decoded - frames
         found.longestFreeze = video.longestGap
-        found.layer = video.frames.layers.last?.layer
-        // The queue is as before; one or two packets are on their way at any moment.
+        let changes = video.frames.layers + [(end, 0)]
+        for (one, next) in zip(changes, changes.dropFirst()) where one.layer < 1 && next.time > start {
+            found.secondsSmall += (next.time - max(one.time, start)).seconds
+        }
+        // What is on its way is not lost.
+        microphone.isSending = false
         world.run(for: .seconds(1))
         found.soundLost = sound.missing
         return found

@@ -98,7 +98,9 @@ extension BandwidthEstimator {
         if crossTraffic.isPresent { usage = isCarried ? .normal : .over }
         // Messages yield before media does.
         let messagesYield = messages.update(
-            estimate: control.bitsPerSecond, isGrowing: usage == .over, wait: queue.standing, at: now)
+            .init(
+                estimate: control.bitsPerSecond, media: planner.demand.allocated, isGrowing: usage == .over,
+                wait: queue.standing, jitter: jitter.value, isContested: crossTraffic.isPresent), at: now)
         if messagesYield, usage == .over { usage = .under }
         classifyQueue(usage, rates, isCarried: isCarried, at: now)
         if usage == .over { lastOveruse = now }
