@@ -67,4 +67,112 @@ struct DataTests {
         #expect(view.frames.decoded > 30)
         #expect(world.faults == [])
     }
+
+    @Test(
+        "A file to a viewer whose link is narrow leaves its media whole: sound loses nothing, and video is small for a second more at most, and stands no longer, than without the file, which gets 60 kbit/s at least",
+        arguments: [96, 97, 98, 99] as [UInt64])
+    func mediaFirst(own: UInt64) throws {
+        let alone = try call(Viewer(downlink: Self.narrow), seed: Seeds.seed(own), sendsFile: false)
+        let busy = try call(Viewer(downlink: Self.narrow), seed: Seeds.seed(own), sendsFile: true)
+        print("seed \(own): alone \(alone), beside a file \(busy)")
+        #expect(busy.soundLost <= alone.soundLost)
+        #expect(busy.frames * 20 >= alone.frames * 19, "one of twenty at most")
+        #expect(busy.longestFreeze <= alone.longestFreeze + .milliseconds(200))
+        #expect(busy.soundDelayP95 <= .milliseconds(150), "what a conversation does not notice (ITU-T G.114)")
+        #expect(busy.secondsSmall <= alone.secondsSmall + 1)
+        #expect(busy.fileBytes >= 150_000)
+    }
+
+    @Test(
+        "A viewer whose machine is busy, so that packets wait for it up to 150 ms at a time although its link has room, is sent a file with 2 Mbit/s at least",
+        arguments: [101, 102, 103] as [UInt64])
+    func busyReceiver(own: UInt64) throws {
+        let found = try call(
+            Viewer(downlink: LinkModel(delay: .milliseconds(1), rate: .kilobitsPerSecond(1_000_000)), isBusy: true),
+            seed: Seeds.seed(own), sendsFile: true)
+        print("seed \(own): \(found)")
+        #expect(found.fileBytes >= 5_000_000)
+        #expect(found.frames > 500)
+    }
+
+    private static let narrow = LinkModel(delay: .milliseconds(20), rate: .kilobitsPerSecond(800))
+
+    private struct Viewer {
+        var downlink: LinkModel
+        /// Other programs have the processor: what arrives waits, at random moments, and is then read at once.
+        var isBusy = false
+    }
+
+    /// What a viewer had of the last 20 s; of its sound, what was lost of all.
+    private struct Received {
+        var soundLost = 0
+        var soundDelayP95 = TimeInterval.zero
+        var frames = 0
+        var longestFreeze = TimeInterval.zero
+        /// Seconds in layers below the usual one of so narrow a link.
+        var secondsSmall = 0.0
+        var fileBytes = 0
+    }
+
+    private func call(_ viewer: Viewer, seed: UInt64, sendsFile: Bool) throws -> Received {
+        let world = try World(seed: seed)
+        let room = world.openRoom()
+        let ada = world.join(room)
+        let bob = world.join(
+            room, ClientSettings(uplink: LinkModel(delay: viewer.downlink.delay), downlink: viewer.downlink))
+        let video = bob.subscribe(to: ada.publish(.simulcast()))
+        let microphone = ada.publish()
+        let sound = bob.subscribe(to: microphone)
+        sound.keepsDelays = true
+        #expect(world.run(atMost: .seconds(5)) { ada.isConnected && bob.isConnected })
+        var settings = DataChannelSettings()
+        (settings.messagesPerSecond, settings.messagesAtOnce) = (10_000, 10_000)
+        for client in [ada, bob] { client.openData(DataChannelTerms(label: Self.label), settings: settings) }
+        world.run(for: .seconds(20))
+
+        var found = Received()
+        let (frames, delays) = (video.frames.decoded, sound.delays.count)
+        video.resetGap(at: world.now)
+        var relayed = world.events.count, sent = 0
+        let start = world.now, end = world.now + .seconds(20)
+        var random = RandomSource(seed: seed)
+        var nextStall = world.now
+        _ = world.run(atMost: .seconds(20)) {
+            if viewer.isBusy, world.now >= nextStall {
+                bob.downlink.stall(for: .milliseconds(.random(in: 10...150, using: &random)), at: world.now)
+                nextStall = world.now + .milliseconds(.random(in: 50...400, using: &random))
+            }
+            if sendsFile {
+                ada.withData { session in
+                    while session.bufferedBytes < 65_536 {
+                        _ = session.send(Self.message(sent), on: Self.label, at: world.now)
+                        sent += 1
+                    }
+                }
+            }
+            for case .dataReceived(let sender, let label, let payload) in world.events[relayed...].map(\.event) {
+                let receivers = [DataReceiver(peer: bob.id, label: label)]
+                world.apply(.sendData(DataDelivery(payload: payload, receivers: receivers, source: sender)))
+                world.apply(.releaseData(sender, cost: payload.cost))
+            }
+            relayed = world.events.count
+            for case .message(_, let payload) in bob.transport.data?.takeEvents() ?? [] {
+                found.fileBytes += payload.bytes.count
+            }
+            return world.now >= end
+        }
+        let sorted = sound.delays[delays...].sorted()
+        found.soundDelayP95 = sorted.isEmpty ? .zero : sorted[sorted.count * 95 / 100]
+        found.frames = video.frames.decoded - frames
+        found.longestFreeze = video.longestGap
+        let changes = video.frames.layers + [(end, 0)]
+        for (one, next) in zip(changes, changes.dropFirst()) where one.layer < 1 && next.time > start {
+            found.secondsSmall += (next.time - max(one.time, start)).seconds
+        }
+        // What is on its way is not lost.
+        microphone.isSending = false
+        world.run(for: .seconds(1))
+        found.soundLost = sound.missing
+        return found
+    }
 }

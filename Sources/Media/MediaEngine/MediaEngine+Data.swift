@@ -7,6 +7,8 @@ import Primitives
 extension MediaEngine {
     /// Packets with messages to one peer per turn: 37 kB, so that a queue of the largest size needs 30 turns, in which media goes first.
     private static let dataPacketsPerTurn = 32
+    /// About what a packet of them takes of an allowance in bytes.
+    private static let packetLength = 1_200
     /// When a peer that has more to send is served again.
     private static let dataPause = TimeInterval.milliseconds(1)
 
@@ -55,17 +57,24 @@ extension MediaEngine {
     func writeData(of index: Int, at now: MonotonicTime, into batch: inout OutboundBatch) -> Bool {
         let peer = tables.peers[index]
         guard peer.pointee.hasData else { return true }
-        let isMediaWaiting = peer.pointee.downlink?.pointee.isWaiting ?? false
+        let downlink = peer.pointee.downlink
+        let allowance = downlink?.pointee.messageAllowance(at: now) ?? .max
         let mark = batch.mark
         let result = peer.pointee.transport.writeData(
-            limit: Self.dataPacketsPerTurn, allowsMessages: !isMediaWaiting, at: now, into: &batch)
+            limit: min(Self.dataPacketsPerTurn, max(allowance / Self.packetLength, 1)),
+            allowsMessages: allowance > 0, at: now, into: &batch)
         let bytes = batch.used - mark.used
-        peer.pointee.downlink?.pointee.spendOnData(bytes)
         counters.data.bytesSent &+= UInt64(bytes)
         countLossyDrops(of: peer.pointee.transport, &peer.pointee.lossyDropsCounted)
         peer.pointee.isTransportTouched = true
         settleDebts(of: index, at: now)
-        peer.pointee.dataResumesAt = result == .limited ? now + Self.dataPause : .distantFuture
+        let moreWait = peer.pointee.transport.hasMessages(at: now)
+        let resumesAt = downlink?.pointee.sentMessages(bytes, moreWait: moreWait, at: now)
+        if allowance == .max {
+            peer.pointee.dataResumesAt = result == .limited ? now + Self.dataPause : .distantFuture
+        } else {
+            peer.pointee.dataResumesAt = resumesAt ?? .distantFuture
+        }
         return result != .full
     }
 

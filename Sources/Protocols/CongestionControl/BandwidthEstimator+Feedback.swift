@@ -96,6 +96,12 @@ extension BandwidthEstimator {
         let isCarried = isCarried(rates)
         // If others keep the queue full, only losses count (draft-ietf-rmcat-gcc-02 section 6).
         if crossTraffic.isPresent { usage = isCarried ? .normal : .over }
+        // Messages yield before media does.
+        let messagesYield = messages.update(
+            .init(
+                estimate: control.bitsPerSecond, media: planner.demand.allocated, isGrowing: usage == .over,
+                wait: queue.standing, jitter: jitter.value, isContested: crossTraffic.isPresent), at: now)
+        if messagesYield, usage == .over { usage = .under }
         classifyQueue(usage, rates, isCarried: isCarried, at: now)
         if usage == .over { lastOveruse = now }
         let before = control.bitsPerSecond

@@ -92,6 +92,7 @@ public struct BandwidthEstimator: ~Copyable {
     var planner = ProbePlanner()
     var measure = ProbeMeasure()
     var probeOutcome: ProbeOutcome?
+    var messages = DataPace()
 
     var lastFeedback = MonotonicTime.zero
     var lastReported = MonotonicTime.zero
@@ -218,6 +219,21 @@ public struct BandwidthEstimator: ~Copyable {
     private mutating func begin(at now: MonotonicTime) {
         firstSent = now
         lastFeedback = now
+    }
+
+    // MARK: - Messages beside media
+
+    /// Bytes of messages that may leave now, so that media keeps the path; nil: media shows nothing of it, and nothing is limited.
+    public mutating func messageAllowance(at now: MonotonicTime) -> Int? {
+        guard phase != .untested, now - lastReported < Self.patience else { return nil }
+        // A probe measures what the path has beside media.
+        return probe.isSending ? 0 : messages.allowance(estimate: control.bitsPerSecond, at: now)
+    }
+
+    /// Messages of so many bytes have left. Returns when more may leave, where `moreWait`.
+    public mutating func sentMessages(_ bytes: Int, moreWait: Bool, at now: MonotonicTime) -> MonotonicTime {
+        messages.sent(bytes, at: now)
+        return moreWait ? messages.limited(at: now) : .distantFuture
     }
 
     // MARK: - Receiver estimate and demand

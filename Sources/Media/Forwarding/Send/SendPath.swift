@@ -80,6 +80,20 @@ public struct SendPath: ~Copyable {
         return condition
     }
 
+    // MARK: - Messages
+
+    /// Bytes of messages that may leave now beside media; nil: as many as there are.
+    public mutating func messageAllowance(at now: MonotonicTime) -> Int? {
+        isUsed ? estimator.messageAllowance(at: now) : nil
+    }
+
+    /// Messages of so many bytes have left: video pays for them, so that both together keep to its rate. Returns when more may leave, where `moreWait`.
+    public mutating func sentMessages(_ byteCount: Int, moreWait: Bool, at now: MonotonicTime) -> MonotonicTime {
+        sentBytes &+= UInt64(byteCount)
+        pacer.spend(byteCount)
+        return estimator.sentMessages(byteCount, moreWait: moreWait, at: now)
+    }
+
     // MARK: - Feedback
 
     /// Processes one transport-wide feedback packet; false when it is incomplete or reports impossible times.
@@ -177,12 +191,6 @@ public struct SendPath: ~Copyable {
         case .retransmission: pacer.spendOnRepeat(size)
         case .probe: probeBytes &+= UInt64(size)
         }
-    }
-
-    /// Records `size` bytes of something else than RTP on the same path: video pays for them, so that both together keep to its rate.
-    public mutating func spent(_ size: Int) {
-        sentBytes &+= UInt64(size)
-        pacer.spend(size)
     }
 
     /// Queues packet `sequence` of subscription `index`; false when there is no room.

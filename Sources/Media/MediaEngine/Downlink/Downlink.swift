@@ -31,11 +31,9 @@ struct Downlink: ~Copyable {
     private var list = SubscriptionList(of: .peer)
     /// Smoothed round trip by receiver reports; nil before the first.
     private var reportedRoundTrip = RoundTrip()
-    /// When sender reports are checked next.
     private var nextReport = MonotonicTime.distantFuture
     private var lookups = Allowance.lookups
     private var repeats = Allowance.repeats
-    /// Divides its bandwidth.
     private(set) var allocator = BandwidthAllocator()
     private var way = DownlinkWay()
 
@@ -291,7 +289,6 @@ struct Downlink: ~Copyable {
 
     // MARK: - The path
 
-    /// The current condition of the path.
     func condition(at now: MonotonicTime) -> PathCondition { path.condition(at: now) }
 
     /// The estimate of the path; nil if nothing is limited.
@@ -316,8 +313,13 @@ struct Downlink: ~Copyable {
     /// The peer is currently unreachable.
     mutating func abandonProbe() { path.abandonProbe() }
 
-    /// Data channels have sent that many bytes over the path.
-    mutating func spendOnData(_ byteCount: Int) { path.spent(byteCount) }
+    /// Bytes of messages that may leave now beside media; nil: as many as there are.
+    mutating func messageAllowance(at now: MonotonicTime) -> Int? { isWaiting ? 0 : path.messageAllowance(at: now) }
+
+    /// Data channels have sent that many bytes over the path; returns when more may be sent, where `moreWait`.
+    mutating func sentMessages(_ byteCount: Int, moreWait: Bool, at now: MonotonicTime) -> MonotonicTime {
+        path.sentMessages(byteCount, moreWait: moreWait, at: now)
+    }
 
     /// The outcome of the last finished probe; nil if none finished since the last call.
     mutating func consumeProbeOutcome() -> ProbeOutcome? { path.consumeProbeOutcome() }
@@ -389,8 +391,6 @@ struct Downlink: ~Copyable {
     func nextDeadline(at now: MonotonicTime) -> MonotonicTime {
         min(nextReport, min(allocator.nextLook, path.nextDeadline(at: now)))
     }
-
-    // MARK: - Prefetching
 
     /// Prefetches the log entry that the next packet will fill.
     @inline(__always) mutating func prefetchNext() { path.prefetch(next: transportSequence &+ 1) }

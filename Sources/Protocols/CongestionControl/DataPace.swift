@@ -1,0 +1,116 @@
+import Primitives
+
+/// How fast messages may be sent beside media on one path: as fast as leaves the path's queue short.
+///
+/// SCTP raises its rate until a queue overflows, and media, which yields to the delay of that queue, would lose everything to it (measured: 600 frames in 20 s
+/// became 45 on a link of 800 kbit/s). So messages yield first: their rate rises while the queue is short, and falls with the first sign of a growing one, for which
+/// media is not slowed as long as messages can be. Like LEDBAT (RFC 6817), but by the delay that media's feedback measures, which is one-way. What messages have in any
+/// case is a share of the path that a receiver needs to keep its channel: a delay that they do not cause, as a busy receiver shows it, does not stop them.
+struct DataPace: Sendable {
+    /// What one feedback about media shows of the path.
+    struct Report {
+        /// Bits per second: the path's estimate, and what of it media was given.
+        var estimate: Double, media: Double
+        /// The queue grows.
+        var isGrowing: Bool
+        /// How long it stands without what single frames of video cause, and how far delays vary without any queue, microseconds.
+        var wait: Int64, jitter: Int64
+        /// Another flow keeps the queue full.
+        var isContested: Bool
+    }
+
+    /// Bits per second that messages have in any case, a quarter more than a receiver must take to keep its channel (131,072 bytes in 10 s), but no more than media leaves
+    /// or a share of the estimate, if that is more.
+    static let least = 131_072.0, leastShare = 0.2
+    /// Share of the estimate beside a flow that keeps the queue full whatever is sent: yielding to it would only starve.
+    private static let contestedShare = 0.5
+    /// More than any client reads.
+    private static let most = 100_000_000.0
+    /// Share of the estimate with which the first messages leave.
+    private static let start = 0.5
+    /// Growth per second while the rate is used: fifty times as fast after 3 s; and near the rate that last filled the queue, as CUBIC has it (RFC 9438).
+    private static let growth = 1.6, growthNear = 0.3
+    /// Multiples of that rate between which a rate is near it.
+    private static let near = 0.8...1.2
+    /// After the rate fell, what is reported was sent before it, for so long.
+    private static let response = TimeInterval.milliseconds(200)
+    /// What messages left in the queue before they fell to the least is gone after so long; what is there then, media has to leave.
+    private static let drain = TimeInterval.milliseconds(700)
+    /// Sent within this time, messages are what fills the queue.
+    private static let influence = TimeInterval.milliseconds(600)
+    /// At most so many seconds of the rate at once, and at least one packet.
+    private static let burst = 0.010, leastBurst = 1_200.0
+    /// Microseconds of a standing queue up to which it counts as empty, as short, and beyond which it is long: CoDel's 5 ms (RFC 8289) with what clocks stray,
+    /// a frame of video on a narrow link, and half of what is heard in a conversation; each and what a packet of messages takes on the path.
+    private static let empty: Int64 = 8_000, short: Int64 = 20_000, long: Int64 = 50_000
+    /// Bits of a packet of messages, and microseconds that one counts at most.
+    private static let packet = 9_600.0, longestPacket = 20_000.0
+
+    /// 0: nothing was sent yet.
+    private(set) var bitsPerSecond = 0.0
+    /// The rate with which the queue last grew.
+    private var full = Double.infinity
+    /// Bytes that may leave.
+    private var credit = Self.leastBurst
+    private var last = MonotonicTime.zero
+    private var lastFall = MonotonicTime.zero
+    private var lastSent = MonotonicTime.zero
+    /// When the rate kept messages waiting, and when it was last raised.
+    private var lastLimited = MonotonicTime.zero
+    private var lastUpdate = MonotonicTime.zero
+
+    /// Bytes that may leave now over a path of `estimate` bits per second.
+    mutating func allowance(estimate: Double, at now: MonotonicTime) -> Int {
+        if bitsPerSecond == 0 { bitsPerSecond = max(estimate * Self.start, 1) }
+        if now > last {
+            let elapsed = min((now - last).seconds, 1)
+            credit = min(credit + elapsed * bitsPerSecond / 8, max(bitsPerSecond / 8 * Self.burst, Self.leastBurst))
+            last = now
+        }
+        return Int(credit)
+    }
+
+    mutating func sent(_ bytes: Int, at now: MonotonicTime) {
+        guard bytes > 0 else { return }
+        credit -= Double(bytes)
+        lastSent = now
+    }
+
+    /// More could have been sent. Returns when some of it may be.
+    mutating func limited(at now: MonotonicTime) -> MonotonicTime {
+        lastLimited = now
+        let seconds = min(max(1 - credit, 1) * 8 / max(bitsPerSecond, 1), 0.1)
+        return now + max(Pacer.tick, .microseconds(Int64(seconds * 1e6)))
+    }
+
+    /// Processes one feedback about media. Returns whether messages are to blame for the queue, and yield.
+    mutating func update(_ report: Report, at now: MonotonicTime) -> Bool {
+        let elapsed = min((now - lastUpdate).seconds, 0.2)
+        lastUpdate = now
+        guard bitsPerSecond > 0 else { return false }
+        let least = self.least(report)
+        bitsPerSecond = max(bitsPerSecond, least)
+        let onePacket = Int64(min(Self.packet / report.estimate * 1e6, Self.longestPacket))
+        guard report.isGrowing || report.wait > max(Self.short + onePacket, 3 * report.jitter / 2) else {
+            let isUsed = lastLimited != .zero && now - lastLimited < .milliseconds(200)
+            if isUsed, report.wait < Self.empty + onePacket + report.jitter {
+                let growth = Self.near.contains(bitsPerSecond / full) ? Self.growthNear : Self.growth
+                bitsPerSecond = min(bitsPerSecond * (1 + growth * elapsed), Self.most)
+            }
+            return false
+        }
+        guard lastSent != .zero, now - lastSent < Self.influence else { return false }
+        if now - lastFall < Self.response { return true }
+        guard bitsPerSecond > least else { return now - lastFall < Self.drain }
+        lastFall = now
+        full = bitsPerSecond
+        // A queue that outlasts a fall is deeper than a burst.
+        bitsPerSecond = max(bitsPerSecond * (report.wait > Self.long + onePacket ? 0.3 : 0.6), least)
+        return true
+    }
+
+    private func least(_ report: Report) -> Double {
+        if report.isContested { return report.estimate * Self.contestedShare }
+        return min(Self.least, max(report.estimate - report.media, report.estimate * Self.leastShare))
+    }
+}
