@@ -1,5 +1,6 @@
 """Layers and bandwidth with real browsers over an emulated link. `make links` measures the same and more, with figures and plots."""
 import asyncio
+import os
 import time
 
 import pytest
@@ -57,3 +58,47 @@ async def follow(lab, server, codec, script):
         assert narrow["bytesReceived"] - before["bytesReceived"] < seconds * 500_000 / 8 * 1.05, "no more than the link carries"
         assert "bandwidth" in reasons, "the API tells why"
         assert not bob.problems
+
+
+@pytest.mark.at_night
+def test_a_file_to_a_viewer_on_a_narrow_link_leaves_its_video_and_sound_whole(tmp_path):
+    """On 800 kbit/s a page shows at least nine of ten frames and packets of sound beside a file that it had without it, and the file goes on."""
+    file = tmp_path / "film.mp4"
+    file.write_bytes(os.urandom(20_000_000))
+    progress = "[...document.querySelectorAll('#chat-log progress')].map((one) => one.value)"
+
+    async def shown(page, seconds):
+        """Frames decoded, packets of sound lost and received, and freezes, in so many seconds."""
+        one = "martlet.received().then((all) => Object.fromEntries(all.map((r) => [r.kind, r])))"
+        first = await page.evaluate(one)
+        await asyncio.sleep(seconds)
+        last = await page.evaluate(one)
+        wanted = [("video", "framesDecoded"), ("audio", "packetsLost"), ("audio", "packetsReceived"), ("video", "freezeCount")]
+        return [last[kind][name] - first[kind][name] for kind, name in wanted]
+
+    async def run(lab, server):
+        async with chromium(executable=lab.wrapper(1, EXECUTABLE)) as one, chromium(executable=lab.wrapper(2, EXECUTABLE)) as two:
+            ada = await open_room(one, server, "narrow", "ada", token=token("ada", "narrow"))
+            lab.set(2, "ab rate 800")
+            bob = await open_room(two, server, "narrow", "bob", send="nothing", token=token("bob", "narrow"), size=(1700, 1050))
+            await until(bob, f"{VIDEO}.then((r) => r.framesDecoded > 30)", 30)
+            await asyncio.sleep(8)
+            alone = await shown(bob, 15)
+            await bob.click("#chat-open")
+            await ada.click("#chat-open")
+            await ada.set_input_files("#chat-file", file)
+            await asyncio.sleep(3)
+            before = await ada.evaluate(progress)
+            beside = await shown(bob, 15)
+            after = await ada.evaluate(progress)
+            print(f"figures: frames, packets of sound lost and received, freezes: alone {alone}, beside a file {beside}; the file {before} {after}")
+            assert beside[0] >= 0.9 * alone[0] and beside[1] <= alone[1] + 0.02 * beside[2] and beside[2] >= 0.9 * alone[2], (alone, beside)
+            assert after[0] - before[0] > 100_000, (before, after)
+            assert not bob.problems
+
+    with Lab("mfile", 2, "both", "delay", 15) as lab:
+        server = Server(host=SERVER_ADDRESS, namespace=lab.server).start()
+        try:
+            asyncio.run(run(lab, server))
+        finally:
+            server.stop()

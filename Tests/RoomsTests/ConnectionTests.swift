@@ -22,6 +22,16 @@ struct ConnectionTests {
         }
     }
 
+    @Test("All connections of a participant are one group, and those of another are not in it")
+    func groups() throws {
+        var (bench, _, bob) = try SubscribeTests.pair()
+        try bench.offer(bob, [.audio("0")])
+        let peers = bench.commands.compactMap { if case .addPeer(let peer) = $0 { peer } else { nil } }
+        let groups = Dictionary(grouping: peers, by: \.group).values
+        #expect(peers.count == 4 && groups.map(\.count) == [2, 2])
+        #expect(groups.allSatisfy { group in group.contains { $0.id == $0.group } })
+    }
+
     @Test("B21: new credentials of the client restart ICE: same tracks, same SSRCs, no new participant")
     func restart() throws {
         var bench = RoomBench()

@@ -70,11 +70,14 @@ struct DataTests {
 
     @Test(
         "A file to a viewer whose link is narrow leaves its media whole: sound loses nothing, and video is small for a second more at most, and stands no longer, than without the file, which gets 60 kbit/s at least",
-        arguments: [96, 97, 98, 99] as [UInt64])
-    func mediaFirst(own: UInt64) throws {
-        let alone = try call(Viewer(downlink: Self.narrow), seed: Seeds.seed(own), sendsFile: false)
-        let busy = try call(Viewer(downlink: Self.narrow), seed: Seeds.seed(own), sendsFile: true)
-        print("seed \(own): alone \(alone), beside a file \(busy)")
+        arguments: [96, 97, 98, 99] as [UInt64], [false, true])
+    func mediaFirst(own: UInt64, hasTwoConnections: Bool) throws {
+        let viewer = Viewer(
+            downlink: LinkModel(delay: .milliseconds(20)), rate: .kilobitsPerSecond(800),
+            hasTwoConnections: hasTwoConnections)
+        let alone = try call(viewer, seed: Seeds.seed(own), sendsFile: false)
+        let busy = try call(viewer, seed: Seeds.seed(own), sendsFile: true)
+        print("seed \(own), two connections \(hasTwoConnections): alone \(alone), beside a file \(busy)")
         #expect(busy.soundLost <= alone.soundLost)
         #expect(busy.frames * 20 >= alone.frames * 19, "one of twenty at most")
         #expect(busy.longestFreeze <= alone.longestFreeze + .milliseconds(200))
@@ -95,10 +98,12 @@ struct DataTests {
         #expect(found.frames > 500)
     }
 
-    private static let narrow = LinkModel(delay: .milliseconds(20), rate: .kilobitsPerSecond(800))
-
     private struct Viewer {
         var downlink: LinkModel
+        /// Of the bottleneck ahead of it.
+        var rate: Bitrate?
+        /// Messages have a connection of their own, as pages have that receive on another.
+        var hasTwoConnections = false
         /// Other programs have the processor: what arrives waits, at random moments, and is then read at once.
         var isBusy = false
     }
@@ -120,14 +125,19 @@ struct DataTests {
         let ada = world.join(room)
         let bob = world.join(
             room, ClientSettings(uplink: LinkModel(delay: viewer.downlink.delay), downlink: viewer.downlink))
+        var settings = ClientSettings(uplink: LinkModel(delay: viewer.downlink.delay), downlink: viewer.downlink)
+        settings.group = bob.id
+        let reader = viewer.hasTwoConnections ? world.join(room, settings) : bob
+        let bottleneck = viewer.rate.map { SharedBottleneck(rate: $0) }
+        for client in [bob, reader] { client.bottleneck = bottleneck }
         let video = bob.subscribe(to: ada.publish(.simulcast()))
         let microphone = ada.publish()
         let sound = bob.subscribe(to: microphone)
         sound.keepsDelays = true
-        #expect(world.run(atMost: .seconds(5)) { ada.isConnected && bob.isConnected })
-        var settings = DataChannelSettings()
-        (settings.messagesPerSecond, settings.messagesAtOnce) = (10_000, 10_000)
-        for client in [ada, bob] { client.openData(DataChannelTerms(label: Self.label), settings: settings) }
+        #expect(world.run(atMost: .seconds(5)) { ada.isConnected && bob.isConnected && reader.isConnected })
+        var limits = DataChannelSettings()
+        (limits.messagesPerSecond, limits.messagesAtOnce) = (10_000, 10_000)
+        for client in [ada, reader] { client.openData(DataChannelTerms(label: Self.label), settings: limits) }
         world.run(for: .seconds(20))
 
         var found = Received()
@@ -151,12 +161,12 @@ struct DataTests {
                 }
             }
             for case .dataReceived(let sender, let label, let payload) in world.events[relayed...].map(\.event) {
-                let receivers = [DataReceiver(peer: bob.id, label: label)]
+                let receivers = [DataReceiver(peer: reader.id, label: label)]
                 world.apply(.sendData(DataDelivery(payload: payload, receivers: receivers, source: sender)))
                 world.apply(.releaseData(sender, cost: payload.cost))
             }
             relayed = world.events.count
-            for case .message(_, let payload) in bob.transport.data?.takeEvents() ?? [] {
+            for case .message(_, let payload) in reader.transport.data?.takeEvents() ?? [] {
                 found.fileBytes += payload.bytes.count
             }
             return world.now >= end

@@ -52,10 +52,13 @@ public struct PeerDescription: Sendable, Hashable {
     public var remote: RemoteTransport?
     /// SSRC of the server's own reports and feedback on this transport.
     public var feedbackSSRC: UInt32
+    /// Peers of one group belong to one participant and are on one path, so that messages on one of them leave the media on another what it needs: the id of the first.
+    public var group: PeerID
 
+    /// `group` nil: the first of its group.
     public init(
         id: PeerID, room: RoomID, profile: PeerProfile, localICE: ICECredentials, remote: RemoteTransport?,
-        feedbackSSRC: UInt32
+        feedbackSSRC: UInt32, group: PeerID? = nil
     ) {
         self.id = id
         self.room = room
@@ -63,6 +66,7 @@ public struct PeerDescription: Sendable, Hashable {
         self.localICE = localICE
         self.remote = remote
         self.feedbackSSRC = feedbackSSRC
+        self.group = group ?? id
     }
 }
 

@@ -57,8 +57,7 @@ extension MediaEngine {
     func writeData(of index: Int, at now: MonotonicTime, into batch: inout OutboundBatch) -> Bool {
         let peer = tables.peers[index]
         guard peer.pointee.hasData else { return true }
-        let downlink = peer.pointee.downlink
-        let allowance = downlink?.pointee.messageAllowance(at: now) ?? .max
+        let (downlink, allowance) = messagePath(of: index, at: now)
         let mark = batch.mark
         let result = peer.pointee.transport.writeData(
             limit: min(Self.dataPacketsPerTurn, max(allowance / Self.packetLength, 1)),
@@ -76,6 +75,17 @@ extension MediaEngine {
             peer.pointee.dataResumesAt = resumesAt ?? .distantFuture
         }
         return result != .full
+    }
+
+    /// The downlink by which the path of a peer's messages is known, its own or that of another of its participant's, and the bytes that may leave now beside its media.
+    private func messagePath(of index: Int, at now: MonotonicTime) -> (UnsafeMutablePointer<Downlink>?, Int) {
+        let own = tables.peers[index].pointee.downlink
+        if let allowance = own?.pointee.messageAllowance(at: now) { return (own, allowance) }
+        let other = tables.first(inGroupOf: index) { index -> (UnsafeMutablePointer<Downlink>?, Int)? in
+            let downlink = tables.peers[index].pointee.downlink
+            return downlink?.pointee.messageAllowance(at: now).map { (downlink, $0) }
+        }
+        return other ?? (own, .max)
     }
 
     // MARK: - Back-pressure

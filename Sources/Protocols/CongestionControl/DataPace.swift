@@ -35,7 +35,7 @@ struct DataPace: Sendable {
     /// After the rate fell, what is reported was sent before it, for so long.
     private static let response = TimeInterval.milliseconds(200)
     /// What messages left in the queue before they fell to the least is gone after so long; what is there then, media has to leave.
-    private static let drain = TimeInterval.milliseconds(700)
+    private static let drain = TimeInterval.milliseconds(1_200)
     /// Sent within this time, messages are what fills the queue.
     private static let influence = TimeInterval.milliseconds(600)
     /// At most so many seconds of the rate at once, and at least one packet.

@@ -30,6 +30,9 @@ public struct ClientSettings: Sendable {
     /// The IPv4 address of the NAT that it shares with others; nil: an address of its own.
     public var sharedAddress: UInt32?
 
+    /// The first peer of its participant, whose path it shares; nil: it is the first.
+    public var group: PeerID?
+
     /// A browser 10 ms away.
     public init() {}
 

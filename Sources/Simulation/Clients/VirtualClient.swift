@@ -83,7 +83,7 @@ public final class VirtualClient {
     func makeDescription() -> PeerDescription {
         PeerDescription(
             id: id, room: room, profile: settings.profile, localICE: credentials.server, remote: remoteTransport,
-            feedbackSSRC: 0xf000_0000 | UInt32(truncatingIfNeeded: id.rawValue))
+            feedbackSSRC: 0xf000_0000 | UInt32(truncatingIfNeeded: id.rawValue), group: settings.group)
     }
 
     private var remoteTransport: RemoteTransport {

@@ -322,9 +322,9 @@ extension Room {
             throw RoomError(.limitExceeded, "limit of peer connections reached")
         }
         if member.connections.count >= member.promisedConnections { try turn.takeConnections(1) }
-        let ice = turn.iceCredentials(state.context)
+        let peer = PeerID(state.nextNumber()), ice = turn.iceCredentials(state.context)
         return Connection(
-            id: id, peer: PeerID(state.nextNumber()), feedbackSSRC: turn.ssrc(),
+            id: id, peer: peer, group: member.connections.first?.group ?? peer, feedbackSSRC: turn.ssrc(),
             negotiation: Negotiation(
                 sessionID: turn.sdpSessionID(), policy: state.negotiationRules,
                 transport: LocalTransport(ice, state.context),

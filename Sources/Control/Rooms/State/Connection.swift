@@ -7,6 +7,8 @@ struct Connection: Sendable {
     /// The client's name for it, or the server's ("sub").
     let id: String
     let peer: PeerID
+    /// The peer of the member's first connection: all are on one path.
+    let group: PeerID
     let feedbackSSRC: UInt32
     var negotiation: Negotiation
     /// The server's credentials now.
@@ -99,7 +101,8 @@ extension Connection {
         turn.media(
             .addPeer(
                 PeerDescription(
-                    id: peer, room: room, profile: profile, localICE: ice, remote: remote, feedbackSSRC: feedbackSSRC)))
+                    id: peer, room: room, profile: profile, localICE: ice, remote: remote, feedbackSSRC: feedbackSSRC,
+                    group: group)))
     }
 
     /// Commands how the bandwidth is shared out, where that is news to the worker.

@@ -32,6 +32,9 @@ struct PeerState: ~Copyable {
     var hasData = false
     /// When its data channels may send more.
     var dataResumesAt = MonotonicTime.distantFuture
+    /// The first peer of its participant, and the index of the next older one of that; ``Tables`` changes it.
+    let group: PeerID
+    var nextOfGroup = -1
     /// What senders wait for until it has taken more.
     var debts = DataDebts()
     /// Lossy messages that were dropped for it and are counted.
@@ -49,6 +52,7 @@ struct PeerState: ~Copyable {
 
     init(_ description: PeerDescription, room: Int, transport: PeerTransport, uplink: Uplink) {
         id = description.id
+        group = description.group
         self.room = room
         profile = description.profile
         self.transport = transport

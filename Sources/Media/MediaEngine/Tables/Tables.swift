@@ -13,6 +13,8 @@ struct Tables: ~Copyable {
     private(set) var subscriptions = Slab<SubscriptionState>(capacity: 64)
     private(set) var roomIndex = FlatTable<UInt64>()
     private(set) var peerIndex = FlatTable<UInt64>()
+    /// The newest peer of each participant.
+    private var groupIndex = FlatTable<UInt64>()
     private(set) var trackIndex = FlatTable<UInt64>()
     private(set) var subscriptionIndex = FlatTable<UInt64>()
     /// Packed peer and SSRC -> subscription, for feedback from subscribers.
@@ -31,9 +33,11 @@ struct Tables: ~Copyable {
     }
 
     mutating func addPeer(_ peer: consuming PeerState) -> Int {
-        let id = peer.id, room = peer.room
+        let id = peer.id, group = peer.group.rawValue, room = peer.room
         let index = peers.insert(peer)
         peerIndex.set(id.rawValue, to: index)
+        peers[index].pointee.nextOfGroup = groupIndex[group] ?? -1
+        groupIndex.set(group, to: index)
         rooms[room].pointee.peerCount += 1
         return index
     }
@@ -47,9 +51,31 @@ struct Tables: ~Copyable {
 
     /// Removes a peer, whose tracks and subscriptions are gone.
     mutating func removePeer(_ index: Int) {
+        leaveGroup(index)
         rooms[peers[index].pointee.room].pointee.peerCount -= 1
         peerIndex.remove(peers[index].pointee.id.rawValue)
         peers.remove(index)
+    }
+
+    private mutating func leaveGroup(_ index: Int) {
+        let group = peers[index].pointee.group.rawValue, next = peers[index].pointee.nextOfGroup
+        guard var one = groupIndex[group] else { return }
+        if one == index {
+            if next >= 0 { groupIndex.set(group, to: next) } else { groupIndex.remove(group) }
+            return
+        }
+        while one >= 0, peers[one].pointee.nextOfGroup != index { one = peers[one].pointee.nextOfGroup }
+        if one >= 0 { peers[one].pointee.nextOfGroup = next }
+    }
+
+    /// Calls `body` with each peer of the participant whose peer has this index, newest first, until it returns something.
+    func first<Found>(inGroupOf index: Int, _ body: (Int) -> Found?) -> Found? {
+        var one = groupIndex[peers[index].pointee.group.rawValue] ?? -1
+        while one >= 0 {
+            if let found = body(one) { return found }
+            one = peers[one].pointee.nextOfGroup
+        }
+        return nil
     }
 
     // MARK: - Tracks
