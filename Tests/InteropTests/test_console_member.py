@@ -28,6 +28,7 @@ async def choose_time(page, words):
 
 
 @pytest.mark.judging
+@pytest.mark.at_night
 def test_a_limit_that_held_a_video_down_for_a_while_is_found_by_the_time_of_day(development_server):
     """ada sends to bob; the policy caps what bob gets for ten seconds. Afterwards all is well, and the page still says what was, and of which video."""
     server = development_server

@@ -91,6 +91,7 @@ def test_the_first_frame_is_decoded_soon_after_the_join(server):
     assert worst <= max(BOUND_MS, TIMES_OWN_CALL * own), sorted(waits)
 
 
+@pytest.mark.at_night
 def test_the_first_frame_is_decoded_soon_over_a_long_round_trip():
     """B5: within 2 s where both the subscriber and the publisher have 100 ms of round trip to the server."""
     with Lab("mfar", 2, "both", "delay", 50) as lab:

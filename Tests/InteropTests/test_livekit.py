@@ -16,8 +16,6 @@ from support.tokens import KEY, SECRET, admin_token, token
 from support.waiting import until_true
 from support.wire import Wire
 
-pytestmark = pytest.mark.judging
-
 
 async def meeting(url, single):
     ada = await Client(url, "ada", single=single).connect()
@@ -38,6 +36,7 @@ async def meeting(url, single):
     return size
 
 
+@pytest.mark.judging
 @pytest.mark.parametrize("single", [True, False], ids=["v1", "v0"])
 def test_two_sdk_clients_see_and_hear_each_other(server, single):
     width, height = livekit_sdk.run(meeting, server.url, single)
@@ -63,6 +62,7 @@ async def qualities(url, single):
     return sizes
 
 
+@pytest.mark.judging
 def test_a_viewer_switches_between_simulcast_layers(server):
     assert livekit_sdk.run(qualities, server.url, True) == [(320, 180), (1280, 720), (640, 360)]
 
@@ -149,6 +149,7 @@ async def cut(url, port, single):
         return seconds
 
 
+@pytest.mark.judging
 @pytest.mark.parametrize("single", [True, pytest.param(False, marks=pytest.mark.at_night)], ids=["v1", "v0"])
 def test_media_goes_on_while_a_killed_socket_is_resumed(server, single):
     seconds = livekit_sdk.run(cut, server.url, server.http, single)

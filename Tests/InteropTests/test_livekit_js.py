@@ -12,8 +12,6 @@ from support.livekit_js import ChromiumPage, FirefoxPage, join, sdk
 from support.livekit_sdk import BLUE, GREEN, RED, Client
 from support.tokens import token
 
-pytestmark = pytest.mark.judging
-
 
 def shows(identity, colour, frames=10):
     return f"lk.shows({json.dumps(identity)}, {json.dumps(colour)}, {frames})"
@@ -32,6 +30,7 @@ async def companion(url, others):
     await py.close()
 
 
+@pytest.mark.judging
 def test_pages_with_the_sdk_in_chromium_and_firefox_a_python_client_and_martlets_page_see_and_hear_each_other(development_server):
     server = development_server
 

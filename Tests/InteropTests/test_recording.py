@@ -168,7 +168,9 @@ def test_E1_E2_a_call_is_recorded_as_it_was_sent_and_read_by_ffmpeg_and_gstreame
     begin = (video[0]["senderMicroseconds"] - audio[0]["senderMicroseconds"]) / 1000
     apart = begin + sum(file["durationMilliseconds"] for file in video) - sum(file["durationMilliseconds"] for file in audio)
     print(f"figures: by the sender's clock the video begins {begin} ms and ends {apart:.0f} ms after the audio")
-    assert abs(apart) < 100
+    # The last frame may be as old as the time between two, which on a busy machine, whose encoder leaves frames out, is more than 33 ms.
+    interval = sum(file["durationMilliseconds"] for file in video) / sum(file["samples"] for file in video)
+    assert abs(apart) < 33 + 2 * max(interval, 33), interval
     # Download, a part of it, and what is not there.
     name = video[0]["name"]
     status, headers, data = part(server, found, name, "bytes=4-7")

@@ -14,7 +14,6 @@ from test_jobs import FFPROBE, begin, ended
 from test_playback import H264, change, films, make, show, start, video  # noqa: F401
 from test_recording import finished, path_of
 
-pytestmark = pytest.mark.judging
 
 SIZE, RATE, SECONDS = "320x180", 24, 2
 SOUND = ["-f", "lavfi", "-i", f"sine=frequency=440:sample_rate=48000:duration={SECONDS}"]
@@ -81,6 +80,7 @@ async def multiplex(path):
     await asyncio.to_thread(subprocess.run, ["/usr/bin/python3", "-c", GSTREAMER, str(path)], check=True, timeout=40)
 
 
+@pytest.mark.judging
 def test_webm_and_matroska_of_four_writers_are_played_frame_for_frame_and_sought_in(films):  # noqa: F811
     """VP8, VP9, AV1 and H.264 with Opus, all at once in one room: as many frames decoded as sent, from a finished file as from one without sizes and index."""
     server = films
