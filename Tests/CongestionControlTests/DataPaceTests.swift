@@ -8,11 +8,13 @@ struct DataPaceTests {
     private static func moment(_ milliseconds: Int64) -> MonotonicTime { MonotonicTime(milliseconds: milliseconds) }
 
     private static func report(
-        estimate: Double = 1_000_000, media: Double = 600_000, wait: Int64 = 0, isGrowing: Bool = false,
+        estimate: Double = 1_000_000, media: Double = 600_000, isMediaShort: Bool = false, wait: Int64 = 0,
+        isGrowing: Bool = false,
         jitter: Int64 = 0, isContested: Bool = false
     ) -> DataPace.Report {
         .init(
-            estimate: estimate, media: media, isGrowing: isGrowing, wait: wait, jitter: jitter,
+            estimate: estimate, media: media, isMediaShort: isMediaShort, isGrowing: isGrowing, wait: wait,
+            jitter: jitter,
             isContested: isContested)
     }
 
@@ -67,6 +69,17 @@ struct DataPaceTests {
         _ = Self.busy(&slow, milliseconds: 100, Self.report(wait: 40_000))
         _ = Self.busy(&fast, milliseconds: 100, Self.report(wait: 100_000))
         #expect(slow.bitsPerSecond == 300_000 && fast.bitsPerSecond == 150_000)
+    }
+
+    @Test("While media wants more than it has, messages get what it leaves of the estimate, however short the queue is")
+    func mediaShort() {
+        var pace = DataPace()
+        _ = Self.busy(&pace, milliseconds: 5_000, Self.report(media: 700_000, isMediaShort: true))
+        #expect(pace.bitsPerSecond == 300_000)
+        _ = Self.busy(&pace, from: 6_000, milliseconds: 1_000, Self.report(media: 950_000, isMediaShort: true))
+        #expect(pace.bitsPerSecond == DataPace.least)
+        _ = Self.busy(&pace, from: 7_000, milliseconds: 3_000, Self.report(media: 950_000))
+        #expect(pace.bitsPerSecond > 1_000_000)
     }
 
     @Test(

@@ -173,7 +173,7 @@ TRANSFERS = """import("/martlet/files.js").then(async ({ FileExchange, chunkOf, 
                 exchange.receive({ from: sid, topic, ...(typeof content === "string" ? { text: content } : { bytes: content }) });
             }
         };
-        members[sid] = new FileExchange({ send, onFile, limit: () => limit });
+        members[sid] = new FileExchange({ send, onFile, limit: () => limit, prepare: async () => {} });
     };
     const keep = (file) => file.accept().then((blob) => blob.arrayBuffer(), ({ code }) => code).then((end) => ends.push(end));
     add("A", 0, () => {});

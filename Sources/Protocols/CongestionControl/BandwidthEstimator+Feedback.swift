@@ -99,8 +99,9 @@ extension BandwidthEstimator {
         // Messages yield before media does.
         let messagesYield = messages.update(
             .init(
-                estimate: control.bitsPerSecond, media: planner.demand.allocated, isGrowing: usage == .over,
-                wait: queue.standing, jitter: jitter.value, isContested: crossTraffic.isPresent), at: now)
+                estimate: control.bitsPerSecond, media: planner.demand.allocated,
+                isMediaShort: planner.demand.next != nil, isGrowing: usage == .over, wait: queue.standing,
+                jitter: jitter.value, isContested: crossTraffic.isPresent), at: now)
         if messagesYield, usage == .over { usage = .under }
         classifyQueue(usage, rates, isCarried: isCarried, at: now)
         if usage == .over { lastOveruse = now }

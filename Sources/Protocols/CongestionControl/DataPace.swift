@@ -11,6 +11,8 @@ struct DataPace: Sendable {
     struct Report {
         /// Bits per second: the path's estimate, and what of it media was given.
         var estimate: Double, media: Double
+        /// Media would take more than it was given.
+        var isMediaShort: Bool
         /// The queue grows.
         var isGrowing: Bool
         /// How long it stands without what single frames of video cause, and how far delays vary without any queue, microseconds.
@@ -89,13 +91,15 @@ struct DataPace: Sendable {
         lastUpdate = now
         guard bitsPerSecond > 0 else { return false }
         let least = self.least(report)
-        bitsPerSecond = max(bitsPerSecond, least)
+        // What media still wants is not taken from it by a queue that stays short because media has less than the path would carry.
+        let most = report.isMediaShort ? max(least, report.estimate - report.media) : Self.most
+        bitsPerSecond = min(max(bitsPerSecond, least), most)
         let onePacket = Int64(min(Self.packet / report.estimate * 1e6, Self.longestPacket))
         guard report.isGrowing || report.wait > max(Self.short + onePacket, 3 * report.jitter / 2) else {
             let isUsed = lastLimited != .zero && now - lastLimited < .milliseconds(200)
             if isUsed, report.wait < Self.empty + onePacket + report.jitter {
                 let growth = Self.near.contains(bitsPerSecond / full) ? Self.growthNear : Self.growth
-                bitsPerSecond = min(bitsPerSecond * (1 + growth * elapsed), Self.most)
+                bitsPerSecond = min(bitsPerSecond * (1 + growth * elapsed), most)
             }
             return false
         }

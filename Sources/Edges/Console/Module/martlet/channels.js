@@ -8,6 +8,8 @@ const CHANNELS = { reliable: {}, lossy: { ordered: false, maxRetransmits: 0 } };
 const BUFFERED = 128 * 1024;
 /** What a description without `a=max-message-size` means (RFC 8841, section 6.1). */
 const DEFAULT_MESSAGE_BYTES = 65_536;
+/** Milliseconds for a channel to open that was negotiated: ICE and DTLS take a few round trips. What is sent before goes over the WebSocket. */
+const OPEN_WITHIN = 2_000;
 /** Milliseconds before a channel that the server closed, because this side read too slowly, is opened again. */
 const REOPEN_AFTER = 1_000;
 
@@ -32,6 +34,16 @@ export class DataChannels {
         for (const channel of this.open.values()) channel.dispatchEvent(new Event("close"));
         this.open.clear();
         this.connection = null;
+    }
+
+    /** Resolves when the reliable channel is open, or will not be soon. */
+    whenOpen() {
+        const channel = this.open.get("reliable");
+        if (channel?.readyState !== "connecting") return Promise.resolve();
+        return new Promise((resolve) => {
+            for (const type of ["open", "close"]) channel.addEventListener(type, resolve, { once: true });
+            setTimeout(resolve, OPEN_WITHIN);
+        });
     }
 
     make(label) {

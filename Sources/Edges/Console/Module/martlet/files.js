@@ -15,7 +15,7 @@ const WINDOW_BYTES = 512 * 1024;
 const REPORT_BYTES = 128 * 1024;
 /** Milliseconds for the members to accept, and for the others after the first. */
 const ACCEPT_WITHIN = 10_000;
-const OTHERS_WITHIN = 1_000;
+const OTHERS_WITHIN = 3_000;
 /** Milliseconds without progress after which a chunk is taken for lost, and after which a receiver is given up. */
 const LOST_AFTER = 5_000;
 const GIVE_UP_AFTER = 30_000;
@@ -84,8 +84,12 @@ export class IncomingFile {
         return new Promise((resolve, reject) => {
             Object.assign(this, { resolve, reject });
             this.exchange.receiving.set(this.id, this);
-            this.report();
-            if (this.assembly.isComplete) this.finish();
+            // What comes over the WebSocket would take the network from the media that one receives; on a channel the server sees to that.
+            this.exchange.prepare().catch(() => {}).then(() => {
+                if (this.exchange.receiving.get(this.id) !== this) return;
+                this.report();
+                if (this.assembly.isComplete) this.finish();
+            });
         });
     }
 
@@ -212,9 +216,9 @@ class OutgoingFile {
 
 /** All files that are sent and received. */
 export class FileExchange {
-    /** `send(content, options)` sends a message; `onFile(file)`: one is offered; `limit()`: bytes of the largest file that is accepted. */
-    constructor({ send, onFile, limit }) {
-        Object.assign(this, { send, onFile, limit });
+    /** `send(content, options)` sends a message; `onFile(file)`: one is offered; `limit()`: bytes of the largest file that is accepted; `prepare()` opens data channels. */
+    constructor({ send, onFile, limit, prepare }) {
+        Object.assign(this, { send, onFile, limit, prepare });
         this.sending = new Map(); // id -> OutgoingFile
         this.receiving = new Map(); // id -> IncomingFile
     }

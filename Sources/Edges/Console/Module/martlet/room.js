@@ -82,7 +82,7 @@ export class Room extends EventTarget {
         });
         this.files = new FileExchange({
             send: (content, to) => this.send(content, to), onFile: (file) => this.fire("file", { file, participant: this.participants.get(file.from) }),
-            limit: () => options.maxFileBytes ?? MAX_FILE_BYTES,
+            limit: () => options.maxFileBytes ?? MAX_FILE_BYTES, prepare: () => this.prepareForFiles(),
         });
     }
 
@@ -382,6 +382,11 @@ export class Room extends EventTarget {
         await this.publishing.offer();
     }
 
+    async prepareForFiles() {
+        if (this.localParticipant?.permissions.canPublishData) await this.openDataChannels();
+        await this.channels?.whenOpen();
+    }
+
     /**
      * Sends a file to everybody, or to those named, who accept it by the event `file`. Resolves when all of them have all of it.
      * @param {Blob} file
@@ -391,7 +396,7 @@ export class Room extends EventTarget {
      */
     async sendFile(file, options = {}) {
         const { to } = options;
-        if (this.localParticipant?.permissions.canPublishData) await this.openDataChannels();
+        await this.prepareForFiles();
         const expected = [...this.participants.values()].filter((one) => one.info.profile !== "publishOnly" && (!to || to.includes(one.sid) || to.includes(one.identity)));
         if (!expected.length) throw new MartletError("participant_not_found", "There is nobody to send the file to.");
         return this.files.sendFile(file, options, expected.map(({ sid }) => sid));
