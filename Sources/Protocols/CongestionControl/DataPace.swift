@@ -31,7 +31,7 @@ struct DataPace: Sendable {
     /// More than any client reads.
     private static let most = 100_000_000.0
     /// Share of the estimate with which the first messages leave.
-    private static let start = 0.5
+    private static let start = 0.2
     /// Growth per second while the rate is used: fifty times as fast after 3 s; and near the rate that last filled the queue, as CUBIC has it (RFC 9438).
     private static let growth = 1.6, growthNear = 0.3
     /// Multiples of that rate between which a rate is near it.
