@@ -25,7 +25,8 @@ struct StateTests {
         let room = RoomBench().room
         let transport = LocalTransport(ICECredentials(ufrag: "u", password: "p"), room.state.context)
         return Connection(
-            id: id, peer: PeerID(peer), group: PeerID(peer), feedbackSSRC: 1, negotiation: .init(sessionID: 1, transport: transport),
+            id: id, peer: PeerID(peer), group: PeerID(peer), feedbackSSRC: 1,
+            negotiation: .init(sessionID: 1, transport: transport),
             ice: ICECredentials(ufrag: "u", password: "p"))
     }
 
