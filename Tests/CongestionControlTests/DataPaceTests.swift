@@ -52,9 +52,12 @@ struct DataPaceTests {
         #expect(Self.busy(&pace, milliseconds: 3_000).allSatisfy { !$0 })
         let grown = pace.bitsPerSecond
         #expect(grown > 8_000_000)
-        _ = pace.update(Self.report(), at: Self.moment(10_000))
-        _ = Self.busy(&pace, from: 11_000, milliseconds: 1_000, Self.report(wait: 22_000))
+        _ = Self.busy(&pace, from: 4_000, milliseconds: 1_000, Self.report(wait: 22_000))
+        _ = pace.update(Self.report(), at: Self.moment(6_000))
         #expect(pace.bitsPerSecond == grown)
+        // What was found is old after a pause.
+        _ = pace.allowance(estimate: 1_000_000, at: Self.moment(8_000))
+        #expect(pace.bitsPerSecond == 1_000_000)
     }
 
     @Test(
@@ -63,7 +66,7 @@ struct DataPaceTests {
     func yields() {
         var pace = DataPace()
         let blamed = Self.busy(&pace, milliseconds: 5_000, Self.report(wait: 40_000, isGrowing: true))
-        #expect(blamed[0] && pace.bitsPerSecond == DataPace.least && blamed.last == false)
+        #expect(blamed[3] && pace.bitsPerSecond == DataPace.least && blamed.last == false)
         // A long queue is left faster.
         var slow = DataPace()
         _ = Self.busy(&slow, milliseconds: 2_000)
@@ -107,13 +110,27 @@ struct DataPaceTests {
         #expect(pace.bitsPerSecond == 500_000)
     }
 
+    @Test(
+        "A lone message is not what fills a queue, and what leaves beyond the credit is paid for within a tenth of a second"
+    )
+    func lone() {
+        var pace = DataPace()
+        _ = pace.allowance(estimate: 1_000_000, at: Self.moment(1_000))
+        pace.sent(1_200, at: Self.moment(1_000))
+        let isBlamed = pace.update(Self.report(wait: 200_000, isGrowing: true), at: Self.moment(1_100))
+        #expect(!isBlamed)
+        pace.sent(10_000_000, at: Self.moment(1_200))
+        let allowed = pace.allowance(estimate: 1_000_000, at: Self.moment(1_300))
+        #expect(allowed > 0)
+    }
+
     @Test("Without messages in the last half second a growing queue is not theirs")
     func idle() {
         var pace = DataPace()
         let full = Self.report(wait: 200_000, isGrowing: true)
         var blamed = [pace.update(full, at: Self.moment(1_000))]
         _ = pace.allowance(estimate: 1_000_000, at: Self.moment(1_000))
-        pace.sent(1_200, at: Self.moment(1_000))
+        pace.sent(6_000, at: Self.moment(1_000))
         blamed.append(pace.update(full, at: Self.moment(1_500)))
         blamed.append(pace.update(full, at: Self.moment(1_700)))
         #expect(blamed == [false, true, false])

@@ -15,7 +15,7 @@ public struct DataLimits: Sendable, Hashable {
     /// as much.
     public var bytesInHand = 65_536
     /// A peer for which others wait must take so many bytes in this time, or its channel is closed.
-    public var slowestProgress = 131_072, patience = TimeInterval.seconds(10)
+    public var slowestProgress = 65_536, patience = TimeInterval.seconds(10)
     /// Bytes of lossy messages that may wait for one peer; above that the oldest are dropped.
     public var lossyBytes = 262_144
     /// Messages that a peer may send per second; what exceeds them waits in its own buffer.

@@ -66,14 +66,12 @@ extension MediaEngine {
         counters.data.bytesSent &+= UInt64(bytes)
         countLossyDrops(of: peer.pointee.transport, &peer.pointee.lossyDropsCounted)
         peer.pointee.isTransportTouched = true
+        // What leaves while messages wait are acknowledgements and the like.
+        let resumesAt = downlink?.pointee.sentData(
+            bytes, counted: allowance == .max ? nil : allowance > 0 ? bytes : 0,
+            moreWait: peer.pointee.transport.hasMessages(at: now), at: now)
+        peer.pointee.dataResumesAt = resumesAt ?? (result == .limited ? now + Self.dataPause : .distantFuture)
         settleDebts(of: index, at: now)
-        let moreWait = peer.pointee.transport.hasMessages(at: now)
-        let resumesAt = downlink?.pointee.sentMessages(bytes, moreWait: moreWait, at: now)
-        if allowance == .max {
-            peer.pointee.dataResumesAt = result == .limited ? now + Self.dataPause : .distantFuture
-        } else {
-            peer.pointee.dataResumesAt = resumesAt ?? .distantFuture
-        }
         return result != .full
     }
 

@@ -99,7 +99,7 @@ extension BandwidthEstimator {
         // Messages yield before media does.
         let messagesYield = messages.update(
             .init(
-                estimate: control.bitsPerSecond, media: planner.demand.allocated,
+                estimate: Double(estimate(at: now).bitsPerSecond), media: planner.demand.allocated,
                 isMediaShort: planner.demand.next != nil, isGrowing: usage == .over, wait: queue.standing,
                 jitter: jitter.value, isContested: crossTraffic.isPresent), at: now)
         if messagesYield, usage == .over { usage = .under }
@@ -187,6 +187,7 @@ extension BandwidthEstimator {
         delivery = DeliveryWindow()
         queue = QueueDelay()
         jitter = ArrivalJitter()
+        messages = DataPace()
         crossTraffic.forget()
         control.forgetLink()
     }

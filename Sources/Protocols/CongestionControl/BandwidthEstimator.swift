@@ -227,7 +227,7 @@ public struct BandwidthEstimator: ~Copyable {
     public mutating func messageAllowance(at now: MonotonicTime) -> Int? {
         guard phase != .untested, now - lastReported < Self.patience else { return nil }
         // A probe measures what the path has beside media.
-        return probe.isSending ? 0 : messages.allowance(estimate: control.bitsPerSecond, at: now)
+        return probe.isSending ? 0 : messages.allowance(estimate: Double(estimate(at: now).bitsPerSecond), at: now)
     }
 
     /// Messages of so many bytes have left. Returns when more may leave, where `moreWait`.

@@ -4,8 +4,8 @@ import Primitives
 ///
 /// SCTP raises its rate until a queue overflows, and media, which yields to the delay of that queue, would lose everything to it (measured: 600 frames in 20 s
 /// became 45 on a link of 800 kbit/s). So messages yield first: their rate rises while the queue is short, and falls with the first sign of a growing one, for which
-/// media is not slowed as long as messages can be. Like LEDBAT (RFC 6817), but by the delay that media's feedback measures, which is one-way. What messages have in any
-/// case is a share of the path that a receiver needs to keep its channel: a delay that they do not cause, as a busy receiver shows it, does not stop them.
+/// media is not slowed as long as messages can be. Like LEDBAT (RFC 6817), but by the delay that media's feedback measures, which is one-way. A share of the path they
+/// have in any case: a delay that they do not cause, as a busy receiver shows it, does not stop them.
 struct DataPace: Sendable {
     /// What one feedback about media shows of the path.
     struct Report {
@@ -21,8 +21,8 @@ struct DataPace: Sendable {
         var isContested: Bool
     }
 
-    /// Bits per second that messages have in any case, a quarter more than a receiver must take to keep its channel (131,072 bytes in 10 s), but no more than media leaves
-    /// or a share of the estimate, if that is more.
+    /// Bits per second that messages have in any case, but no more than media leaves or a share of the estimate, if that is more. A receiver must take 52 kbit/s to keep its
+    /// channel (`DataLimits.slowestProgress`), which is less on every path of 300 kbit/s.
     static let least = 131_072.0, leastShare = 0.2
     /// Share of what media leaves of the estimate that messages have while media wants more: with all of it a page showed a sixth of its frames less (measured).
     private static let spareShare = 0.6
@@ -40,8 +40,10 @@ struct DataPace: Sendable {
     private static let response = TimeInterval.milliseconds(200)
     /// What messages left in the queue before they fell to the least is gone after so long; what is there then, media has to leave.
     private static let drain = TimeInterval.milliseconds(1_200)
-    /// Sent within this time, messages are what fills the queue.
-    private static let influence = TimeInterval.milliseconds(600)
+    /// Sent within this time, messages are what fills the queue, if they were this share of the estimate: a lone one, or an acknowledgement, fills none.
+    private static let influence = TimeInterval.milliseconds(600), noticeable = 0.05
+    /// After so long without messages the rate that was found is old.
+    private static let pause = TimeInterval.seconds(2)
     /// At most so many seconds of the rate at once, and at least one packet.
     private static let burst = 0.010, leastBurst = 1_200.0
     /// Microseconds of a standing queue up to which it counts as empty, as short, and beyond which it is long: CoDel's 5 ms (RFC 8289) with what clocks stray,
@@ -59,6 +61,9 @@ struct DataPace: Sendable {
     private var last = MonotonicTime.zero
     private var lastFall = MonotonicTime.zero
     private var lastSent = MonotonicTime.zero
+    /// Bytes sent in this half of the time of influence, and in the one before.
+    private var sentNow = 0.0, sentBefore = 0.0
+    private var turned = MonotonicTime.zero
     /// When the rate kept messages waiting, and when it was last raised.
     private var lastLimited = MonotonicTime.zero
     private var lastUpdate = MonotonicTime.zero
@@ -66,6 +71,7 @@ struct DataPace: Sendable {
     /// Bytes that may leave now over a path of `estimate` bits per second.
     mutating func allowance(estimate: Double, at now: MonotonicTime) -> Int {
         if bitsPerSecond == 0 { bitsPerSecond = max(estimate * Self.start, 1) }
+        if now - lastSent > Self.pause { bitsPerSecond = min(bitsPerSecond, max(estimate, 1)) }
         if now > last {
             let elapsed = min((now - last).seconds, 1)
             credit = min(credit + elapsed * bitsPerSecond / 8, max(bitsPerSecond / 8 * Self.burst, Self.leastBurst))
@@ -74,15 +80,21 @@ struct DataPace: Sendable {
         return Int(credit)
     }
 
+    /// Counts bytes that left while messages might. What left beyond the credit is no debt for long: acknowledgements wait for nothing.
     mutating func sent(_ bytes: Int, at now: MonotonicTime) {
         guard bytes > 0 else { return }
-        credit -= Double(bytes)
+        credit = max(credit - Double(bytes), -2 * Self.leastBurst)
         lastSent = now
+        if now - turned >= Self.influence / 2 {
+            sentBefore = now - turned < Self.influence ? sentNow : 0
+            (sentNow, turned) = (0, now)
+        }
+        sentNow += Double(bytes)
     }
 
     /// More could have been sent. Returns when some of it may be.
     mutating func limited(at now: MonotonicTime) -> MonotonicTime {
-        lastLimited = now
+        if credit < 1, now - lastSent < Self.response { lastLimited = now }
         let seconds = min(max(1 - credit, 1) * 8 / max(bitsPerSecond, 1), 0.1)
         return now + max(Pacer.tick, .microseconds(Int64(seconds * 1e6)))
     }
@@ -105,7 +117,7 @@ struct DataPace: Sendable {
             }
             return false
         }
-        guard lastSent != .zero, now - lastSent < Self.influence else { return false }
+        guard isNoticeable(beside: report.estimate, at: now) else { return false }
         if now - lastFall < Self.response { return true }
         guard bitsPerSecond > least else { return now - lastFall < Self.drain }
         lastFall = now
@@ -113,6 +125,13 @@ struct DataPace: Sendable {
         // A queue that outlasts a fall is deeper than a burst.
         bitsPerSecond = max(bitsPerSecond * (report.wait > Self.long + onePacket ? 0.3 : 0.6), least)
         return true
+    }
+
+    private func isNoticeable(beside estimate: Double, at now: MonotonicTime) -> Bool {
+        let since = now - turned
+        guard since < Self.influence else { return false }
+        let bytes = since < Self.influence / 2 ? sentNow + sentBefore : sentNow
+        return bytes * 8 >= estimate * Self.influence.seconds * Self.noticeable
     }
 
     private func least(_ report: Report) -> Double {

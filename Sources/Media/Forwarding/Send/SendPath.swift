@@ -87,11 +87,14 @@ public struct SendPath: ~Copyable {
         isUsed ? estimator.messageAllowance(at: now) : nil
     }
 
-    /// Messages of so many bytes have left: video pays for them, so that both together keep to its rate. Returns when more may leave, where `moreWait`.
-    public mutating func sentMessages(_ byteCount: Int, moreWait: Bool, at now: MonotonicTime) -> MonotonicTime {
+    /// Data channels have sent so many bytes on the same path: video pays for them, so that both together keep to its rate. `counted`: how many count as those of messages, nil
+    /// where nothing limits these. Returns when more messages may leave, where `moreWait`; nil: nothing limits them.
+    public mutating func sentData(
+        _ byteCount: Int, counted: Int?, moreWait: Bool, at now: MonotonicTime
+    ) -> MonotonicTime? {
         sentBytes &+= UInt64(byteCount)
         pacer.spend(byteCount)
-        return estimator.sentMessages(byteCount, moreWait: moreWait, at: now)
+        return counted.map { estimator.sentMessages($0, moreWait: moreWait, at: now) }
     }
 
     // MARK: - Feedback

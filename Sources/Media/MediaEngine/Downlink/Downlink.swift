@@ -316,9 +316,9 @@ struct Downlink: ~Copyable {
     /// Bytes of messages that may leave now beside media; nil: as many as there are.
     mutating func messageAllowance(at now: MonotonicTime) -> Int? { isWaiting ? 0 : path.messageAllowance(at: now) }
 
-    /// Data channels have sent that many bytes over the path; returns when more may be sent, where `moreWait`.
-    mutating func sentMessages(_ byteCount: Int, moreWait: Bool, at now: MonotonicTime) -> MonotonicTime {
-        path.sentMessages(byteCount, moreWait: moreWait, at: now)
+    /// Data channels have sent so many bytes over the path (`SendPath.sentData`).
+    mutating func sentData(_ byteCount: Int, counted: Int?, moreWait: Bool, at now: MonotonicTime) -> MonotonicTime? {
+        path.sentData(byteCount, counted: counted, moreWait: moreWait, at: now)
     }
 
     /// The outcome of the last finished probe; nil if none finished since the last call.

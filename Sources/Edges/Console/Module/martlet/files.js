@@ -14,7 +14,7 @@ const WINDOW_BYTES = 512 * 1024;
 /** A receiver reports after so many bytes: a quarter of the window, so that reports never hold the sender up. */
 const REPORT_BYTES = 128 * 1024;
 /** Milliseconds for the members to accept, and for the others after the first. */
-const ACCEPT_WITHIN = 10_000;
+const ACCEPT_WITHIN = 13_000;
 const OTHERS_WITHIN = 3_000;
 /** Milliseconds without progress after which a chunk is taken for lost, and after which a receiver is given up. */
 const LOST_AFTER = 5_000;

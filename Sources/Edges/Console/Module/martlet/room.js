@@ -391,7 +391,7 @@ export class Room extends EventTarget {
      * Sends a file to everybody, or to those named, who accept it by the event `file`. Resolves when all of them have all of it.
      * @param {Blob} file
      * @param {{ to?: string[], name?: string, onProgress?: (bytes: number, size: number) => void, signal?: AbortSignal, acceptWithin?: number }} [options] `onProgress`:
-     *     what the slowest receiver has; `acceptWithin`: milliseconds, 10,000 unless said otherwise
+     *     what the slowest receiver has; `acceptWithin`: milliseconds, 13,000 unless said otherwise
      * @returns {Promise<{ receivers: number }>} how many have it
      */
     async sendFile(file, options = {}) {
