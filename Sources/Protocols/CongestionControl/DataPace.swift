@@ -119,7 +119,8 @@ struct DataPace: Sendable {
         }
         guard isNoticeable(beside: report.estimate, at: now) else { return false }
         if now - lastFall < Self.response { return true }
-        guard bitsPerSecond > least else { return now - lastFall < Self.drain }
+        // Beside the least of messages a growth alone, without a queue that stands, is the noise of their packets between those of frames.
+        guard bitsPerSecond > least else { return now - lastFall < Self.drain || report.wait < Self.short + onePacket }
         lastFall = now
         full = bitsPerSecond
         // A queue that outlasts a fall is deeper than a burst.
@@ -127,7 +128,8 @@ struct DataPace: Sendable {
         return true
     }
 
-    private func isNoticeable(beside estimate: Double, at now: MonotonicTime) -> Bool {
+    /// Whether messages were sent lately that may fill a path of this estimate.
+    func isNoticeable(beside estimate: Double, at now: MonotonicTime) -> Bool {
         let since = now - turned
         guard since < Self.influence else { return false }
         let bytes = since < Self.influence / 2 ? sentNow + sentBefore : sentNow
