@@ -66,7 +66,7 @@ unshare -m -p -f --kill-child bash -ec '
     printf "#!/bin/sh\nexit 101\n" > "$root/usr/sbin/policy-rc.d"
     chmod +x "$root/usr/sbin/policy-rc.d"
     mkdir -p "$root/opt/swift"
-    # In a root that is no mount point, nobody can make mounts of their own, as the tests do.
+    # Only a mount point can become the root of a namespace.
     mount --bind "$root" "$root"
     mount --bind -o ro "$2" "$root/opt/swift"
     mount -t proc proc "$root/proc"
@@ -77,5 +77,10 @@ unshare -m -p -f --kill-child bash -ec '
     # Packages come over the network of this machine, so whom it trusts is trusted.
     cp /etc/resolv.conf /etc/hosts "$root/etc/"
     cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
-    exec env -i HOME=/root TERM=dumb MARTLET_TEST_MINUTES="${MARTLET_TEST_MINUTES:-90}" PATH=/opt/swift/usr/bin:/usr/sbin:/usr/bin:/sbin:/bin chroot "$root" /root/martlet/Tests/Support/fresh.sh inside "$5"
+    # Who is in a chroot makes no namespaces of users, as the unit of the tests does (PrivateUsers): the new root is that of this namespace.
+    cd "$root"
+    pivot_root . .
+    umount -l .
+    cd /
+    exec env -i HOME=/root TERM=dumb MARTLET_TEST_MINUTES="${MARTLET_TEST_MINUTES:-90}" PATH=/opt/swift/usr/bin:/usr/sbin:/usr/bin:/sbin:/bin /root/martlet/Tests/Support/fresh.sh inside "$5"
 ' - "$root" "$toolchain" "$mirror" "$needed" "$1"
