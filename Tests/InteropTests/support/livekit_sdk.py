@@ -10,6 +10,7 @@ import time
 import numpy
 
 from .tokens import token
+from .waiting import PATIENCE_S
 
 RED, GREEN, BLUE = (220, 30, 30), (30, 200, 30), (30, 30, 220)
 
@@ -22,7 +23,7 @@ def _child(pipe, scenario, args):
         pipe.send(("failed", f"{error!r}\n{traceback.format_exc()}"))
 
 
-def run(scenario, *args, seconds=60):
+def run(scenario, *args, seconds=100):
     """What `scenario(*args)`, a coroutine function, returns in a process of its own."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
@@ -43,7 +44,7 @@ def run(scenario, *args, seconds=60):
         process.join()
 
 
-async def until(condition, what, seconds=10):
+async def until(condition, what, seconds=PATIENCE_S):
     """Waits until `condition()` is true."""
     deadline = time.monotonic() + seconds
     while not condition():
@@ -70,7 +71,7 @@ class Eye:
     def shows(self, colour):
         return self.colour is not None and all(abs(a - b) < 40 for a, b in zip(self.colour, colour))
 
-    async def more(self, count=10, seconds=10):
+    async def more(self, count=10, seconds=PATIENCE_S):
         """Waits for so many further frames."""
         wanted = self.frames + count
         await until(lambda: self.frames >= wanted, f"{count} more frames", seconds)
@@ -158,7 +159,7 @@ class Client:
         self.tasks.append(asyncio.create_task(feed()))
         return await self.room.local_participant.publish_track(track, self.rtc.TrackPublishOptions(**options))
 
-    async def sees(self, identity, colour=RED, name="camera", seconds=15):
+    async def sees(self, identity, colour=RED, name="camera", seconds=PATIENCE_S):
         """Waits until it decodes another's video of the right colour."""
         key = (identity, name)
         await until(lambda: key in self.eyes and self.eyes[key].shows(colour), f"{self.identity} sees {key}", seconds)
@@ -168,7 +169,7 @@ class Client:
         """What it decodes of another's video, whatever that is called."""
         return next((eye for (who, _), eye in self.eyes.items() if who == identity), None)
 
-    async def hears(self, identity, name="microphone", seconds=15):
+    async def hears(self, identity, name="microphone", seconds=PATIENCE_S):
         key = (identity, name)
         await until(lambda: key in self.ears and self.ears[key].level > 500, f"{self.identity} hears {key}", seconds)
         return self.ears[key]
