@@ -24,14 +24,14 @@ async def meeting(url, single):
     bob = await Client(url, "bob", single=single).connect()
     await bob.publish_video(GREEN)
     await bob.publish_audio()
-    eye = await bob.sees("ada", RED)
-    await eye.more(15)
-    await (await ada.sees("bob", GREEN)).more(15)
-    await bob.hears("ada")
-    await ada.hears("bob")
+    eye = await bob.sees("ada", RED, seconds=15)
+    await eye.more(15, 10)
+    await (await ada.sees("bob", GREEN, seconds=15)).more(15, 10)
+    await bob.hears("ada", seconds=15)
+    await ada.hears("bob", seconds=15)
     size = eye.size
     await ada.close()
-    await livekit_sdk.until(lambda: bob.seen("participant_disconnected"), "bob learns that ada left")
+    await livekit_sdk.until(lambda: bob.seen("participant_disconnected"), "bob learns that ada left", 10)
     await bob.close()
     return size
 
@@ -48,14 +48,14 @@ async def qualities(url, single):
     ada = await Client(url, "ada", single=single).connect()
     await ada.publish_video(RED, simulcast=True)
     bob = await Client(url, "bob", single=single).connect()
-    eye = await bob.sees("ada")
+    eye = await bob.sees("ada", seconds=15)
     publication = next(iter(bob.room.remote_participants["ada"].track_publications.values()))
     sizes = []
     for quality, width in [(rtc.VideoQuality.VIDEO_QUALITY_LOW, 320), (rtc.VideoQuality.VIDEO_QUALITY_HIGH, 1280), (rtc.VideoQuality.VIDEO_QUALITY_MEDIUM, 640)]:
         publication.set_video_quality(quality)
         await livekit_sdk.until(lambda: eye.size and eye.size[0] == width, f"{width} pixels, not {eye.size}", 15)
         sizes.append(eye.size)
-        await eye.more(5)
+        await eye.more(5, 10)
     assert eye.shows(RED)
     await ada.close()
     await bob.close()
@@ -124,13 +124,13 @@ async def cut(url, port, single):
         await ada.publish_video(RED, size=(640, 360))
         bob = await Client(wire.url, "bob", single=single).connect()
         await bob.publish_video(GREEN, size=(640, 360))
-        eye = await bob.sees("ada")
-        back = await ada.sees("bob", GREEN)
-        await eye.more(10)
+        eye = await bob.sees("ada", seconds=15)
+        back = await ada.sees("bob", GREEN, seconds=15)
+        await eye.more(10, 10)
         carl = await Client(url, "carl", single=single).connect()
-        await livekit_sdk.until(lambda: "carl" in bob.room.remote_participants, "bob knows carl")
+        await livekit_sdk.until(lambda: "carl" in bob.room.remote_participants, "bob knows carl", 10)
         # An SDK that is closed before it is connected says goodbye in no way at all.
-        await carl.sees("ada")
+        await carl.sees("ada", seconds=15)
 
         before, started = eye.frames, time.monotonic()
         wire.cut()
@@ -139,11 +139,11 @@ async def cut(url, port, single):
         seconds = time.monotonic() - started
         assert eye.frames - before > 5 * seconds, f"media went on: {eye.frames - before} frames in {seconds:.1f} s"
         assert not bob.seen("track_unsubscribed") and not bob.seen("disconnected")
-        await livekit_sdk.until(lambda: "carl" not in bob.room.remote_participants, "bob learns that carl left meanwhile")
+        await livekit_sdk.until(lambda: "carl" not in bob.room.remote_participants, "bob learns that carl left meanwhile", 10)
         # Both directions, and what comes later, too.
-        await back.more(10)
+        await back.more(10, 10)
         await ada.publish_video(BLUE, size=(640, 360), name="later")
-        await bob.sees("ada", BLUE, "later")
+        await bob.sees("ada", BLUE, "later", seconds=15)
         await ada.close()
         await bob.close()
         return seconds

@@ -69,7 +69,7 @@ extension MediaEngine {
         // What leaves while messages wait are acknowledgements and the like.
         let resumesAt = downlink?.pointee.sentData(
             bytes, counted: allowance == .max ? nil : allowance > 0 ? bytes : 0,
-            moreWait: peer.pointee.transport.hasMessages(at: now), at: now)
+            moreWait: peer.pointee.transport.hasDataToSend(at: now), at: now)
         peer.pointee.dataResumesAt = resumesAt ?? (result == .limited ? now + Self.dataPause : .distantFuture)
         settleDebts(of: index, at: now)
         return result != .full

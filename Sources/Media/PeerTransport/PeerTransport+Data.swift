@@ -124,8 +124,8 @@ extension PeerTransport {
         }
     }
 
-    /// Whether the data channels have a message that may be sent.
-    public func hasMessages(at now: MonotonicTime) -> Bool { data?.hasPacket(at: now, allowsData: true) ?? false }
+    /// Whether the data channels have something to send, once messages may be sent.
+    public func hasDataToSend(at now: MonotonicTime) -> Bool { data?.hasPacket(at: now, allowsData: true) ?? false }
 
     /// Writes what the data channels have to send, at most `limit` packets, those with messages only where `allowsMessages`.
     public func writeData(

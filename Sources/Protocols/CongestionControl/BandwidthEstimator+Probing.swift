@@ -158,11 +158,6 @@ extension BandwidthEstimator {
             return beginProbe(rate: rate, claim: measured, at: now)
         }
         let proven = min(measured, claim ?? measured)
-        // What messages left in the queue delays a probe, too: it found nothing.
-        if proven <= before, messages.isNoticeable(beside: before, at: now) {
-            endProbe(.confirmed)
-            return planner.succeeded(before, rate: rate, estimateBefore: before, at: now)
-        }
         // A probe of some milliseconds may hit a pause of the other traffic.
         let result = crossTraffic.isPresent ? min(proven, max(crossTraffic.share, before)) : proven
         endProbe(result > before ? .raised : .confirmed)

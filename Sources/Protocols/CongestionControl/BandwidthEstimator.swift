@@ -148,10 +148,7 @@ public struct BandwidthEstimator: ~Copyable {
         case .silent: return true
         case .measuring:
             if isStale(at: now) || isContested { return false }
-            // A queue that messages fill is theirs to leave, as long as they are not at their least (`endFeedback`).
-            if queueWait > Self.standingQueue, !messages.isNoticeable(beside: control.bitsPerSecond, at: now) {
-                return true
-            }
+            if queueWait > Self.standingQueue { return true }
             if lastOveruse != .zero, now - lastOveruse < Self.streamTimeout { return true }
             let told = min(losses.limit ?? .infinity, receiver.bitsPerSecond(at: now) ?? .infinity)
             return told < control.bitsPerSecond

@@ -22,7 +22,7 @@ struct DataPace: Sendable {
     }
 
     /// Bits per second that messages have in any case, but no more than media leaves or a share of the estimate, if that is more. A receiver must take 52 kbit/s to keep its
-    /// channel (`DataLimits.slowestProgress`), which is less on every path of 300 kbit/s.
+    /// channel (`DataLimits.slowestProgress`), which is less on every path that carries 260 kbit/s.
     static let least = 131_072.0, leastShare = 0.2
     /// Share of what media leaves of the estimate that messages have while media wants more: with all of it a page showed a sixth of its frames less (measured).
     private static let spareShare = 0.6
@@ -36,7 +36,7 @@ struct DataPace: Sendable {
     private static let growth = 1.6, growthNear = 0.3
     /// Multiples of that rate between which a rate is near it.
     private static let near = 0.8...1.2
-    /// After the rate fell, what is reported was sent before it, for so long.
+    /// After the rate fell, what is reported was sent before it, for so long; and as long a rate that kept messages waiting counts as used.
     private static let response = TimeInterval.milliseconds(200)
     /// What messages left in the queue before they fell to the least is gone after so long; what is there then, media has to leave.
     private static let drain = TimeInterval.milliseconds(1_200)
@@ -64,7 +64,7 @@ struct DataPace: Sendable {
     /// Bytes sent in this half of the time of influence, and in the one before.
     private var sentNow = 0.0, sentBefore = 0.0
     private var turned = MonotonicTime.zero
-    /// When the rate kept messages waiting, and when it was last raised.
+    /// When the rate kept messages waiting, and when media's feedback last came.
     private var lastLimited = MonotonicTime.zero
     private var lastUpdate = MonotonicTime.zero
 
@@ -110,7 +110,7 @@ struct DataPace: Sendable {
         bitsPerSecond = min(max(bitsPerSecond, least), most)
         let onePacket = Int64(min(Self.packet / report.estimate * 1e6, Self.longestPacket))
         guard report.isGrowing || report.wait > max(Self.short + onePacket, 3 * report.jitter / 2) else {
-            let isUsed = lastLimited != .zero && now - lastLimited < .milliseconds(200)
+            let isUsed = lastLimited != .zero && now - lastLimited < Self.response
             if isUsed, report.wait < Self.empty + onePacket + report.jitter {
                 let growth = Self.near.contains(bitsPerSecond / full) ? Self.growthNear : Self.growth
                 bitsPerSecond = min(bitsPerSecond * (1 + growth * elapsed), most)
@@ -129,7 +129,7 @@ struct DataPace: Sendable {
     }
 
     /// Whether messages were sent lately that may fill a path of this estimate.
-    func isNoticeable(beside estimate: Double, at now: MonotonicTime) -> Bool {
+    private func isNoticeable(beside estimate: Double, at now: MonotonicTime) -> Bool {
         let since = now - turned
         guard since < Self.influence else { return false }
         let bytes = since < Self.influence / 2 ? sentNow + sentBefore : sentNow

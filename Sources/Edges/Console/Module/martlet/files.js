@@ -84,7 +84,6 @@ export class IncomingFile {
         return new Promise((resolve, reject) => {
             Object.assign(this, { resolve, reject });
             this.exchange.receiving.set(this.id, this);
-            // What comes over the WebSocket would take the network from the media that one receives; on a channel the server sees to that.
             this.exchange.prepare().catch(() => {}).then(() => {
                 if (this.exchange.receiving.get(this.id) !== this) return;
                 this.report();

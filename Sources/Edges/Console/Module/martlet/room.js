@@ -382,6 +382,7 @@ export class Room extends EventTarget {
         await this.publishing.offer();
     }
 
+    // Messages on channels leave the media that one receives what it needs; those on the WebSocket, which come where no channel is open, cannot.
     async prepareForFiles() {
         if (this.localParticipant?.permissions.canPublishData) await this.openDataChannels();
         await this.channels?.whenOpen();
