@@ -85,7 +85,7 @@ struct VP8Layer {
         let timestamps: [UInt32] = [0xffff_0000, 0xffff_7777, 0x1000]
         let pictures: [UInt16] = [32_700, 22_700, 12_700]
         let indices: [UInt8] = [250, 150, 50]
-        return (0..<3).map { index in
+        return (0..<3).map { (index: Int) -> VP8Layer in
             VP8Layer(
                 ssrc: id << 8 | UInt32(index), sequence: sequences[index], timestamp: timestamps[index],
                 picture: pictures[index], temporalZero: indices[index], keyIndex: UInt8(10 * index),

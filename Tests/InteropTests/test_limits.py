@@ -195,7 +195,7 @@ def hostile(dice):
 def test_memory_is_released_after_hostile_offers():
     """2,400 offers, some hundreds of which are answered and kept: when all sessions have ended the process is as small as before."""
     server = Server().start()
-    before = server.rss_bytes()
+    before = server.anonymous_bytes()
     statuses, sessions = [], []
 
     def attack(number):
@@ -217,15 +217,15 @@ def test_memory_is_released_after_hostile_offers():
         thread.start()
     for thread in threads:
         thread.join()
-    most = server.rss_bytes()
+    most = server.anonymous_bytes()
     for location in sessions:
         server.request("DELETE", location)
     assert len(statuses) == 2400 and len(sessions) > 200
     eventually(lambda: server.metric("martlet_participants") == 0, 20, "everybody has left")
     took = 0.0
     with contextlib.suppress(AssertionError):
-        took = eventually(lambda: server.rss_bytes() < before + (32 << 20), 20, "memory is given back")
-    after = server.rss_bytes()
+        took = eventually(lambda: server.anonymous_bytes() < before + (32 << 20), 20, "memory is given back")
+    after = server.anonymous_bytes()
     print(f"figures: {before >> 20} MB before, {most >> 20} MB with {len(sessions)} sessions, {after >> 20} MB {took:.0f} s after the last")
     assert after < before + (32 << 20), f"{before >> 20} MB before, {most >> 20} MB at most, {after >> 20} MB afterwards"
     assert server.stop() == 0

@@ -59,7 +59,8 @@ struct JobArgumentTests {
         let found = scenes([SceneTests.video("ada", [0...5], rotation: degrees)])
         let filter = try #require(filters(found[0].1).first { $0.hasPrefix("[0:0]") })
         #expect(filter.contains(scale + ":force_original_aspect_ratio=decrease"))
-        #expect(filter.contains("setsar=1," + (turn.map { $0 + "," } ?? "") + "setpts"))
+        let turned = turn.map { "\($0)," } ?? ""
+        #expect(filter.contains("setsar=1,\(turned)setpts"))
     }
 
     @Test("A publisher's clock that is slow by 200 ppm is made up for")

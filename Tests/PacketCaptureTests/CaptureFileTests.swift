@@ -50,7 +50,8 @@ struct CaptureFileTests {
         #expect(number(Array(body[12..<16])) == 30 && number(Array(body[16..<20])) == 1_228)
         let frame = Array(body[20..<50])
         #expect(frame[0] == 0x45 && Int(frame[2]) << 8 | Int(frame[3]) == 1_228)
-        let sum = stride(from: 0, to: 20, by: 2).reduce(0) { $0 + Int(frame[$1]) << 8 + Int(frame[$1 + 1]) }
+        var sum = 0
+        for at in stride(from: 0, to: 20, by: 2) { sum += Int(frame[at]) << 8 | Int(frame[at + 1]) }
         #expect((sum & 0xffff) + sum >> 16 == 0xffff)
         #expect(Array(frame[12..<20]) == [198, 51, 100, 1, 192, 0, 2, 1])
         #expect(Int(frame[20]) << 8 | Int(frame[21]) == 5_005 && Int(frame[22]) << 8 | Int(frame[23]) == 40_003)

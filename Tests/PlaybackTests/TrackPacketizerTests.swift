@@ -19,7 +19,9 @@ struct TrackPacketizerTests {
     private static func unit(_ type: UInt8, _ count: Int) -> [UInt8] { [type | 0x60] + bytes(count - 1) }
 
     private static func behindLengths(_ units: [[UInt8]]) -> [UInt8] {
-        units.flatMap { [UInt8(0), UInt8($0.count >> 16), UInt8($0.count >> 8 & 255), UInt8($0.count & 255)] + $0 }
+        units.flatMap { unit in
+            stride(from: 24, through: 0, by: -8).map { UInt8(truncatingIfNeeded: unit.count >> $0) } + unit
+        }
     }
 
     private static func packets(

@@ -13,9 +13,9 @@ struct SpatialLayerTests {
     private func pictures() throws -> [[[UInt8]]] {
         var recorded = Recorded()
         let captured = try CapturedPackets.load("whip_chromium_vp9_l3t3key").filter { !$0.isRTCP }
-        let video = Dictionary(grouping: captured) { RTPHeader($0.bytes.span.bytes)?.ssrc }.values.max {
-            $0.reduce(0) { $0 + $1.bytes.count } < $1.reduce(0) { $0 + $1.bytes.count }
-        }
+        let streams = Dictionary(grouping: captured) { RTPHeader($0.bytes.span.bytes)?.ssrc }.values
+        func length(_ packets: [CapturedPacket]) -> Int { packets.reduce(0) { $0 + $1.bytes.count } }
+        let video = streams.max { length($0) < length($1) }
         for packet in video ?? [] {
             guard let header = RTPHeader(packet.bytes.span.bytes), header.payloadLength > 0 else { continue }
             let end = header.payloadOffset + header.payloadLength

@@ -272,7 +272,7 @@ struct StayLogTests {
         var log = StayLog()
         note(&log, .participantJoined(ada), at: 1_000)
         let origin = JoinOrigin(receivedAt: 990, verification: .microseconds(40))
-        log.setOrigin(origin, of: "PA_1")
+        log.grantJoin(origin, of: "PA_1")
         _ = log.reach(.offer, by: "PA_1", at: 1_020)
         #expect(log.takeTraces(at: 15_999, room: "R").isEmpty)
         let trace = JoinTrace(
@@ -283,7 +283,16 @@ struct StayLogTests {
         let summary = try #require(note(&log, .participantLeft(ada, reason: .left, hasConnected: true), at: 18_000))
         #expect(summary.tokenVerification == .microseconds(40))
         note(&log, .participantJoined(ada), at: 20_000)
+        log.grantJoin(nil, of: "PA_1")
         #expect(log.takeTraces(at: 20_001, room: "R", leaving: "PA_1").map(\.joinedAt) == [20_000])
+    }
+
+    @Test("A stay that ends before its join is granted is not traced: the refusal is")
+    func refusedTraces() {
+        var log = StayLog()
+        note(&log, .participantJoined(ada), at: 1_000)
+        #expect(log.takeTraces(at: 1_000, room: "R", leaving: "PA_1").isEmpty)
+        #expect(log.takeTraces(at: 17_000, room: "R").isEmpty)
     }
 
     @Test(

@@ -10,18 +10,23 @@ import Testing
 
 /// A collector that answers as a test says.
 private final class Collector: Sendable {
-    private let state: Mutex<(answers: [HTTPCall.Outcome], calls: [HTTPCall], pauses: [Duration])>
+    private let state: Mutex<(answers: [HTTPCall.Outcome], calls: [HTTPCall], pauses: [Duration], encoded: Int)>
 
     /// Gives `answers` in turn, and 200 behind them.
-    init(_ answers: [HTTPCall.Outcome] = []) { state = Mutex((answers, [], [])) }
+    init(_ answers: [HTTPCall.Outcome] = []) { state = Mutex((answers, [], [], 0)) }
 
     var calls: [HTTPCall] { state.withLock { $0.calls } }
     var pauses: [Duration] { state.withLock { $0.pauses } }
+    /// How often a body was made.
+    var encoded: Int { state.withLock { $0.encoded } }
 
     func exporter() -> TraceExporter {
         TraceExporter(
             endpoint: "http://collector.example:4318/",
-            encode: { traces in traces.map { UInt8(truncatingIfNeeded: $0.joinedAt) } },
+            encode: { [self] traces in
+                state.withLock { $0.encoded += 1 }
+                return traces.map { UInt8(truncatingIfNeeded: $0.joinedAt) }
+            },
             send: { [self] call in
                 state.withLock { state in
                     state.calls.append(call)
@@ -52,7 +57,8 @@ struct TraceExporterTests {
             collector.calls.map(\.url) == [
                 "http://collector.example:4318/v1/traces", "http://collector.example:4318/v1/traces",
             ])
-        #expect(collector.calls.flatMap { $0.body ?? [] } == (0..<200).map { UInt8($0) })
+        let sent: [UInt8] = collector.calls.flatMap { $0.body ?? [] }
+        #expect(sent == Array(UInt8(0)..<200))
         #expect(collector.calls.allSatisfy { $0.method == "POST" && $0.headers == ["Content-Type: application/json"] })
         #expect(exporter.statistics.exported == 200)
     }
@@ -69,7 +75,7 @@ struct TraceExporterTests {
     }
 
     @Test(
-        "A batch is tried again where the collector cannot take it now, and lost after four attempts or where it refuses"
+        "A batch is tried again, as it was, where the collector cannot take it now, and lost after four attempts or where it refuses"
     )
     func retries() async throws {
         let busy = HTTPCall.Outcome.answered(status: 503, body: [])
@@ -92,6 +98,7 @@ struct TraceExporterTests {
         }
         exporter.finish()
         await running.value
+        #expect(collector.encoded == 3, "ids are made with a body")
         #expect(
             collector.pauses.filter { $0 != TraceExporter.gathering } == [
                 .seconds(1), .seconds(2), .seconds(1), .seconds(2), .seconds(4),

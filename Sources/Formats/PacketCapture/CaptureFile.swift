@@ -114,7 +114,8 @@ public struct CaptureFile: Sendable {
             word(Int(address >> 16))
             word(Int(address & 0xffff))
         }
-        let sum = stride(from: 0, to: 20, by: 2).reduce(0) { $0 + Int(header[$1]) << 8 + Int(header[$1 + 1]) }
+        var sum = 0
+        for at in stride(from: 0, to: 20, by: 2) { sum += Int(header[at]) << 8 | Int(header[at + 1]) }
         let checksum = ~((sum & 0xffff) + sum >> 16)
         header[10] = UInt8(truncatingIfNeeded: checksum >> 8)
         header[11] = UInt8(truncatingIfNeeded: checksum)

@@ -54,8 +54,11 @@ public struct SocketAddress: Hashable, Sendable {
 extension SocketAddress {
     /// The address without its port in the usual text form, "192.0.2.1" or "2001:db8::1".
     public var host: String {
-        if isIPv4 { return (0..<4).map { String((ipv4 >> (24 - 8 * $0)) & 0xff) }.joined(separator: ".") }
-        let groups = (0..<4).map { high >> (48 - 16 * $0) & 0xffff } + (0..<4).map { low >> (48 - 16 * $0) & 0xffff }
+        if isIPv4 {
+            return stride(from: 24, through: 0, by: -8).map { String(ipv4 >> $0 & 0xff) }.joined(separator: ".")
+        }
+        let shifts = stride(from: 48, through: 0, by: -16)
+        let groups = [high, low].flatMap { half in shifts.map { half >> $0 & 0xffff } }
         let texts = groups.map { String($0, radix: 16) }
         let zeros = Self.longestRunOfZeros(groups)
         guard zeros.count >= 2 else { return texts.joined(separator: ":") }

@@ -67,7 +67,7 @@ extension RoomService {
     }
 
     private func note(_ origin: JoinOrigin?, of participant: String, in hosted: HostedRoom) {
-        hosted.stays.setOrigin(origin, of: participant)
+        hosted.stays.grantJoin(origin, of: participant)
         if let verification = origin?.verification { totals.tokenVerification.add(verification.seconds) }
     }
 

@@ -84,7 +84,7 @@ public final class TraceExporter: Sendable {
             await pause(Self.gathering)
             while let batch = takeBatch() { await export(batch) }
         }
-        while let batch = takeBatch(), await attempt(batch) != .failed {}
+        while let batch = takeBatch(), await attempt(batch, body: encode(batch)) != .failed {}
     }
 
     /// No further traces come.
@@ -105,19 +105,21 @@ public final class TraceExporter: Sendable {
     private enum Attempt { case accepted, refused, failed }
 
     private func export(_ batch: [JoinTrace]) async {
+        // Once, because ids are made by it: a collector that took what it did not answer knows the second as the first.
+        let body = encode(batch)
         for wait in Self.pauses {
             let isLast = state.withLock { $0.isFinished }
-            guard await attempt(batch, isLast: isLast) == .failed, !isLast else { return }
+            guard await attempt(batch, body: body, isLast: isLast) == .failed, !isLast else { return }
             await pause(wait)
         }
-        _ = await attempt(batch)
+        _ = await attempt(batch, body: body)
     }
 
     /// Sends a batch; where it fails for now and this is the last attempt, it is lost.
-    private func attempt(_ batch: [JoinTrace], isLast: Bool = true) async -> Attempt {
+    private func attempt(_ batch: [JoinTrace], body: [UInt8], isLast: Bool = true) async -> Attempt {
         var call = HTTPCall("POST", url)
         call.headers = ["Content-Type: application/json"]
-        call.body = encode(batch)
+        call.body = body
         call.timeout = Self.timeout
         let outcome = await send(call)
         switch outcome {

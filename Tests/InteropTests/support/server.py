@@ -165,7 +165,14 @@ class Server:
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
     def rss_bytes(self):
+        return self._status_bytes("VmRSS")
+
+    def anonymous_bytes(self):
+        """What the process holds without the pages of its program and libraries, which come in as they are first used and stay."""
+        return self._status_bytes("RssAnon")
+
+    def _status_bytes(self, name):
         for line in pathlib.Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
-            if line.startswith("VmRSS"):
+            if line.startswith(f"{name}:"):
                 return int(line.split()[1]) * 1024
-        raise AssertionError("no VmRSS")
+        raise AssertionError(f"no {name}")

@@ -24,8 +24,10 @@ struct BundleReading {
 
     /// The first BUNDLE group that has a section in use (RFC 9143 section 7.2); the server has one transport a peer.
     private static func group(_ session: SessionDescription, _ readings: [SectionReading]) -> [String]? {
-        let groups = session.attributes.all("group").map { $0.words.map(String.init) }.filter { $0.first == "BUNDLE" }
-            .map { Array($0.dropFirst()) }
+        let groups = session.attributes.all("group").compactMap { value -> [String]? in
+            let words = value.words.map(String.init)
+            return words.first == "BUNDLE" ? Array(words.dropFirst()) : nil
+        }
         return groups.first { group in
             let mids = Set(group)
             return readings.contains { reading in

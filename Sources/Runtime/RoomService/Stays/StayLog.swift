@@ -17,11 +17,15 @@ struct StayLog {
     /// After so many milliseconds a join is traced with the steps that it has reached: who is not there by then has given up.
     static let traceAfter: Int64 = 15_000
 
+    /// What becomes of a join's trace. Until the join is granted there is none to hand on: a description that is refused ends a stay of a moment, and that
+    /// join is traced as refused.
+    private enum Tracing { case notGranted, due, done }
+
     private struct Stay {
         /// As it joined.
         let info: ParticipantInfo
         var origin: JoinOrigin?
-        var isTraced = false
+        var tracing = Tracing.notGranted
         var tracks: [(sid: String, track: StaySummary.Track)] = []
         var joinedAt: Int64
         var connectedAt: Int64?
@@ -122,24 +126,27 @@ struct StayLog {
     /// The participant came from another room, with connections that are up and have carried so much: its join is not traced, and that is not counted again.
     mutating func goOn(_ participant: String, with carried: [PeerID: CarriedBytes]) {
         guard let joinedAt = stays[participant]?.joinedAt else { return }
-        stays[participant]?.isTraced = true
+        stays[participant]?.tracing = .done
         stays[participant]?.connectedAt = joinedAt
         stays[participant]?.carried = carried
         stays[participant]?.brought = carried.values.reduce(CarriedBytes(), +)
         for peer in carried.keys { owners[peer] = participant }
     }
 
-    /// The request that brought a participant's token.
-    mutating func setOrigin(_ origin: JoinOrigin?, of participant: String) { stays[participant]?.origin = origin }
+    /// A participant's join was granted; `origin` is the request that brought its token.
+    mutating func grantJoin(_ origin: JoinOrigin?, of participant: String) {
+        stays[participant]?.origin = origin
+        if stays[participant]?.tracing == .notGranted { stays[participant]?.tracing = .due }
+    }
 
     /// The traces of joins that are old enough, each once, and with `leaving` also that of a participant who leaves now.
     mutating func takeTraces(at: Int64, room: String, leaving: String? = nil) -> [JoinTrace] {
         var traces: [JoinTrace] = []
         let due = stays.filter { sid, stay in
-            !stay.isTraced && (sid == leaving || stay.joinedAt + Self.traceAfter <= at)
+            stay.tracing == .due && (sid == leaving || stay.joinedAt + Self.traceAfter <= at)
         }
         for (sid, stay) in due.sorted(by: { $0.key < $1.key }) {
-            stays[sid]?.isTraced = true
+            stays[sid]?.tracing = .done
             traces.append(
                 JoinTrace(
                     room: room, participant: sid, profile: stay.info.profile, client: stay.info.client,
