@@ -361,6 +361,15 @@ struct RoomsTests {
         #expect(try await house.ask(.get, "/v1/rooms/two", grant: .join("one")).code == "token_not_permitted")
     }
 
+    @Test(
+        "A list of what may outlive its room is empty for a room that is not there, and refused for a name that no room can have",
+        arguments: ["recordings", "playbacks", "participants/ada/captures"])
+    func impossibleNames(list: String) async throws {
+        #expect(try await house.ask(.get, "/v1/rooms/nowhere/\(list)").status == 200)
+        let refused = try await house.ask(.get, "/v1/rooms/\(String(repeating: "a", count: 257))/\(list)")
+        #expect(refused.status == 400 && refused.code == "invalid_request")
+    }
+
     @Test("The node reports on itself")
     func node() async throws {
         #expect(try await house.ask(.get, "/v1/node").members["server"] as? String == "martlet/test")

@@ -7,6 +7,11 @@ import Testing
 
 @Suite("Retransmissions for subscribers")
 struct SendRepeatTests {
+    /// A report on the media stream in which nothing is missing.
+    private let report = ReportBlock(
+        ssrc: 0xcafe_0001, fractionLost: 0, cumulativeLost: 0, highestSequence: 0, jitter: 0, lastSenderReport: 0,
+        delaySinceLastSenderReport: 0)
+
     private func begun(rtx: Bool) -> (SendHarness, VP8Layer) {
         let formats = [
             PayloadFormat(codec: .vp8, payloadType: 120, rtxPayloadType: rtx ? 121 : nil, clockRateHz: 90_000)
@@ -45,8 +50,7 @@ struct SendRepeatTests {
     )
     func namesSection() throws {
         let (harness, layer) = begun(rtx: true)
-        _ = harness.subscription.pointee.receivedReport(
-            ssrc: 0xcafe_0001, fractionLost: 0, lastReport: 0, delay: 0, at: at(150))
+        _ = harness.subscription.pointee.receivedReport(report, at: at(150))
         let original = try #require(harness.out.last)
         #expect(original.extensions[4] != nil)
         var more = layer
@@ -137,8 +141,7 @@ struct SendRepeatTests {
     func midUntilReport() throws {
         var (harness, layer) = begun(rtx: false)
         #expect(harness.out.allSatisfy { $0.extensions[4] == Array("7".utf8) })
-        _ = harness.subscription.pointee.receivedReport(
-            ssrc: 0xcafe_0001, fractionLost: 0, lastReport: 0, delay: 0, at: at(140))
+        _ = harness.subscription.pointee.receivedReport(report, at: at(140))
         harness.turn(layer.frame(keyframe: false), at: at(150))
         #expect(harness.out.suffix(3).allSatisfy { $0.extensions[4] == nil })
         // The packet from before is repeated as it was.

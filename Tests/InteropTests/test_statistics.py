@@ -103,6 +103,7 @@ def test_I6_the_servers_counts_match_the_browsers(server):
                 ("keyframe requests received", down["keyframeRequestsReceived"], seen["pliCount"] + seen["firCount"]),
                 ("width", layer["width"], theirs["frameWidth"]), ("height", layer["height"], theirs["frameHeight"]),
                 ("height that is shown", layer["height"], seen["frameHeight"]),
+                ("width that is sent", down["width"], seen["frameWidth"]), ("height that is sent", down["height"], seen["frameHeight"]),
                 ("lost on the way in", layer["packetsLost"], 0), ("lost on the way out", down["fractionLost"], 0),
             ]
             print("figures: " + "; ".join(f"{what} {ours} of {others}" for what, ours, others in pairs))
@@ -152,16 +153,18 @@ def test_I6_round_trips_and_jitter_match_the_browsers():
                     trips = {name: next(c["roundTripMilliseconds"] for c in everybody[name]["connections"] if c["id"] == role)
                              for name, role in (("ada", "pub"), ("bob", "sub"))}
                     (audio,) = [one for one in everybody["ada"]["tracks"] if one["kind"] == "audio"]
-                    return trips, audio["layers"][0]["jitterMilliseconds"]
+                    (heard,) = [one for one in everybody["bob"]["subscriptions"] if one["kind"] == "audio"]
+                    return trips, audio["layers"][0]["jitterMilliseconds"], heard["jitterMilliseconds"]
 
                 async def trips():
-                    sent, received, (own, _) = await ada.evaluate(REPORTS, "pub"), await bob.evaluate(REPORTS, "sub"), ours()
+                    sent, received, (own, *_) = await ada.evaluate(REPORTS, "pub"), await bob.evaluate(REPORTS, "sub"), ours()
                     reported = [sent[f"remote-inbound-rtp {kind}"].get("roundTripTime", 0) * 1_000 for kind in ("audio", "video")]
                     return own["ada"], *reported, own["bob"], received["pair"]["currentRoundTripTime"] * 1_000
 
                 async def jitter():
                     sent, received = await ada.evaluate(REPORTS, "pub"), await bob.evaluate(REPORTS, "sub")
-                    return ours()[1], sent["remote-inbound-rtp audio"]["jitter"] * 1_000, received["inbound-rtp audio"]["jitter"] * 1_000
+                    _, measured, heard = ours()
+                    return measured, sent["remote-inbound-rtp audio"]["jitter"] * 1_000, received["inbound-rtp audio"]["jitter"] * 1_000, heard
 
                 # The least of some: a busy browser answers late now and then, which one of both round trips has on top and the other has not.
                 looks, calm = [], []
@@ -175,10 +178,10 @@ def test_I6_round_trips_and_jitter_match_the_browsers():
                 calm = min(calm)
                 lab.set(1, "ba jitter 20")
                 await asyncio.sleep(5)
-                measured, reported, behind = await mean(8, jitter)
+                measured, reported, behind, heard = await mean(8, jitter)
                 print(f"figures: round trips of the publisher {published} of {of_audio} and {of_video} ms, of the subscriber {subscribed} of {pair} ms; "
-                      f"jitter {measured} of {reported} and {behind} ms, before {calm}")
-                for own, theirs in ((published, of_audio), (published, of_video), (subscribed, pair), (measured, reported), (measured, behind)):
+                      f"jitter {measured} of {reported} and {behind} ms, as the subscriber's reports say {heard}, before {calm}")
+                for own, theirs in ((published, of_audio), (published, of_video), (subscribed, pair), (measured, reported), (measured, behind), (heard, behind)):
                     assert abs(own - theirs) <= CLOSE_MS, (own, theirs)
                 assert of_audio >= 45 and pair >= 45 and measured >= 8 and calm[0] <= 5, "what the links make"
                 assert not ada.problems and not bob.problems

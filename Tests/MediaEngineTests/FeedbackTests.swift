@@ -189,14 +189,17 @@ struct FeedbackTests {
             $0.beginReceiverReport(ssrc: 1)
             $0.addReportBlock(
                 ReportBlock(
-                    ssrc: 0xa000_0001, fractionLost: 64, cumulativeLost: 0, highestSequence: 0, jitter: 0,
+                    ssrc: 0xa000_0001, fractionLost: 64, cumulativeLost: 0, highestSequence: 0, jitter: 450,
                     lastSenderReport: video.compactTimestamp,
                     delaySinceLastSenderReport: UInt32((age + .milliseconds(5)).nanoseconds * 65_536 / 1_000_000_000)))
         }
         let statistics = try #require(harness.engine.report(.room(Session.room)))
         let roundTrip = try #require(statistics.peers.first { $0.peer == viewer.id }?.roundTripTime)
         #expect(abs(roundTrip.milliseconds - 15) <= 1)
-        #expect(statistics.subscriptions.first { $0.subscription == SubscriptionID(1) }?.fractionLost == 0.25)
+        let sent = try #require(statistics.subscriptions.first { $0.subscription == SubscriptionID(1) })
+        #expect(sent.fractionLost == 0.25 && sent.jitterMilliseconds == 5)
+        let received = try #require(statistics.tracks.first { $0.track == sent.track }?.layers.first(where: \.isActive))
+        #expect(sent.width == received.width && sent.height == received.height && sent.height > 0)
     }
 
     @Test("Loss on the uplink is requested again, and the repair reaches the subscriber under its reserved number")

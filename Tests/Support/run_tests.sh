@@ -138,7 +138,7 @@ begin server bash -c '"$@" --product martlet && "$@" --product bench' server swi
 phase computing failures .build/debug/martletPackageTests.xctest --testing-library swift-testing --filter "$computing"
 await server || exit
 interop=(.venv/bin/python -u -m pytest Tests/InteropTests -q -ra --color=no --durations=20 -p no:cacheprovider)
-phase interop cat "${interop[@]}" -m "not judging and not at_night" -n 2 --dist loadscope
+phase interop cat "${interop[@]}" -m "not judging and not at_night" -n 3 --dist loadscope
 # What judges loss, times or quality: nothing runs beside it.
 phase judging cat "${interop[@]}" -m "judging and not at_night"
 exit

@@ -188,13 +188,17 @@ struct WebhooksTests {
         }
     }
 
-    @Test("A change that the database refuses leaves the webhook as it was, and it is sent what happens then")
+    @Test(
+        "A change or deletion that the database refuses leaves the webhook as it was, and it is sent what happens then"
+    )
     func refusedChange() async throws {
         let url = "https://full.example.com"
         let refusal: SchemaStep = .statement(
             "CREATE TRIGGER refusal BEFORE INSERT ON webhooks WHEN NEW.url = '\(url)' BEGIN SELECT RAISE(ABORT, 'full'); END"
         )
-        let database = try Database(path: nil, schema: Webhooks.schema + [refusal])
+        let keeper: SchemaStep = .statement(
+            "CREATE TRIGGER keeper BEFORE DELETE ON webhooks BEGIN SELECT RAISE(ABORT, 'locked'); END")
+        let database = try Database(path: nil, schema: Webhooks.schema + [refusal, keeper])
         let changed = Webhook(name: "w", url: url, signer: .secret(Self.secret))
         let added = Webhook(name: "new", url: url, signer: .secret(Self.secret))
         let receiver = Receiver()
@@ -207,6 +211,7 @@ struct WebhooksTests {
             for refused in [changed, added] {
                 await #expect(throws: WebhookError.storage("full")) { try await webhooks.put(refused) }
             }
+            await #expect(throws: WebhookError.storage("locked")) { try await webhooks.delete("w") }
             let all = try await webhooks.list()
             #expect(all.map(\.webhook) == [webhook()] && all.first?.delivered == 1)
             try await rooms.deleteRoom(named: "R")

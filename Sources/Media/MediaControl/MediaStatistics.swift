@@ -163,8 +163,13 @@ public struct SubscriptionStatistics: Sendable {
     /// The layer being forwarded; nil when none.
     public var layer: Int?
     public var isPaused = false
+    /// Width and height of the video that is forwarded, in pixels; 0 while none is, or while they are unknown.
+    public var width = 0
+    public var height = 0
     /// Fraction of packets lost as last reported by the subscriber, 0 to 1.
     public var fractionLost = 0.0
+    /// Interarrival jitter (RFC 3550 section 6.4.1) as last reported by the subscriber, in milliseconds.
+    public var jitterMilliseconds = 0.0
     /// The decision in force, of a video.
     public var decision: DecisionRecord?
     /// The subscriber did not negotiate the video-orientation extension although the track uses it.

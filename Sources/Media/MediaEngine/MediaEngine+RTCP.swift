@@ -109,9 +109,7 @@ extension MediaEngine {
         for position in 0..<blocks.count {
             let block = blocks.block(at: position, in: packet.bytes)
             guard let index = tables.sendingStreams[StreamKey.of(peer: peer, ssrc: block.ssrc)] else { continue }
-            let roundTrip = tables.subscriptions[index].pointee.subscription.receivedReport(
-                ssrc: block.ssrc, fractionLost: block.fractionLost, lastReport: block.lastSenderReport,
-                delay: block.delaySinceLastSenderReport, at: now)
+            let roundTrip = tables.subscriptions[index].pointee.subscription.receivedReport(block, at: now)
             guard let roundTrip else { continue }
             tables.peers[peer].pointee.downlink?.pointee.measured(roundTrip)
             tables.peers[peer].pointee.uplink.setRoundTripTime(roundTrip)

@@ -195,7 +195,7 @@ extension RoomService {
 
 extension RoomService {
     /// Moves a participant, named by sid or identity, to another room, with its connections and what it publishes: nothing is negotiated for that. A room that
-    /// is not there is made where a join may make one. Where the other room is on another media worker, the participant's client connects and publishes
+    /// is not there is made where a join may make one; who is in `destination` already stays there. Where the other room is on another media worker, the participant's client connects and publishes
     /// anew, in the same session, or goes on with that by joining the other room.
     ///
     /// Throws what a join would (but for lock, password and waiting room, which are the operator's to pass), `different_worker` where the other room is on
@@ -204,14 +204,12 @@ extension RoomService {
         _ participant: String, from name: String, to destination: String
     ) async throws(RoomError) -> ParticipantDetail {
         let source = try hosted(named: name)
+        guard name != destination else { return try self.participant(participant, in: name) }
         guard !media.hangs(source.worker) else { throw counted(.workerHangs) }
         var turn = newTurn()
         let target: HostedRoom, moving: MovingMember
         let work: [(worker: WorkerIndex, commands: [MediaCommand])]
         do throws(RoomError) {
-            guard name != destination else {
-                throw RoomError(.invalidRequest, "the participant is in this room already")
-            }
             target = try roomToMoveTo(destination, beside: source, turn: &turn)
             do throws(RoomError) {
                 (moving, work) = try move(participant, from: source, to: target, turn)

@@ -249,12 +249,20 @@ extension Webhooks {
         open(name)
     }
 
-    /// Forgets a webhook and what waits for it; whether there was one.
+    /// Forgets a webhook and what waits for it; whether there was one. Where the database refuses it, all is as it was before.
     public func delete(_ name: String) async throws(WebhookError) -> Bool {
         close(name)
         former[name] = nil
-        guard entries.removeValue(forKey: name) != nil else { return false }
-        try await storing { () throws(DatabaseError) in try await queue.delete(name) }
+        guard let entry = entries.removeValue(forKey: name) else { return false }
+        do throws(WebhookError) {
+            try await storing { () throws(DatabaseError) in try await queue.delete(name) }
+        } catch {
+            if entries[name] == nil {
+                entries[name] = entry
+                open(name)
+            }
+            throw error
+        }
         return true
     }
 

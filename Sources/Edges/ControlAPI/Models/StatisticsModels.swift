@@ -161,7 +161,10 @@ struct SubscriptionStatisticsModel: Encodable {
         var keyframeRequestsReceived: UInt64
         var layerSwitches: UInt64
         var layer: Int?
+        var width: Int
+        var height: Int
         var fractionLost: Double
+        var jitterMilliseconds: Double
         var orientationNotNegotiated: Bool
         /// As the client reports them.
         var freezeCount: UInt64?
@@ -176,7 +179,8 @@ struct SubscriptionStatisticsModel: Encodable {
             bitrate: statistics.bitrate.bitsPerSecond, retransmissionsSent: statistics.retransmissionsSent,
             nacksReceived: statistics.nacksReceived, keyframeRequestsReceived: statistics.keyframeRequestsReceived,
             layerSwitches: statistics.layerSwitches, layer: statistics.layer,
-            fractionLost: statistics.fractionLost.finite,
+            width: statistics.width, height: statistics.height, fractionLost: statistics.fractionLost.finite,
+            jitterMilliseconds: statistics.jitterMilliseconds.finite,
             orientationNotNegotiated: statistics.orientationNotNegotiated, freezeCount: report.info.freezes?.count,
             freezeSeconds: report.info.freezes?.duration.seconds)
     }

@@ -65,6 +65,7 @@ struct CapturesResource: Resource {
 
     private func captures(_ request: HTTPRequest) async throws(Problem) -> [CaptureInfo] {
         let room = try moderatedRoom(request)
+        try checkName(room)
         return await context.rooms.captures(of: try request.parameter("participant"), in: room)
     }
 

@@ -16,7 +16,7 @@ struct EventsResource: Resource {
     }
 
     func listRoomEvents(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        try await events(request, of: try await oneRoom(request))
+        try await events(request, of: try oneRoom(request))
     }
 
     func listAllEvents(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
@@ -26,17 +26,17 @@ struct EventsResource: Resource {
     /// The same events to WebSockets, for `HTTPServer.start`.
     var webSocketRoutes: [WebSocketRoute] {
         [
-            webSocketRoute("/v1/rooms/{room}/events") { (request) throws(Problem) in try await oneRoom(request) },
+            webSocketRoute("/v1/rooms/{room}/events") { (request) throws(Problem) in try oneRoom(request) },
             webSocketRoute("/v1/events") { (request) throws(Problem) in try allRooms(request) },
         ]
     }
 
     private func webSocketRoute(
-        _ pattern: String, _ room: @escaping @Sendable (HTTPRequest) async throws(Problem) -> String?
+        _ pattern: String, _ room: @escaping @Sendable (HTTPRequest) throws(Problem) -> String?
     ) -> WebSocketRoute {
         WebSocketRoute(pattern, protocols: [EventSocketFeed.subprotocol]) { request in
             do throws(Problem) {
-                let room = try await room(request)
+                let room = try room(request)
                 let (cursor, types) = (try request.eventCursor(), try request.eventTypes())
                 return .accept { connection in
                     let feed = await context.rooms.follow(room: room, types: types, after: cursor)
@@ -49,10 +49,10 @@ struct EventsResource: Resource {
     }
 
     /// The room in the path, whose events the token may see.
-    private func oneRoom(_ request: HTTPRequest) async throws(Problem) -> String {
+    private func oneRoom(_ request: HTTPRequest) throws(Problem) -> String {
         let room = try moderatedRoom(request)
         // A room need not be there yet, or any more, but it must be one that could be.
-        try await asking { () async throws(RoomError) in try RoomNames.check(room) }
+        try checkName(room)
         return room
     }
 

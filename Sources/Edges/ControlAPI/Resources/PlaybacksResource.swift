@@ -63,6 +63,7 @@ struct PlaybacksResource: Resource {
 
     func listRoomPlaybacks(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let room = try moderatedRoom(request)
+        try checkName(room)
         let all = (player?.playbacks ?? []).filter { $0.room == room }
         return try ListPage(of: all, request) { "\(String(newestFirst: $0.startedAt))-\($0.sid)" }
             .response("playbacks") { $0 }

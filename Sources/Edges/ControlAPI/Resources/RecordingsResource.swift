@@ -43,6 +43,7 @@ struct RecordingsResource: Resource {
 
     func listRoomRecordings(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let room = try recordedRoom(request)
+        try checkName(room)
         return try page((recorder?.recordings ?? []).filter { $0.room == room }, request)
     }
 

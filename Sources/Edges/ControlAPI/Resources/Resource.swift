@@ -99,6 +99,11 @@ extension Resource {
         return (room, try authorize(request, room: room) { $0.roomAdmin }.author)
     }
 
+    /// Refuses a name that no room can have, where the answer is about more than rooms that are there.
+    func checkName(_ room: String) throws(Problem) {
+        do throws(RoomError) { try RoomNames.check(room) } catch { throw Problem(error) }
+    }
+
     /// Whether a grant is good for `room`: it names this one or none.
     static func covers(_ grant: VideoGrant, _ room: String) -> Bool {
         guard let granted = grant.room, !granted.isEmpty else { return true }

@@ -34,10 +34,21 @@ extension PublishedTrack {
         statistics.framesPerSecond = layer.pointee.frames.framesPerSecond(at: now)
         statistics.width = layer.pointee.size.width
         statistics.height = layer.pointee.size.height
-        let clockRate = format.map { Double($0.clockRateHz) } ?? 90_000
-        statistics.jitterMilliseconds = Double(layer.pointee.reception.jitter) * 1000 / max(clockRate, 1)
+        statistics.jitterMilliseconds = milliseconds(ofTicks: Double(layer.pointee.reception.jitter))
         statistics.isActive = isActive(layer: index, at: now)
         return statistics
+    }
+
+    /// How long so many ticks of the track's clock take.
+    public func milliseconds(ofTicks ticks: Double) -> Double {
+        ticks * 1_000 / max(format.map { Double($0.clockRateHz) } ?? 90_000, 1)
+    }
+
+    /// Width and height in pixels of what a subscription to a layer is sent; of a track's only stream the spatial layers up to one of `height`, where that is known. 0 while unknown.
+    public func sizeSent(ofLayer index: Int, height: Int) -> (width: Int, height: Int) {
+        let size = layer(index).pointee.size
+        guard layerCount == 1, height > 0, height < size.height else { return (size.width, size.height) }
+        return (size.width * height / size.height, height)
     }
 
     /// Packets and keyframes requested, all layers together: for a worker's counters.

@@ -1,5 +1,6 @@
 public import MediaControl
 public import Primitives
+public import RTP
 
 /// One track as one subscriber receives it: flat state in contiguous storage, changed by index.
 ///
@@ -350,13 +351,11 @@ public struct Subscription: ~Copyable {
     public mutating func countKeyframeRequest() { sent.countKeyframeRequest() }
 
     /// Processes one report block about the subscription's SSRCs; returns the round trip, if it reveals one.
-    public mutating func receivedReport(
-        ssrc: UInt32, fractionLost: UInt8, lastReport: UInt32, delay: UInt32, at now: MonotonicTime
-    ) -> TimeInterval? {
-        guard ssrc == self.ssrc else { return nil }
+    public mutating func receivedReport(_ block: ReportBlock, at now: MonotonicTime) -> TimeInterval? {
+        guard block.ssrc == ssrc else { return nil }
         section.receiverReported()
-        sent.reportedLoss(fractionLost)
-        return reports.roundTrip(lastReport: lastReport, delay: delay, at: now)
+        sent.reported(fractionLost: block.fractionLost, jitterTicks: block.jitter)
+        return reports.roundTrip(lastReport: block.lastSenderReport, delay: block.delaySinceLastSenderReport, at: now)
     }
 
     /// A sender report with the moment `ntp` was sent.

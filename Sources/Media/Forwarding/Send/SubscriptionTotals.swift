@@ -12,6 +12,8 @@ public struct SubscriptionTotals: Sendable {
     public private(set) var switches: UInt64 = 0
     /// As last reported by the receiver, 0 to 255.
     public private(set) var fractionLost: UInt8 = 0
+    /// Interarrival jitter as last reported by the receiver, in ticks of the media's clock (RFC 3550 section 6.4.1).
+    public private(set) var jitterTicks: UInt32 = 0
     private var rate = RateMeter()
 
     public init() {}
@@ -46,6 +48,9 @@ public struct SubscriptionTotals: Sendable {
         return totals
     }
 
-    /// The receiver reported this share of packets as lost.
-    mutating func reportedLoss(_ fraction: UInt8) { fractionLost = fraction }
+    /// The receiver reported this share of packets as lost, and this jitter in ticks of the media's clock.
+    mutating func reported(fractionLost: UInt8, jitterTicks: UInt32) {
+        self.fractionLost = fractionLost
+        self.jitterTicks = jitterTicks
+    }
 }

@@ -106,6 +106,11 @@ struct RoomReportCollector {
             statistics.track = track.pointee.id
             statistics.layer = state.pointee.subscription.layer.map { track.pointee.track.rank(ofLayer: $0) }
             statistics.decision = state.pointee.allocation.record?.read(at: now)
+            statistics.jitterMilliseconds = track.pointee.track.milliseconds(ofTicks: Double(totals.jitterTicks))
+            if let layer = state.pointee.subscription.layer {
+                (statistics.width, statistics.height) = track.pointee.track.sizeSent(
+                    ofLayer: layer, height: statistics.decision?.layer?.height ?? 0)
+            }
             statistics.orientationNotNegotiated = state.pointee.lacksOrientation
         }
         return statistics
