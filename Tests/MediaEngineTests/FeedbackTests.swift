@@ -196,10 +196,10 @@ struct FeedbackTests {
         let statistics = try #require(harness.engine.report(.room(Session.room)))
         let roundTrip = try #require(statistics.peers.first { $0.peer == viewer.id }?.roundTripTime)
         #expect(abs(roundTrip.milliseconds - 15) <= 1)
-        let sent = try #require(statistics.subscriptions.first { $0.subscription == SubscriptionID(1) })
-        #expect(sent.fractionLost == 0.25 && sent.jitterMilliseconds == 5)
-        let received = try #require(statistics.tracks.first { $0.track == sent.track }?.layers.first(where: \.isActive))
-        #expect(sent.width == received.width && sent.height == received.height && sent.height > 0)
+        let down = try #require(statistics.subscriptions.first { $0.subscription == SubscriptionID(1) })
+        #expect(down.fractionLost == 0.25 && down.jitterMilliseconds == 5)
+        let up = try #require(statistics.tracks.first { $0.track == down.track }?.layers.first { $0.isActive })
+        #expect(down.width == up.width && down.height == up.height && down.height > 0)
     }
 
     @Test("Loss on the uplink is requested again, and the repair reaches the subscriber under its reserved number")
