@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
 """What it costs to record a hundred tracks of 1 Mbit/s, and what their call notices of it: the scenario `recorded` without and with recordings in turn, A B A B.
 
-    recording.py [--rounds 2] [--seconds 30] [--folder FOLDER]      FOLDER: on the disk that is measured; default: .build/recorded
+    recording.py [--rounds 2] [--seconds 30] [--folder FOLDER] [--freeze]
+
+FOLDER: on the disk that is measured; default: .build/recorded. With --freeze, as root, each round has a third run in which the disk, a file system of its own, stands still for ten
+seconds in the middle.
 
 Each run has a server of its own. Prints a row for each run and the medians. Cores of others: what the machine did beside server and generator, which has to be next to nothing for
 the figures to mean anything; in runs with recordings the kernel's threads that bring the files to the disk are among them.
 """
 import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -20,6 +24,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "Tests/InteropTests"))
+from support.disks import frozen, own_disk  # noqa: E402
 from support.server import Server  # noqa: E402
 from support.tokens import KEY, SECRET  # noqa: E402
 
@@ -27,12 +32,21 @@ SCENARIO = ROOT / "LoadTests/Scenarios/recorded.json"
 PLAN = json.loads(SCENARIO.read_text())
 PEERS, TRACKS = PLAN["rooms"] * (PLAN["publishers"] + PLAN["subscribers"]), PLAN["rooms"] * PLAN["publishers"]
 TICKS = os.sysconf("SC_CLK_TCK")
+PLAIN, RECORDED, FROZEN = "not recorded", "recorded", "recorded, disk frozen for ten seconds"
+
+
+def freeze(folder, after):
+    time.sleep(after)
+    with frozen(folder):
+        time.sleep(10)
 
 
 def machine_seconds():
-    """Processor time of the whole machine that was not idle, and that the hypervisor gave to others."""
-    user, nice, system, _, _, irq, soft, steal = map(int, pathlib.Path("/proc/stat").read_text().split("\n")[0].split()[1:9])
-    return (user + nice + system + irq + soft) / TICKS, steal / TICKS
+    """Processor time of the whole machine that was not idle, and that the hypervisor gave to others.
+
+    By what was idle: the kernel measures that, and takes samples of the rest, in which what runs between two ticks, as a media thread's turns do, is missing."""
+    idle, wait, _, _, steal = map(int, pathlib.Path("/proc/stat").read_text().split("\n")[0].split()[4:9])
+    return time.monotonic() * os.cpu_count() - (idle + wait + steal) / TICKS, steal / TICKS
 
 
 def thread_seconds(server, name):
@@ -59,11 +73,16 @@ def measured(server, seconds):
     return dict(zip(("busyCores", "stolenCores", "recorderCores", "writtenPerSecond"), (one / span for one in used)))
 
 
-def run(recorded, seconds, folder):
-    """One server, one run of the load; what was found."""
+def run(kind, seconds, folder):
+    """One run of the load; what was found. The disk of its own is larger than the reserve that recordings leave."""
     shutil.rmtree(folder, ignore_errors=True)
+    with own_disk(folder, "8G") if kind == FROZEN else contextlib.nullcontext():
+        return measure(kind, seconds, folder, folder / "files")
+
+
+def measure(kind, seconds, disk, folder):
     server = Server(workers=1, extra=f"admission: {{max_cpu: 100}}\nrecording:\n  directory: {folder}\n").start()
-    found = {}
+    found, recorded = {}, kind != PLAIN
 
     def watch():
         while server.metric("martlet_participants") < PEERS:
@@ -76,6 +95,8 @@ def run(recorded, seconds, folder):
         time.sleep(PLAN["warmupSeconds"] - (time.monotonic() - joined))
         # The load may be over before its measuring is.
         found["tracks"] = server.metric("martlet_recorded_tracks")
+        if kind == FROZEN:
+            threading.Thread(target=freeze, args=(disk, (seconds - 10) / 2), daemon=True).start()
         found.update(measured(server, seconds))
         found["gaps"] = server.metric("martlet_recording_gaps_total")
 
@@ -93,7 +114,7 @@ def run(recorded, seconds, folder):
         shutil.rmtree(folder, ignore_errors=True)
     assert code == 0 and found and found["tracks"] == (TRACKS if recorded else 0), (code, found)
     return {
-        "recorded": recorded, "server cores": played["serverCores"], "recorder's thread": found["recorderCores"],
+        "kind": kind, "server cores": played["serverCores"], "recorder's thread": found["recorderCores"],
         "generator cores": played["generatorCores"], "others' cores": found["busyCores"] - played["serverCores"] - played["generatorCores"],
         "stolen cores": found["stolenCores"], "memory MB": statistics.median(one["residentBytes"] for one in played["timeline"]) / 1e6,
         "written MB/s": found["writtenPerSecond"] / 1e6, "p50 ms": played["delayP50"], "p99 ms": played["delayP99"],
@@ -102,7 +123,7 @@ def run(recorded, seconds, folder):
 
 
 def show(title, row):
-    print(title, *(f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}" for name, value in row.items() if name != "recorded"), sep="; ", flush=True)
+    print(title, *(f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}" for name, value in row.items() if name != "kind"), sep="; ", flush=True)
 
 
 def main():
@@ -110,15 +131,16 @@ def main():
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--seconds", type=int, default=30)
     parser.add_argument("--folder", type=pathlib.Path, default=ROOT / ".build/recorded")
+    parser.add_argument("--freeze", action="store_true")
     given = parser.parse_args()
-    rows = []
+    kinds, rows = (PLAIN, RECORDED, FROZEN) if given.freeze else (PLAIN, RECORDED), []
     for number in range(given.rounds):
-        for recorded in (False, True):
-            rows.append(run(recorded, given.seconds, given.folder.resolve()))
-            show(f"round {number + 1}, {'recorded' if recorded else 'not recorded'}", rows[-1])
-    for recorded in (False, True):
-        those = [row for row in rows if row["recorded"] == recorded]
-        show(f"median, {'recorded' if recorded else 'not recorded'}", {name: float(statistics.median(row[name] for row in those)) for name in those[0]})
+        for kind in kinds:
+            rows.append(run(kind, given.seconds, given.folder.resolve()))
+            show(f"round {number + 1}, {kind}", rows[-1])
+    for kind in kinds:
+        those = [row for row in rows if row["kind"] == kind]
+        show(f"median, {kind}", {name: float(statistics.median(row[name] for row in those)) for name in those[0] if name != "kind"})
 
 
 if __name__ == "__main__":

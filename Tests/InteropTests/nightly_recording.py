@@ -1,14 +1,13 @@
 """What takes minutes of recording: files of several tracks, and a disk that stands still beside a call that does not. Run by name and at night; the disk needs root and a loop device."""
 import asyncio
-import contextlib
 import re
-import subprocess
 import time
 
 import pytest
 
 from conftest import running
 from support.chromium import chromium, open_room, wait_for_video
+from support.disks import frozen, own_disk
 from support.waiting import until_true
 from test_playback import H264, RECEIVED, change, make, show, start
 from test_recording import (  # noqa: F401
@@ -20,22 +19,9 @@ FROZEN_S = 10
 @pytest.fixture
 def disk(tmp_path):
     """A file system of its own that can be frozen."""
-    image, place = tmp_path / "disk.img", tmp_path / "disk"
-    place.mkdir()
-    subprocess.run(["truncate", "-s", "512M", str(image)], check=True)
-    subprocess.run(["mkfs.ext4", "-q", str(image)], check=True)
-    subprocess.run(["mount", "-o", "loop", str(image), str(place)], check=True)
-    yield place
-    subprocess.run(["umount", str(place)], check=True)
-
-
-@contextlib.contextmanager
-def frozen(place):
-    subprocess.run(["fsfreeze", "--freeze", str(place)], check=True)
-    try:
-        yield
-    finally:
-        subprocess.run(["fsfreeze", "--unfreeze", str(place)], check=True)
+    place = tmp_path / "disk"
+    with own_disk(place, "512M"):
+        yield place
 
 
 def test_E13_a_disk_that_is_frozen_for_ten_seconds_costs_the_recording_a_gap_and_the_call_nothing(tmp_path, disk):
