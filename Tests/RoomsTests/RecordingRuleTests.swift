@@ -156,6 +156,45 @@ struct RecordingRuleTests {
         #expect(bench.room.nextDeadline > bench.now + .seconds(5))
     }
 
+    @Test(
+        "A track that is given up for want of disk is recorded again when there is room, as another stream; for another reason it is not"
+    )
+    func givenUp() throws {
+        var bench = RoomBench()
+        let ada = try bench.join("ada")
+        try bench.offer(ada, [.audio("0")])
+        let info = try bench.step { (room, turn) throws(RoomError) in
+            try room.startRecording(RecordingScope(), turn: &turn)
+        }
+        let track = bench.trackSID(ada, .audio)
+        func streams() -> [SubscriptionID] {
+            bench.commands.compactMap { if case .record(let stream) = $0 { stream.id } else { nil } }
+        }
+        func giveUp(_ reason: RecordingRefusal) throws {
+            try bench.step { (room, turn) throws(RoomError) in
+                room.recorderGaveUp(track, of: info.sid, reason, turn: &turn)
+            }
+        }
+        func ended() -> [SubscriptionID] {
+            bench.commands.compactMap { if case .endRecording(let stream) = $0 { stream } else { nil } }
+        }
+        try giveUp(.codecNotRecordable)
+        #expect(ended().isEmpty)
+        bench.recordingRefusal = .diskFull
+        try giveUp(.diskFull)
+        try giveUp(.diskFull)
+        #expect(ended() == streams())
+        bench.advance(by: .seconds(5))
+        #expect(streams().count == 1)
+        bench.recordingRefusal = nil
+        bench.advance(by: .seconds(5))
+        #expect(Set(streams()).count == 2)
+        let failures = bench.log.count {
+            if case .recording(let event) = $0 { event.kind == .failed } else { false }
+        }
+        #expect(failures == 0, "the recorder has said it")
+    }
+
     @Test("Other refusals put off no retry, and a track that waits comes before those that are wanted later")
     func order() throws {
         var bench = RoomBench()

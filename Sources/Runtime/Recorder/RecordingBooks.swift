@@ -9,9 +9,10 @@ final class RecordingBooks: Sendable {
     private struct State {
         var summaries: [String: RecordingSummary] = [:]
         var statistics = RecorderStatistics()
+        var reserve: DiskReserve
     }
 
-    private let state = Mutex(State())
+    private let state: Mutex<State>
     /// The recorder's thread and the one that moves tables both write summaries down.
     private let writing = Mutex(())
     private let place: RecordingFolder
@@ -25,6 +26,7 @@ final class RecordingBooks: Sendable {
 
     init(_ configuration: RecorderConfiguration, _ codec: RecordingCodec, logger: Logger) throws(SystemError) {
         self.configuration = configuration
+        state = Mutex(State(reserve: DiskReserve(configuration.reserveBytes)))
         encode = codec.encode
         encodeLine = codec.encodeLine
         decodeLine = codec.decodeLine
@@ -32,12 +34,9 @@ final class RecordingBooks: Sendable {
         place = RecordingFolder(configuration.directory)
         places = TrackPlaces(configuration.maximumTracks)
         try place.make(configuration.directory)
-        let free = place.freeBytes ?? 0
+        _ = hasRoom()
         let found = recover(codec.decode)
-        state.withLock {
-            $0.summaries = found
-            $0.statistics.freeBytes = free
-        }
+        state.withLock { $0.summaries = found }
     }
 
     // MARK: - What there is
@@ -364,11 +363,13 @@ final class RecordingBooks: Sendable {
 
     // MARK: - Limits and figures
 
-    /// Whether the disk has more than the reserve. Looks at the disk: for the recorder's thread.
+    /// Whether the disk has room beside the reserve. Looks at the disk: for the recorder's thread.
     func hasRoom() -> Bool {
         guard let free = place.freeBytes else { return true }
-        state.withLock { $0.statistics.freeBytes = free }
-        return free > configuration.reserveBytes
+        return state.withLock { state in
+            state.statistics.freeBytes = free
+            return state.reserve.look(free: free)
+        }
     }
 
     /// Whether `length` bytes more would leave the disk its reserve. Looks at the disk.
@@ -376,8 +377,8 @@ final class RecordingBooks: Sendable {
         place.freeBytes.map { $0 - length > configuration.reserveBytes } ?? true
     }
 
-    /// Whether the disk had more than the reserve when it was last looked at.
-    var hadRoom: Bool { state.withLock { $0.statistics.freeBytes > configuration.reserveBytes } }
+    /// Whether the disk had room when it was last looked at.
+    var hadRoom: Bool { state.withLock(\.reserve.hasRoom) }
 
     func sawQueue(_ bytes: Int) { state.withLock { $0.statistics.queuedBytes = bytes } }
 

@@ -265,6 +265,14 @@ extension Room {
         recordingsChanged(&turn)
     }
 
+    /// The recorder has given up a track of a recording.
+    public mutating func recorderGaveUp(
+        _ track: String, of recording: String, _ reason: RecordingRefusal, turn: inout RoomTurn
+    ) {
+        guard let track = try? state.track(track) else { return }
+        recordings.giveUp(track.id, of: recording, reason, &turn)
+    }
+
     /// Members are told at once; then what the recordings want by now is recorded.
     private mutating func recordingsChanged(_ turn: inout RoomTurn) {
         announce(&turn)

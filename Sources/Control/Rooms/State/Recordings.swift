@@ -24,7 +24,7 @@ struct Recordings: Sendable {
     /// Players seek to keyframes; a screen's are large.
     private static let keyframeInterval = TimeInterval.seconds(10)
     private static let screenKeyframeInterval = TimeInterval.seconds(30)
-    /// A track that finds no room in the recorder is tried again after this: soon for whoever looks for it in the file, seldom for the room.
+    /// A track that finds no room in the recorder, or loses it, is tried again after this: soon for whoever looks for it in the file, seldom for the room.
     private static let retryInterval = TimeInterval.seconds(5)
 
     private var active: [Active] = []
@@ -187,6 +187,18 @@ extension Recordings {
             .recording(
                 RecordingEvent(
                     .failed, recording: refusal.recording, track: track.info.sid, reason: refusal.reason.rawValue)))
+    }
+
+    /// The recorder has given a track up, and reported that itself. Where the reason may pass, the track's stream ends, and the recording tries it again.
+    mutating func giveUp(
+        _ track: TrackID, of recording: String, _ reason: RecordingRefusal, _ turn: inout RoomTurn
+    ) {
+        guard reason.isTemporary, let index = active.firstIndex(where: { $0.info.sid == recording }),
+            let stream = active[index].streams.removeValue(forKey: track)
+        else { return }
+        turn.endRecordedTrack(stream)
+        if !isAnyWaiting { lastTry = turn.now }
+        refused[track] = Refusal(recording: recording, reason: reason)
     }
 
     /// What stands in the way of recording the track, whatever else is recorded.
