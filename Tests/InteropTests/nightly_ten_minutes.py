@@ -88,7 +88,7 @@ async def minute(number, lab, ada, carol):
 def flashes(path):
     """When the picture becomes white, in seconds of the file."""
     done = subprocess.run([FFMPEG, "-v", "error", "-i", str(path), "-vf", "scale=16:16,signalstats,metadata=print:key=lavfi.signalstats.YAVG:file=-",
-                           "-fps_mode", "passthrough", "-f", "null", "-"], capture_output=True, text=True, timeout=900)
+                           "-fps_mode", "passthrough", "-enc_time_base", "-1", "-f", "null", "-"], capture_output=True, text=True, timeout=900)
     assert done.returncode == 0 and not done.stderr, done.stderr
     times = [float(one) for one in re.findall(r"pts_time:(\S+)", done.stdout)]
     bright = [float(one) > 150 for one in re.findall(r"YAVG=(\S+)", done.stdout)]

@@ -1,4 +1,4 @@
-"""Recordings in the operators' tab: begun, watched, downloaded, played into a room and deleted by a person."""
+"""Recordings in the operators' tab: begun, watched, downloaded, copied to WebM, played into a room and deleted by a person."""
 import asyncio
 import hashlib
 import re
@@ -46,7 +46,7 @@ async def record(page, server, room, files="participant", seconds=3):
     return folder
 
 
-def test_a_recording_is_begun_watched_downloaded_played_into_a_room_and_deleted(archive):
+def test_a_recording_is_begun_watched_downloaded_copied_played_into_a_room_and_deleted(archive):
     server = archive
 
     async def run():
@@ -89,6 +89,14 @@ def test_a_recording_is_begun_watched_downloaded_played_into_a_room_and_deleted(
             (recording,) = server.api("GET", "/v1/recordings")[1]["recordings"]
             with urllib.request.urlopen(backend["link_to"](backend["Martlet"](server.url, KEY, SECRET), recording)) as reply:
                 assert reply.read() == path.read_bytes()
+            # A copy for players that show no VP8 in MP4.
+            before = await page.evaluate(f"{VIDEO}.currentSrc")
+            await page.get_by_role("button", name="Copy it to WebM").click()
+            await until(page, "document.querySelector('#recording-jobs .dim')?.textContent.startsWith('ready') ?? false")
+            await page.locator("[aria-label^='Watch JB_']").click()
+            await until(page, f"{VIDEO}.currentSrc !== {before!r} && {VIDEO}.currentTime > 1 && {VIDEO}.videoWidth === {size[0]}")
+            (copy,) = folder.glob("JB_*.webm")
+            assert copy.read_bytes().startswith(bytes.fromhex("1a45dfa3")), "EBML"
             # Into another room, where somebody sees it.
             await page.select_option("#recording-play-room", "attic")
             await page.check("#recording-play-loop")
