@@ -8,10 +8,8 @@ struct DiskReserveTests {
     func margin() {
         for (reserve, again) in [(Int64(0), Int64(16 << 20)), (1_000_000_000, 1_100_000_000)] {
             var disk = DiskReserve(reserve)
-            #expect(disk.look(free: reserve + 1))
-            #expect(!disk.look(free: reserve) && !disk.hasRoom)
-            #expect(!disk.look(free: again))
-            #expect(disk.look(free: again + 1) && disk.look(free: reserve + 1))
+            let looks = [reserve + 1, reserve, again, again + 1, reserve + 1].map { disk.look(free: $0) }
+            #expect(looks == [true, false, false, true, true] && disk.hasRoom)
         }
     }
 }
