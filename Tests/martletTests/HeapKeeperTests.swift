@@ -13,7 +13,9 @@ struct HeapKeeperTests {
         return due
     }
 
-    @Test("Memory is returned to the system when half of the load has ended, once, and not for a small load")
+    @Test(
+        "Memory is returned to the system when half of a load has ended, once, and again when half of the rest has, unless that is small"
+    )
     func halfGone() {
         var keeper = HeapKeeper(residentBytes: 50 << 20)
         let growing = due(&keeper, [(60, 0), (300, 1_000), (300, 501)])
@@ -21,8 +23,11 @@ struct HeapKeeperTests {
         let falling = due(&keeper, [(300, 500)])
         #expect(falling == [true])
         keeper.gaveBack(residentBytes: 200 << 20, connections: 500)
+        let half = due(&keeper, [(210, 251), (200, 250)])
+        #expect(half == [false, true])
+        keeper.gaveBack(residentBytes: 150 << 20, connections: 63)
         // What is left is in use, until more comes.
-        let afterwards = due(&keeper, [(210, 0), (217, 0)])
+        let afterwards = due(&keeper, [(160, 0), (167, 0)])
         #expect(afterwards == [false, true])
     }
 
