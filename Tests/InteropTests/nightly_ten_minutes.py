@@ -163,13 +163,14 @@ def test_a_call_of_many_minutes_is_recorded_from_start_to_end(call):
     assert turns == [90 * number % 360 for number in range(MINUTES + 1)]
     apart = offsets(on_senders_clock(server, found, tracks["ada", "video"], flashes), on_senders_clock(server, found, tracks["ada", "audio"], beeps))
     start, end = apart[0][0], apart[-1][0]
-    first = [one for moment, one in apart if moment < start + 10]
-    last = [one for moment, one in apart if moment > end - 10]
-    print(f"figures: {len(apart)} claps; video after audio at the start {statistics.median(first):.0f} ms {[round(one) for one in first]}, "
-          f"at the end {statistics.median(last):.0f} ms {[round(one) for one in last]}, over {end - start:.0f} s")
-    # A frame takes 33 ms, and the page makes its tone a moment ahead of what it shows.
-    assert len(first) >= 3 and len(last) >= 3 and abs(statistics.median(first)) < 120
-    assert abs(statistics.median(last) - statistics.median(first)) < 40
+    # Of a minute each: a picture comes up to 66 ms after its clap, and five claps in a row differ by as much (seen: from -27 to 45 ms).
+    first = [one for moment, one in apart if moment < start + 60]
+    last = [one for moment, one in apart if moment > end - 60]
+    print(f"figures: {len(apart)} claps; video after audio in the first minute {statistics.mean(first):.0f} ms {[round(one) for one in first]}, "
+          f"in the last {statistics.mean(last):.0f} ms {[round(one) for one in last]}, over {end - start:.0f} s")
+    # The page makes its tone a moment ahead of what it shows.
+    assert len(first) >= 15 and len(last) >= 15 and abs(statistics.mean(first)) < 120
+    assert abs(statistics.mean(last) - statistics.mean(first)) < 40
 
 
 async def watched(browser, server, found):
