@@ -115,6 +115,25 @@ struct SendCodecTests {
         #expect(harness.out.first?.payload == Self.sps)
     }
 
+    @Test("E8: frames whose times go back, as B frames do, are forwarded in their order with their bytes and times")
+    func reordered() throws {
+        let harness = h264()
+        var encoder = H264Encoder()
+        let places: [UInt32] = [0, 3, 1, 2, 6, 4, 5, 9, 7, 8]
+        for (turn, place) in places.enumerated() {
+            // `picture` goes on by one frame.
+            encoder.timestamp = 1_000 + 3_000 * place
+            harness.turn(encoder.picture(idr: turn == 0, slices: 2, sets: turn == 0), at: at(Double(turn) * 33))
+        }
+        #expect(harness.out.count == 22)
+        let first = try #require(harness.out.first).header
+        let times: [UInt32] = harness.out.dropFirst(2).map { $0.header.timestamp &- first.timestamp }
+        #expect(times == places.flatMap { [$0 * 3_000, $0 * 3_000] })
+        let numbers: [UInt16] = harness.out.map { $0.header.sequenceNumber &- first.sequenceNumber }
+        #expect(numbers == Array(0..<22))
+        #expect(harness.out.dropFirst(4).allSatisfy { $0.payload.count == 32 && $0.payload[0] == 0x61 })
+    }
+
     @Test("A8: a profile that the subscriber cannot decode is reported once and never sent")
     func otherProfile() {
         let accepted = PayloadFormat(
