@@ -95,10 +95,13 @@ def measure(kind, seconds, disk, folder):
         time.sleep(PLAN["warmupSeconds"] - (time.monotonic() - joined))
         # The load may be over before its measuring is.
         found["tracks"] = server.metric("martlet_recorded_tracks")
+        still = threading.Thread(target=freeze, args=(disk, (seconds - 10) / 2), daemon=True)
         if kind == FROZEN:
-            threading.Thread(target=freeze, args=(disk, (seconds - 10) / 2), daemon=True).start()
+            still.start()
         found.update(measured(server, seconds))
         found["gaps"] = server.metric("martlet_recording_gaps_total")
+        if kind == FROZEN:
+            still.join()
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
@@ -133,6 +136,8 @@ def main():
     parser.add_argument("--folder", type=pathlib.Path, default=ROOT / ".build/recorded")
     parser.add_argument("--freeze", action="store_true")
     given = parser.parse_args()
+    if given.freeze and given.seconds < 20:
+        parser.error("--freeze needs --seconds 20 or more: the disk stands still for ten of them")
     kinds, rows = (PLAIN, RECORDED, FROZEN) if given.freeze else (PLAIN, RECORDED), []
     for number in range(given.rounds):
         for kind in kinds:

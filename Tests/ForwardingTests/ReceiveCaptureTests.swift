@@ -83,6 +83,10 @@ struct ReceiveCaptureTests {
             seen += 1
             let width = video.layer(index).pointee.size.width, height = video.layer(index).pointee.size.height
             #expect(width >= 160 && height >= 90, "\(name) layer \(index): \(width) x \(height)")
+            // Of three spatial layers each has a quarter of the next one's pixels; a stream without them is sent whole.
+            let lowest = video.sizeSent(ofLayer: index, upTo: 0), all = video.sizeSent(ofLayer: index, upTo: 255)
+            let share = name.contains("l3t3") ? 4 : 1
+            #expect(all == (width, height) && lowest == (width / share, height / share), "\(name)")
             let hasKeyframe = video.layer(index).pointee.lastKeyframe != nil
             #expect(hasKeyframe, "\(name) layer \(index)")
             let isComplete = video.layer(index).pointee.parameterSets.isComplete

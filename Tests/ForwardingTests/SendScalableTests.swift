@@ -68,6 +68,8 @@ struct SendScalableTests {
         }
         #expect(harness.out.count == 10)
         #expect(harness.out.allSatisfy { $0.header.marker })
+        let cap = harness.subscription.pointee.spatialCap
+        #expect(cap == 0)
         for (before, after) in zip(harness.out, harness.out.dropFirst()) {
             #expect(after.header.sequenceNumber == before.header.sequenceNumber &+ 1)
         }
@@ -82,6 +84,8 @@ struct SendScalableTests {
             (0..<3).map { vp9(33 + UInt16($0), 43_000, layer: UInt8($0), key: true, marker: $0 == 2, picture: 21) },
             at: at(433))
         #expect(harness.out.count == 14)
+        let uncapped = harness.subscription.pointee.spatialCap
+        #expect(uncapped >= 2)
     }
 
     @Test("H2: packets lost before spatial layers were dropped are repaired by a keyframe, requested once")

@@ -117,6 +117,7 @@ public final class Recorder: RecordingPlane {
                 await rooms.recordingHappened(event, room: item.room, roomSID: item.roomSID)
             }
             if let track = item.keyframe { await rooms.requestKeyframe(of: track, room: item.room) }
+            if let stream = item.gaveUp { await rooms.recorderGaveUp(stream, room: item.room) }
         }
         sweeper.cancel()
     }

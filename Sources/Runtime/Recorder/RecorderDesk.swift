@@ -111,6 +111,11 @@ struct RecorderDesk {
         guard !books.hasRoom() else { return }
         for (stream, track) in tracks {
             handle(track.fail("disk_full", at: now), of: track, stream: stream)
+            if let summary = summaries[track.recording] {
+                news.yield(
+                    RecorderThread.News(
+                        room: summary.room, roomSID: summary.roomSid, gaveUp: SubscriptionID(stream)))
+            }
             remove(stream)
         }
     }

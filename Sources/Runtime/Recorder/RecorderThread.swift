@@ -23,6 +23,8 @@ final class RecorderThread: Sendable {
         var event: RecordingEvent?
         /// A keyframe of this track is needed.
         var keyframe: TrackID?
+        /// This stream is recorded no more: the disk is full.
+        var gaveUp: SubscriptionID?
     }
 
     /// No wake-up for each packet: what lies in the rings is at most this old.

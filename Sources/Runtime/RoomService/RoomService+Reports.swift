@@ -268,17 +268,18 @@ extension RoomService {
     }
 
     /// The recorder tells what happened to a recording; its room may have ended meanwhile, or another one of the name may be there.
-    public func recordingHappened(_ event: RecordingEvent, room name: String, roomSID: String) async {
-        guard let hosted = rooms[name], hosted.room.sid == roomSID else {
-            return record(event, ofRoom: name, sid: roomSID)
+    public func recordingHappened(_ event: RecordingEvent, room name: String, roomSID: String) {
+        if let hosted = rooms[name], hosted.room.sid == roomSID {
+            record(.recording(event), in: hosted)
+        } else {
+            record(event, ofRoom: name, sid: roomSID)
         }
-        record(.recording(event), in: hosted)
-        guard event.kind == .failed, let track = event.track,
-            let reason = event.reason.flatMap(RecordingRefusal.init(rawValue:))
-        else { return }
-        try? await step(hosted) { (room, turn) throws(RoomError) in
-            room.recorderGaveUp(track, of: event.recording, reason, turn: &turn)
-        }
+    }
+
+    /// The recorder records a stream no more, because the disk is full.
+    public func recorderGaveUp(_ stream: SubscriptionID, room name: String) async {
+        guard let hosted = rooms[name] else { return }
+        await step(hosted) { room, turn in room.recorderGaveUp(stream, turn: &turn) }
     }
 
     /// The recorder needs a keyframe of a track.

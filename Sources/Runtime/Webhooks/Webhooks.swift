@@ -249,16 +249,16 @@ extension Webhooks {
         open(name)
     }
 
-    /// Forgets a webhook and what waits for it; whether there was one. Where the database refuses it, all is as it was before.
+    /// Forgets a webhook and what waits for it; whether there was one. Where the database refuses it, the webhook is back, without what happened meanwhile.
     public func delete(_ name: String) async throws(WebhookError) -> Bool {
         close(name)
-        former[name] = nil
+        let stored = former.removeValue(forKey: name)
         guard let entry = entries.removeValue(forKey: name) else { return false }
         do throws(WebhookError) {
             try await storing { () throws(DatabaseError) in try await queue.delete(name) }
         } catch {
-            if entries[name] == nil {
-                entries[name] = entry
+            if entries[name] == nil, let kept = entry.change == nil ? entry : stored {
+                entries[name] = kept
                 open(name)
             }
             throw error

@@ -265,12 +265,9 @@ extension Room {
         recordingsChanged(&turn)
     }
 
-    /// The recorder has given up a track of a recording.
-    public mutating func recorderGaveUp(
-        _ track: String, of recording: String, _ reason: RecordingRefusal, turn: inout RoomTurn
-    ) {
-        guard let track = try? state.track(track) else { return }
-        recordings.giveUp(track.id, of: recording, reason, &turn)
+    /// The recorder records a stream no more, because the disk is full: its track is recorded again when there is room.
+    public mutating func recorderGaveUp(_ stream: SubscriptionID, turn: inout RoomTurn) {
+        recordings.giveUp(stream, &turn)
     }
 
     /// Members are told at once; then what the recordings want by now is recorded.

@@ -189,16 +189,15 @@ extension Recordings {
                     .failed, recording: refusal.recording, track: track.info.sid, reason: refusal.reason.rawValue)))
     }
 
-    /// The recorder has given a track up, and reported that itself. Where the reason may pass, the track's stream ends, and the recording tries it again.
-    mutating func giveUp(
-        _ track: TrackID, of recording: String, _ reason: RecordingRefusal, _ turn: inout RoomTurn
-    ) {
-        guard reason.isTemporary, let index = active.firstIndex(where: { $0.info.sid == recording }),
-            let stream = active[index].streams.removeValue(forKey: track)
+    /// The recorder has ended a stream for want of disk, and reported that itself: the recording tries the track again.
+    mutating func giveUp(_ stream: SubscriptionID, _ turn: inout RoomTurn) {
+        guard let index = active.firstIndex(where: { $0.streams.values.contains(stream) }),
+            let track = active[index].streams.first(where: { $0.value == stream })?.key
         else { return }
+        active[index].streams[track] = nil
         turn.endRecordedTrack(stream)
         if !isAnyWaiting { lastTry = turn.now }
-        refused[track] = Refusal(recording: recording, reason: reason)
+        refused[track] = Refusal(recording: active[index].info.sid, reason: .diskFull)
     }
 
     /// What stands in the way of recording the track, whatever else is recorded.

@@ -116,7 +116,7 @@ public enum RecordingRefusal: String, Sendable, Hashable, CaseIterable {
     case endToEndEncrypted = "e2ee"
     /// Files have no form for any of its codecs.
     case codecNotRecordable = "codec_not_recordable"
-    /// The disk has less room left than recordings must leave free.
+    /// The disk has too little room beside what recordings leave free.
     case diskFull = "disk_full"
     /// The server records as many tracks as it may.
     case tooManyTracks = "too_many_tracks"
@@ -143,7 +143,7 @@ extension RecordingRefusal {
         case .codecNotRecordable: RoomError(.notRecordable, "\(rawValue): files have no form for the codec")
         case .diskFull:
             RoomError(
-                .diskFull, "the disk has less room left than recordings must leave free", retryAfter: .seconds(60))
+                .diskFull, "the disk has too little room beside what recordings leave free", retryAfter: .seconds(60))
         case .tooManyTracks:
             RoomError(
                 .overloaded, "as many tracks are recorded as the server may record", retryAfter: .seconds(30))

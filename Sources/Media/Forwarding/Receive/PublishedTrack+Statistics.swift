@@ -44,11 +44,12 @@ extension PublishedTrack {
         ticks * 1_000 / max(format.map { Double($0.clockRateHz) } ?? 90_000, 1)
     }
 
-    /// Width and height in pixels of what a subscription to a layer is sent; of a track's only stream the spatial layers up to one of `height`, where that is known. 0 while unknown.
-    public func sizeSent(ofLayer index: Int, height: Int) -> (width: Int, height: Int) {
+    /// Width and height in pixels of what is sent of a stream whose spatial layers are forwarded up to `spatial`; 0 while unknown.
+    public func sizeSent(ofLayer index: Int, upTo spatial: Int) -> (width: Int, height: Int) {
         let size = layer(index).pointee.size
-        guard layerCount == 1, height > 0, height < size.height else { return (size.width, size.height) }
-        return (size.width * height / size.height, height)
+        // Spatial layers double in size (RFC 9628, AV1's modes of two and three).
+        let left = max(size.spatialLayers - 1 - spatial, 0)
+        return (size.width >> left, size.height >> left)
     }
 
     /// Packets and keyframes requested, all layers together: for a worker's counters.

@@ -38,6 +38,9 @@ extension Subscription {
     /// The layer being forwarded; nil while none is.
     public var layer: Int? { planner.selector.active.map { Int($0) } }
 
+    /// The highest spatial layer of its stream that is forwarded.
+    public var spatialCap: Int { Int(planner.selector.caps.spatial) }
+
     /// The layer to request a keyframe from.
     public var wantedLayer: Int { Int(planner.selector.target ?? 0) }
 

@@ -109,7 +109,7 @@ struct RoomReportCollector {
             statistics.jitterMilliseconds = track.pointee.track.milliseconds(ofTicks: Double(totals.jitterTicks))
             if let layer = state.pointee.subscription.layer {
                 (statistics.width, statistics.height) = track.pointee.track.sizeSent(
-                    ofLayer: layer, height: statistics.decision?.layer?.height ?? 0)
+                    ofLayer: layer, upTo: state.pointee.subscription.spatialCap)
             }
             statistics.orientationNotNegotiated = state.pointee.lacksOrientation
         }

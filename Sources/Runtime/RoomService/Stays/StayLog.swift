@@ -18,7 +18,7 @@ struct StayLog {
     static let traceAfter: Int64 = 15_000
 
     /// What becomes of a join's trace. Until the join is granted there is none to hand on: a description that is refused ends a stay of a moment, and that
-    /// join is traced as refused.
+    /// join is traced as refused. Who does not join is granted nothing: a playback, and a client that was moved to another worker.
     private enum Tracing { case notGranted, due, done }
 
     private struct Stay {
