@@ -35,10 +35,20 @@ TICKS = os.sysconf("SC_CLK_TCK")
 PLAIN, RECORDED, FROZEN = "not recorded", "recorded", "recorded, disk frozen for ten seconds"
 
 
-def freeze(folder, after):
-    time.sleep(after)
-    with frozen(folder):
-        time.sleep(10)
+@contextlib.contextmanager
+def freezing(folder, after):
+    """Ten seconds of what runs inside, beginning `after` seconds, find the disk frozen."""
+    def freeze():
+        time.sleep(after)
+        with frozen(folder):
+            time.sleep(10)
+
+    thread = threading.Thread(target=freeze, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
 
 
 def machine_seconds():
@@ -95,13 +105,9 @@ def measure(kind, seconds, disk, folder):
         time.sleep(PLAN["warmupSeconds"] - (time.monotonic() - joined))
         # The load may be over before its measuring is.
         found["tracks"] = server.metric("martlet_recorded_tracks")
-        still = threading.Thread(target=freeze, args=(disk, (seconds - 10) / 2), daemon=True)
-        if kind == FROZEN:
-            still.start()
-        found.update(measured(server, seconds))
+        with freezing(disk, (seconds - 10) / 2) if kind == FROZEN else contextlib.nullcontext():
+            found.update(measured(server, seconds))
         found["gaps"] = server.metric("martlet_recording_gaps_total")
-        if kind == FROZEN:
-            still.join()
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()

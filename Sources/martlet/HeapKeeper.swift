@@ -46,8 +46,10 @@ struct HeapKeeper {
             MachineMemory.giveBack()
             let after = MachineMemory.residentBytes()
             keeper.gaveBack(residentBytes: after, connections: connections)
-            logger.info(
-                "returned freed memory to the system", ["megabytes": .number(Int((before - min(before, after)) >> 20))])
+            let megabytes = Int((before - min(before, after)) >> 20)
+            // Connections that ended may have left nothing to return, which is no news.
+            guard megabytes > 0 else { continue }
+            logger.info("returned freed memory to the system", ["megabytes": .number(megabytes)])
         }
     }
 }

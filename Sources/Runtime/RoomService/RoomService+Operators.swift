@@ -195,8 +195,8 @@ extension RoomService {
 
 extension RoomService {
     /// Moves a participant, named by sid or identity, to another room, with its connections and what it publishes: nothing is negotiated for that. A room that
-    /// is not there is made where a join may make one; a move to the same room changes nothing. Where the other room is on another media worker, the participant's client connects and publishes
-    /// anew, in the same session, or goes on with that by joining the other room.
+    /// is not there is made where a join may make one; a move to the same room changes nothing. Where the other room is on another media worker, the
+    /// participant's client connects and publishes anew, in the same session, or goes on with that by joining the other room.
     ///
     /// Throws what a join would (but for lock, password and waiting room, which are the operator's to pass), `different_worker` where the other room is on
     /// another media worker and the client could not connect anew, and changes nothing then.

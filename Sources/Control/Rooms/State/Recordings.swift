@@ -191,13 +191,14 @@ extension Recordings {
 
     /// The recorder has ended a stream for want of disk, and reported that itself: the recording tries the track again.
     mutating func giveUp(_ stream: SubscriptionID, _ turn: inout RoomTurn) {
-        guard let index = active.firstIndex(where: { $0.streams.values.contains(stream) }),
-            let track = active[index].streams.first(where: { $0.value == stream })?.key
-        else { return }
-        active[index].streams[track] = nil
-        turn.endRecordedTrack(stream)
-        if !isAnyWaiting { lastTry = turn.now }
-        refused[track] = Refusal(recording: active[index].info.sid, reason: .diskFull)
+        for index in active.indices {
+            guard let track = active[index].streams.first(where: { $0.value == stream })?.key else { continue }
+            active[index].streams[track] = nil
+            turn.endRecordedTrack(stream)
+            if !isAnyWaiting { lastTry = turn.now }
+            refused[track] = Refusal(recording: active[index].info.sid, reason: .diskFull)
+            return
+        }
     }
 
     /// What stands in the way of recording the track, whatever else is recorded.
