@@ -259,6 +259,7 @@ def test_a_policy_is_edited_by_keyboard_on_a_phones_width(development_server, sc
         async with chromium() as browser:
             page = await browser.new_page(viewport={"width": 360, "height": 700}, bypass_csp=True, color_scheme=scheme)
             await page.goto(f"{server.url}/#/rooms")
+            await page.wait_for_selector("#edit-policy")  # Hidden until the rooms have come: the focus would go nowhere.
             await page.locator("#edit-policy").focus()
             await page.keyboard.press("Enter")
             await page.wait_for_selector("#policy-maxParticipants")
