@@ -6,7 +6,8 @@
 FOLDER: on the disk that is measured; default: .build/recorded. With --freeze, as root, each round has a third run in which the disk, a file system of its own, stands still for ten
 seconds in the middle.
 
-Each run has a server of its own. Prints a row for each run and the medians. Cores of others: what the machine did beside server and generator, which has to be next to nothing for
+Each run has a server of its own. Prints a row for each run and the medians, and judges p99: it is unchanged (E13) where its median is not above what the rounds without recordings
+had at worst, or a tenth above their median. The exit status is 0 when it is. Cores of others: what the machine did beside server and generator, which has to be next to nothing for
 the figures to mean anything; in runs with recordings the kernel's threads that bring the files to the disk are among them.
 """
 import argparse
@@ -149,9 +150,18 @@ def main():
         for kind in kinds:
             rows.append(run(kind, given.seconds, given.folder.resolve()))
             show(f"round {number + 1}, {kind}", rows[-1])
+    delays = {kind: [row["p99 ms"] for row in rows if row["kind"] == kind] for kind in kinds}
     for kind in kinds:
         those = [row for row in rows if row["kind"] == kind]
         show(f"median, {kind}", {name: float(statistics.median(row[name] for row in those)) for name in those[0] if name != "kind"})
+    # Noise is what rounds without recordings differ by.
+    bound, worse = max(*delays[PLAIN], 1.1 * statistics.median(delays[PLAIN])), False
+    for kind in kinds[1:]:
+        found = statistics.median(delays[kind])
+        worse = worse or found > bound
+        print(f"E13: p99 {'is worse' if found > bound else 'is unchanged'}, {kind}: {found:.2f} ms in the middle of {[round(one, 2) for one in delays[kind]]}, "
+              f"without recordings {[round(one, 2) for one in delays[PLAIN]]}, bound {bound:.2f}")
+    sys.exit(worse)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from support.aiortc_client import Client, MovingPicture, Tone
 from support.server import Server
 from support.signalling import signal
 from support.tokens import admin_token, token
-from support.waiting import until_true
+from support.waiting import PATIENCE_S, until_true
 
 SEED = 20260
 
@@ -51,13 +51,13 @@ def drops(server):
         r'^martlet_packets_dropped_total\{reason="(\w+)"\} (\S+)$', page, re.MULTILINE)}
 
 
-async def counted(server, before, wanted, timeout_s=10):
-    """The drops since `before`, when they have reached `wanted`."""
+async def counted(server, before, wanted, timeout_s=PATIENCE_S, reasons=None):
+    """The drops since `before`, when all of them, or those for `reasons`, have reached `wanted`."""
     deadline = time.monotonic() + timeout_s
     while True:
         after = await asyncio.to_thread(drops, server)
         grown = {reason: int(count - before.get(reason, 0)) for reason, count in after.items() if count > before.get(reason, 0)}
-        if sum(grown.values()) >= wanted:
+        if sum(count for reason, count in grown.items() if reasons is None or reason in reasons) >= wanted:
             return grown
         assert time.monotonic() < deadline, f"{sum(grown.values())} of {wanted} are counted: {grown}"
         await asyncio.sleep(0.05)
@@ -269,7 +269,8 @@ def test_peers_that_never_finish_their_handshake_cost_little(server):
                     peer.socket.sendto(datagram, peer.address)
                     sent += 1
                 await asyncio.sleep(0.02)
-            grown = await counted(server, before, 30 * 50)
+            # What waited in a socket while the server had no processor is too late to look at.
+            grown = await counted(server, before, 30 * 50, reasons=("srtpNotReady", "receivedLate"))
             rss = (server.rss_bytes() - rss) / 1e6
             # Garbage from its address ends nobody's handshake, for anybody could have sent it; time does.
             began, left = server.metric("martlet_worker_peers"), 0
@@ -280,7 +281,7 @@ def test_peers_that_never_finish_their_handshake_cost_little(server):
                 await asyncio.sleep(0.5)
             print(f"figures: 30 peers sent {sent} datagrams, counted {grown}, RSS {rss:+.1f} MB, {began:.0f} peers, {left:.0f} in the end")
             # A few of the oddities look like media.
-            assert grown["srtpNotReady"] >= 30 * 50 and grown["dtlsMalformed"] >= 30 and rss < 20
+            assert grown["srtpNotReady"] > 0 and grown["dtlsMalformed"] >= 30 and rss < 20
             assert sum(grown.values()) <= sent
             assert began == 32 and left == 2, "a handshake that does not succeed ends with its time, and nobody else's"
             for peer in peers:
@@ -441,6 +442,7 @@ def test_invalid_frames_close_their_socket_with_a_code(server):
     asyncio.run(run())
 
 
+@pytest.mark.judging
 def test_a_slow_reader_is_disconnected_and_delays_no_other(server):
     """A socket that is never read: its queue is bounded, then it is closed; others get their events at once, memory stays flat."""
     async def run():
@@ -474,6 +476,7 @@ def test_a_slow_reader_is_disconnected_and_delays_no_other(server):
     asyncio.run(run())
 
 
+@pytest.mark.judging
 def test_slowloris_locks_nobody_out(server):
     """300 connections that send their request byte by byte, and 300 that never read: others are served as before."""
     async def run():
@@ -569,6 +572,7 @@ def test_idle_connections_cannot_take_the_last_descriptor():
         assert server.stop() == 0
 
 
+@pytest.mark.judging
 def test_accepting_goes_on_after_an_accept_failed_for_want_of_descriptors():
     """A limit that falls to what a running server has open: accepting fails at both ports, and goes on by itself once there is room again."""
     server = Server(nofile=4096).start()
@@ -597,7 +601,7 @@ def test_accepting_goes_on_after_an_accept_failed_for_want_of_descriptors():
         # The next descriptor would have the smallest free number, which the limit excludes.
         limit(min(set(range(len(kept) + 1)) - kept))
         waiting = [socket.create_connection(("127.0.0.1", port), 5) for port in (server.http, server.private)]
-        asyncio.run(until_true(lambda: len(complaints()) >= 2, 5, "both listeners say so"))
+        asyncio.run(until_true(lambda: len(complaints()) >= 2, PATIENCE_S, "both listeners say so"))
         limit(4096)
         started = time.monotonic()
         assert answers() == (200, 200)
@@ -618,6 +622,7 @@ def test_too_few_descriptors_are_reported_at_start():
     server.stop()
 
 
+@pytest.mark.judging
 def test_slow_bodies_lock_nobody_out(server):
     """1,100 POSTs that send one byte of their body each, without a token and with one: others are served at once, and so is a publisher."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]

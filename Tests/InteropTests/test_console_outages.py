@@ -120,14 +120,14 @@ def test_4_4_a_frozen_video_is_marked_while_the_server_answers(server):
             bob = await open_room(second, server, "still", "bob", send="nothing")
             await wait_for_video(bob, count=2)
             with suspended(browser_of("--stops-later")):
-                await until(bob, "[...document.querySelectorAll('.tile .still')].some((one) => /^No frames for [3-6] s$/.test(one.textContent))")
                 names = "[...document.querySelectorAll('.tile.stands-still .name b')].map((one) => one.textContent).join()"
-                assert await bob.evaluate(names) == "ada" and await bob.evaluate(BAND) == ""
+                await until(bob, f"{names} === 'ada' && [...document.querySelectorAll('.tile .still')].some((one) => /^No frames for \\d+ s$/.test(one.textContent))")
+                assert await bob.evaluate(BAND) == ""
                 assert "fps" not in await bob.evaluate("document.querySelector('.tile.stands-still .figures').textContent")
             await until(bob, "document.querySelector('.tile.stands-still') === null")
             await bea.click("#mute-video")
             await asyncio.sleep(4)
-            assert await bob.evaluate("document.querySelector('.tile.stands-still') === null"), "a camera that is off is meant to be still"
+            assert "bea" not in await bob.evaluate(names), "a camera that is off is meant to be still"
 
     asyncio.run(run())
 
@@ -183,7 +183,7 @@ def test_4_10_a_lost_network_is_shown_and_survived(kind):
                     await wait_for_video(ada, count=2)
                     with lab.cut(2):
                         cut = time.monotonic()
-                        await until(eve, f"/Connection lost/.test({BAND})", 12)
+                        await until(eve, f"/Connection lost/.test({BAND})", 18)
                         noticed, said = time.monotonic() - cut, await eve.evaluate(BAND)
                         await until(eve, "[...document.querySelectorAll('.tile .still')].some((one) => /No frames/.test(one.textContent))")
                         await eve.evaluate("document.querySelector('#mute-video').click()")
@@ -219,8 +219,9 @@ def test_4_10_a_machine_that_slept_is_shown_and_survived(kind):
                 await asyncio.sleep(13)
             woken = time.monotonic()
             await until(eve, f"/This page was suspended for \\d+ s/.test({BAND})")
-            said = await eve.evaluate(BAND)
-            assert abs(int(re.search(r"suspended for (\d+) s", said)[1]) - (woken - started)) < 3, said
+            said, read = await eve.evaluate(BAND), time.monotonic()
+            # From its last look, a second before at most, to its first one afterwards.
+            assert 13 - 1 <= int(re.search(r"suspended for (\d+) s", said)[1]) <= read - started + 1, said
             await until(eve, f"martlet.joined && martlet.room.signal.session !== '{session}'")
             back = time.monotonic() - woken
             await choices_hold(eve, ada, chosen, server, "sleep", "eve")

@@ -10,6 +10,7 @@ from support.firefox import firefox
 from support.raw_page import SCRIPT, raw_member
 from support.signalling import signal
 from support.tokens import token
+from support.waiting import PATIENCE_S, until_true
 
 # Opens the two channels of Protocol.md section 11, keeps what arrives, and sends content that its receiver can check.
 DATA = r"""
@@ -114,14 +115,14 @@ def test_whip_and_whep_sessions_with_a_data_section_exchange_messages(server):
         player, heard, playing = await plain_session(server, "/whep/plain", "tv", video=False)
         async with signal(server, token("ada", "plain"), room="plain") as ada:
             encoder.send(json.dumps({"topic": "score", "text": "1:0"}))
-            assert json.loads(await asyncio.wait_for(heard.get(), 5)) == {
+            assert json.loads(await asyncio.wait_for(heard.get(), PATIENCE_S)) == {
                 "from": (await ada.wait_for("data", topic="score"))[1]["from"], "identity": "cam", "topic": "score", "text": "1:0"}
             player.send(json.dumps({"topic": "vote", "text": "yes"}))
-            message = json.loads(await asyncio.wait_for(told.get(), 5))
+            message = json.loads(await asyncio.wait_for(told.get(), PATIENCE_S))
             assert (message["identity"], message["text"]) == ("tv", "yes"), message
             assert server.api("POST", "/v1/rooms/plain/messages", {"topic": "end", "text": "thanks"})[0] < 300
             for queue in (told, heard):
-                assert json.loads(await asyncio.wait_for(queue.get(), 5))["text"] == "thanks"
+                assert json.loads(await asyncio.wait_for(queue.get(), PATIENCE_S))["text"] == "thanks"
         await asyncio.gather(sending.close(), playing.close())
 
     asyncio.run(run())
@@ -159,10 +160,13 @@ def test_chromium_firefox_and_aiortc_exchange_messages_of_all_sizes(development_
                     wanted = json.dumps(SIZES)
                     await page_wait(f"JSON.stringify(raw.got.filter((m) => m.topic === '{sender}' && m.intact && m.identity === '{sender}')"
                                     f".map((m) => m.size)) === JSON.stringify({wanted})")
-            await fox.wait_for("raw.got.some((m) => m.text === 'Grüße 👋' && m.identity === 'ada')", 5)
+            await fox.wait_for("raw.got.some((m) => m.text === 'Grüße 👋' && m.identity === 'ada')")
+
+            def arrived(sender):
+                return [len(data) for header, data in python.binary() if header["identity"] == sender and data == content(len(data))]
+
             for sender in ("ada", "fox"):
-                sizes = [len(data) for header, data in python.binary() if header["identity"] == sender and data == content(len(data))]
-                assert sizes == SIZES, (sender, sizes)
+                await until_true(lambda: arrived(sender) == SIZES, PATIENCE_S, f"all messages of {sender} reach aiortc")
             _, event = await socket.wait_for("data", topic="chat")
             assert event["text"] == "Grüße 👋" and event["identity"] == "ada"
             await python.pc.close()

@@ -2,15 +2,18 @@
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 
 import pytest
+from aioice import stun
 from support.bare import offer
-from support.network import why_no_namespaces
+from support.network import inside, why_no_namespaces
 from support.server import ROOT, Server
 from support.tokens import token
+from support.waiting import PATIENCE_S
 
 CLIENT = ROOT / "Tests/InteropTests/support/aiortc_client.py"
 
@@ -74,10 +77,23 @@ def stun_server(namespace, folder):
             ["ip", "netns", "exec", namespace, "turnserver", "-n", "--stun-only", "--listening-ip=203.0.113.2", "--listening-port=3478", "--no-tls", "--no-dtls",
              "--no-cli", "--log-file=stdout", f"--pidfile={folder}/coturn.pid", f"--db={folder}/turn.db"], stdout=log, stderr=log)
     try:
+        # A server asks for three seconds only.
+        with inside(namespace), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+            asking.settimeout(0.2)
+            until(lambda: answers(asking), PATIENCE_S, lambda: "coturn answers")
         yield
     finally:
         process.terminate()
         process.wait(10)
+
+
+def answers(asking):
+    """Whether the STUN server answers a Binding request."""
+    try:
+        asking.sendto(bytes(stun.Message(message_method=stun.Method.BINDING, message_class=stun.Class.REQUEST)), ("203.0.113.2", 3478))
+        return len(asking.recv(2048)) > 0
+    except OSError:
+        return False
 
 
 def until(condition, seconds, what):

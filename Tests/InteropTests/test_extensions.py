@@ -53,7 +53,7 @@ def test_rotated_video_arrives_rotated(server):
                     assert "urn:3gpp:video-orientation" in await page.evaluate(f"martlet.room.{connection}.{side}.sdp")
             for degrees, picture in {0: "wide left upper", 90: "tall right upper", 180: "wide right lower", 270: "tall left lower"}.items():
                 await ada.evaluate(f"turn({degrees})")
-                await until(bob, f"{SEEN} === {picture!r}", 5)
+                await until(bob, f"{SEEN} === {picture!r}")
             def reported(name):
                 _, statistics = server.api("GET", "/v1/rooms/turn/stats")
                 viewer = next(one for one in statistics["participants"] if one["identity"] == name)

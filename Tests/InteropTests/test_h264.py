@@ -81,6 +81,7 @@ def test_E5_a_late_subscriber_decodes_an_encoder_that_sent_its_parameter_sets_on
     asyncio.run(run())
 
 
+@pytest.mark.judging
 def test_E6_decoding_continues_when_the_parameter_sets_change(server, sets_once):
     """640 by 360, 320 by 180, and back: the subscriber decodes each size, and so does one that joins in between."""
     async def run():

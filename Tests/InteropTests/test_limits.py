@@ -20,6 +20,7 @@ from support.raw_page import raw_member
 from support.server import ROOT, Server
 from support.signalling import signal
 from support.tokens import token
+from support.waiting import PATIENCE_S
 
 OFFERS = [path.read_text() for path in sorted((ROOT / "Tests/Vectors/sdp").glob("*.sdp")) if "answer" not in path.name]
 PUBLISHING = (ROOT / "Tests/Vectors/sdp/gst122_whip_VP8.offer.sdp").read_text()
@@ -299,11 +300,11 @@ def test_a_track_without_a_place_in_the_recorder_is_reported_and_recorded_once_t
         def tracks():
             return [(track["identity"], track.get("fault")) for track in server.api("GET", f"/v1/recordings/{begun['sid']}")[1]["tracks"]]
 
-        eventually(lambda: tracks() == [("ada", None), ("bob", "too_many_tracks")], 5, "bob's track is refused")
+        eventually(lambda: tracks() == [("ada", None), ("bob", "too_many_tracks")], PATIENCE_S, "bob's track is refused")
         assert server.metric("martlet_recorded_tracks") == server.metric("martlet_recording_tracks_refused_total") == 1
         status, events = server.api("GET", "/v1/rooms/studio/events", headers={"Accept": "application/json"})
         assert [one["reason"] for one in events["events"] if one["type"] == "recordingFailed"] == ["too_many_tracks"], events
         assert server.api("POST", "/v1/rooms/studio/recordings", {"participant": "bob"})[1]["code"] == "overloaded"
         assert server.api("DELETE", "/v1/rooms/studio/participants/ada")[0] == 200
-        eventually(lambda: tracks() == [("ada", None), ("bob", "too_many_tracks"), ("bob", None)], 10, "bob's track is recorded")
+        eventually(lambda: tracks() == [("ada", None), ("bob", "too_many_tracks"), ("bob", None)], PATIENCE_S, "bob's track is recorded")
         assert server.metric("martlet_recorded_tracks") == server.metric("martlet_recording_tracks_refused_total") == 1

@@ -11,6 +11,7 @@ from conftest import running
 from livekit.protocol import rtc as signals
 from support.signalling import signal
 from support.tokens import token
+from support.waiting import PATIENCE_S, until_true
 from test_bad_input import SEED, bare_socket, call, close_code, frame
 
 BINARY = 2
@@ -22,7 +23,7 @@ async def member(http, server, identity):
     url = f"{server.url.replace('http', 'ws', 1)}/rtc"
     query = {"access_token": token(identity, "call"), "protocol": "15", "auto_subscribe": "0"}
     async with http.ws_connect(url, params=query) as ws:
-        assert signals.SignalResponse.FromString(await ws.receive_bytes(timeout=5)).WhichOneof("message") == "join"
+        assert signals.SignalResponse.FromString(await ws.receive_bytes(timeout=PATIENCE_S)).WhichOneof("message") == "join"
         yield ws
 
 
@@ -109,17 +110,15 @@ def test_floods_of_signals_close_their_socket_and_long_lists_count_as_many(serve
 def test_a_socket_that_falls_silent_ends_its_session():
     """A client that vanishes without a FIN, and sends no ping any more: its session is detached and ends, as on martlet.v1."""
     async def run(server):
-        async with signal(server, token("page", "call"), room="call") as page:
-            _, writer = await bare_socket(server, path=f"/rtc?access_token={token('gone', 'call')}&protocol=15", protocol=None)
-            await page.wait_for("participantJoined")
-            deadline = time.monotonic() + 20
-            while not page.of("participantLeft"):
-                assert time.monotonic() < deadline, "the session of the silent socket goes on"
-                await page.request("ping")
-                await asyncio.sleep(0.2)
-            _, left = page.of("participantLeft")[0]
-            assert left["identity"] == "gone" and left["reason"] == "timeout", left
-            writer.close()
+        _, writer = await bare_socket(server, path=f"/rtc?access_token={token('gone', 'call')}&protocol=15", protocol=None)
+
+        def left():
+            # A second session in the room would have to ping as often, on a machine that may keep it waiting.
+            return [one for one in server.api("GET", "/v1/events?after=0", headers={"Accept": "application/json"})[1]["events"] if one["type"] == "participantLeft"]
+
+        await until_true(left, PATIENCE_S, "the session of the silent socket ends")
+        assert [(one["identity"], one["reason"]) for one in left()] == [("gone", "timeout")], left()
+        writer.close()
 
     with running(extra="sessions: {keep_alive: 3, resume_window: 1}\n") as server:
         asyncio.run(run(server))

@@ -1,6 +1,7 @@
 """Captures of a participant's decrypted packets, read by tshark."""
 import asyncio
 import json
+import re
 import subprocess
 import time
 
@@ -40,6 +41,10 @@ def download(server, place, path):
     return path
 
 
+def dropped_late(server):
+    return sum(float(value) for value in re.findall(r'(?m)^martlet_packets_dropped_total\{reason="receivedLate"\} (\S+)$', server.get_private("/metrics")[1]))
+
+
 def test_a_capture_has_every_packet_in_clear_text_as_tshark_reads_it(tmp_path):
     """SSRCs and sequence numbers without a gap in both directions, RTCP, no payload unless asked for; the participant and the event log know of it."""
     async def run(server):
@@ -48,6 +53,7 @@ def test_a_capture_has_every_packet_in_clear_text_as_tshark_reads_it(tmp_path):
             bob = await open_room(browser, server, "fault", "bob")
             await wait_for_video(ada)
             await wait_for_video(bob)
+            late = dropped_late(server)
             place = start(server, "fault", "ada", seconds=60)
             await until(ada, "document.querySelector('#capture').textContent.startsWith('An operator captures your connection')")
             assert "no audio and no video" in await ada.evaluate("document.querySelector('#capture').textContent")
@@ -55,8 +61,15 @@ def test_a_capture_has_every_packet_in_clear_text_as_tshark_reads_it(tmp_path):
             await asyncio.sleep(3)
             received = {one["sid"]: one for one in server.api("GET", "/v1/rooms/fault/participants/ada/stats")[1]["tracks"]}
             headers = download(server, place, tmp_path / "headers.pcapng")
+            late = dropped_late(server) - late
+            # What it says for two seconds only is kept, whoever looks when.
+            await bob.evaluate("""() => {
+                const line = document.querySelector("#capture");
+                window.said = [];
+                new MutationObserver(() => said.push(line.textContent)).observe(line, { childList: true, characterData: true, subtree: true });
+            }""")
             whole = start(server, "fault", "bob", seconds=2, payload=True)
-            await until(bob, "document.querySelector('#capture').textContent.includes('with what you say and show')")
+            await until(bob, "said.some((text) => text.includes('with what you say and show'))")
             assert server.api("DELETE", place)[0] == 204
             await until(ada, "document.querySelector('#capture').textContent === ''")
             end = time.monotonic() + 10
@@ -66,10 +79,10 @@ def test_a_capture_has_every_packet_in_clear_text_as_tshark_reads_it(tmp_path):
             info = server.api("GET", whole)[1]
             payloads = download(server, whole, tmp_path / "payloads.pcapng")
             assert server.api("GET", place)[0] == 404
-            return {layer["ssrc"] for one in received.values() for layer in one["layers"] if layer["isActive"]}, headers, payloads, info
+            return {layer["ssrc"] for one in received.values() for layer in one["layers"] if layer["isActive"]}, headers, payloads, info, late
 
     with running(extra=ALLOWED) as server:
-        ssrcs, headers, payloads, info = asyncio.run(run(server))
+        ssrcs, headers, payloads, info, late = asyncio.run(run(server))
         events = server.api("GET", "/v1/rooms/fault/events?after=0", headers={"Accept": "application/json"})[1]["events"]
         log = server.log()
     notices = [(one["type"], one["by"]) for one in events if one["type"].startswith("capture")]
@@ -85,9 +98,11 @@ def test_a_capture_has_every_packet_in_clear_text_as_tshark_reads_it(tmp_path):
         assert int(kept) == headers_alone, "nothing of what is said or shown"
         streams.setdefault((ssrc, source), []).append(int(number))
     assert {source for _, source in streams} == {"192.0.2.1", "198.51.100.1"}
-    for (ssrc, source), numbers in streams.items():
-        distance = (numbers[-1] - numbers[0]) % 65_536
-        assert len(set(numbers)) == distance + 1, f"{ssrc} from {source} has no gap"
+    missing = {source: 0 for _, source in streams}
+    for (_, source), numbers in streams.items():
+        missing[source] += (numbers[-1] - numbers[0]) % 65_536 + 1 - len(set(numbers))
+    # What waited in the socket while the server had no processor, 0.5 s or more, is dropped before a capture sees it; what it sends goes on without a gap.
+    assert missing["198.51.100.1"] == 0 and missing["192.0.2.1"] <= late, (missing, late)
     reports = tshark(headers, "rtcp.pt", "ip.src", only="rtcp")
     assert {source for _, source in reports} == {"192.0.2.1", "198.51.100.1"} and any(one.startswith("200") for one, _ in reports)
     assert not tshark(headers, "frame.number", only="_ws.malformed && rtcp")

@@ -117,6 +117,7 @@ async def begun(server, page, room, **request):
 
     await until_true(is_awaited, 15, "the page answers for all tracks of the playback")
     # The page's own side of it.
+    await until(page, "martlet.room.sub?.connectionState === 'connected'")
     await page.wait_for_timeout(500)
     change(server, playback, paused=False)
     return playback

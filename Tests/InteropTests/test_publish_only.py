@@ -13,7 +13,7 @@ from support.chromium import chromium, open_room, until, wait_for_video
 from support.server import Server
 from support.signalling import signal
 from support.tokens import token
-from support.waiting import until_true
+from support.waiting import PATIENCE_S, until_true
 
 AIORTC = pathlib.Path(__file__).parent / "support/aiortc_client.py"
 
@@ -243,9 +243,17 @@ def test_B18_F4_a_killed_client_is_disconnected_within_the_consent_timeout():
             assert await asyncio.wait_for(doomed.stdout.readline(), 20) == b"connected\n"
             peers = server.metric("martlet_worker_peers")
             await asyncio.sleep(1)
+
+            def came():
+                tracks = server.api("GET", "/v1/rooms/ghost/participants/phone/stats")[1]["tracks"]
+                return sum(layer["packetsReceived"] for track in tracks for layer in track["layers"])
+
+            # It is alive now: the time counts from the last packet that came.
+            before = came()
+            await until_true(lambda: came() > before, PATIENCE_S, "the phone sends")
+            killed = time.monotonic()
             doomed.kill()
             await doomed.wait()
-            killed = time.monotonic()
             told, left = await eve.wait_for("participantLeft", limit + 5, identity="phone")
             await until_true(lambda: server.metric("martlet_worker_peers") < peers, 5, "freed")
             print(f"figures: told {told - killed:.1f} s after the kill (limit {limit} s), reason {left['reason']}")

@@ -93,7 +93,8 @@ def test_F9_the_check_reports_that_TCP_works_where_UDP_does_not(walled):
             steps, verdict = await page.evaluate(STEPS), await page.evaluate("martletCheck.verdict")
             print(f"figures: {steps['tcp']['measured']}")
             assert steps["signalling"]["state"] == "good" and steps["udp"]["state"] == "bad", steps
-            assert steps["tcp"]["state"] == "good" and steps["tcp"]["measured"]["returnedBitrate"] > 50_000, steps["tcp"]
+            # How well it works on this machine at this moment is another question.
+            assert steps["tcp"]["state"] in ("good", "poor") and steps["tcp"]["measured"]["returnedBitrate"] > 50_000, steps["tcp"]
             assert verdict["state"] == "poor" and verdict["text"].startswith("Calls will work from here by TCP, because UDP"), verdict
             assert page.problems == []
 

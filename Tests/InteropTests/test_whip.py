@@ -117,7 +117,7 @@ def test_ffmpeg_publishes_and_chromium_plays(server, flags):
         command = [
             imageio_ffmpeg.get_ffmpeg_exe(), "-hide_banner", "-loglevel", "warning", "-re",
             "-f", "lavfi", "-i", "testsrc2=size=640x360:rate=15", "-f", "lavfi", "-i", "sine=frequency=440:sample_rate=48000",
-            "-t", "40", "-c:v", "libx264", "-profile:v", "baseline", "-preset", "ultrafast", "-tune", "zerolatency", "-g", "30",
+            "-t", "110", "-c:v", "libx264", "-profile:v", "baseline", "-preset", "ultrafast", "-tune", "zerolatency", "-g", "30",
             "-pix_fmt", "yuv420p", "-b:v", "800k", "-c:a", "libopus", "-ar", "48000", "-ac", "2",
             "-f", "whip", *flags, "-authorization", token("encoder", "tv"), f"{server.url}/whip/tv",
         ]
@@ -146,7 +146,7 @@ def lab():
 @pytest.mark.parametrize("codec", ["H264", "VP8"])
 def test_gstreamer_publishes_and_chromium_plays(lab, codec):
     async def run(server):
-        sender = subprocess.Popen(gst(lab, 1, "publish", f"{server.url}/whip/gst", token("gst", "gst"), codec, 30))
+        sender = subprocess.Popen(gst(lab, 1, "publish", f"{server.url}/whip/gst", token("gst", "gst"), codec, 110))
         try:
             async with chromium(executable=lab.wrapper(2, EXECUTABLE)) as browser:
                 bob = await open_room(browser, server, "gst", "bob", send="nothing", token=token("bob", "gst"))
@@ -352,6 +352,7 @@ def test_options_and_cors_allow_pages_of_other_origins(edge):
     edge.request("DELETE", headers["Location"])
 
 
+@pytest.mark.judging
 def test_B21_a_browser_trickles_and_restarts_ice_by_patch(server):
     """B21: new credentials and a new port; the subscriber is without media for at most 1.5 s, in the same streams, and no participant joins anew."""
     async def run():

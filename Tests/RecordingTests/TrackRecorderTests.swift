@@ -55,9 +55,9 @@ struct VideoRecordingTests {
             recorded.gaps == [
                 RecordingGap(
                     reason: .loss, sequences: (0x1_0000 + 40)...(0x1_0000 + 40), from: 39 * 3_000, to: 60 * 3_000,
-                    packets: 1, frames: 19, milliseconds: 700)
+                    packets: 1, frames: 20, milliseconds: 700)
             ])
-        #expect(recorded.recorder.totals.framesLost == 19)
+        #expect(recorded.recorder.totals.framesLost == 20)
     }
 
     @Test("E14: what is missing when the track ends is a gap up to the last packet that came")
@@ -67,7 +67,24 @@ struct VideoRecordingTests {
         recorded.finish()
         #expect(recorded.samples().count == 40)
         #expect(recorded.gaps.map(\.milliseconds) == [333] && recorded.gaps.map(\.packets) == [1])
-        #expect(recorded.gaps.map(\.frames) == [9])
+        #expect(recorded.gaps.map(\.frames) == [10])
+    }
+
+    @Test(
+        "E14: frames of which nothing came are counted: no more than packets are missing, and than have room in the time"
+    )
+    func nothingCame() {
+        var recorded = Recorded()
+        video(&recorded, frames: 0..<100, lost: Set(40..<60))
+        // A still screen for two seconds, and the packet after it is lost.
+        recorded.packet(
+            .vp8, sequence: 101, timestamp: 160 * 3_000, marker: true, MadeFrame.vp8(key: true, tag: 1),
+            at: .seconds(5.4))
+        recorded.with { $0.advance(to: .seconds(8), into: &$1) }
+        recorded.finish()
+        #expect(recorded.gaps.map(\.packets) == [20, 1])
+        #expect(recorded.gaps.map(\.frames) == [20, 1])
+        #expect(recorded.recorder.totals.framesLost == 21)
     }
 
     @Test("A packet that comes late, but within a second, leaves no gap")

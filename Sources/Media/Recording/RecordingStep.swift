@@ -51,7 +51,8 @@ public struct RecordingGap: Sendable, Hashable {
     public var to: Int64
     /// Packets that are missing.
     public var packets: Int
-    /// Frames that arrived and could not be used because of it.
+    /// Of a video: frames that arrived and could not be used because of it, and those of which no packet came: as many as packets are missing, or as have room at the track's pace
+    /// if that is less. Of audio: packets of silence that stand for what is missing.
     public var frames: Int
     /// Length in milliseconds.
     public var milliseconds: Int64

@@ -17,6 +17,7 @@ struct VideoTrack {
     /// When the last frame that was stored had arrived.
     private var lastArrival: MonotonicTime?
     private var gap: RecordingGap?
+    private var pace = FramePace()
     private var rotation = Rotation.none
     private var lastRequest: MonotonicTime?
     private var reordering = ReorderingWatch()
@@ -77,6 +78,7 @@ struct VideoTrack {
         if place.step == nil, codec == .h264, reordering.isReordered(place.time, after: last) {
             throw .reorderingUnsupported
         }
+        if gap == nil, let last { pace.note(place.time - last) }
         closeGap(at: place.time, &totals, &steps)
         if let entry = frame.entry {
             open(entry, at: place.time, frame.arrival, &segment, &totals, &steps)
@@ -149,12 +151,18 @@ struct VideoTrack {
     }
 
     private mutating func closeGap(
-        at time: Int64, _ totals: inout RecordingTotals, _ steps: inout [RecordingStep]
+        at time: Int64, isEnd: Bool = false, _ totals: inout RecordingTotals, _ steps: inout [RecordingStep]
     ) {
         guard var gap else { return }
         self.gap = nil
         gap.to = time
         gap.milliseconds = max(0, time - gap.from) / 90
+        // Of some frames no packet came. There are no more of them than packets, and than had room in the time.
+        let absent = min(gap.packets, pace.frames(in: time - gap.from) - (isEnd ? 0 : 1) - gap.frames)
+        if absent > 0 {
+            gap.frames += absent
+            totals.framesLost += absent
+        }
         totals.gaps += 1
         steps.append(.log(.gap(gap)))
     }
@@ -173,7 +181,7 @@ struct VideoTrack {
     ) {
         guard let gap, let lastArrival else { return }
         let missing = max(0, (moment - lastArrival).nanoseconds) * 90 / 1_000_000
-        closeGap(at: gap.from + missing, &totals, &steps)
+        closeGap(at: gap.from + missing, isEnd: true, &totals, &steps)
     }
 
     /// Nothing came for a while: what there is goes to the disk.
@@ -238,6 +246,19 @@ private struct ReorderingWatch {
         if frames >= Self.window { (frames, steps) = (0, 0) }
         return false
     }
+}
+
+/// The usual time from one frame of a video to the next.
+private struct FramePace {
+    private var interval: Int64 = 0
+
+    mutating func note(_ step: Int64) {
+        guard step > 0 else { return }
+        interval = interval == 0 ? step : (7 * interval + step) / 8
+    }
+
+    /// How many have room in so much time.
+    func frames(in time: Int64) -> Int { interval > 0 ? Int((time + interval / 2) / interval) : 0 }
 }
 
 /// The limits of H.264's levels (ITU-T H.264 table A-1).

@@ -207,6 +207,8 @@ async def media(target, room):
         if len(offers[-1]["tracks"]) > len(receiver.connection.getTransceivers()):
             await ada.request("answer", connection="sub", sdp=await receiver.answer(offers[-1]["sdp"]))
         await receiver.decodes(2)
+        for sid in sent.values():
+            await ada.wait_for("subscriptionStarted", track=sid)
         started = {event["track"] for _, event in ada.of("subscriptionStarted")}
         expect(started == set(sent.values()), f"subscriptionStarted of {started}")
         await bob.wait_for("trackSubscribed")

@@ -94,6 +94,7 @@ class Tap:
     def __init__(self, dtls):
         self.datagrams, self.bytes = Counter(), Counter()
         self.rtp = defaultdict(list)  # SSRC -> (arrival, extended sequence number, bytes of payload and header)
+        self.stamps = defaultdict(list)  # SSRC -> the times of its frames, in the order in which they came
         self.rtcp = []
         self.latest, self.beside = {}, []  # SSRC -> time of the latest RTP packet; that for each of `rtcp` when it came
         receive, on_rtp, on_rtcp = dtls.transport._recv, dtls._handle_rtp_data, dtls._handle_rtcp_data
@@ -114,7 +115,10 @@ class Tap:
                 last = seen[-1][1]
                 sequence = last + (sequence - last + 0x8000) % 0x10000 - 0x8000
             seen.append((time.monotonic(), sequence, len(data)))
-            self.latest[ssrc] = int.from_bytes(data[4:8])
+            stamp = int.from_bytes(data[4:8])
+            if stamp != self.latest.get(ssrc):
+                self.stamps[ssrc].append(stamp)
+            self.latest[ssrc] = stamp
             await on_rtp(data, arrival_time_ms=arrival_time_ms)
 
         async def tapped_rtcp(data):

@@ -2,6 +2,7 @@
 import os
 import secrets
 import socket
+import time
 
 from aioice import stun
 
@@ -62,14 +63,21 @@ class BarePeer:
         self.address = (words[4], int(words[5]))
 
     def check(self):
-        """One check that nominates; the server's answer says success and names the socket's own address."""
+        """One check that nominates, repeated until it is answered (RFC 8489, section 6.2.1: after 0.5 s, 1 s, 2 s and so on); the answer says success."""
         request = binding_request(f"{self.remote_ufrag}:{self.ufrag}", self.remote_password)
-        self.socket.sendto(bytes(request), self.address)
-        while True:
-            reply = stun.parse_message(self.socket.recv(2048))
-            if reply.transaction_id == request.transaction_id:
-                assert reply.message_class == stun.Class.RESPONSE, reply
-                return
+        for wait_s in (0.5, 1, 2, 4, 8, 16):
+            self.socket.sendto(bytes(request), self.address)
+            end = time.monotonic() + wait_s
+            while (left := end - time.monotonic()) > 0:
+                self.socket.settimeout(left)
+                try:
+                    reply = stun.parse_message(self.socket.recv(2048))
+                except TimeoutError:
+                    break
+                if reply.transaction_id == request.transaction_id:
+                    assert reply.message_class == stun.Class.RESPONSE, reply
+                    return
+        raise TimeoutError("the check is not answered")
 
     def close(self):
         self.socket.close()

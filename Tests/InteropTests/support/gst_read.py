@@ -1,6 +1,9 @@
 """Run by the system's Python: decodes a file with GStreamer's own demuxer and decoder.
 
-    /usr/bin/python3 gst_read.py FILE [--packets] [--pad video_0]     prints {"buffers": 60, "start": 0.0, "end": 2.0, "kinds": ["video/x-raw"]}
+    /usr/bin/python3 gst_read.py FILE [--packets] [--pad video_0]
+        prints {"buffers": 60, "start": 0.0, "end": 2.0, "kinds": ["video/x-raw"], "caps": "video/x-raw, format=(string)I420, ...", "longest": [0.4, 0.43], "rises": true}
+
+longest: between which two buffers, one after the other, most time passes. rises: whether each is later than the one before it.
 
 --pad: the track of a file that has several. Times are those of the movie, after its edit list.
 
@@ -24,18 +27,21 @@ def main(path, *options):
                                 + ("" if "--packets" in options else "decodebin ! ") + "appsink name=out sync=false")
     pipeline.get_by_name("file").set_property("location", path)
     pipeline.set_state(Gst.State.PLAYING)
-    buffers, start, end, kinds = 0, None, 0, []
+    times, kinds = [], []
     while sample := pipeline.get_by_name("out").emit("try-pull-sample", 10 * Gst.SECOND):
-        kind = sample.get_caps().get_structure(0).get_name()
-        buffers += 1
-        end = sample.get_segment().to_running_time(Gst.Format.TIME, sample.get_buffer().pts) / Gst.SECOND
-        start = end if start is None else start
+        caps = sample.get_caps()
+        kind = caps.get_structure(0).get_name()
+        times.append(sample.get_segment().to_running_time(Gst.Format.TIME, sample.get_buffer().pts) / Gst.SECOND)
         if kind not in kinds:
             kinds.append(kind)
     message = pipeline.get_bus().pop_filtered(Gst.MessageType.ERROR)
     assert message is None, message.parse_error()
     pipeline.set_state(Gst.State.NULL)
-    print(json.dumps({"buffers": buffers, "start": start, "end": end, "kinds": kinds}))
+    between = list(zip(times, times[1:]))
+    print(json.dumps({
+        "buffers": len(times), "start": times[0] if times else None, "end": times[-1] if times else 0, "kinds": kinds,
+        "caps": caps.to_string() if times else "", "longest": max(between, key=lambda pair: pair[1] - pair[0], default=None),
+        "rises": all(a < b for a, b in between)}))
 
 
 if __name__ == "__main__":

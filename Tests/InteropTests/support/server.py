@@ -137,7 +137,7 @@ class Server:
 
     @staticmethod
     def _open_here(request):
-        return urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=10)
+        return urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=20)
 
     def get_private(self, path):
         status, _, text = self.request("GET", path, base=f"http://{self.host}:{self.private}")

@@ -58,7 +58,7 @@ async def signal(server, token, **join):
         url = f"{server.url.replace('http', 'ws', 1)}/v1/signal"
         async with http.ws_connect(url, protocols=["martlet.v1"], headers={"Authorization": f"Bearer {token}"}) as socket:
             session = Signal(socket)
-            await asyncio.wait_for(session.hello, 5)
+            await asyncio.wait_for(session.hello, PATIENCE_S)
             session.joined, session.joined_bytes = await session.request("join", **join)
             assert session.joined["type"] == "joined", session.joined
             keep_alive = asyncio.create_task(_ping(session))

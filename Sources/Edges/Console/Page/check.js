@@ -155,12 +155,14 @@ async function begin(token) {
 }
 
 /** What is wrong with a way that works. */
-function faultsOf({ sentLoss, returnedLoss, roundTripMilliseconds, returnedBitrate }) {
+function faultsOf({ sentLoss, returnedLoss, roundTripMilliseconds, sentBitrate, returnedBitrate, limitation }) {
     const loss = Math.max(sentLoss, returnedLoss);
+    // A busy machine's encoder sends little by itself: that says nothing of the way.
+    const isNarrow = returnedBitrate < LOW_BITRATE && (returnedBitrate < 0.8 * sentBitrate || limitation === "bandwidth");
     return [
         loss >= HIGH_LOSS && `${percent(loss)} of the packets are lost`,
         roundTripMilliseconds >= HIGH_ROUND_TRIP && `packets take ${milliseconds(roundTripMilliseconds)} there and back`,
-        returnedBitrate < LOW_BITRATE && `only ${rate(returnedBitrate / 1000)} come through`,
+        isNarrow && `only ${rate(returnedBitrate / 1000)} come through`,
     ].filter(Boolean);
 }
 

@@ -117,7 +117,7 @@ function figures(before, after) {
         roundTripMilliseconds: roundTrip === undefined ? undefined : roundTrip * 1000,
         width: after.inbound.frameWidth, height: after.inbound.frameHeight,
         framesPerSecond: since("inbound", "framesDecoded") / seconds,
-        availableBitrate: after.pair?.availableOutgoingBitrate,
+        availableBitrate: after.pair?.availableOutgoingBitrate, limitation: after.outbound?.qualityLimitationReason,
         // How a TURN server is reached; otherwise how the server is.
         protocol: after.local?.relayProtocol ?? after.local?.protocol,
     };
