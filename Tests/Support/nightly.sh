@@ -42,7 +42,7 @@ schema() { SCHEMA_EXAMPLES=${SCHEMA_EXAMPLES:-100} TEST_SECONDS=3600 interop Tes
 more() { interop Tests/InteropTests -m at_night; }
 livekit() { interop Tests/InteropTests/nightly_livekit*.py; }
 examples() { interop Tests/InteropTests/nightly_examples.py; }
-recording() { interop Tests/InteropTests/nightly_recording.py Tests/InteropTests/nightly_readers.py Tests/InteropTests/nightly_upload.py Tests/InteropTests/nightly_jobs.py &&
+recording() { interop Tests/InteropTests/nightly_recording.py Tests/InteropTests/nightly_readers.py Tests/InteropTests/nightly_encoders.py Tests/InteropTests/nightly_upload.py Tests/InteropTests/nightly_jobs.py &&
     TEST_SECONDS=3600 interop Tests/InteropTests/nightly_ten_minutes.py; }
 deploying() { TEST_SECONDS=300 interop Tests/InteropTests/nightly_deploying.py; }
 image() { server && Tests/Support/install.sh image && TEST_SECONDS=1800 interop Tests/InteropTests/nightly_image.py; }
