@@ -6,7 +6,7 @@
 FOLDER: on the disk that is measured; default: .build/recorded. With --freeze, as root, each round has a third run in which the disk, a file system of its own, stands still for ten
 seconds in the middle.
 
-Each run has a server of its own. Prints a row for each run and the medians, and judges p99: it is unchanged (E13) where its median is not above what the rounds without recordings
+Each run has a server of its own. Prints a row for each run and the medians, and judges p99: it is unchanged where its median is not above what the rounds without recordings
 had at worst, or a tenth above their median. The exit status is 0 when it is. Cores of others: what the machine did beside server and generator, which has to be next to nothing for
 the figures to mean anything; in runs with recordings the kernel's threads that bring the files to the disk are among them.
 """
@@ -159,7 +159,7 @@ def main():
     for kind in kinds[1:]:
         found = statistics.median(delays[kind])
         worse = worse or found > bound
-        print(f"E13: p99 {'is worse' if found > bound else 'is unchanged'}, {kind}: {found:.2f} ms in the middle of {[round(one, 2) for one in delays[kind]]}, "
+        print(f"p99 {'is worse' if found > bound else 'is unchanged'}, {kind}: {found:.2f} ms in the middle of {[round(one, 2) for one in delays[kind]]}, "
               f"without recordings {[round(one, 2) for one in delays[PLAIN]]}, bound {bound:.2f}")
     sys.exit(worse)
 

@@ -15,7 +15,7 @@ from support.chromium import chromium, open_room, wait_for_video
 from support.tokens import token
 from support.waiting import until_true
 from test_playback import films, make, show, start, change, video  # noqa: F401
-from test_recording import boxes, ffmpeg, finished, gstreamer, movie_times, path_of, recording, recording_server  # noqa: F401
+from test_recording import ffmpeg, finished, gstreamer, movie_times, path_of, recording, recording_server  # noqa: F401
 
 SLICE, IDR, SPS, PPS = 1, 5, 7, 8
 

@@ -15,7 +15,7 @@ async def moving_pixels(page):
     """The remote picture is not black, and it moves."""
     await until(page, "Object.values(martlet.pixels()).some(Boolean)")
     first = json.dumps(await page.evaluate("JSON.stringify(martlet.pixels())"))
-    await until(page, f"JSON.stringify(martlet.pixels()) !== {first}", 5)
+    await until(page, f"JSON.stringify(martlet.pixels()) !== {first}")
 
 
 async def packets_of_video(page):
@@ -149,7 +149,7 @@ def test_speakers_are_marked(server):
             ada = await open_room(browser, server, "talk", "ada")
             bob = await open_room(browser, server, "talk", "bob", send="nothing")
             for page in (ada, bob):
-                await until(page, "document.querySelector('.tile.speaking') !== null", 20)
+                await until(page, "document.querySelector('.tile.speaking') !== null")
             await ada.click("#mute-audio")
             await until(bob, "document.querySelector('.tile .name.muted') !== null")
             await until(bob, "document.querySelector('.tile.speaking') === null")

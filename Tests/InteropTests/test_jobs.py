@@ -1,7 +1,9 @@
 """Jobs on recordings: two real tracks are recorded, composed and compressed anew by Debian's ffmpeg, and what comes out is decoded."""
 import fractions
 import json
+import os
 import pathlib
+import signal
 import subprocess
 import time
 
@@ -10,6 +12,7 @@ import pytest
 
 from conftest import running
 from support.tokens import admin_token, token
+from support.waiting import PATIENCE_S
 from test_command_line import martlet
 from test_playback import start
 
@@ -187,7 +190,7 @@ def test_a_job_is_cancelled_and_a_killed_server_leaves_no_process_and_no_half_fi
     long = {"kind": "composition", "width": 3840, "height": 2160, "frameRate": 60, "bitrate": 20_000_000}
     # Cancelled: its process ends, and so does what it has written. Another one waits meanwhile, and is cancelled at once.
     job, other = begin(server, found, **long), begin(server, found, **long)
-    until_true(lambda: children(server), 10)
+    until_true(lambda: children(server), PATIENCE_S)
     (process,) = children(server)
     status = pathlib.Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     # Nice value, and policy SCHED_IDLE.
@@ -196,14 +199,17 @@ def test_a_job_is_cancelled_and_a_killed_server_leaves_no_process_and_no_half_fi
     assert server.api("GET", f"/v1/jobs/{other['sid']}")[1]["state"] == "cancelled"
     assert server.api("DELETE", f"/v1/jobs/{job['sid']}?state=ended")[1]["code"] == "conflict"
     assert server.api("DELETE", f"/v1/jobs/{job['sid']}?state=open")[0] == 204
-    assert ended(server, job, 5)["state"] == "cancelled"
-    until_true(lambda: not pathlib.Path(f"/proc/{process}").exists() and not list(folder_of(server, found).glob(f"{job['sid']}*")), 5)
+    # At idle priority a process also ends when nobody else wants the machine.
+    assert ended(server, job, PATIENCE_S)["state"] == "cancelled"
+    until_true(lambda: not pathlib.Path(f"/proc/{process}").exists() and not list(folder_of(server, found).glob(f"{job['sid']}*")), PATIENCE_S)
     # The server is killed: so is the process; the next one begins again, without what was half done.
-    job = begin(server, found, **{**long, "width": 1920, "height": 1080, "bitrate": 4_000_000})
-    until_true(lambda: children(server), 10)
+    job = begin(server, found, **{**long, "width": 1280, "height": 720, "frameRate": 30, "bitrate": 2_000_000})
+    until_true(lambda: children(server), PATIENCE_S)
     (process,) = children(server)
+    # It stays half done until the server is killed, however fast the machine is.
+    os.kill(process, signal.SIGSTOP)
     server.kill()
-    until_true(lambda: not pathlib.Path(f"/proc/{process}").exists(), 2)
+    until_true(lambda: not pathlib.Path(f"/proc/{process}").exists(), PATIENCE_S)
     server.start()
     done = ended(server, job)
     assert done["state"] == "finished" and done["tries"] == 2, done
@@ -219,7 +225,7 @@ def test_jobs_are_created_listed_cancelled_and_deleted_on_the_command_line(archi
     assert ended(server, {"sid": job})["state"] == "finished"
     long = json.loads(martlet(server, "jobs", "create", sid, "composition", "width=3840", "height=2160", "frameRate=60", "bitrate=20000000", "--json"))["sid"]
     assert martlet(server, "jobs", "cancel", long) == f"job {long} was cancelled\n"
-    assert ended(server, {"sid": long}, 5)["state"] == "cancelled"
+    assert ended(server, {"sid": long}, PATIENCE_S)["state"] == "cancelled"
     heading, *rows = martlet(server, "jobs").splitlines()
     assert heading.split() == ["JOB", "RECORDING", "KIND", "STATE", "DONE", "CREATED", "RESULT"]
     found = {row.split()[0]: row.split() for row in rows}

@@ -8,7 +8,6 @@ import types
 
 import pytest
 
-from conftest import running
 from support import livekit_sdk
 from support.livekit_sdk import BLUE, GREEN, RED, Client
 from support.server import Server
@@ -372,13 +371,13 @@ async def mixed(url):
     encoder, player = aiortc_client.Client(), aiortc_client.Client()
     await encoder.publish(f"{url}/whip/r", token("wim", "r"), aiortc_client.MovingPicture())
     async with chromium.chromium() as browser:
-        page = await chromium.open_room(browser, types.SimpleNamespace(url=url), "r", "paul")
+        page = await chromium.open_room(browser, types.SimpleNamespace(url=url), "r", "paul", script=chromium.frames_every(66))
         await chromium.wait_for_video(page, count=2)
         await player.play(f"{url}/whep/r/ada", token("eva", "r"))
         await player.wait_for_frames(video=15)
         for identity in ("paul", "wim"):
-            await livekit_sdk.until(lambda: ada.eye_of(identity), f"ada is subscribed to {identity}", 15)
-            await ada.eye_of(identity).more(15, 15)
+            await livekit_sdk.until(lambda: ada.eye_of(identity), f"ada is subscribed to {identity}")
+            await ada.eye_of(identity).more(15)
         await livekit_sdk.until(lambda: any(who == "paul" for who, _ in ada.ears), "ada is subscribed to paul's audio")
         assert not page.problems
     size = ada.eye_of("wim").size

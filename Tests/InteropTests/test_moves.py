@@ -26,11 +26,12 @@ FRAMES = "() => raw.sub ? raw.frames(raw.sub, 'video') : 0"
 EVENTS = "(type) => raw.events.filter((event) => event.type === type)"
 
 
-async def more_frames(page, count, what, seconds=10):
-    """Waits until the page has decoded so many more frames of video."""
-    wanted = await page.evaluate(FRAMES) + count
+async def more_frames(page, count, what, seconds=PATIENCE_S):
+    """Waits until the page has decoded so many more frames of video. Those of a section that has ended are not counted any more."""
+    before = await page.evaluate(FRAMES)
     deadline = time.monotonic() + seconds
-    while await page.evaluate(FRAMES) < wanted:
+    while (now := await page.evaluate(FRAMES)) < before + count:
+        before = min(before, now)
         assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
         await page.wait_for_timeout(20)
 
@@ -294,7 +295,7 @@ RESUMED = """import("/martlet/signal.js").then(async ({ Signal }) => {
     signal.request("bye", { connection: "far" }, {}).catch(end("far"));
     signal.request("view", { track: "TR_1" }).catch(end("track"));
     sockets[0].onclose({ code: 1006 });
-    await new Promise((resolve) => { setTimeout(resolve, 500); });
+    for (let turn = 0; turn < 400 && ends.length < 3; turn++) await new Promise((resolve) => { setTimeout(resolve, 50); });
     return [sent, ends];
 })"""
 

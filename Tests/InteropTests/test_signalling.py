@@ -11,7 +11,7 @@ from conftest import running
 from support.bare import offer
 from support.signalling import signal
 from support.tokens import token
-from support.waiting import until_true
+from support.waiting import PATIENCE_S, until_true
 
 TOLD_WITHIN_S = 0.3
 
@@ -128,28 +128,28 @@ def test_D6_silence_ends_a_session_and_pings_keep_it():
         async with signal(server, token("ada", "quiet")) as ada:
             async with aiohttp.ClientSession() as http, http.ws_connect(address(server, token("bob", "quiet"))) as socket:
                 hello = await socket.receive_json()
-                assert hello["pingIntervalSeconds"] == 1
+                assert hello["pingIntervalSeconds"] == 3
                 await socket.send_json({"type": "join", "id": 1})
                 started = time.monotonic()
-                # Pings at the interval that hello names keep it, longer than the limit of 3 s.
-                while time.monotonic() - started < 5:
+                # Pings at the interval that hello names keep it, longer than the limit of 10 s.
+                while time.monotonic() - started < 13:
                     await socket.send_json({"type": "ping"})
                     await ada.request("ping")
                     await asyncio.sleep(hello["pingIntervalSeconds"])
                 assert not ada.of("participantLeft")
                 silent = time.monotonic()
                 while not ada.of("participantLeft"):
-                    assert time.monotonic() - silent < 8
+                    assert time.monotonic() - silent < PATIENCE_S
                     await ada.request("ping")
                     await asyncio.sleep(0.2)
-                assert ada.of("participantLeft")[0][0] - silent >= 1.5
+                assert ada.of("participantLeft")[0][0] - silent >= 6
                 messages = [json.loads(m.data) async for m in socket if m.type == aiohttp.WSMsgType.TEXT]
                 assert messages[-1]["type"] == "ended" and messages[-1]["reason"] == "timeout"
                 assert socket.close_code == 4007
             await ada.request("ping")
             assert [e["reason"] for _, e in ada.of("participantLeft")] == ["timeout"]
 
-    with running(extra="sessions: {keep_alive: 3}\n") as server:
+    with running(extra="sessions: {keep_alive: 10}\n") as server:
         asyncio.run(run(server))
 
 
@@ -157,7 +157,7 @@ def test_a_token_over_the_socket_prolongs_a_stay_that_ends_with_its_token(server
     """ada brings another one in time, and what that permits counts; bob does not, and another's is refused."""
     async def run():
         assert (await asyncio.to_thread(server.api, "POST", "/v1/rooms", {"name": "refresh", "policy": {"endStayWithToken": True}}))[0] == 201
-        async with signal(server, token("ada", "refresh", lifetime_s=3)) as ada, signal(server, token("bob", "refresh", lifetime_s=3)) as bob:
+        async with signal(server, token("ada", "refresh", lifetime_s=10)) as ada, signal(server, token("bob", "refresh", lifetime_s=10)) as bob:
             assert (await bob.request("token", token=token("ada", "refresh")))[0]["code"] == "permission_denied"
             assert (await ada.request("token", token=token("ada", "refresh", canPublish=False)))[0]["type"] == "ok"
             assert (await bob.wait_for("ended"))[1]["reason"] == "token_expired"
@@ -207,15 +207,20 @@ def test_C1_a_dropped_socket_is_resumed_without_a_gap(server):
             await socket.receive_json()
             await socket.send_json({"type": "join", "id": 1})
             joined = await socket.receive_json()
+            seq = joined["seq"]
+            # What bob's own join tells everybody, a moment later, is not among what he misses.
+            while (event := await socket.receive_json()).get("type") != "room":
+                seq = event.get("seq", seq)
+            seq = event["seq"]
             socket._response.connection.transport.abort()
             for step in range(5):
                 await ada.request("metadata", metadata=str(step))
             async with http.ws_connect(address(server, token("bob", "again"))) as socket:
                 await socket.receive_json()
-                await socket.send_json({"type": "resume", "id": 1, "session": joined["session"], "seq": joined["seq"]})
+                await socket.send_json({"type": "resume", "id": 1, "session": joined["session"], "seq": seq})
                 assert (await socket.receive_json())["type"] == "resumed"
                 missed = [await socket.receive_json() for _ in range(5)]
-                assert [m["seq"] for m in missed] == list(range(joined["seq"] + 1, joined["seq"] + 6))
+                assert [m["seq"] for m in missed] == list(range(seq + 1, seq + 6))
                 assert [m["participant"]["metadata"] for m in missed] == list("01234")
             assert not ada.of("participantLeft")
 

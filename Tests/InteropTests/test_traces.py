@@ -8,6 +8,7 @@ import time
 from conftest import running
 from support.aiortc_client import Client, MovingPicture
 from support.tokens import token
+from support.waiting import PATIENCE_S, until_true
 
 
 class Collector:
@@ -72,9 +73,11 @@ def test_a_join_is_traced_step_by_step_as_part_of_its_callers_trace():
         assert root["parentSpanId"] == parent and all(span["parentSpanId"] == root["spanId"] for span in spans.values())
         took = {name: (int(span["endTimeUnixNano"]) - int(span["startTimeUnixNano"])) / 1e6 for name, span in spans.items()}
         print(f"figures: a join's steps in ms: {took}")
-        assert all(0 <= one < 3_000 for one in took.values()) and 0 < took["token"] < 5, took
+        begin, end = int(root["startTimeUnixNano"]), int(root["endTimeUnixNano"])
+        assert all(begin <= int(span["startTimeUnixNano"]) <= int(span["endTimeUnixNano"]) <= end for span in spans.values()) and took["token"] > 0, spans
         assert abs(int(root["endTimeUnixNano"]) / 1e9 - time.time()) < 60
         (refused,) = [span for span in collector.spans if span["traceId"] != trace and "parentSpanId" not in span]
         assert refused["name"] == "join" and refused["status"]["code"] == 2, refused
         assert "cam" not in json.dumps(collector.spans), "who it was is not the collector's to know"
-        assert server.metric("martlet_traces_exported_total") >= 2
+        # Counted once the collector's answer is read.
+        asyncio.run(until_true(lambda: server.metric("martlet_traces_exported_total") >= 2, PATIENCE_S, "both traces are counted"))
