@@ -8,13 +8,15 @@ import subprocess
 import av
 import imageio_ffmpeg
 import pytest
+from aiortc import rtp
 from aiortc.codecs import h264, vpx
 
 from support.aiortc_client import Client, MovingPicture, Tone
-from support.chromium import chromium, open_room, wait_for_video
+from support.chromium import chromium, open_room, until, wait_for_video
 from support.tokens import token
-from support.waiting import until_true
-from test_playback import films, make, show, start, change, video  # noqa: F401
+from support.waiting import PATIENCE_S, until_true
+from test_h264 import Camera, publish, sets_once, size  # noqa: F401
+from test_playback import films, make, start, change, video  # noqa: F401
 from test_recording import ffmpeg, finished, gstreamer, movie_times, path_of, recording, recording_server  # noqa: F401
 
 SLICE, IDR, SPS, PPS = 1, 5, 7, 8
@@ -59,7 +61,7 @@ async def film_recorded(server, name, room, seconds):
 
 
 @pytest.mark.parametrize("profile, level, size, slices", [("baseline", "3.0", "640x360", 4), ("main", "3.1", "640x360", 1), ("high", "3.1", "1600x900", 1)])
-def test_E2_E3_E7_E17_a_film_of_x264_is_recorded_with_its_frames_slices_profile_and_level(films, tmp_path, profile, level, size, slices):  # noqa: F811
+def test_E2_E7_E17_a_film_of_x264_is_recorded_with_its_frames_slices_profile_and_level(films, tmp_path, profile, level, size, slices):  # noqa: F811
     """Played into a room and recorded there: two readers find each frame of the film, all slices of a frame in one sample, and the film's profile and level; 1600 by 900 is more than level 3.1
     permits, and is flagged."""
     films.recordings = tmp_path / "recordings"
@@ -80,6 +82,47 @@ def test_E2_E3_E7_E17_a_film_of_x264_is_recorded_with_its_frames_slices_profile_
     assert f"level=(string){level.removesuffix('.0')}" in packets["caps"]
     assert {len(one) for one in kinds} == {slices} and len(kinds) == frames and all(len(set(one)) == 1 for one in kinds)
     assert track.get("levelExceeded", False) == (size == "1600x900")
+
+
+def test_E4_E5_E6_who_joins_late_begins_with_the_sets_in_force_and_a_keyframe_in_two_decoders(server, sets_once):  # noqa: F811
+    """x264 sends its parameter sets once, and new ones in the middle of the call. Whoever joins then, aiortc (ffmpeg's decoder) and a page in Chromium, sees the size that is sent now; the first packet is
+    one of sets, and no number is missing after it."""
+    async def call():
+        camera = Camera(640, 360)
+        sender = await publish(server, "once", camera)
+        async with chromium() as browser:
+            early = await open_room(browser, server, "once", "early", send="nothing")
+            await wait_for_video(early)
+            for width, height in ((640, 360), (320, 180)):
+                camera.resize(width, height)
+                late = await Client().play(f"{server.url}/whep/once/phone", token(f"tv{height}", "once"))
+                await size(late, height, 30)
+                page = await open_room(browser, server, "once", f"late{height}", send="nothing")
+                await wait_for_video(page)
+                for one in (early, page):
+                    await until(one, f"martlet.received().then((all) => all.some((r) => r.kind === 'video' && r.frameHeight === {height}))")
+                (first,) = late.tap.first.values()
+                packet = rtp.RtpPacket.parse(first)
+                kinds = [packet.payload[0] & 0x1F] if packet.payload[0] & 0x1F != 24 else aggregated(packet.payload)
+                print(f"figures: {height} lines: the first packet has NAL units of the types {kinds}; {late.tap.missing()} missing; sent so far {dict(sets_once)}")
+                assert kinds[0] == SPS and PPS in kinds and late.tap.missing() == 0
+                await late.close()
+                assert not page.problems
+                await page.close()
+            assert not early.problems
+        await sender.close()
+
+    asyncio.run(call())
+    assert sets_once[SPS] == 2, "once for each size"
+
+
+def aggregated(payload):
+    """The types of the NAL units in a STAP-A (RFC 6184, section 5.7.1)."""
+    kinds, place = [], 1
+    while place + 2 < len(payload):
+        kinds.append(payload[place + 2] & 0x1F)
+        place += 2 + int.from_bytes(payload[place:place + 2])
+    return kinds
 
 
 @pytest.fixture
@@ -125,7 +168,7 @@ def test_E8_frames_out_of_order_reach_the_viewer_as_they_are_and_end_the_recordi
     (track,) = found["tracks"]
     back = sum(b < a for a, b in zip(times, times[1:]))
     print(f"figures: {len(times)} frames reached the viewer, {back} of them with a time before the last one's, {missing} packets missing; {track['fault']} after {track['framesWritten']} frames")
-    assert track["fault"] == "reordering_unsupported" and missing == 0 and back > len(times) / 4
+    assert track["files"] and track["fault"] == "reordering_unsupported" and missing == 0 and back > len(times) / 4
     for file in track["files"]:
         frames, _, errors = ffmpeg(path_of(server, found, file))
         read = gstreamer(path_of(server, found, file))
@@ -150,7 +193,7 @@ def stumbling_libvpx(monkeypatch):
 
 
 def test_E9_times_that_repeat_and_go_back_become_times_that_rise_in_the_file(recording_server, stumbling_libvpx):  # noqa: F811
-    """Eight seconds of libvpx: no frame is lost by its time, and for both readers each one is later than the one before it."""
+    """Of libvpx: no frame is lost by its time, and for both readers each one is later than the one before it."""
     server = recording_server
 
     async def call():
@@ -159,7 +202,7 @@ def test_E9_times_that_repeat_and_go_back_become_times_that_rise_in_the_file(rec
         viewer = await Client().play(f"{server.url}/whep/talk/phone", token("viewer", "talk"))
         await viewer.wait_for_frames(video=15)
         sid = await begun(server, "talk")
-        await asyncio.sleep(8)
+        await until_true(lambda: (recording(server, sid)["tracks"] or [{"framesWritten": 0}])[0]["framesWritten"] >= 110, PATIENCE_S, "110 frames are recorded")
         found = await ended(server, sid)
         for client in (viewer, sender):
             await client.close()
@@ -175,7 +218,7 @@ def test_E9_times_that_repeat_and_go_back_become_times_that_rise_in_the_file(rec
     print(f"figures: {stumbling_libvpx[1]} of {stumbling_libvpx[0]} frames with a time that does not rise; {frames} in the file, {seconds} s, GStreamer {read['buffers']}")
     assert not errors and "fault" not in track and track["gapCount"] == 0 and track["framesLost"] == 0
     assert frames == file["samples"] == read["buffers"] == len(times) > 90 and stumbling_libvpx[1] > 10
-    assert read["rises"] and all(a < b for a, b in zip(times, times[1:])) and abs(seconds - 8) < 1
+    assert read["rises"] and all(a < b for a, b in zip(times, times[1:])) and abs(seconds - frames / 15) < 0.5
 
 
 def test_E14_what_is_lost_is_listed_where_both_readers_find_it_missing(recording_server):  # noqa: F811
@@ -205,7 +248,8 @@ def test_E14_what_is_lost_is_listed_where_both_readers_find_it_missing(recording
         for one in sender.peer.getTransceivers():
             one.sender._retransmit = never
         sender.dtls._send_rtp = cut
-        await asyncio.sleep(1.5)
+        # A second and a half of the phone's own time, however long this process takes for it.
+        await until_true(lambda: len(lost["audio"]) >= 75, PATIENCE_S, "a second and a half is lost")
         sender.dtls._send_rtp = send
         await asyncio.sleep(4)
         found = await ended(server, sid)
@@ -235,7 +279,7 @@ def test_E14_what_is_lost_is_listed_where_both_readers_find_it_missing(recording
             assert abs(read["longest"][0] - begin) < 0.02 and abs(read["longest"][1] - end) < 0.02
             assert abs(end - begin - whole) < 0.2 and abs(at - begin) < 0.3
         else:
-            assert 9 < seconds < 11 and abs(read["end"] - seconds) < 0.1
+            assert seconds > 6 and abs(read["end"] - seconds) < 0.1
     assert '"loss"' in aside.read_text()
 
 
@@ -269,8 +313,13 @@ def test_E12_a_film_is_read_as_fast_as_it_is_played_beside_a_live_camera_and_bot
             since, waits, played = loop.time(), [], 0
             while played < 300:
                 await asyncio.sleep(1)
-                played = show(server, playback)["tracks"][0]["samplesSent"]
-                waits.append(read_bytes(server) - opened - 1.5 * beside * (loop.time() - since) - size * played / 360)
+                # What is sent between the two looks lowers the figure.
+                taken, elapsed = read_bytes(server), loop.time() - since
+                status, shown = server.api("GET", f"/v1/playbacks/{playback['sid']}")
+                if status == 404:
+                    break
+                played = shown["tracks"][0]["samplesSent"]
+                waits.append(taken - opened - 1.5 * beside * elapsed - size * played / 360)
             await until_true(lambda: not server.api("GET", "/v1/rooms/cinema/playbacks")[1]["playbacks"], 15, "the film ends")
             took = loop.time() - since
             found = await ended(server, sid)

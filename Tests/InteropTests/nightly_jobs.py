@@ -9,10 +9,11 @@ import pytest
 
 from conftest import running
 from support.chromium import chromium, open_room, until, wait_for_video
+from nightly_readers import watched
 from test_console_recordings import VIDEO, operator, record
 from test_jobs import FFMPEG, begin, children, ended, folder_of, frame, record as record_films, serving, streams, summary, tones, until_true
 from test_playback import RECEIVED
-from test_recording import finished
+from test_recording import finished, gstreamer
 
 
 @pytest.fixture
@@ -58,6 +59,28 @@ def test_a_call_of_browsers_is_composed_in_each_layout_whatever_its_files(archiv
         shown = [image[:, :320].mean(), image[:, 320:].mean()] if layout != "speaker" else [image[:280].mean(), numpy.percentile(image[300:], 95)]
         print(f"figures: {files} {layout}: {seconds} s made in {done['endedAt'] - done['startedAt']} ms, mean brightness {[round(float(one)) for one in shown]}")
         assert kinds == ["audio", "video"] and seconds > 7 and min(shown) > 10, (layout, shown)
+
+
+def test_E18_what_jobs_make_is_shown_by_gstreamer_and_by_chromium_to_its_end(archive):
+    server = archive
+    found = record_films(server, 6, late=2)
+    name = next(file["name"] for track in found["tracks"] if track["kind"] == "video" for file in track["files"])
+    made = [ended(server, begin(server, found, **request)) for request in (
+        {"kind": "composition", "layout": "grid", "width": 640, "height": 360, "bitrate": 600_000}, {"kind": "transcode", "file": name, "codec": "h264", "bitrate": 300_000})]
+    assert [one["state"] for one in made] == ["finished", "finished"], made
+
+    async def show():
+        async with chromium() as browser:
+            return [await watched(browser, server, found, one["file"]) for one in made]
+
+    for done, (frames, width, seconds) in zip(made, asyncio.run(show())):
+        path = folder_of(server, found) / done["file"]["name"]
+        (video,) = [one for one in streams(path)["streams"] if one["codec_type"] == "video"]
+        read = gstreamer(path, "--pad", "video_0")
+        print(f"figures: {done['kind']}: ffprobe {video['nb_frames']} frames of {video['width']}, GStreamer {read['buffers']}, Chromium {frames} of {width} in {seconds:.2f} s")
+        assert read["buffers"] == int(video["nb_frames"]) and read["rises"] and width == video["width"]
+        # Frames that Chromium shows too late on a busy machine it does not count.
+        assert frames >= 0.9 * read["buffers"] and abs(seconds - done["file"]["durationMilliseconds"] / 1000) < 0.1
 
 
 def test_a_call_beside_a_job_loses_nothing(archive):

@@ -87,6 +87,23 @@ struct VideoRecordingTests {
         #expect(recorded.recorder.totals.framesLost == 21)
     }
 
+    @Test("E14: frames that were lost soon after a pause are counted at the pace from before it")
+    func lossAfterPause() {
+        var recorded = Recorded()
+        video(&recorded, frames: 0..<60)
+        for sequence in 60..<120 where !(70..<80).contains(sequence) {
+            // Ten seconds in which nothing was sent.
+            let frame = sequence + 300
+            recorded.packet(
+                .vp8, sequence: sequence, timestamp: UInt32(frame * 3_000), marker: true,
+                MadeFrame.vp8(key: sequence % 20 == 0, tag: UInt8(sequence)), at: .seconds(Double(frame) / 30))
+        }
+        recorded.with { $0.advance(to: .seconds(20), into: &$1) }
+        recorded.finish()
+        #expect(recorded.gaps.map(\.packets) == [10])
+        #expect(recorded.gaps.map(\.frames) == [10])
+    }
+
     @Test("A packet that comes late, but within a second, leaves no gap")
     func late() {
         var recorded = Recorded()

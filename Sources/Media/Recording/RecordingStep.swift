@@ -51,8 +51,8 @@ public struct RecordingGap: Sendable, Hashable {
     public var to: Int64
     /// Packets that are missing.
     public var packets: Int
-    /// Of a video: frames that arrived and could not be used because of it, and those of which no packet came: as many as packets are missing, or as have room at the track's pace
-    /// if that is less. Of audio: packets of silence that stand for what is missing.
+    /// Of a video: frames that arrived but could not be used because of it, and an estimate of those of which nothing arrived: no more than the packets missing, and no more than fit
+    /// into the gap at the track's frame rate. Of audio: packets of silence written in place of what is missing.
     public var frames: Int
     /// Length in milliseconds.
     public var milliseconds: Int64

@@ -78,7 +78,7 @@ struct VideoTrack {
         if place.step == nil, codec == .h264, reordering.isReordered(place.time, after: last) {
             throw .reorderingUnsupported
         }
-        if gap == nil, let last { pace.note(place.time - last) }
+        if gap == nil, place.step == nil, let last { pace.note(place.time - last) }
         closeGap(at: place.time, &totals, &steps)
         if let entry = frame.entry {
             open(entry, at: place.time, frame.arrival, &segment, &totals, &steps)
@@ -254,7 +254,8 @@ private struct FramePace {
 
     mutating func note(_ step: Int64) {
         guard step > 0 else { return }
-        interval = interval == 0 ? step : (7 * interval + step) / 8
+        // A pause, as of a still screen, is no pace.
+        interval = interval == 0 ? step : (7 * interval + min(step, 2 * interval)) / 8
     }
 
     /// How many have room in so much time.

@@ -94,6 +94,7 @@ class Tap:
     def __init__(self, dtls):
         self.datagrams, self.bytes = Counter(), Counter()
         self.rtp = defaultdict(list)  # SSRC -> (arrival, extended sequence number, bytes of payload and header)
+        self.first = {}  # SSRC -> the first packet of it
         self.stamps = defaultdict(list)  # SSRC -> the times of its frames, in the order in which they came
         self.rtcp = []
         self.latest, self.beside = {}, []  # SSRC -> time of the latest RTP packet; that for each of `rtcp` when it came
@@ -111,6 +112,7 @@ class Tap:
         async def tapped_rtp(data, arrival_time_ms):
             ssrc, sequence = int.from_bytes(data[8:12]), int.from_bytes(data[2:4])
             seen = self.rtp[ssrc]
+            self.first.setdefault(ssrc, data)
             if seen:
                 last = seen[-1][1]
                 sequence = last + (sequence - last + 0x8000) % 0x10000 - 0x8000

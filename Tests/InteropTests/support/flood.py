@@ -63,7 +63,7 @@ def main(host, port, kind, rate, seconds, ufrag=None):
                 pass  # the buffer is full, or a namespace refuses: it counts as sent to nobody
             sent += 1
         time.sleep(0.001)
-    print(json.dumps({"sent": sent, "rate": round(sent / seconds)}), flush=True)
+    print(json.dumps({"sent": sent, "rate": round(sent / max(0.001, seconds - skipped / rate))}), flush=True)
 
 
 if __name__ == "__main__":

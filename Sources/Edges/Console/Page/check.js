@@ -157,8 +157,8 @@ async function begin(token) {
 /** What is wrong with a way that works. */
 function faultsOf({ sentLoss, returnedLoss, roundTripMilliseconds, sentBitrate, returnedBitrate, limitation }) {
     const loss = Math.max(sentLoss, returnedLoss);
-    // A busy machine's encoder sends little by itself: that says nothing of the way.
-    const isNarrow = returnedBitrate < LOW_BITRATE && (returnedBitrate < 0.8 * sentBitrate || limitation === "bandwidth");
+    // A busy machine's encoder sends little by itself, which says nothing of the network. Browsers that do not say why they send little are taken to have adapted to the network.
+    const isNarrow = returnedBitrate < LOW_BITRATE && (returnedBitrate < 0.8 * sentBitrate || !["none", "cpu"].includes(limitation));
     return [
         loss >= HIGH_LOSS && `${percent(loss)} of the packets are lost`,
         roundTripMilliseconds >= HIGH_ROUND_TRIP && `packets take ${milliseconds(roundTripMilliseconds)} there and back`,
