@@ -79,6 +79,7 @@ def test_scalable_video_is_recorded_so_that_every_reader_shows_it(recording_serv
         assert width == file["width"] and frames >= 0.9 * file["samples"] and abs(seconds - file["durationMilliseconds"] / 1000) < 0.1
         print(f"figures: decodes from each of {decodes_from_each_sync_point(path)} sync points")
     assert sum(file["durationMilliseconds"] for file, _ in files) > 5_000
+    assert files[-1][0]["width"] == 1280, "the camera's whole size"
 
 
 @pytest.mark.parametrize("form", ["dtx", "red"])

@@ -52,7 +52,8 @@ def test_L4_memory_and_descriptors_are_released():
         for name in ("participants", "connections", "tracks", "worker_peers", "worker_tracks", "websockets", "rooms"):
             await until_true(lambda name=name: server.metric(f"martlet_{name}") == 0, 30, f"no {name}")
         await asyncio.sleep(0.5)
-        return server.descriptors(), server.rss_bytes()
+        # Pages of the program come in as they are first used, and on a fresh machine late: they are nobody's.
+        return server.descriptors(), server.anonymous_bytes(), server.rss_bytes()
 
     async def run():
         await play(WARM_UP)
@@ -62,10 +63,10 @@ def test_L4_memory_and_descriptors_are_released():
             looks.append(await settled())
         memory = [one[1] for one in looks]
         leaked = 3 * statistics.median(after - before for before, after in itertools.pairwise(memory))
-        print(f"figures: {JOINS} joins; descriptors {[one[0] for one in looks]}, RSS {[round(one / 1e6, 1) for one in memory]} MB "
-              f"({leaked / memory[0]:+.1%})")
+        print(f"figures: {JOINS} joins; descriptors {[one[0] for one in looks]}, anonymous memory {[round(one / 1e6, 2) for one in memory]} of {looks[0][2] / 1e6:.1f} MB "
+              f"({leaked / looks[0][2]:+.1%})")
         assert looks[-1][0] <= looks[0][0]
-        assert leaked <= 0.01 * memory[0]
+        assert leaked <= 0.01 * looks[0][2]
 
     # What is kept on purpose, events and the summaries of stays, is bounded here so that both are full before memory is first looked at.
     kept = "events: {kept: 1000}\nstorage: {sessions_kept: 0}\n"

@@ -56,7 +56,7 @@ def test_4_10_an_overloaded_machine_is_shown_on_its_own_tile(server, how):
 
 
 def test_4_10_a_small_tile_of_a_scalable_stream_requests_its_size_too(server):
-    """VP9 with its layers in one stream: as with simulcast, from the first decision on no more is sent than the tile shows."""
+    """VP9 with its layers in one stream: as with simulcast, from the first decision on no more is sent than the tile shows, or than the smallest layer that fills it."""
     async def run():
         async with chromium() as browser:
             ada = await open_room(browser, server, "inside", "ada", send="camera", codec="VP9", script=one_stream("L3T3_KEY"))
@@ -64,11 +64,14 @@ def test_4_10_a_small_tile_of_a_scalable_stream_requests_its_size_too(server):
             await wait_for_video(bob)
             await until(bob, "martlet.received().then((all) => all.some((one) => one.frameHeight === 360 && one.framesDecoded > 40))", 30)
             assert not ada.problems and not bob.problems
-            return server.api("GET", "/v1/rooms/inside/participants/bob/decisions")[1]["decisions"]
+            shown = await bob.evaluate("Math.max(...[...document.querySelectorAll('.tile video')].map((one) => one.clientHeight)) * devicePixelRatio")
+            return shown, server.api("GET", "/v1/rooms/inside/participants/bob/decisions")[1]["decisions"]
 
-    heights = [one["layer"]["height"] for one in asyncio.run(run()) if one.get("layer")]
-    print(f"figures: heights decided for a small tile: {heights}")
-    assert heights and max(heights) <= 360
+    shown, decisions = asyncio.run(run())
+    heights = [one["layer"]["height"] for one in decisions if one.get("layer")]
+    print(f"figures: heights decided for a tile of {shown} lines: {heights}")
+    # The next smaller layer has half of its height. On a slow machine the browser's largest is not 720.
+    assert heights and max(heights) / 2 < shown < 360
 
 
 def test_4_10_tiles_request_their_size_before_the_publisher_encodes(server):

@@ -426,12 +426,8 @@ def test_A3_stereo_music_keeps_its_parameters_and_its_bytes(server):
         async with signal(server, token("eve", "music"), room="music") as eve:
             sender = await Client(mangle=mangle).publish(f"{server.url}/whip/music", token("band", "music"), Tone())
             assert "sprop-stereo=1" in sender.offer
-            await sender.connected()
-            _, offer = await eve.wait_for("offer")
-            fmtp = next(line for line in offer["sdp"].splitlines() if line.startswith("a=fmtp:") and "stereo" in line)
-            assert wanted <= set(fmtp.split(" ", 1)[1].replace(" ", "").split(";")), fmtp
-            sent = []
-            protect = sender.dtls._send_rtp
+            # From the first packet on: one may be on its way for longer than a player needs to join.
+            sent, protect = [], sender.dtls._send_rtp
 
             async def tapped(data):
                 if not 192 <= data[1] <= 223:
@@ -439,6 +435,10 @@ def test_A3_stereo_music_keeps_its_parameters_and_its_bytes(server):
                 await protect(data)
 
             sender.dtls._send_rtp = tapped
+            await sender.connected()
+            _, offer = await eve.wait_for("offer")
+            fmtp = next(line for line in offer["sdp"].splitlines() if line.startswith("a=fmtp:") and "stereo" in line)
+            assert wanted <= set(fmtp.split(" ", 1)[1].replace(" ", "").split(";")), fmtp
             player = await Client().play(f"{server.url}/whep/music/band", token("tv", "music"))
             played, on_rtp = [], player.dtls._handle_rtp_data
 

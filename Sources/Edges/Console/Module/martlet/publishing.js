@@ -9,9 +9,13 @@ const SIMULCAST = [
     { rid: "f", scaleResolutionDownBy: 1, maxBitrate: 2_000_000 },
 ];
 
+/** The same sizes inside one stream. Of three encodings in these codecs Chromium sends the first alone, the smallest (measured with 156); Firefox sends one size of them. */
+const SCALABLE = [{ scalabilityMode: "L3T3_KEY", maxBitrate: 2_000_000 }];
+const SCALABLE_CODECS = ["vp9", "av1"];
+
 export class Publishing {
     /**
-     * `defaults` of what is sent: `codec`, a video codec's name or "", `red` for redundant audio, `simulcast` for three sizes of a camera. `onConnection(connection)` is
+     * `defaults` of what is sent: `codec`, a video codec's name or "", `red` for redundant audio, `simulcast` for three sizes of a camera (in VP9 and AV1 inside one stream). `onConnection(connection)` is
      * called with each new connection before its first offer, `onDenied(source, track)` for a track that may not be sent, `onClosed()` after `close`.
      */
     constructor({ signal, configuration, defaults = {}, onConnection, onDenied, onClosed }) {
@@ -41,7 +45,7 @@ export class Publishing {
         const layered = track.kind === "video" && simulcast && source === "camera";
         const transceiver = this.connection.addTransceiver(track, {
             direction: "sendonly", streams: [stream],
-            ...(layered ? { sendEncodings: SIMULCAST.map((encoding) => ({ ...encoding })) } : {}),
+            ...(layered ? { sendEncodings: layersIn(codec).map((encoding) => ({ ...encoding })) } : {}),
         });
         if (track.kind === "video") preferVideo(transceiver, codec);
         else if (red) preferRedundantAudio(transceiver);
@@ -239,12 +243,22 @@ function shrink(encoding, whole, layers) {
     return before !== [encoding.active, encoding.scalabilityMode].join();
 }
 
-/** Puts one codec (with its retransmission) first; VP9 in its everyday profile only. */
+/** A camera's encodings in a codec that was chosen; "" leaves the choice to the browser. */
+function layersIn(codec) {
+    return SCALABLE_CODECS.includes(codec?.toLowerCase()) && formsOf(codec).length ? SCALABLE : SIMULCAST;
+}
+
+/** What the browser can send of a codec; VP9 in its everyday profile only. */
+function formsOf(name) {
+    return RTCRtpSender.getCapabilities("video").codecs
+        .filter((codec) => codec.mimeType.toLowerCase() === `video/${name.toLowerCase()}` && !/profile-id=[1-9]/.test(codec.sdpFmtpLine ?? ""));
+}
+
+/** Puts one codec (with its retransmission) first. */
 function preferVideo(transceiver, name) {
     if (!name) return;
     const all = RTCRtpSender.getCapabilities("video").codecs;
-    const wanted = all.filter((codec) => codec.mimeType.toLowerCase() === `video/${name.toLowerCase()}`
-        && !/profile-id=[1-9]/.test(codec.sdpFmtpLine ?? ""));
+    const wanted = formsOf(name);
     const rtx = all.filter((codec) => codec.mimeType === "video/rtx");
     if (wanted.length) transceiver.setCodecPreferences([...wanted, ...rtx]);
 }
