@@ -106,3 +106,18 @@ def test_checks_may_be_turned_off():
         assert status == 403
     finally:
         assert server.stop() == 0
+
+
+def test_a_low_bitrate_is_a_fault_of_the_network_unless_the_browser_sent_no_more_by_itself(development_server):
+    """What the page concludes of figures as browsers report them: 100 kbit/s come back, of 300 or of as many that were sent."""
+    async def run():
+        async with chromium() as browser:
+            page = await open_check(browser, development_server)
+            narrow = "(sentBitrate, limitation) => import('/console/check.js').then(({ faultsOf }) => faultsOf(" \
+                     "{ sentLoss: 0, returnedLoss: 0, roundTripMilliseconds: 5, returnedBitrate: 100_000, sentBitrate, limitation }))"
+            for sent, limitation, faulty in [(300_000, "cpu", True), (100_000, "bandwidth", True), (100_000, None, True), (100_000, "cpu", False), (100_000, "none", False)]:
+                found = await page.evaluate(f"([...figures]) => ({narrow})(...figures)", [sent, limitation])
+                assert found == (["only 100 kbit/s come through"] if faulty else []), (sent, limitation, found)
+            assert page.problems == []
+
+    asyncio.run(run())

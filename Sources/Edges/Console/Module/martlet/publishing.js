@@ -9,14 +9,14 @@ const SIMULCAST = [
     { rid: "f", scaleResolutionDownBy: 1, maxBitrate: 2_000_000 },
 ];
 
-/** The same sizes inside one stream. Of three encodings in these codecs Chromium sends the first alone, the smallest (measured with 156); Firefox sends one size of them. */
+/** The same sizes inside one stream. Of three encodings in these codecs Chromium sends the first alone, the smallest (measured with 156). Firefox ignores the mode, and sends the whole size alone. */
 const SCALABLE = [{ scalabilityMode: "L3T3_KEY", maxBitrate: 2_000_000 }];
 const SCALABLE_CODECS = ["vp9", "av1"];
 
 export class Publishing {
     /**
-     * `defaults` of what is sent: `codec`, a video codec's name or "", `red` for redundant audio, `simulcast` for three sizes of a camera (in VP9 and AV1 inside one stream). `onConnection(connection)` is
-     * called with each new connection before its first offer, `onDenied(source, track)` for a track that may not be sent, `onClosed()` after `close`.
+     * `defaults` of what is sent: `codec`, a video codec's name or "", `red` for redundant audio, `simulcast` for three sizes of a camera (in VP9 and AV1 inside one
+     * stream). `onConnection(connection)` is called with each new connection before its first offer, `onDenied(source, track)` for a track that may not be sent, `onClosed()` after `close`.
      */
     constructor({ signal, configuration, defaults = {}, onConnection, onDenied, onClosed }) {
         Object.assign(this, { signal, configuration, defaults, onConnection, onDenied, onClosed });
