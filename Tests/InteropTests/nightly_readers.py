@@ -1,5 +1,6 @@
 """Recordings of what browsers send besides VP8 and H.264, each read by ffmpeg, by GStreamer and by Chromium's video element; and the console's player in Firefox. Run by name and at night."""
 import asyncio
+import subprocess
 
 import pytest
 
@@ -23,14 +24,17 @@ AUDIO_SENT = """(async () => {
 })()"""
 
 
-async def recorded(server, browser, seconds, script=None, **options):
-    """(the recording, what `options` sent of audio meanwhile) of a call of one who sends and one who watches."""
+async def recorded(server, browser, seconds, script=None, midway=None, **options):
+    """(the recording, what `options` sent of audio meanwhile) of a call of one who sends and one who watches; `midway` runs in the sender's page in the second third."""
     ada = await open_room(browser, server, "lecture", "ada", script=script, **options)
     bob = await open_room(browser, server, "lecture", "bob", send="nothing")
     await wait_for_video(bob)
     _, begun = server.api("POST", "/v1/rooms/lecture/recordings", {})
     before = await ada.evaluate(AUDIO_SENT)
-    await asyncio.sleep(seconds)
+    await asyncio.sleep(seconds / 3)
+    if midway:
+        await ada.evaluate(midway)
+    await asyncio.sleep(seconds * 2 / 3)
     after = await ada.evaluate(AUDIO_SENT)
     assert server.api("DELETE", f"/v1/recordings/{begun['sid']}")[0] == 204
     assert not ada.problems and not bob.problems
@@ -54,6 +58,14 @@ async def watched(browser, server, found, file):
     await page.close()
     assert not shown[0], shown
     return shown[1:]
+
+
+def sizes_shown(path):
+    """{(width, height)} of a film's frames as ffmpeg's decoder gives them."""
+    done = subprocess.run(["ffprobe", "-v", "error", "-select_streams", "v", "-show_entries", "frame=width,height", "-of", "csv=p=0", str(path)],
+                          capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    return {tuple(int(one) for one in line.split(",")[:2]) for line in done.stdout.split()}
 
 
 @pytest.mark.parametrize("codec, mode", [("VP9", None), ("VP9", "L3T3_KEY"), ("VP9", "L3T3"), ("AV1", None), ("AV1", "L3T3"), ("AV1", "L3T3_KEY")])
@@ -80,6 +92,46 @@ def test_scalable_video_is_recorded_so_that_every_reader_shows_it(recording_serv
         print(f"figures: decodes from each of {decodes_from_each_sync_point(path)} sync points")
     assert sum(file["durationMilliseconds"] for file, _ in files) > 5_000
     assert files[-1][0]["width"] == 1280, "the camera's whole size"
+
+
+#: Bandwidth for a camera of 320 by 180 for some seconds, and then for its whole size again.
+NARROW = """(async () => {
+    const [sender] = martlet.room.pub.getSenders().filter((sender) => sender.track?.kind === "video");
+    const limit = (bitrate) => {
+        const parameters = sender.getParameters();
+        parameters.encodings.forEach((one) => { one.maxBitrate = bitrate; });
+        return sender.setParameters(parameters);
+    };
+    await limit(150_000);
+    setTimeout(() => limit(2_000_000), 5_000);
+})()"""
+
+
+@pytest.mark.parametrize("codec", ["VP9", "AV1"])
+def test_scalable_video_whose_largest_layer_pauses_is_shown_whole_by_every_reader(recording_server, codec):
+    """The browser leaves its larger layers out while it has no bandwidth for them: the frames of that time are smaller, and none is left out."""
+    server = recording_server
+
+    async def call():
+        async with chromium() as browser:
+            found, _ = await recorded(server, browser, 15, script=one_stream("L3T3_KEY"), midway=NARROW, codec=codec)
+            (track,) = [one for one in found["tracks"] if one["kind"] == "video"]
+            assert "fault" not in track and track["gapCount"] == 0 and track["files"], track
+            return found, [(file, await watched(browser, server, found, file)) for file in track["files"]]
+
+    found, files = asyncio.run(call())
+    sizes = set()
+    for file, (frames, _, seconds) in files:
+        path = path_of(server, found, file)
+        decoded, _, errors = ffmpeg(path)
+        read = gstreamer(path)
+        sizes |= sizes_shown(path)
+        print(f"figures: {codec}: {file['samples']} samples, ffmpeg {decoded}, GStreamer {read['buffers']}, Chromium {frames} in {seconds} s")
+        assert not errors, errors
+        assert read["buffers"] == decoded == file["samples"] and frames >= 0.9 * file["samples"]
+        print(f"figures: decodes from each of {decodes_from_each_sync_point(path)} sync points")
+    print(f"figures: {codec}: sizes {sorted(sizes)}")
+    assert len(sizes) > 1 and max(sizes) == (1280, 720), "the largest layer was there, and was not"
 
 
 @pytest.mark.parametrize("form", ["dtx", "red"])

@@ -15,7 +15,7 @@ from support.bare import offer
 from support.server import Server
 from support.signalling import signal
 from support.tokens import token
-from support.waiting import until_true
+from support.waiting import PATIENCE_S, until_true
 
 pytestmark = pytest.mark.judging
 
@@ -34,8 +34,10 @@ def test_K3_a_server_that_is_busy_refuses_joins_and_keeps_its_calls():
         await sender.connected()
         player = await Client().play(f"{server.url}/whep/calm/phone", token("tv", "calm"))
         await player.wait_for_frames(video=10)
+        # The time of a turn counts that in which the thread had no processor: the join of the player may have looked like a load.
+        await until_true(lambda: server.metric("martlet_load") < 1, PATIENCE_S, "an idle server")
         async with signal(server, token("ada", "calm")):
-            assert server.metric("martlet_load") < 1
+            await until_true(lambda: server.metric("martlet_load") < 1, PATIENCE_S, "an idle server")
             started, missing = time.monotonic(), player.tap.missing()
             flood = await asyncio.create_subprocess_exec(
                 sys.executable, FLOOD, server.host, str(server.udp), "garbage", "50000", "9", stdout=asyncio.subprocess.DEVNULL)
@@ -63,7 +65,7 @@ def test_K3_a_server_that_is_busy_refuses_joins_and_keeps_its_calls():
             async with signal(server, token("ada", "calm")):
                 pass
             await flood.wait()
-            await until_true(lambda: publish(server, "late", "calm")[0] == 201, 15, "the admission after the flood")
+            await until_true(lambda: publish(server, "late", "calm")[0] == 201, PATIENCE_S, "the admission after the flood")
             silences = [player.tap.longest_silence(started, ssrc) for ssrc in player.tap.rtp]
             print(f"figures: refused {full:.1f} s after the flood began, admitted {time.monotonic() - started:.1f} s after; "
                   f"call: {player.tap.missing() - missing} missing, silences of {[round(one * 1000) for one in silences]} ms")
@@ -80,12 +82,13 @@ def test_K3_bandwidth_and_open_files_have_limits_of_their_own():
     async def run(server):
         sender = await Client().publish(f"{server.url}/whip/calm", token("phone", "calm"), MovingPicture(), Tone())
         await sender.connected()
-        players = [await Client().play(f"{server.url}/whep/calm/phone", token(f"tv-{number}", "calm")) for number in range(3)]
+        # All at once: what two of them are sent may be close to the limit.
+        players = await asyncio.gather(*(Client().play(f"{server.url}/whep/calm/phone", token(f"tv-{number}", "calm")) for number in range(3)))
         for player in players:
             await player.wait_for_frames(video=10)
         missing = [player.tap.missing() for player in players]
         started = time.monotonic()
-        await until_true(lambda: 'martlet_load_share{resource="bandwidth"} 1\n' in server.get_private("/metrics")[1], 15, "three players' bandwidth")
+        await until_true(lambda: 'martlet_load_share{resource="bandwidth"} 1\n' in server.get_private("/metrics")[1], PATIENCE_S, "three players' bandwidth")
         status, headers, text = publish(server, "late", "calm")
         assert (status, headers["Retry-After"]) == (503, "10") and "(bandwidth)" in json.loads(text)["detail"], text
         print(f"figures: {8 * server.metric('martlet_bandwidth_out_bytes_per_second'):,.0f} bit/s, refused {time.monotonic() - started:.1f} s after the video began")
@@ -100,7 +103,7 @@ def test_K3_bandwidth_and_open_files_have_limits_of_their_own():
         asyncio.run(run(server))
     # 1 % of 1,000 files is less than any server has open.
     server = Server(extra="admission: {max_open_files: 1, max_bandwidth_out: 1000000}\n", nofile=1_000).start()
-    asyncio.run(until_true(lambda: server.metric("martlet_load") == 1, 5, "a sample"))
+    asyncio.run(until_true(lambda: server.metric("martlet_load") == 1, PATIENCE_S, "a sample"))
     status, _, text = publish(server, "cam", "new")
     assert status == 503 and "(open_files)" in json.loads(text)["detail"]
     page = server.get_private("/metrics")[1]

@@ -34,7 +34,7 @@ async def call(server, room="call"):
     await player.wait_for_frames(video=10, audio=10)
     yield sender, player
     packets = player.tap.packets()
-    await until_true(lambda: player.tap.packets() > packets + 10, 10, "the call goes on")
+    await until_true(lambda: player.tap.packets() > packets + 10, PATIENCE_S, "the call goes on")
     missing = player.tap.missing()
     silence = player.tap.longest_silence(player.tap.rtp[next(iter(player.tap.rtp))][0][0])
     print(f"figures: the call got {player.tap.packets()} packets, {missing} missing, longest silence {silence * 1000:.0f} ms")

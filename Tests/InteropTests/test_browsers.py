@@ -11,6 +11,10 @@ HEARS = "martlet.received().then((all) => all.some((r) => r.kind === 'audio' && 
 SEES = "martlet.received().then((all) => all.some((r) => r.kind === 'video' && r.framesDecoded > 15))"
 
 
+#: Who leaves is gone sooner than who lost the socket, who is waited for for 30 s (`sessions.resume_window`).
+GONE_S = 25
+
+
 async def moving_pixels(page):
     """The remote picture is not black, and it moves."""
     await until(page, "Object.values(martlet.pixels()).some(Boolean)")
@@ -67,8 +71,8 @@ def test_firefox_and_chromium_receive_each_other(development_server):
             await wait_for_video(ada)
             await until(ada, HEARS)
             await moving_pixels(ada)
-            await fox.wait_for(SEES, 30)
-            await fox.wait_for(HEARS, 10)
+            await fox.wait_for(SEES)
+            await fox.wait_for(HEARS)
             await fox.wait_for("Object.values(martlet.pixels()).some(Boolean)")
 
     asyncio.run(run())
@@ -128,10 +132,10 @@ def test_each_simulcast_layer_is_sent_on_request(server):
             await wait_for_video(bob)
             # For a small tile alone nobody would want the largest layer, and a publisher that is slow to reach it would never send it.
             await bob.select_option(".tile .layer", "best")
-            await until(ada, "martlet.sent().then((all) => all.some((r) => r.frameHeight === 720 && r.framesPerSecond > 0))", 30)
+            await until(ada, "martlet.sent().then((all) => all.some((r) => r.frameHeight === 720 && r.framesPerSecond > 0))")
             for choice, height in (("0", 180), ("1", 360), ("best", 720)):
                 await bob.select_option(".tile .layer", choice)
-                await until(bob, f"martlet.received().then((all) => all.some((r) => r.frameHeight === {height}))", 30)
+                await until(bob, f"martlet.received().then((all) => all.some((r) => r.frameHeight === {height}))")
                 await moving_pixels(bob)
             await bob.select_option(".tile .layer", "paused")
             await stands_still(lambda: packets_of_video(bob))
@@ -167,7 +171,7 @@ def test_leaving_and_rejoining(server):
             bob = await open_room(browser, server, "again", "bob")
             await wait_for_video(bob)
             await ada.click("#leave")
-            await until(bob, "document.querySelectorAll('.tile:not(.own)').length === 0", 10)
+            await until(bob, "document.querySelectorAll('.tile:not(.own)').length === 0", GONE_S)
             assert await bob.is_visible("#alone")
             assert await ada.is_visible("#join")
             await ada.click("#join-button")
@@ -178,6 +182,6 @@ def test_leaving_and_rejoining(server):
             assert ada.problems == [] and bob.problems == []
             # A closed tab is gone at once, not after the time that a lost socket is given.
             await ada.close()
-            await until(bob, "document.querySelectorAll('.tile:not(.own)').length === 0", 10)
+            await until(bob, "document.querySelectorAll('.tile:not(.own)').length === 0", GONE_S)
 
     asyncio.run(run())

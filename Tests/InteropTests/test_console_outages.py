@@ -27,6 +27,8 @@ SHOWN = """(() => {
         speakingFrames: frames.filter((one) => one.includes("3px")).length,
     };
 })()"""
+#: Sooner than the 30 s without a keep-alive, after which anybody would be gone.
+NOTICED_S = 25
 BAND = "(document.querySelector('#outage:not([hidden])')?.textContent ?? '')"
 # What a person does in the page before the connection is lost, and how the page and its browser know it.
 CHOOSE = """(() => {
@@ -126,6 +128,9 @@ def test_4_4_a_frozen_video_is_marked_while_the_server_answers(server):
                 assert "fps" not in await bob.evaluate("document.querySelector('.tile.stands-still .figures').textContent")
             await until(bob, "document.querySelector('.tile.stands-still') === null")
             await bea.click("#mute-video")
+            await until(bob, "document.querySelector('.tile.video-muted') !== null")
+            # Where the news came later than her last frame's three seconds, she was marked until then.
+            await until(bob, f"!{names}.includes('bea')")
             await asyncio.sleep(4)
             assert "bea" not in await bob.evaluate(names), "a camera that is off is meant to be still"
 
@@ -157,11 +162,11 @@ def test_4_10_a_restart_of_the_server_is_shown_and_survived(development_server, 
             chosen = await choose(eve)
             await wait_for_video(ada, count=2)
             server.terminate()
-            await until(eve, f"/Connection lost.*(shutting down or restarting|does not answer|closed)/.test({BAND})", 10)
+            await until(eve, f"/Connection lost.*(shutting down or restarting|does not answer|closed)/.test({BAND})", NOTICED_S)
             said = await eve.evaluate(BAND)
             server.start()
             started = time.monotonic()
-            await until(eve, "martlet.joined", 15)
+            await until(eve, "martlet.joined")
             back = time.monotonic() - started
             await choices_hold(eve, ada, chosen, server, "restart", "eve")
             print(f"figures: {kind}: “{said}”, joined again {back:.1f} s after the start, all media after {time.monotonic() - started:.1f} s")
@@ -189,7 +194,7 @@ def test_4_10_a_lost_network_is_shown_and_survived(kind):
                         await eve.evaluate("document.querySelector('#mute-video').click()")
                         await asyncio.sleep(max(0, 20 - (time.monotonic() - cut)))
                     restored = time.monotonic()
-                    await until(eve, "martlet.joined", 20)
+                    await until(eve, "martlet.joined")
                     back = time.monotonic() - restored
                     assert await eve.evaluate("martlet.room.media.videoTrack.enabled") is False
                     await eve.evaluate("document.querySelector('#mute-video').click()")
@@ -214,14 +219,14 @@ def test_4_10_a_machine_that_slept_is_shown_and_survived(kind):
             chosen = await choose(eve)
             await wait_for_video(ada, count=2)
             session = await eve.evaluate("martlet.room.signal.session")
-            started = time.monotonic()
+            turned = await eve.evaluate("martlet.room.signal.turnedAt")
             with suspended(processes()):
                 await asyncio.sleep(13)
             woken = time.monotonic()
             await until(eve, f"/This page was suspended for \\d+ s/.test({BAND})")
-            said, read = await eve.evaluate(BAND), time.monotonic()
-            # From its last look, a second before at most, to its first one afterwards.
-            assert 13 - 1 <= int(re.search(r"suspended for (\d+) s", said)[1]) <= read - started + 1, said
+            said, read = await eve.evaluate(f"[{BAND}, Date.now()]")
+            # From its last look, a second before at most, to its first one afterwards; rounded.
+            assert 13 - 1 <= int(re.search(r"suspended for (\d+) s", said)[1]) <= (read - turned) / 1000 + 0.5, said
             await until(eve, f"martlet.joined && martlet.room.signal.session !== '{session}'")
             back = time.monotonic() - woken
             await choices_hold(eve, ada, chosen, server, "sleep", "eve")

@@ -65,10 +65,10 @@ def test_the_operators_tab_charts_a_room_over_time(development_server):
             page.on("pageerror", lambda error: problems.append(str(error)))
             await page.goto(f"{server.url}/#/rooms/charts")
             figures = "[...document.querySelectorAll('#room-charts figcaption')].map((one) => one.querySelector('output').textContent)"
-            await until(page, f"/^1,[1-9].* from, .* to members,0 %$/.test({figures}.join())", 20)
+            await until(page, f"/^1,[1-9].* from, .* to members,0 %$/.test({figures}.join())")
             # Up to one, up to two, down to one: each change draws a step of two points.
             steps = "(document.querySelector('#room-charts .line').getAttribute('d').match(/L/g) ?? []).length"
-            await until(page, f"{steps} >= 6", 10)
+            await until(page, f"{steps} >= 6")
 
             async def sent():
                 return any(one["uplink"] for one in (await asyncio.to_thread(server.api, "GET", "/v1/rooms/charts/history"))[1]["samples"])
@@ -80,9 +80,9 @@ def test_the_operators_tab_charts_a_room_over_time(development_server):
             await until(ada, "!martlet.joined")
             await page.reload()
             # Who sent it is not here any more.
-            await until(page, f"/^1,0 .* from, .* to members,/.test({figures}.join())", 20)
+            await until(page, f"/^1,0 .* from, .* to members,/.test({figures}.join())")
             heights = "document.querySelectorAll('#room-charts .chart')[1].querySelector('.line.own').getAttribute('d').split(/[ML]/).slice(1).map((one) => parseFloat(one.split(/[ ,]/)[1]))"
-            await until(page, f"Math.max(...{heights}) - Math.min(...{heights}) > 10", 5)
+            await until(page, f"Math.max(...{heights}) - Math.min(...{heights}) > 10")
             assert not problems
 
     asyncio.run(run())

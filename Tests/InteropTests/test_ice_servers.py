@@ -83,7 +83,7 @@ RELAY_ONLY = "const Kept = RTCPeerConnection; window.kept = [];" \
              "window.RTCPeerConnection = class extends Kept { constructor(c) { super({ ...c, iceTransportPolicy: 'relay' }); window.kept.push(this); } };"
 CANDIDATE = """Promise.all(window.kept.map(async (peer) => {
     const reports = await peer.getStats();
-    const pair = [...reports.values()].find((one) => one.type === 'candidate-pair' && one.nominated && one.state === 'succeeded');
+    const pair = reports.get([...reports.values()].find((one) => one.type === 'transport')?.selectedCandidatePairId);
     const local = pair && reports.get(pair.localCandidateId);
     return local ? `${local.candidateType} ${local.relayProtocol}` : '';
 }))"""

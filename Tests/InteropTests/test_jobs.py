@@ -160,9 +160,14 @@ def test_E18_a_composition_shows_each_publisher_in_its_place_at_its_time_and_mix
     status, link = server.api("POST", f"/v1/recordings/{found['sid']}/links", {"file": path.name})
     assert status == 201, link
     assert done in summary(server, found["sid"])["jobs"]
-    events = server.api("GET", "/v1/events?after=0&limit=1000", headers={"Accept": "application/json"})[1]["events"]
-    events = [one["type"] for one in events if one.get("job") == job["sid"]]
-    assert events == ["jobStarted", "jobFinished"]
+
+    def events():
+        found = server.api("GET", "/v1/events?after=0&limit=1000", headers={"Accept": "application/json"})[1]["events"]
+        return [one["type"] for one in found if one.get("job") == job["sid"]]
+
+    # An event comes after the state that it is about.
+    until_true(lambda: len(events()) >= 2, PATIENCE_S)
+    assert events() == ["jobStarted", "jobFinished"]
     assert server.request("GET", f"/v1/jobs/{job['sid']}", None, {"Authorization": f"Bearer {token('eve', 'studio')}"})[0] == 403
     assert server.api("DELETE", f"/v1/jobs/{job['sid']}?state=ended")[0] == 204 and not path.exists()
 
@@ -252,8 +257,13 @@ def test_without_room_beyond_the_reserve_a_job_fails_and_a_recording_is_refused(
     with running(extra=f"recording:\n  directory: {archive.folder_of_files}/recordings\n  reserve: 100000000\n") as server:
         done = ended(server, begin(server, archive.recording, kind="composition"))
         assert (done["state"], done["fault"]) == ("failed", "disk_full") and "file" not in done, done
-        events = json.loads(server.request("GET", "/v1/events?after=0", None, {"Authorization": f"Bearer {admin_token()}", "Accept": "application/json"})[2])["events"]
-        assert [(one["type"], one.get("reason")) for one in events if one.get("job") == done["sid"]] == [("jobStarted", None), ("jobFailed", "disk_full")]
+
+        def events():
+            found = json.loads(server.request("GET", "/v1/events?after=0", None, {"Authorization": f"Bearer {admin_token()}", "Accept": "application/json"})[2])["events"]
+            return [(one["type"], one.get("reason")) for one in found if one.get("job") == done["sid"]]
+
+        until_true(lambda: len(events()) >= 2, PATIENCE_S)
+        assert events() == [("jobStarted", None), ("jobFailed", "disk_full")]
         assert server.api("POST", "/v1/rooms", {"name": "studio"})[0] == 201
         assert server.api("POST", "/v1/rooms/studio/recordings", {})[1]["code"] == "disk_full"
         assert server.api("DELETE", f"/v1/jobs/{done['sid']}?state=ended")[0] == 204

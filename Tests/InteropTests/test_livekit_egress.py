@@ -52,7 +52,7 @@ async def recorded(url):
         assert ending.status in (api.EgressStatus.EGRESS_ENDING, api.EgressStatus.EGRESS_COMPLETE)
     await livekit_sdk.until(lambda: not bob.room.is_recording, "bob learns that it is not any more")
     done = []
-    for _ in range(50):
+    for _ in range(400):
         done = (await lk.egress.list_egress(api.ListEgressRequest(room_name="r"))).items
         if all(one.status == api.EgressStatus.EGRESS_COMPLETE for one in done):
             break
@@ -87,7 +87,7 @@ def test_livekits_egress_calls_record_tracks_and_participants_and_its_receiver_r
         (track,), person = livekit_sdk.run(recorded, server.url)
         assert server.api("DELETE", "/v1/rooms/r")[0] == 200
         told = []
-        for _ in range(100):
+        for _ in range(400):
             told = posted(receiver)
             if [one.event for one in told][-1:] == ["room_finished"]:
                 break

@@ -7,7 +7,7 @@ import pytest
 
 from conftest import running
 from support import livekit_sdk
-from support.chromium import REMOTES, SPARING, chromium, open_room, until, wait_for_video
+from support.chromium import REMOTES, SPARING, chromium, open_room, stands_still, until, wait_for_video
 from support.livekit_js import ChromiumPage, join
 from support.livekit_sdk import GREEN, RED, Client
 from support.raw_page import raw_member
@@ -58,11 +58,10 @@ def test_I8_a_participant_moves_to_another_room_and_its_picture_with_it():
             told = await ada.evaluate(EVENTS, "moved")
             assert [event["room"]["name"] for event in told] == ["booth"]
             assert [one["identity"] for one in told[0]["participants"]] == ["carl"]
+            await until(bob, "raw.events.some((event) => event.type === 'participantLeft')")
             left = await bob.evaluate(EVENTS, "participantLeft")
             assert [(one["identity"], one["reason"]) for one in left] == [("ada", "moved")]
-            still = await bob.evaluate(FRAMES)
-            await bob.wait_for_timeout(1_000)
-            assert await bob.evaluate(FRAMES) == still
+            await stands_still(lambda: bob.evaluate(FRAMES))
             # The same two connections, which nobody restarted.
             states = [one["state"] for one in await ada.evaluate(EVENTS, "connection")]
             assert states == ["connected", "connected"], states

@@ -18,7 +18,7 @@ from support.chromium import EXECUTABLE, chromium, open_room, stands_still, unti
 from support.network import SERVER_ADDRESS, Lab
 from support.server import Server, free_ports
 from support.tokens import token
-from support.waiting import until_true
+from support.waiting import PATIENCE_S, until_true
 
 FLOOD = pathlib.Path(__file__).parent / "support/flood.py"
 RECEIVED = """async () => {
@@ -288,6 +288,7 @@ def test_a_replayed_check_from_another_address_redirects_no_media(server):
         for _ in range(30):
             mute.send(captured, address)
             await asyncio.sleep(0.2)
+        await until_true(lambda: drops(server).get("stunReplayed", 0) - before >= 30, PATIENCE_S, "every replay is counted")
         silence = player.tap.longest_silence(started)
         print(f"figures: {mute.count()} bytes drawn; the player's silence {silence * 1000:.0f} ms, "
               f"{drops(server).get('stunReplayed', 0) - before:.0f} of 30 counted as replays")

@@ -20,7 +20,7 @@ from support.bare import BarePeer, offer
 from support.server import BINARY, ROOT, Server
 from support.signalling import signal
 from support.tokens import KEY, SECRET, admin_token, token
-from support.waiting import until_true
+from support.waiting import PATIENCE_S, until_true
 
 
 def own_address():
@@ -58,12 +58,12 @@ def test_K2_participants_are_notified_and_the_process_exits_cleanly():
 
     asyncio.run(run())
     # Not stop(): its second signal means "at once", which the server obeys.
-    assert server.process.wait(timeout=5) == 0
+    assert server.process.wait(PATIENCE_S) == 0
     server.stop()
 
 
 def test_K2_a_draining_server_is_live_but_not_ready_and_lets_calls_end():
-    server = Server(extra="sessions: {drain: 20}\n").start()
+    server = Server(extra="sessions: {drain: 100}\n").start()
 
     async def run():
         async with signal(server, token("ada", "ops")) as ada:
@@ -80,16 +80,14 @@ def test_K2_a_draining_server_is_live_but_not_ready_and_lets_calls_end():
             assert status == 503 and '"draining"' in text and int(headers["Retry-After"]) > 0
             assert (await ada.request("ping"))[0]["type"] == "pong", "the call goes on"
             deadline = migrate["deadline"] / 1000
-            assert 10 < deadline - time.time() <= 20
+            assert 90 - PATIENCE_S < deadline - time.time() <= 100
             async with signal(server, token("bob", "ops")) as bob:
                 assert bob.joined["migrate"]["deadline"] / 1000 == deadline, "a room that is here is still served"
                 await bob.request("leave")
             await ada.request("leave")
 
     asyncio.run(run())
-    started = time.monotonic()
-    assert server.process.wait(10) == 0
-    assert time.monotonic() - started < 5, "nobody is left to wait for"
+    assert server.process.wait(PATIENCE_S) == 0, "nobody is left to wait for"
     server.stop()
 
 
@@ -151,7 +149,7 @@ def test_K2_an_operator_drains_the_server_and_takes_it_back():
             status, node = server.api("DELETE", "/v1/node/drain")
             assert (status, node["isDraining"]) == (200, False) and server.get_private("/readyz")[0] == 200
             assert whip(server, "late", "elsewhere")[0] == 201
-            await until_true(lambda: len(ada.of("migrate")) == 2, 10, "both notices")
+            await until_true(lambda: len(ada.of("migrate")) == 2, PATIENCE_S, "both notices")
             first, second = (event for _, event in ada.of("migrate"))
             assert 590 < first["deadline"] / 1000 - time.time() <= 600 and second["cancelled"] is True
             server.api("POST", "/v1/node/drain", {"seconds": 1})
@@ -171,7 +169,7 @@ def test_the_control_api_is_on_the_private_listener_alone_where_that_is_configur
         headers = {"Authorization": f"Bearer {admin_token()}"}
         async with aiohttp.ClientSession() as http, http.ws_connect(
                 f"ws://{server.host}:{port}/v1/events?after=0", protocols=["martlet.events.v1"], headers=headers) as socket:
-            return (await socket.receive_json(timeout=5))["type"]
+            return (await socket.receive_json(timeout=PATIENCE_S))["type"]
 
     with running() as server:
         private = f"http://{server.host}:{server.private}"
@@ -291,7 +289,7 @@ def hang_up(server, lines):
     """SIGHUP, and the log that follows when a line of it has one of `lines`."""
     before = len(server.log())
     server.process.send_signal(signal_module.SIGHUP)
-    asyncio.run(until_true(lambda: any(one in server.log()[before:] for one in lines), 10, f"one of {lines} in the log"))
+    asyncio.run(until_true(lambda: any(one in server.log()[before:] for one in lines), PATIENCE_S, f"one of {lines} in the log"))
     return server.log()[before:]
 
 

@@ -73,6 +73,7 @@ def test_the_debian_package_installs_serves_and_leaves_nothing(root, package):
         assert machine.run("tail", "-1", "/etc/martlet/martlet.yaml") == "# mine\n"
         machine.run("apt-get", "remove", "-y", "martlet")
         assert machine.fetch(HEALTH)[0] == 0
+        machine.run("journalctl", "--sync")
         journal = machine.run("journalctl", "-u", "martlet", "-o", "cat")
         assert " error " not in journal and "Deactivated successfully" in journal and "shutting down" in journal, journal
         assert re.findall(r"Failed with result '(.*)'", journal) == ["signal"], journal

@@ -8,6 +8,7 @@ import time
 from conftest import running
 from support.chromium import chromium, open_room, until, wait_for_video
 from support.tokens import token
+from support.waiting import PATIENCE_S
 
 PORTS = [f"udp.port=={port},{'rtcp' if port % 2 else 'rtp'}" for port in range(40_000, 40_004)]
 ALLOWED = "rooms: {allow_captures: true}\n"
@@ -68,11 +69,11 @@ def test_a_capture_has_every_packet_in_clear_text_as_tshark_reads_it(tmp_path):
                 window.said = [];
                 new MutationObserver(() => said.push(line.textContent)).observe(line, { childList: true, characterData: true, subtree: true });
             }""")
-            whole = start(server, "fault", "bob", seconds=2, payload=True)
+            whole = start(server, "fault", "bob", seconds=6, payload=True)
             await until(bob, "said.some((text) => text.includes('with what you say and show'))")
             assert server.api("DELETE", place)[0] == 204
             await until(ada, "document.querySelector('#capture').textContent === ''")
-            end = time.monotonic() + 10
+            end = time.monotonic() + PATIENCE_S
             while "ended" not in server.api("GET", whole)[1]:
                 assert time.monotonic() < end
                 await asyncio.sleep(0.2)

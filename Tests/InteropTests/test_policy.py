@@ -1,5 +1,6 @@
 """Rules that change while people talk, with a real browser's media and clients that know the documents alone."""
 import asyncio
+import concurrent.futures
 import statistics
 import time
 
@@ -32,8 +33,9 @@ def test_C3_a_locked_room_asks_everybody_for_its_password_on_every_edge():
         headers = {"Authorization": f"Bearer {token('cam', 'vault')}", "Content-Type": "application/sdp", "Room-Password": "correct horse"}
         assert server.request("POST", "/whip/vault", offer(), headers)[0] == 201
         assert refused(server, "POST", "/whep/vault", token("tv", "vault"), offer()) == (403, "password_required")
-        for guess in range(9):
-            assert code(server, token("eve", "vault"), password=str(guess)) == "password_wrong"
+        # All at once: the server counts the attempts of the last ten seconds.
+        with concurrent.futures.ThreadPoolExecutor(9) as pool:
+            assert set(pool.map(lambda guess: code(server, token("eve", "vault"), password=str(guess)), range(9))) == {"password_wrong"}
         status, answer, text = server.request(
             "POST", "/whip/vault", offer(), {**headers, "Room-Password": "correct horse"})
         assert status == 429 and "too_many_attempts" in text and 0 < int(answer["Retry-After"]) <= 10
@@ -149,16 +151,16 @@ def test_I1_a_browser_holds_video_back_for_as_long_as_the_policy_says_and_no_lon
             await open_room(browser, server, "film", "ada", token=token("ada", "film"))
             bob = await open_room(browser, server, "film", "bob", token=token("bob", "film"), send="nothing")
             await wait_for_video(bob)
-            figures = [await held_ms(bob)]
-            for policy, reached in (({"minPlayoutDelayMilliseconds": 800}, lambda ms: 700 < ms < 1_200),
+            figures = []
+            for policy, reached in ((None, lambda ms: ms < 500), ({"minPlayoutDelayMilliseconds": 800}, lambda ms: 700 < ms < 1_200),
                                     ({"minPlayoutDelayMilliseconds": None}, lambda ms: ms < 500)):
-                assert (await asyncio.to_thread(server.api, "PATCH", "/v1/rooms/film/policy", policy))[0] == 200
+                assert policy is None or (await asyncio.to_thread(server.api, "PATCH", "/v1/rooms/film/policy", policy))[0] == 200
                 end = time.monotonic() + 40
                 while not reached(now := await held_ms(bob)):
                     assert time.monotonic() < end, (policy, now, figures)
                 figures.append(now)
             print(f"figures: frames held back for {', '.join(f'{ms:.0f}' for ms in figures)} ms")
-            assert figures[0] < 500 and bob.problems == []
+            assert bob.problems == []
 
     with running() as server:
         asyncio.run(run(server))

@@ -104,7 +104,11 @@ def test_B2_feedback_to_a_browser_stays_small_while_it_sends_much(server):
             for _ in range(30):
                 if (await rates(1))[1] * 8 > 400_000:
                     break
-            down, up, packets = await rates(8)
+            # A browser that gets no processor time sends little: measure again.
+            for _ in range(4):
+                down, up, packets = await rates(8)
+                if up * 8 > 300_000:
+                    break
             down, up = down * 8, up * 8
             print(f"figures: {down:.0f} bit/s down (everything), {up / 1000:.0f} kbit/s up, {packets:.0f} packets/s up")
             assert up > 300_000, "the picture is busy"
@@ -196,7 +200,7 @@ def test_B17_leaving_is_acknowledged_promptly_and_reported_once(server):
                 acknowledged = time.monotonic() - started
                 told = (await eve.wait_for("participantLeft", identity="phone"))[0] - started
                 freed = acknowledged + await until_true(
-                    lambda: server.metric("martlet_worker_tracks") < tracks and server.metric("martlet_worker_peers") <= 2, 5, "freed")
+                    lambda: server.metric("martlet_worker_tracks") < tracks and server.metric("martlet_worker_peers") <= 2, PATIENCE_S, "freed")
                 await until(bob, "document.querySelectorAll('.tile:not(.own) video').length === 0")
                 await asyncio.sleep(0.5)
                 assert len(eve.of("participantLeft")) == 1 and len(eve.of("trackUnpublished")) <= 1

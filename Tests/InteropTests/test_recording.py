@@ -53,7 +53,7 @@ def recording(server, sid):
     return found
 
 
-async def finished(server, sid, timeout_s=15):
+async def finished(server, sid, timeout_s=PATIENCE_S):
     """The recording once it has ended and the indexes of its files lie in front."""
     deadline = time.monotonic() + timeout_s
     while (found := recording(server, sid))["state"] == "recording" or any(
@@ -111,7 +111,7 @@ async def plays_before_it_is_whole(browser, server, found, file, whole=False):
     await until(page, "document.getElementById('recorded').readyState >= 2")
     assert whole or asked[0] == 0 and all(first <= size // 2 for first in asked), asked
     shown.set()
-    await until(page, "document.getElementById('recorded').ended", 20)
+    await until(page, "document.getElementById('recorded').ended")
     assert await page.evaluate("document.getElementById('recorded').getVideoPlaybackQuality().totalVideoFrames") > 0
     print(f"figures: the first frame came with {size // 2} of {size} bytes; asked for from {asked}")
 

@@ -15,7 +15,7 @@ from support.network import SERVER_ADDRESS, Lab
 from support.server import Server
 from support.signalling import signal
 from support.tokens import SECRET, token
-from support.waiting import until_true
+from support.waiting import PATIENCE_S, until_true
 
 GST_CLIENT = pathlib.Path(__file__).parent / "support/gst_client.py"
 
@@ -24,7 +24,7 @@ async def moves(page):
     """The first remote video is not black and changes: decoded, and not one frozen frame."""
     await until(page, "Object.values(martlet.pixels()).some(Boolean)")
     first = json.dumps(await page.evaluate("JSON.stringify(martlet.pixels())"))
-    await until(page, f"JSON.stringify(martlet.pixels()) !== {first}", 10)
+    await until(page, f"JSON.stringify(martlet.pixels()) !== {first}")
 
 
 def connection(server, room, identity):
@@ -366,7 +366,7 @@ def test_B21_a_browser_trickles_and_restarts_ice_by_patch(server):
             started = time.monotonic()
             restart = await page.evaluate("whip.restart()")
             assert restart["status"] == 200 and restart["before"] != restart["after"], restart
-            await until(page, f"whip.localPort().then((port) => port !== {port})", 10)
+            await until(page, f"whip.localPort().then((port) => port !== {port})")
             await asyncio.sleep(2)
             outage, moved = player.tap.longest_silence(started), await page.evaluate("whip.localPort()")
             print(f"figures: port {port} -> {moved}, longest silence {outage * 1000:.0f} ms, {player.tap.missing()} packets missing, "
@@ -407,7 +407,7 @@ def test_F6_a_certificate_that_does_not_match_the_fingerprint_is_refused_with_a_
     async def run():
         liar = await Client(mangle=mangle).publish(f"{server.url}/whip/lie", token("liar", "lie"), Tone())
         closed = lambda: 'martlet_connections_closed_total{reason="fingerprintMismatch"} 1\n' in server.get_private("/metrics")[1]  # noqa: E731
-        await until_true(closed, 5, "the connection is closed, and counted with its reason")
+        await until_true(closed, PATIENCE_S, "the connection is closed, and counted with its reason")
         assert "ingerprint" in server.log()
         assert liar.peer.connectionState != "connected"
         await liar.close()

@@ -134,6 +134,18 @@ struct AV1Tests {
         #expect(full.frameNumber == 1)
     }
 
+    @Test(
+        "A sequence header says whether its stream has spatial layers; temporal layers alone are none",
+        arguments: [("87", true), ("81", false)])
+    func spatialLayers(masks: String, expected: Bool) throws {
+        // The same header: after it the first operating point's mask of spatial layers, then that of temporal ones.
+        let bytes = try #require(
+            CapturedPackets.bytes("0800\(masks)072b8195c04a60e530329809441ca20651012d4cffb3c01a0080"))
+        let parameters = try unwrapped(AV1.SequenceParameters(obu: bytes.span.bytes))
+        #expect(parameters.hasSpatialLayers == expected)
+        #expect(parameters.dimensions == FrameDimensions(width: 1_280, height: 720))
+    }
+
     @Test("Elements: sizes for all, for all but the last, and a continuation at both ends")
     func elements() throws {
         func types(_ hex: String) throws -> [String] {

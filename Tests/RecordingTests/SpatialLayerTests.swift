@@ -7,12 +7,12 @@ import Testing
 
 @testable import Recording
 
-@Suite("Spatial layers of VP9 in a recording")
+@Suite("Spatial layers in a recording")
 struct SpatialLayerTests {
-    /// The samples of what Chromium sent as L3T3_KEY, and the layers' frames in each, by the index at its end.
-    private func pictures() throws -> [[[UInt8]]] {
+    /// The samples of the stream of `name` that has the most bytes.
+    private func samples(_ name: String, _ codec: Codec) throws -> [[UInt8]] {
         var recorded = Recorded()
-        let captured = try CapturedPackets.load("whip_chromium_vp9_l3t3key").filter { !$0.isRTCP }
+        let captured = try CapturedPackets.load(name).filter { !$0.isRTCP }
         let streams = Dictionary(grouping: captured) { RTPHeader($0.bytes.span.bytes)?.ssrc }.values
         func length(_ packets: [CapturedPacket]) -> Int { packets.reduce(0) { $0 + $1.bytes.count } }
         let video = streams.max { length($0) < length($1) }
@@ -20,11 +20,16 @@ struct SpatialLayerTests {
             guard let header = RTPHeader(packet.bytes.span.bytes), header.payloadLength > 0 else { continue }
             let end = header.payloadOffset + header.payloadLength
             recorded.packet(
-                .vp9, sequence: Int(header.sequenceNumber), timestamp: header.timestamp, marker: header.marker,
+                codec, sequence: Int(header.sequenceNumber), timestamp: header.timestamp, marker: header.marker,
                 Array(packet.bytes[header.payloadOffset..<end]), at: packet.time)
         }
         recorded.finish()
-        return recorded.segments.indices.flatMap { recorded.samples($0) }.map { frames(of: $0.bytes) }
+        return recorded.segments.indices.flatMap { recorded.samples($0) }.map(\.bytes)
+    }
+
+    /// The samples of what Chromium sent as L3T3_KEY, and the layers' frames in each, by the index at its end.
+    private func pictures() throws -> [[[UInt8]]] {
+        try samples("whip_chromium_vp9_l3t3key", .vp9).map { frames(of: $0) }
     }
 
     private func frames(of sample: [UInt8]) -> [[UInt8]] {
@@ -71,6 +76,16 @@ struct SpatialLayerTests {
             }
         }
         #expect(count > 20)
+    }
+
+    @Test(
+        "A sample of AV1 begins with a temporal delimiter if the stream has spatial layers, and with none if not",
+        arguments: [("whip_chromium_av1_l3t3", true), ("whip_firefox_av1", false)])
+    func delimiters(name: String, hasSpatialLayers: Bool) throws {
+        let samples = try samples(name, .av1)
+        #expect(samples.count > 20)
+        let delimited = samples.count { $0.starts(with: [0x12, 0]) }
+        #expect(delimited == (hasSpatialLayers ? samples.count : 0))
     }
 
     @Test("Whatever is cut off, empty or no VP9 has no header")

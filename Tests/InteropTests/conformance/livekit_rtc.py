@@ -258,8 +258,8 @@ async def data(target, room):
         async with joined_with_one(target, "ada", room, one) as ada, joined_with_one(target, "bob", room, two), joined_with_one(target, "carol", room, three):
             for peer in (one, two, three):
                 await peer.connected()
+                await peer.until(lambda peer=peer: peer.channels["_reliable"].readyState == "open", "the reliable channel is open")
             reliable = one.channels["_reliable"]
-            await one.until(lambda: reliable.readyState == "open", "the reliable channel is open")
             lie = models.DataPacket(user=models.UserPacket(payload=b"Hello", topic="chat"), participant_identity="eve", destination_identities=["bob"])
             reliable.send(lie.SerializeToString())
             await two.until(lambda: two.messages, "bob's packet")

@@ -107,7 +107,7 @@ async def open_form(browser, server, room, name, send="generated", script=None, 
 #: What the connections of the page send to and receive from, as "udp 192.0.2.1:7900" each, once they have agreed on it.
 REMOTES = """Promise.all([martlet.room.pub, martlet.room.sub].filter(Boolean).map(async (peer) => {
     const reports = [...(await peer.getStats()).values()];
-    const pair = reports.find((one) => one.type === 'candidate-pair' && (one.selected || (one.nominated && one.state === 'succeeded')));
+    const pair = reports.find((one) => one.type === 'candidate-pair' && (one.selected || one.id === reports.find((other) => other.type === 'transport')?.selectedCandidatePairId));
     const remote = pair && reports.find((one) => one.id === pair.remoteCandidateId);
     return remote ? `${remote.protocol} ${remote.address}:${remote.port}` : '';
 })).then((all) => all.filter(Boolean))"""

@@ -72,7 +72,7 @@ class Firefox:
         # A second script.evaluate is not answered while one awaits its promise: start it, then poll.
         await self._script(f"window.__r = undefined; Promise.resolve({expression}).then("
                            "(v) => { window.__r = JSON.stringify({v}) }, (e) => { window.__r = JSON.stringify({e: String(e)}) }); 0")
-        for _ in range(300):
+        for _ in range(800):
             result = (await self._script("window.__r === undefined ? '' : window.__r")).get("value")
             if result:
                 value = json.loads(result)

@@ -74,7 +74,7 @@ class Machine:
 
     def fetch(self, url, *options):
         """(status, body) of an HTTP request on the machine's loopback; status 0: nobody answered."""
-        text = self.run("curl", "-s", "-m", "5", "-w", "\n%{http_code}", *options, url, network_only=True, status=None)
+        text = self.run("curl", "-s", "-m", "20", "-w", "\n%{http_code}", *options, url, network_only=True, status=None)
         body, _, code = text.rpartition("\n")
         return int(code), body
 

@@ -13,6 +13,7 @@ import urllib.request
 
 from .network import inside
 from .tokens import KEY, SECRET, admin_token
+from .waiting import PATIENCE_S
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 BINARY = pathlib.Path(os.environ.get("MARTLET_BINARY", ROOT / ".build/release/martlet"))
@@ -82,7 +83,7 @@ class Server:
         return {key: value for key, value in settings.items() if value is not None}
 
     def _wait_until_ready(self):
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + PATIENCE_S
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
                 raise RuntimeError(f"martlet ended with {self.process.returncode}: {self.log()[-2000:]}")
@@ -92,7 +93,7 @@ class Server:
             except OSError:
                 pass
             time.sleep(0.05)
-        raise RuntimeError(f"martlet is not ready after 20 s: {self.log()[-2000:]}")
+        raise RuntimeError(f"martlet is not ready after {PATIENCE_S} s: {self.log()[-2000:]}")
 
     def stop(self):
         if self.process and self.process.poll() is None:

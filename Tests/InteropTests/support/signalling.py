@@ -37,7 +37,7 @@ class Signal:
         self._waiting[number] = asyncio.get_running_loop().create_future()
         waiting = self._waiting[number]
         await self._socket.send_str(json.dumps({"type": type, "id": number, **fields}))
-        return await asyncio.wait_for(waiting, 10)
+        return await asyncio.wait_for(waiting, PATIENCE_S)
 
     def of(self, type, **fields):
         return [(at, e) for at, e in self.events if e["type"] == type and all(e.get(k) == v for k, v in fields.items())]

@@ -9,6 +9,8 @@ extension AV1 {
         public private(set) var level: UInt8 = 0
         /// seq_tier of the first operating point.
         public private(set) var isHighTier = false
+        /// The first operating point, which is the whole stream, has more than one spatial layer.
+        public private(set) var hasSpatialLayers = false
         /// The largest frame.
         public private(set) var dimensions = FrameDimensions(width: 0, height: 0)
 
@@ -52,10 +54,13 @@ extension AV1 {
             let hasInitialDelay = bits.bit(bytes)
             let points = Int(bits.bits(5, bytes)) + 1
             for point in 0..<points {
-                bits.skip(12, bytes)  // operating_point_idc
+                // operating_point_idc: a bit for each of four spatial layers, then for each of eight temporal ones.
+                let spatialLayers = bits.bits(12, bytes) >> 8
                 let index = UInt8(bits.bits(5, bytes))  // seq_level_idx
                 let isHigh = index > 7 && bits.bit(bytes)  // seq_tier
-                if point == 0 { (level, isHighTier) = (index, isHigh) }
+                if point == 0 {
+                    (level, isHighTier, hasSpatialLayers) = (index, isHigh, spatialLayers > 1)
+                }
                 if delayLength > 0, bits.bit(bytes) { bits.skip(2 * delayLength + 1, bytes) }
                 if hasInitialDelay, bits.bit(bytes) { bits.skip(4, bytes) }
             }

@@ -11,8 +11,11 @@ struct MediaPort: Hashable {
 
     /// RFC 8489 section 6.2.1: requests over UDP are sent again; three are enough for an answer to "does it answer at all".
     private static let attempts = 3
-    private static let patienceMilliseconds: Int32 = 1_000
+    private static let attemptMilliseconds: Int32 = 1_000
     private static let longestMessage = 1_500
+
+    /// How long an answer to one attempt may take. TCP sends again by itself, so its one attempt has the time of all.
+    private var patienceMilliseconds: Int32 { Self.attemptMilliseconds * Int32(isTCP ? Self.attempts : 1) }
 
     init(isTCP: Bool, host: String, port: UInt16) {
         (self.isTCP, self.host, self.port) = (isTCP, host, port)
@@ -75,7 +78,7 @@ struct MediaPort: Hashable {
         let socket = socket(place.ai_family, kind | Int32(SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard socket >= 0 else { return nil }
         var fault: Int32 = connect(socket, place.ai_addr, place.ai_addrlen) == 0 ? 0 : errno
-        if fault == EINPROGRESS, isReady(socket, Int16(POLLOUT), Self.patienceMilliseconds * Int32(Self.attempts)) {
+        if fault == EINPROGRESS, isReady(socket, Int16(POLLOUT), Self.attemptMilliseconds * Int32(Self.attempts)) {
             var length = socklen_t(MemoryLayout<Int32>.size)
             getsockopt(socket, SOL_SOCKET, SO_ERROR, &fault, &length)
         }
@@ -101,7 +104,7 @@ struct MediaPort: Hashable {
     private func next(_ count: Int, from socket: Int32, isWhole: Bool) -> [UInt8]? {
         var bytes: [UInt8] = []
         repeat {
-            guard isReady(socket, Int16(POLLIN), Self.patienceMilliseconds) else { return nil }
+            guard isReady(socket, Int16(POLLIN), patienceMilliseconds) else { return nil }
             var piece = [UInt8](repeating: 0, count: count - bytes.count)
             let read = recv(socket, &piece, piece.count, 0)
             guard read > 0 else { return nil }
