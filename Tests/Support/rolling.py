@@ -68,14 +68,18 @@ class Proxy:
         await asyncio.gather(pass_on(reader, there_writer), pass_on(there_reader, writer))
 
 
-async def restart(server):
-    """SIGTERM, until it has ended by itself, and a new start; how long it drained, and its exit status."""
+async def end(server):
+    """SIGTERM, until it has ended by itself; how long it drained, and its exit status."""
     started = time.monotonic()
     server.process.terminate()
     code = await asyncio.to_thread(server.process.wait, DRAIN_S + 15)
-    drained = time.monotonic() - started
+    return round(time.monotonic() - started, 1), code
+
+
+async def restart(server):
+    ended = await end(server)
     await asyncio.to_thread(server.start)
-    return round(drained, 1), code
+    return ended
 
 
 async def longest_gap(page, over):
@@ -98,8 +102,10 @@ async def pages(servers, proxy):
             await wait_for_video(page)
         before = servers[0].metric("martlet_participants")
         gaps = [asyncio.create_task(longest_gap(page, over)) for page in pair]
-        drained, code = await restart(servers[0])
+        drained, code = await end(servers[0])
+        # It stays away for a moment: a page that tries again after its new start would find the first server.
         await asyncio.sleep(5)
+        await asyncio.to_thread(servers[0].start)
         over.set()
         gaps = [round(await gap, 2) for gap in gaps]
         for page in pair:
