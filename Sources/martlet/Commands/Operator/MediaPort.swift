@@ -14,7 +14,7 @@ struct MediaPort: Hashable {
     private static let attemptMilliseconds: Int32 = 1_000
     private static let longestMessage = 1_500
 
-    /// How long an answer to one attempt may take. TCP sends again by itself, so its one attempt has the time of all.
+    /// How long one attempt may take, and over TCP its connection. TCP sends again by itself, so its one attempt has the time of all.
     private var patienceMilliseconds: Int32 { Self.attemptMilliseconds * Int32(isTCP ? Self.attempts : 1) }
 
     init(isTCP: Bool, host: String, port: UInt16) {
@@ -78,7 +78,7 @@ struct MediaPort: Hashable {
         let socket = socket(place.ai_family, kind | Int32(SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard socket >= 0 else { return nil }
         var fault: Int32 = connect(socket, place.ai_addr, place.ai_addrlen) == 0 ? 0 : errno
-        if fault == EINPROGRESS, isReady(socket, Int16(POLLOUT), Self.attemptMilliseconds * Int32(Self.attempts)) {
+        if fault == EINPROGRESS, isReady(socket, Int16(POLLOUT), patienceMilliseconds) {
             var length = socklen_t(MemoryLayout<Int32>.size)
             getsockopt(socket, SOL_SOCKET, SO_ERROR, &fault, &length)
         }
