@@ -38,8 +38,10 @@ def pytest_configure(config):
 BUSY = {f"test_{name}" for name in (
     "connections", "console", "console_call", "console_limits", "console_looks", "console_member", "console_names", "console_operators", "extensions",
     "matrix", "module", "network", "packet_capture", "publish_only", "recording", "tcp", "whip")}
-#: Files that wait for timers for most of their time (340 s, a sixth of them on a processor): they cost the others next to nothing.
-QUIET = {f"test_{name}" for name in ("conformance", "console_check", "console_outages", "discovery", "events", "guests", "signalling")}
+#: Files that wait for timers for most of their time, and those that drive no browser.
+QUIET = {f"test_{name}" for name in (
+    "captures", "churn", "command_line", "conformance", "console_check", "console_outages", "discovery", "events", "guests", "helm", "helm_coturn",
+    "joining", "livekit_input", "monitoring", "operations", "package", "schema", "signalling")}
 
 
 def pytest_xdist_make_scheduler(config, log):

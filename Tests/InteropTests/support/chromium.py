@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 
 from playwright.async_api import async_playwright
 
+from .standing_chromium import StandingChromium
 from .tokens import token as make_token
 from .waiting import PATIENCE_S
 
@@ -19,15 +20,25 @@ FLAGS = [
 ]
 
 
+#: What tests have that neither judge nor need flags, nor a place of their own in the network.
+_standing = StandingChromium()
+
+
 @contextlib.asynccontextmanager
 async def chromium(*extra_flags, executable=EXECUTABLE):
     """A browser; open pages with `open_room` or `new_page`."""
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=executable, headless=True, args=FLAGS + list(extra_flags))
-        try:
-            yield browser
-        finally:
-            await browser.close()
+    ordinary = not _judging and not extra_flags and executable == EXECUTABLE
+    with _standing.lent(executable, FLAGS) if ordinary else contextlib.nullcontext() as address:
+        async with async_playwright() as playwright:
+            if address:
+                browser = await playwright.chromium.connect_over_cdp(address)
+            else:
+                browser = await playwright.chromium.launch(executable_path=executable, headless=True, args=FLAGS + list(extra_flags))
+            try:
+                yield browser
+            finally:
+                # This ends the contexts; the browser itself only where it was launched for the test.
+                await browser.close()
 
 
 def frames_every(milliseconds):
@@ -41,13 +52,16 @@ def frames_every(milliseconds):
 #: For pages whose pictures nobody looks at.
 SPARING = frames_every(250)
 
+#: Whether the test that runs now judges loss, times or quality.
+_judging = False
 #: What runs before the page's own scripts in the test that runs now.
 _pace = ""
 
 
 def judge(quality):
-    """Whether the test that runs now judges loss, times or quality: then video has its full rate, else fifteen frames a second."""
-    global _pace
+    """Whether the test that runs now judges loss, times or quality: then video has its full rate and a browser is new, else fifteen frames a second are enough."""
+    global _judging, _pace
+    _judging = quality
     _pace = "" if quality else frames_every(66)
 
 

@@ -1,17 +1,16 @@
 """Headless Firefox over WebDriver BiDi. Debian has no geckodriver; the browser speaks BiDi on a WebSocket of its own."""
 import asyncio
 import contextlib
-import ctypes
 import itertools
 import json
 import pathlib
-import signal
 import socket
 import tempfile
 
 import aiohttp
 
 from .network import inside
+from .processes import die_with_parent
 from .waiting import PATIENCE_S
 
 PREFERENCES = {
@@ -34,10 +33,6 @@ PREFERENCES = {
     "toolkit.telemetry.enabled": False,
     "remote.prefs.recommended": True,
 }
-
-
-def _die_with_parent():
-    ctypes.CDLL(None).prctl(1, signal.SIGTERM)
 
 
 class Firefox:
@@ -108,7 +103,7 @@ async def firefox(namespace=None):
         prefix = ["ip", "netns", "exec", namespace] if namespace else []
         process = await asyncio.create_subprocess_exec(
             *prefix, "firefox-esr", "--headless", "--no-remote", "--profile", profile, "--remote-debugging-port", "0",
-            stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE, preexec_fn=_die_with_parent)
+            stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE, preexec_fn=die_with_parent)
         drain = None
         try:
             url = await asyncio.wait_for(_listening(process), 60)

@@ -1,8 +1,18 @@
 """Processes that a test started: those below another one, and all of them stopped for a while, as a laptop's sleep does."""
 import contextlib
+import ctypes
 import os
 import pathlib
 import signal
+
+
+#: PR_SET_PDEATHSIG of prctl(2).
+PARENT_DEATH_SIGNAL = 1
+
+
+def die_with_parent():
+    """For the child between fork and exec: it gets SIGTERM when the thread that started it ends."""
+    ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGTERM)
 
 
 def descendants(ancestor):
