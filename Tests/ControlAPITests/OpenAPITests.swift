@@ -43,6 +43,7 @@ struct OpenAPITests {
         #expect(words("EventType") == EventModel.types)
         let posted: Set<String> = Webhook.Format.allCases.reduce([]) { $0.union(WebhookSettingModel.types(in: $1)) }
         #expect(words("WebhookEventType") == posted)
+        #expect(words("LiveKitEventType") == WebhookSettingModel.types(in: .liveKit))
     }
 
     @Test(

@@ -163,6 +163,7 @@ def test_speakers_are_marked(server):
     asyncio.run(run())
 
 
+@pytest.mark.at_night
 def test_leaving_and_rejoining(server):
     """D14: the last participant is notified at once; the one that rejoins receives and is received."""
     async def run():

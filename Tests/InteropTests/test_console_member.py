@@ -186,6 +186,7 @@ def test_decisions_reach_further_back_than_the_last_ones_and_those_that_are_no_l
     asyncio.run(run())
 
 
+@pytest.mark.at_night
 def test_the_page_of_a_participant_who_leaves_keeps_its_charts_over_a_reload_and_leads_to_the_summary(development_server):
     server = development_server
 

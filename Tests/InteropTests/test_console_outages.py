@@ -151,7 +151,8 @@ async def subject(kind, server, room, *, lab=None, flag="--stops-later"):
             yield fox, lambda: [fox.pid, *descendants(fox.pid)]
 
 
-@pytest.mark.parametrize("kind", ["chromium", pytest.param("firefox", marks=pytest.mark.at_night)])
+@pytest.mark.at_night
+@pytest.mark.parametrize("kind", ["chromium", "firefox"])
 def test_4_10_a_restart_of_the_server_is_shown_and_survived(development_server, kind):
     server = development_server
 

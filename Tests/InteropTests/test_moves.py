@@ -195,6 +195,7 @@ async def move_while_the_socket_is_cut(server, pages):
     await problems_are_only_moves(pages, ada="hall", bob="far")
 
 
+@pytest.mark.at_night
 def test_I8_a_participant_moves_to_a_room_of_another_media_worker_by_connecting_anew():
     """The console's page, which uses the module: in the same session it leaves one worker's port for the other's, and publishes again."""
     async def run(server):

@@ -136,6 +136,7 @@ def uplink(server):
     return next(track for track in body["tracks"] if track["kind"] == "video")["layers"][0]
 
 
+@pytest.mark.at_night
 def test_clients_rejoin_after_the_server_was_killed():
     server = Server().start()
 

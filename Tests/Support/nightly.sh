@@ -38,7 +38,7 @@ seeds() {
 scenarios() { make --no-print-directory scenarios; }
 interop() { server && .venv/bin/python -m pytest "$@" -q -ra --color=no -p no:cacheprovider; }
 churn() { CHURN_JOINS=${CHURN_JOINS:-100000} TEST_SECONDS=7200 interop Tests/InteropTests/test_churn.py; }
-schema() { SCHEMA_EXAMPLES=${SCHEMA_EXAMPLES:-100} TEST_SECONDS=3600 interop Tests/InteropTests/test_schema.py; }
+schema() { SCHEMA_PHASES=examples,coverage,fuzzing,stateful SCHEMA_EXAMPLES=${SCHEMA_EXAMPLES:-100} TEST_SECONDS=3600 interop Tests/InteropTests/test_schema.py; }
 more() { interop Tests/InteropTests -m at_night; }
 livekit() { interop Tests/InteropTests/nightly_livekit*.py; }
 examples() { interop Tests/InteropTests/nightly_examples.py; }

@@ -25,9 +25,9 @@ _standing = StandingChromium()
 
 
 @contextlib.asynccontextmanager
-async def chromium(*extra_flags, executable=EXECUTABLE):
-    """A browser; open pages with `open_room` or `new_page`."""
-    ordinary = not _judging and not extra_flags and executable == EXECUTABLE
+async def chromium(*extra_flags, executable=EXECUTABLE, standing=True):
+    """A browser; open pages with `open_room` or `new_page`. `standing`: it may be one that tests before this one had, too."""
+    ordinary = standing and not _judging and not extra_flags and executable == EXECUTABLE
     with _standing.lent(executable, FLAGS) if ordinary else contextlib.nullcontext() as address:
         async with async_playwright() as playwright:
             if address:
