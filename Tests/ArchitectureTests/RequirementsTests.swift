@@ -152,16 +152,17 @@ struct SwiftTest {
     let name: String
     let title: String
 
-    static func all() throws -> [SwiftTest] {
-        try SourceTree.files(in: "Tests").flatMap(tests)
-    }
+    /// Read once: three tests ask for them.
+    private static let found = Result { try SourceTree.files(in: "Tests").flatMap(tests) }
+
+    static func all() throws -> [SwiftTest] { try found.get() }
 
     private static func tests(in file: SourceTree.File) -> [SwiftTest] {
         let folder = String(file.path.split(separator: "/")[1])
         let module = folder == "Fuzz" ? "FuzzTests" : folder
         var found: [SwiftTest] = [], type = "", attribute: String?
         for line in file.lines {
-            if let match = line.prefixMatch(of: /(?:final )?(?:struct|class|enum|extension|actor) (\w+)/) {
+            if !line.hasPrefix(" "), let match = line.prefixMatch(of: /(?:final )?(?:struct|class|enum|extension|actor) (\w+)/) {
                 type = String(match.1)
                 // The title of a suite is checked as one of a test; no proof names it.
                 if let suite = attribute { found.append(SwiftTest(name: "\(module).\(type)", title: title(of: suite))) }

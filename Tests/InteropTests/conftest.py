@@ -37,11 +37,11 @@ def pytest_configure(config):
 #: Files that drive browsers most of the time: one test after the other.
 BUSY = {f"test_{name}" for name in (
     "connections", "console", "console_call", "console_limits", "console_looks", "console_member", "console_names", "console_operators", "extensions",
-    "matrix", "module", "network", "packet_capture", "publish_only", "recording", "tcp", "whip")}
-#: Files that wait for timers for most of their time, and those that drive no browser.
+    "matrix", "module", "network", "publish_only", "tcp")}
+#: Files that wait for timers for most of their time, those that drive no browser, and as many more as make the lanes equally long.
 QUIET = {f"test_{name}" for name in (
     "captures", "churn", "command_line", "conformance", "console_check", "console_outages", "discovery", "events", "guests", "helm", "helm_coturn",
-    "joining", "livekit_input", "monitoring", "operations", "package", "schema", "signalling")}
+    "joining", "livekit_input", "monitoring", "operations", "package", "packet_capture", "recording", "schema", "signalling")}
 
 
 def pytest_xdist_make_scheduler(config, log):

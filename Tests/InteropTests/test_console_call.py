@@ -108,6 +108,7 @@ def test_hands_screens_and_views_are_seen_by_all_on_a_phone_too(server):
     asyncio.run(run())
 
 
+@pytest.mark.at_night
 def test_one_video_is_shown_on_the_full_screen_and_in_a_window_of_its_own(server):
     async def run():
         async with chromium() as browser:

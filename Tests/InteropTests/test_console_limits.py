@@ -121,6 +121,7 @@ PROBLEM = "document.querySelector('#room-problem').textContent"
 HEARD = "martlet.received().then((all) => all.filter((one) => one.kind === 'audio' && one.packetsReceived > 10).length)"
 
 
+@pytest.mark.at_night
 def test_3_32_tracks_of_a_participant_arrive_and_a_33rd_is_refused_with_a_reason(server):
     """Each of the 32 reaches a subscriber. A screen beyond them is not captured in vain: the page says why it is not shared, and shares it later."""
     async def run():

@@ -123,6 +123,7 @@ def test_4_5_every_button_is_readable_in_every_state(development_server, scheme)
     asyncio.run(run())
 
 
+@pytest.mark.at_night
 def test_notices_move_nothing(development_server):
     """Notices of a lost connection and of a problem overlay the tiles: these, and whatever is under the pointer, stay in place."""
     places = """JSON.stringify([...document.querySelectorAll(".tile, .control, header, #room > .bar, #floor, .panel, #node > div")].map((one) => {

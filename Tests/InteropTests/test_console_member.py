@@ -234,7 +234,8 @@ def test_the_page_of_a_participant_who_leaves_keeps_its_charts_over_a_reload_and
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("scheme", ["dark", pytest.param("light", marks=pytest.mark.at_night)])
+@pytest.mark.at_night
+@pytest.mark.parametrize("scheme", ["dark", "light"])
 def test_a_participants_page_fits_a_phones_width(development_server, scheme):
     """Reached by keyboard from the list of members; "Back" leads there again."""
     server = development_server

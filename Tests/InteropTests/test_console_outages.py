@@ -208,7 +208,8 @@ def test_4_10_a_lost_network_is_shown_and_survived(kind):
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("kind", ["chromium", pytest.param("firefox", marks=pytest.mark.at_night)])
+@pytest.mark.at_night
+@pytest.mark.parametrize("kind", ["chromium", "firefox"])
 def test_4_10_a_machine_that_slept_is_shown_and_survived(kind):
     """All processes of the browser are stopped for 13 s, longer than the server keeps session and connections of a silent client."""
     patience = {"media": {"consent_timeout": 5, "bind": None}, "extra": "sessions:\n  keep_alive: 5\n  resume_window: 5\n"}

@@ -2,6 +2,8 @@
 import asyncio
 import json
 
+import pytest
+
 from support.chromium import chromium, open_room, until
 from support.firefox import firefox
 from support.tokens import admin_token
@@ -50,6 +52,7 @@ def test_I9_the_reference_page_shows_every_operation_and_finds_it(development_se
     asyncio.run(run())
 
 
+@pytest.mark.at_night
 def test_the_operators_tab_charts_a_room_over_time(development_server):
     """Members from the room's events, also before the page was opened; bit rate and loss from the histories and what comes after. Of those who left, too."""
     server = development_server

@@ -2,6 +2,8 @@
 import asyncio
 import time
 
+import pytest
+
 from support.chromium import chromium, open_room, until, wait_for_video
 from support.firefox import firefox
 from support.signalling import signal
@@ -86,6 +88,7 @@ def test_older_sessions_are_added_page_by_page_each_once(development_server):
     asyncio.run(run())
 
 
+@pytest.mark.at_night
 def test_a_past_session_shows_what_was_sent_how_it_went_and_why_it_ended(development_server):
     """ada sent video and was removed: her page says so on a phone's width, and one that is not kept is named as such. The same in Firefox."""
     server = development_server

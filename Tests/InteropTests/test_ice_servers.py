@@ -105,7 +105,7 @@ def test_F10_a_browser_that_may_only_relay_plays_through_coturn_over_TLS(tmp_pat
             asyncio.run(run(server))
 
 
-@pytest.mark.parametrize("transport", ["udp", "tcp"])
+@pytest.mark.parametrize("transport", ["udp", pytest.param("tcp", marks=pytest.mark.at_night)])
 def test_C11_F10_a_browser_that_may_only_relay_publishes_and_plays_through_coturn(tmp_path, transport):
     """The credentials come from the shared secret, and new ones arrive on the socket before they expire; these know nothing of the transport, so they are
     waited for once."""

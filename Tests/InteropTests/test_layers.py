@@ -249,6 +249,7 @@ WITHOUT_RTX = """(() => {
 })()"""
 
 
+@pytest.mark.at_night
 def test_a_subscriber_without_rtx_gets_the_largest_layer(server):
     """Its path is probed by padding between the frames, in the stream itself; the browser decodes on as if there were none."""
     async def run():

@@ -136,6 +136,7 @@ async def mean(samples, sample):
     return [sum(column) / samples if None not in column else None for column in zip(*rows)]
 
 
+@pytest.mark.at_night
 def test_I6_round_trips_and_jitter_match_the_browsers():
     """I6: over links of 50 ms there and back the server's least round trips are the browsers', within 10 ms; and with 20 ms of jitter on the publisher's uplink its
     jitter is what it reports to the publisher, and what the subscriber measures of the audio behind it."""

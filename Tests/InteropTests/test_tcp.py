@@ -204,7 +204,7 @@ def networks(*families):
             subprocess.run(["ip", "netns", "del", name], capture_output=True, timeout=10)
 
 
-@pytest.mark.parametrize("families", [(6, 6), (6, 4)], ids=["IPv6 only", "dual stack"])
+@pytest.mark.parametrize("families", [pytest.param((6, 6), id="IPv6 only", marks=pytest.mark.at_night), pytest.param((6, 4), id="dual stack")])
 def test_F2_browsers_meet_where_there_is_only_IPv6_and_across_families(families):
     """Without any IPv4 address in the server's network; and one browser with IPv6 alone, the other with IPv4 alone. Judged by decoded frames."""
     addresses = [f"[fd00:78:{number}::1]" if family == 6 else f"10.78.{number}.1" for number, family in enumerate(families)]
