@@ -162,7 +162,9 @@ struct SwiftTest {
         let module = folder == "Fuzz" ? "FuzzTests" : folder
         var found: [SwiftTest] = [], type = "", attribute: String?
         for line in file.lines {
-            if !line.hasPrefix(" "), let match = line.prefixMatch(of: /(?:final )?(?:struct|class|enum|extension|actor) (\w+)/) {
+            if !line.hasPrefix(" "),
+                let match = line.prefixMatch(of: /(?:final )?(?:struct|class|enum|extension|actor) (\w+)/)
+            {
                 type = String(match.1)
                 // The title of a suite is checked as one of a test; no proof names it.
                 if let suite = attribute { found.append(SwiftTest(name: "\(module).\(type)", title: title(of: suite))) }
