@@ -18,6 +18,7 @@ from support.bare import offer
 from support.receiver import Receiver
 from support.signalling import signal
 from support.tokens import KEY, SECRET, admin_token, token
+from test_bad_input import call
 
 HOOK_SECRET = "a secret of this webhook"
 
@@ -187,6 +188,32 @@ def test_I4_every_event_arrives_in_order_although_the_receiver_and_the_server_ar
         assert server.api("DELETE", "/v1/webhooks/billing")[0] == 204
         assert server.api("GET", "/v1/webhooks")[1] == {"webhooks": []}
     receiver.kill()
+
+
+@pytest.mark.judging
+def test_I4_receivers_that_never_answer_cost_a_call_no_packet_and_lose_no_event():
+    """Eight receivers take connections and say nothing, while 300 events happen beside a call: all wait, in a queue for each."""
+    hooks, rooms = 8, 100
+
+    async def run(server):
+        deaf = await asyncio.start_server(lambda reader, writer: None, "127.0.0.1", 0)
+        url = f"http://127.0.0.1:{deaf.sockets[0].getsockname()[1]}/hook"
+        async with deaf:
+            async with call(server):
+                for number in range(hooks):
+                    hook = {"url": url, "secret": HOOK_SECRET, "rooms": [f"busy-{one}" for one in range(rooms)]}
+                    assert (await asyncio.to_thread(server.api, "PUT", f"/v1/webhooks/deaf-{number}", hook))[0] == 201
+                begun = time.monotonic()
+                for number in range(rooms):
+                    await asyncio.to_thread(make_and_end, server, f"busy-{number}")
+                spent = time.monotonic() - begun
+            for number in range(hooks):
+                shown = (await asyncio.to_thread(server.api, "GET", f"/v1/webhooks/deaf-{number}"))[1]
+                assert (shown["queued"], shown["delivered"], shown["lost"]) == (3 * rooms, 0, 0), shown
+            print(f"figures: {3 * rooms} calls of the API in {spent:.1f} s beside {hooks} receivers that never answer")
+
+    with running(extra="webhooks:\n  allow_private: true\n") as server:
+        asyncio.run(run(server))
 
 
 def test_webhooks_signed_by_an_api_key_carry_a_token_that_a_foreign_library_verifies():
