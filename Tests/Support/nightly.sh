@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What takes a night: every part in turn, whatever the others came to. The last line says how many were good; the exit status is 0 when all were.
-#   nightly.sh [PART…]       parts: address thread fuzz bench rooms seeds scenarios churn schema more livekit examples recording deploying image paths storm overload drain rolling soak fresh
+#   nightly.sh [PART…]       parts: address thread fuzz bench rooms seeds scenarios churn schema more livekit examples recording deploying image paths storm overload drain rolling soak monitoring fresh
 # How long: FUZZ_SECONDS (600 for each target), ROOMS (10000), SEEDS (8), CHURN_JOINS (100000), STORM_RATE (30000 packets/s), SOAK_SECONDS (1800), CALL_MINUTES (10).
 # What each part printed is in .build/nightly/PART.log.
 set -uo pipefail
@@ -9,7 +9,7 @@ work=.build/nightly
 mkdir -p "$work"
 strict=(--explicit-target-dependency-import-check error -Xswiftc -warnings-as-errors)
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(address thread fuzz bench rooms seeds scenarios churn schema more livekit examples recording deploying image paths storm overload drain rolling soak fresh)
+[ ${#parts[@]} -gt 0 ] || parts=(address thread fuzz bench rooms seeds scenarios churn schema more livekit examples recording deploying image paths storm overload drain rolling soak monitoring fresh)
 good=0
 bad=()
 
@@ -53,6 +53,7 @@ overload() { load overload; }
 drain() { load drain; }
 rolling() { server && swift build -q "${strict[@]}" -c release --product loadtest && .venv/bin/python Tests/Support/rolling.py; }
 soak() { load soak; }
+monitoring() { swift build -q "${strict[@]}" -c release --product loadtest && TEST_SECONDS=200 interop Tests/InteropTests/nightly_monitoring.py; }
 fresh() { Tests/Support/fresh.sh run && Tests/Support/fresh.sh test; }
 
 Tests/Support/install.sh test || exit
