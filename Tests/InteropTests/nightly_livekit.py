@@ -9,9 +9,10 @@ import time
 
 import pytest
 
+from nightly_livekit_js import page_of
 from support import livekit_sdk
-from support.chromium import chromium, until
-from support.livekit_js import ChromiumPage, join
+from support.chromium import until
+from support.livekit_js import join
 from support.livekit_sdk import BLUE, GREEN, RED, Client
 from support.network import SERVER_ADDRESS, Lab, inside
 from support.server import Server
@@ -73,12 +74,13 @@ async def send_and_take(url, identity, sender, senders, single):
     return found
 
 
-@pytest.mark.parametrize("single", [True, False], ids=["v1", "v0"])
-def test_a_file_of_50_MB_arrives_whole_at_a_page_and_at_a_python_client_and_one_of_the_page_at_both(server, single):
-    """Two files at once, from Python and from Chromium, to the two others each; equal digests."""
+@pytest.mark.parametrize("kind, single", [("chromium", True), ("chromium", False), ("firefox", True)], ids=["v1", "v0", "firefox"])
+def test_a_file_of_50_MB_arrives_whole_at_a_page_and_at_a_python_client_and_one_of_the_page_at_both(development_server, kind, single):
+    """Two files at once, from Python and from a page, to the two others each; equal digests."""
+    server = development_server
+
     async def run():
-        async with chromium() as browser:
-            page = await ChromiumPage.open(browser, server)
+        async with page_of(kind, server) as page:
             await join(page, server, token("page", "files"))
             await page.evaluate("""lk.room.registerByteStreamHandler("files", async (reader, { identity }) => {
                 const parts = [];

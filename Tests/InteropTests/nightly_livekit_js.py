@@ -59,10 +59,12 @@ def test_a_page_chooses_layers_mutes_and_resumes_its_killed_socket_while_media_g
     asyncio.run(run())
 
 
-def test_an_adaptive_stream_page_gets_the_size_that_it_shows_and_a_hidden_video_is_paused(server):
+@pytest.mark.parametrize("publisher, viewer", [("chromium", "chromium"), ("chromium", "firefox"), ("firefox", "chromium")])
+def test_an_adaptive_stream_page_gets_the_size_that_it_shows_and_a_hidden_video_is_paused(development_server, publisher, viewer):
+    server = development_server
+
     async def run():
-        async with chromium() as browser:
-            ada, bob = await ChromiumPage.open(browser, server), await ChromiumPage.open(browser, server)
+        async with page_of(publisher, server) as ada, page_of(viewer, server) as bob:
             await join(ada, server, token("ada", "r"), {"dynacast": True})
             await join(bob, server, token("bob", "r"), {"adaptiveStream": True})
             await ada.evaluate(f"lk.publish({json.dumps(RED)}, 1280, 720)")

@@ -144,12 +144,13 @@ def test_an_operator_sends_to_a_page_mutes_asks_for_an_unmute_and_removes_it(dev
     asyncio.run(run())
 
 
-def test_a_page_sees_again_after_the_server_was_killed_and_started_again():
+@pytest.mark.parametrize("kind", ["chromium", "firefox"])
+def test_a_page_sees_again_after_the_server_was_killed_and_started_again(kind):
     async def run():
-        server = Server().start()
+        server = Server(development=True).start()
         try:
-            async with chromium() as browser:
-                ada, bob = await ChromiumPage.open(browser, server), await ChromiumPage.open(browser, server)
+            async with page_of(kind, server) as bob, chromium() as browser:
+                ada = await ChromiumPage.open(browser, server)
                 for page, name, colour in ((ada, "ada", RED), (bob, "bob", BLUE)):
                     await join(page, server, token(name, "r"))
                     await page.evaluate(f"lk.publish({json.dumps(colour)}, 640, 360)")
@@ -175,16 +176,18 @@ async def second_ada(url):
     await ada.close()
 
 
-def test_others_learn_that_a_closed_page_is_gone_and_that_a_second_client_took_its_place(server):
+@pytest.mark.parametrize("kind", ["chromium", "firefox"])
+def test_others_learn_that_a_closed_page_is_gone_and_that_a_second_client_took_its_place(development_server, kind):
+    server = development_server
+
     async def run():
         async with chromium() as browser:
             bob = await ChromiumPage.open(browser, server)
             await join(bob, server, token("bob", "r"))
-            eve = await ChromiumPage.open(browser, server)
-            await join(eve, server, token("eve", "r"))
-            await eve.evaluate(f"lk.publish({json.dumps(GREEN)}, 640, 360)")
-            await until(bob, shows("eve", GREEN))
-            await eve.close()
+            async with page_of(kind, server) as eve:
+                await join(eve, server, token("eve", "r"))
+                await eve.evaluate(f"lk.publish({json.dumps(GREEN)}, 640, 360)")
+                await until(bob, shows("eve", GREEN))
             await until(bob, "lk.events.includes('participantDisconnected')", 60)
 
             ada = await ChromiumPage.open(browser, server)

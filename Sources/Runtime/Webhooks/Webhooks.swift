@@ -344,13 +344,16 @@ extension Webhooks {
             // Set anew or forgotten meanwhile: what was accepted is sent again rather than lost.
             guard !Task.isCancelled, entries[name]?.webhook == webhook else { return }
             let step = backoff.step(after: outcome, at: world.now(), jitter: world.jitter())
+            if step == .park {
+                // Before anybody sees that it is parked: the server may end right then, and its next life must know.
+                try? await queue.park(name, Self.error(in: outcome) ?? "")
+                guard !Task.isCancelled else { return }
+            }
             note(outcome, step, name)
             switch step {
             case .next, .giveUp: try? await queue.remove(event.id)
             case .again(let wait): await world.sleep(wait)
-            case .park:
-                try? await queue.park(name, entries[name]?.lastError ?? "")
-                return
+            case .park: return
             }
         }
     }
@@ -362,13 +365,16 @@ extension Webhooks {
         return await world.post(request, allowsPrivate)
     }
 
+    private static func error(in outcome: WebhookOutcome) -> String? {
+        switch outcome {
+        case .answered(200..<300): nil
+        case .answered(let status): "the receiver answered \(status)"
+        case .failed(let words): words
+        }
+    }
+
     private func note(_ outcome: WebhookOutcome, _ step: WebhookBackoff.Step, _ name: String) {
-        let error: String? =
-            switch outcome {
-            case .answered(200..<300): nil
-            case .answered(let status): "the receiver answered \(status)"
-            case .failed(let words): words
-            }
+        let error = Self.error(in: outcome)
         if step == .next { entries[name]?.delivered += 1 }
         if step == .giveUp { entries[name]?.lost += 1 }
         let before = entries[name]?.state
