@@ -188,6 +188,8 @@ def test_others_learn_that_a_closed_page_is_gone_and_that_a_second_client_took_i
                 await join(eve, server, token("eve", "r"))
                 await eve.evaluate(f"lk.publish({json.dumps(GREEN)}, 640, 360)")
                 await until(bob, shows("eve", GREEN))
+                if kind == "chromium":
+                    await eve.close()
             await until(bob, "lk.events.includes('participantDisconnected')", 60)
 
             ada = await ChromiumPage.open(browser, server)
