@@ -29,7 +29,7 @@ class FailuresAtOnce:
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "judging: judges loss, times or quality; `make test` runs it when nothing runs beside it")
-    config.addinivalue_line("markers", "at_night: takes long and shows with another browser, codec, container, page or end of a server what `make test` shows with one; `make nightly` runs it")
+    config.addinivalue_line("markers", "at_night: takes long, or shows with another browser, codec, container, page or end of a server what `make test` shows with one; `make nightly` runs it")
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(FailuresAtOnce(config))
 

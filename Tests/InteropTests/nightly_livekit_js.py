@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from support.chromium import chromium, until
+from support.chromium import EXECUTABLE, chromium, until
 from support.firefox import firefox
 from support.livekit_js import ChromiumPage, FirefoxPage, join
 from support.livekit_sdk import GREEN, RED
@@ -15,10 +15,24 @@ from test_livekit_js import shows
 
 
 @contextlib.asynccontextmanager
-async def page_of(kind, server):
-    """A page with the SDK."""
-    async with (chromium if kind == "chromium" else firefox)() as browser:
-        yield await (ChromiumPage if kind == "chromium" else FirefoxPage).open(browser, server)
+async def page_of(kind, server, lab=None, number=0):
+    """A page with the SDK, in client `number`'s network of a lab where one is given."""
+    if kind == "chromium":
+        async with chromium(**({"executable": lab.wrapper(number, EXECUTABLE)} if lab else {})) as browser:
+            yield await ChromiumPage.open(browser, server)
+    else:
+        async with firefox(lab.client(number) if lab else None) as browser:
+            yield await FirefoxPage.open(browser, server)
+
+
+async def meet(server, red, green):
+    """Two pages join as ada and bob, publish in red and in green, and see each other."""
+    await join(red, server, token("ada", "r"))
+    await join(green, server, token("bob", "r"))
+    await red.evaluate(f"lk.publish({json.dumps(RED)}, 640, 360)")
+    await green.evaluate(f"lk.publish({json.dumps(GREEN)}, 640, 360)")
+    await until(green, shows("ada", RED))
+    await until(red, shows("bob", GREEN))
 
 
 @pytest.mark.parametrize("kind", ["chromium", "firefox"])

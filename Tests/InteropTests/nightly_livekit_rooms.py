@@ -3,15 +3,13 @@
 livekit.md lists all scenarios.
 """
 import asyncio
-import contextlib
 import json
 
 import pytest
 
-from nightly_livekit_js import page_of
-from support.chromium import EXECUTABLE, chromium, until
-from support.firefox import firefox
-from support.livekit_js import ChromiumPage, FirefoxPage, join
+from nightly_livekit_js import meet, page_of
+from support.chromium import chromium, until
+from support.livekit_js import ChromiumPage, join
 from support.livekit_sdk import BLUE, GREEN, RED
 from support.network import SERVER_ADDRESS, Lab
 from support.server import Server
@@ -19,7 +17,8 @@ from support.tokens import token
 from test_livekit_js import shows
 
 ME = "lk.room.localParticipant"
-NOT_SENT = "lk.refused = null, lk.publish([0, 0, 0], 320, 180).then(() => { lk.refused = false; }, (problem) => { lk.refused = problem.message; }), 0"
+#: Sets `lk.refused` to the reason, or to false where the video is published.
+TRY_TO_PUBLISH = "lk.refused = null, lk.publish([0, 0, 0], 320, 180).then(() => { lk.refused = false; }, (problem) => { lk.refused = problem.message; }), 0"
 
 
 def test_twenty_pages_see_three_speakers(server):
@@ -40,25 +39,13 @@ def test_twenty_pages_see_three_speakers(server):
     asyncio.run(run())
 
 
-@contextlib.asynccontextmanager
-async def page_behind(kind, server, lab, number):
-    """A page with the SDK in a network of its own."""
-    async with (chromium(executable=lab.wrapper(number, EXECUTABLE)) if kind == "chromium" else firefox(lab.client(number))) as browser:
-        yield await (ChromiumPage if kind == "chromium" else FirefoxPage).open(browser, server)
-
-
 @pytest.mark.parametrize("kind", ["chromium", "firefox"])
 @pytest.mark.parametrize("seconds", [4, 12])
 def test_media_and_data_of_a_page_go_on_after_a_network_that_was_gone(kind, seconds):
     """For 4 s, after which media comes back by itself, and for 12 s."""
     async def run(lab, server):
-        async with page_behind("chromium", server, lab, 1) as ada, page_behind(kind, server, lab, 2) as bob:
-            await join(ada, server, token("ada", "r"))
-            await join(bob, server, token("bob", "r"))
-            await ada.evaluate(f"lk.publish({json.dumps(RED)}, 640, 360)")
-            await bob.evaluate(f"lk.publish({json.dumps(GREEN)}, 640, 360)")
-            await until(bob, shows("ada", RED))
-            await until(ada, shows("bob", GREEN))
+        async with page_of("chromium", server, lab, 1) as ada, page_of(kind, server, lab, 2) as bob:
+            await meet(server, ada, bob)
             with lab.cut(2):
                 await asyncio.sleep(seconds)
                 before = [await page.evaluate(f"lk.sees('{other}').then(({{ frames }}) => frames)") for page, other in ((ada, "bob"), (bob, "ada"))]
@@ -92,17 +79,12 @@ def test_permissions_of_a_page_change_during_a_call(development_server, kind):
     async def run():
         async with page_of(kind, server) as bob, chromium() as browser:
             ada = await ChromiumPage.open(browser, server)
-            await join(ada, server, token("ada", "r"))
-            await join(bob, server, token("bob", "r"))
-            await ada.evaluate(f"lk.publish({json.dumps(RED)}, 640, 360)")
-            await bob.evaluate(f"lk.publish({json.dumps(GREEN)}, 640, 360)")
-            await until(ada, shows("bob", GREEN))
-            await until(bob, shows("ada", RED))
+            await meet(server, ada, bob)
 
             await permit(canPublish=False)
             await until(ada, "lk.room.remoteParticipants.get('bob').trackPublications.size === 0")
             await until(bob, f"{ME}.permissions.canPublish === false")
-            await bob.evaluate(NOT_SENT)
+            await bob.evaluate(TRY_TO_PUBLISH)
             await until(bob, "lk.refused !== null")
             assert "permission" in await bob.evaluate("lk.refused")
             await permit(canPublish=True)

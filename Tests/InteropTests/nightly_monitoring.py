@@ -18,7 +18,7 @@ QUIET = {"Refused requests", "Dropped packets", "HTTP limits reached", "Webhooks
 
 
 def test_K4_a_real_prometheus_reads_a_loaded_server_without_a_gap_and_fires_no_alert(tmp_path):
-    """Three webinars of a hundred: each panel has values, and packets are counted at the rate at which the generator received them."""
+    """Three webinars of a hundred: each panel has values but those of what does not happen, and packets are counted at the rate at which the generator received them."""
     path = tmp_path / "report.json"
     with running(extra="admission:\n  max_cpu: 100\n") as server:
         prometheus = Prometheus(server, tmp_path)
@@ -42,8 +42,10 @@ def test_K4_a_real_prometheus_reads_a_loaded_server_without_a_gap_and_fires_no_a
             print(f"figures: {len(panels())} expressions; {scraped:.0f} scrapes in {SECONDS // 2} s; {rate:,.0f} packets a second by Prometheus, {received:,.0f} at the "
                   f"generator; the media thread busy for {busy:.0%}")
             assert report["peers"] == 303 and report["failedJoins"] == 0
+            # One scrape more or less falls into the window.
             assert alive == 1 and scraped >= SECONDS // 2 - 1
-            assert abs(rate - received) < 0.1 * received
+            # The generator counts over all of its time, Prometheus over half of it.
+            assert abs(rate - received) < 0.05 * received
             assert prometheus.firing(RULES) == []
         finally:
             prometheus.stop()

@@ -17,8 +17,8 @@ def test_people_chat_and_send_files_whatever_they_publish(development_server, tm
         file.truncate(30_000_000)
 
     async def run():
-        # A file goes to a browser of one's own by its path; to the standing one, 30 MB would be spelled out.
-        async with chromium(standing=False) as browser:
+        # A browser that was launched for the test reads a file by its path; the shared one would be sent all 30 MB of it.
+        async with chromium(shared=False) as browser:
             ada = await join_by_form(browser, server, "chat", "Ada <i>")
             bob = await join_by_form(browser, server, "chat", "Bob", send="nothing")
             await until(ada, "martlet.room.room.participants.size === 1")

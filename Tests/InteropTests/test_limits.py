@@ -193,7 +193,6 @@ def hostile(dice):
     return "\r\n".join(lines) + "\r\n"
 
 
-@pytest.mark.at_night
 def test_memory_is_released_after_hostile_offers():
     """2,400 offers, some hundreds of which are answered and kept: when all sessions have ended the process is as small as before."""
     server = Server().start()

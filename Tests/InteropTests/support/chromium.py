@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 from playwright.async_api import async_playwright
 
-from .standing_chromium import StandingChromium
+from .shared_chromium import SharedChromium
 from .tokens import token as make_token
 from .waiting import PATIENCE_S
 
@@ -20,15 +20,15 @@ FLAGS = [
 ]
 
 
-#: What tests have that neither judge nor need flags, nor a place of their own in the network.
-_standing = StandingChromium()
+#: For tests that do not judge, and need neither flags nor a network of their own.
+_shared = SharedChromium()
 
 
 @contextlib.asynccontextmanager
-async def chromium(*extra_flags, executable=EXECUTABLE, standing=True):
-    """A browser; open pages with `open_room` or `new_page`. `standing`: it may be one that tests before this one had, too."""
-    ordinary = standing and not _judging and not extra_flags and executable == EXECUTABLE
-    with _standing.lent(executable, FLAGS) if ordinary else contextlib.nullcontext() as address:
+async def chromium(*extra_flags, executable=EXECUTABLE, shared=True):
+    """A browser; open pages with `open_room` or `new_page`. `shared`: it may be one that earlier tests used."""
+    may_share = shared and not _judging and not extra_flags and executable == EXECUTABLE
+    with _shared.lent(executable, FLAGS) if may_share else contextlib.nullcontext() as address:
         async with async_playwright() as playwright:
             if address:
                 browser = await playwright.chromium.connect_over_cdp(address)

@@ -23,7 +23,7 @@ AS_LAUNCHED = [
 ]
 
 
-class StandingChromium:
+class SharedChromium:
     def __init__(self):
         self._process = None
         self._profile = None
@@ -32,7 +32,7 @@ class StandingChromium:
 
     @contextlib.contextmanager
     def lent(self, executable, flags):
-        """The address at which its tools listen, or None where a test has it already: a second browser is meant to be another process.
+        """The address at which its tools listen, or None where a test has it already: a second browser of a test is meant to be another process.
 
         A test that fails may leave it in any state, so the next one gets a new one.
         """
