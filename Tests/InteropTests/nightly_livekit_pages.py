@@ -34,14 +34,14 @@ SENT = """(async () => { const codecs = new Map(), used = new Set(); let n = 0;
 
 @pytest.mark.parametrize("first", ["h264", "vp9"])
 def test_who_cannot_play_the_first_codec_gets_the_backup_codec_and_nobody_else_does(development_server, first):
-    """Ada sends H.264 or VP9, and VP8 only while somebody is there who needs it: Firefox here has no H.264, and a page without VP9 lacks that."""
+    """With the policy to send both, ada sends H.264 or VP9, and VP8 only while somebody is there who needs it: Firefox here has no H.264, and a page without VP9 lacks that."""
     server = development_server
 
     async def run():
         async with chromium() as browser, contextlib.AsyncExitStack() as stack:
             ada, carl = await ChromiumPage.open(browser, server), await ChromiumPage.open(browser, server)
             await join(ada, server, token("ada", "r"))
-            await ada.evaluate(f"lk.publish({json.dumps(RED)}, 640, 360, {{ videoCodec: '{first}', backupCodec: {{ codec: 'vp8' }} }})")
+            await ada.evaluate(f"lk.publish({json.dumps(RED)}, 640, 360, {{ videoCodec: '{first}', backupCodec: {{ codec: 'vp8' }}, backupCodecPolicy: 1 }})")
             await join(carl, server, token("carl", "r"))
             await until(carl, shows("ada", RED))
             assert (await carl.evaluate(RECEIVED % "'ada'")).lower() == f"video/{first}"
@@ -51,14 +51,7 @@ def test_who_cannot_play_the_first_codec_gets_the_backup_codec_and_nobody_else_d
                 bob = await FirefoxPage.open(await stack.enter_async_context(firefox()), server)
             else:
                 bob = await ChromiumPage.open(browser, server)
-                # A browser without the codec.
-                await bob.evaluate("""(() => {
-                    const real = RTCPeerConnection.prototype.setRemoteDescription;
-                    RTCPeerConnection.prototype.setRemoteDescription = function (description) {
-                        const sdp = description.sdp?.replace(/ VP9\\/90000/g, ' NONE/90000');
-                        return real.call(this, { type: description.type, sdp });
-                    };
-                })(), 0""")
+                await bob.evaluate(WITHOUT_VP9)
             await join(bob, server, token("bob", "r"))
             await until(bob, shows("ada", RED))
             if first != "h264":
@@ -87,6 +80,44 @@ def test_who_cannot_play_the_first_codec_gets_the_backup_codec_and_nobody_else_d
     asyncio.run(run())
 
 
+#: A browser without the codec.
+WITHOUT_VP9 = """(() => {
+    const real = RTCPeerConnection.prototype.setRemoteDescription;
+    RTCPeerConnection.prototype.setRemoteDescription = function (description) {
+        const sdp = description.sdp?.replace(/ VP9\\/90000/g, ' NONE/90000');
+        return real.call(this, { type: description.type, sdp });
+    };
+})(), 0"""
+
+
+@pytest.mark.parametrize("policy", ["", ", backupCodecPolicy: 2"], ids=["prefer-regression", "regression"])
+def test_everybody_gets_the_backup_codec_once_somebody_needs_it_and_the_first_is_not_sent_any_more(server, policy):
+    """The SDK's standard policy, and the one that insists on it. Once nobody is there, the next one gets the first codec again."""
+    async def run():
+        async with chromium() as browser:
+            ada, bob, carl, dora = [await ChromiumPage.open(browser, server) for _ in range(4)]
+            await join(ada, server, token("ada", "r"))
+            await ada.evaluate(f"lk.publish({json.dumps(RED)}, 640, 360, {{ videoCodec: 'vp9', backupCodec: {{ codec: 'vp8' }}{policy} }})")
+            await join(carl, server, token("carl", "r"))
+            await until(carl, shows("ada", RED))
+            assert (await carl.evaluate(RECEIVED % "'ada'")).lower() == "video/vp9"
+            await bob.evaluate(WITHOUT_VP9)
+            await join(bob, server, token("bob", "r"))
+            await until(bob, shows("ada", RED))
+            await until(ada, SENT + ".then((all) => all.toLowerCase() === 'video/vp8')")
+            seen = await carl.evaluate("lk.sees('ada').then(({ frames }) => frames)")
+            await until(carl, shows("ada", RED, seen + 20))
+            assert (await carl.evaluate(RECEIVED % "'ada'")).lower() == "video/vp8"
+            for page in (bob, carl):
+                await page.evaluate("lk.room.disconnect().then(() => 0)")
+            await join(dora, server, token("dora", "r"))
+            await until(dora, shows("ada", RED))
+            assert (await dora.evaluate(RECEIVED % "'ada'")).lower() == "video/vp9"
+            await until(ada, SENT + ".then((all) => all.toLowerCase() === 'video/vp9')")
+
+    asyncio.run(run())
+
+
 @pytest.mark.parametrize("codec", ["vp8", "h264", "vp9", "av1"])
 def test_a_page_sends_the_codec_that_it_chose_and_another_page_decodes_it(server, codec):
     async def run():
@@ -96,6 +127,26 @@ def test_a_page_sends_the_codec_that_it_chose_and_another_page_decodes_it(server
             await join(bob, server, token("bob", "r"))
             await ada.evaluate(f"lk.publish({json.dumps(RED)}, 640, 360, {{ videoCodec: '{codec}', backupCodec: false }})")
             await until(bob, shows("ada", RED, 20))
+            assert (await bob.evaluate(RECEIVED % "'ada'")).lower() == f"video/{codec}"
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("codec", ["vp9", "av1"])
+def test_a_page_chooses_the_layers_of_a_video_that_has_them_in_one_stream(server, codec):
+    """L3T3_KEY, the SDK's own choice for these codecs: smaller layers come at once, larger ones with a keyframe, and each decodes."""
+    async def run():
+        async with chromium() as browser:
+            ada, bob = await ChromiumPage.open(browser, server), await ChromiumPage.open(browser, server)
+            await join(ada, server, token("ada", "r"))
+            await join(bob, server, token("bob", "r"))
+            await ada.evaluate(f"lk.publish({json.dumps(RED)}, 1280, 720, {{ videoCodec: '{codec}', backupCodec: false }})")
+            await until(bob, shows("ada", RED))
+            for quality, width in ((0, 320), (2, 1280), (1, 640), (2, 1280)):
+                await bob.evaluate(f"lk.drawn.get('ada').publication.setVideoQuality({quality})")
+                await until(bob, f"lk.sees('ada').then(({{ size }}) => size[0] === {width})")
+                seen = await bob.evaluate("lk.sees('ada').then(({ frames }) => frames)")
+                await until(bob, shows("ada", RED, seen + 10))
             assert (await bob.evaluate(RECEIVED % "'ada'")).lower() == f"video/{codec}"
 
     asyncio.run(run())

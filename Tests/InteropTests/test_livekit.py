@@ -255,8 +255,6 @@ async def operated(url):
         with pytest.raises(api.TwirpError) as refused:
             await absent
         assert refused.value.code == "unimplemented"
-    with pytest.raises(Exception, match="not available"):
-        await asyncio.wait_for(bob.room.local_participant.publish_data_track(name="pose"), PATIENCE_S)
     await lk.room.remove_participant(api.RoomParticipantIdentity(room="r", identity="ada"))
     await livekit_sdk.until(lambda: ada.seen("disconnected"), "ada is removed")
     assert ada.seen("disconnected")[0][0] == rtc.DisconnectReason.PARTICIPANT_REMOVED
@@ -362,6 +360,56 @@ async def messages(url, single):
 @pytest.mark.parametrize("single", [True, pytest.param(False, marks=pytest.mark.at_night)], ids=["v1", "v0"])
 def test_data_streams_and_rpc_go_between_sdks_and_data_between_protocols(server, single):
     print(f"figures: a text stream of {livekit_sdk.run(messages, server.url, single)} characters arrived")
+
+
+async def data_tracks(url, single):
+    """Frames of ten bytes and of many packets go to who subscribes, with their times; names are unique; who comes later finds the track; its end is the end of the stream."""
+    from livekit import rtc
+    ada, bob = Client(url, "ada", single=single), Client(url, "bob", single=single)
+    await ada.connect()
+    await bob.connect()
+    pose = await asyncio.wait_for(ada.room.local_participant.publish_data_track(name="pose"), PATIENCE_S)
+    with pytest.raises(Exception, match="(?i)name"):
+        await asyncio.wait_for(ada.room.local_participant.publish_data_track(name="pose"), PATIENCE_S)
+    blind = await Client(url, "blind", single=single, canPublishData=False).connect()
+    with pytest.raises(Exception):
+        await asyncio.wait_for(blind.room.local_participant.publish_data_track(name="pose"), PATIENCE_S)
+    carl = await Client(url, "carl", single=single).connect()
+    streams = []
+    for client in (bob, carl):
+        await livekit_sdk.until(lambda: client.seen("data_track_published"), f"{client.identity} learns of the track", 10)
+        ((track,),) = client.seen("data_track_published")
+        assert (track.info.name, track.publisher_identity) == ("pose", "ada")
+        streams.append(track.subscribe(buffer_size=64))
+
+    received = [[], []]
+
+    async def read(stream, frames):
+        async for frame in stream:
+            frames.append((bytes(frame.payload), frame.user_timestamp))
+
+    readers = [asyncio.create_task(read(stream, frames)) for stream, frames in zip(streams, received)]
+    sent = []
+    # Until both are subscribed, of which the publisher is not told.
+    while not all(received):
+        pose.try_push(rtc.DataTrackFrame(payload=b"first"))
+        await asyncio.sleep(0.1)
+    for size in (10, 1_000, 20_000, 60_000):
+        sent.append((bytes(index * 7 % 256 for index in range(size)), size))
+        pose.try_push(rtc.DataTrackFrame(payload=sent[-1][0], user_timestamp=size))
+        await livekit_sdk.until(lambda: all(sent[-1] in frames for frames in received), f"a frame of {size} bytes is with both")
+    await pose.unpublish()
+    for client in (bob, carl):
+        await livekit_sdk.until(lambda: client.seen("data_track_unpublished"), f"{client.identity} learns of the end", 10)
+    await asyncio.wait_for(asyncio.gather(*readers), PATIENCE_S)
+    for client in (ada, bob, blind, carl):
+        await client.close()
+    return [[size for _, size in frames if size] for frames in received]
+
+
+@pytest.mark.parametrize("single", [True, pytest.param(False, marks=pytest.mark.at_night)], ids=["v1", "v0"])
+def test_frames_of_data_tracks_reach_who_subscribes(server, single):
+    assert livekit_sdk.run(data_tracks, server.url, single) == [[10, 1_000, 20_000, 60_000]] * 2
 
 
 async def mixed(url):

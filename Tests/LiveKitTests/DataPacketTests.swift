@@ -219,4 +219,18 @@ struct DataPacketTests {
         }
         #expect(decode(failure)?.answer == CallAnswer(call: "RPC_1", .failed(code: 1_400, message: "no", data: "")))
     }
+
+    @Test(
+        "A frame of a data track keeps all but its number, which is the room's for who receives it; one that is cut or of another version is none"
+    )
+    func dataTracks() throws {
+        let bytes: [UInt8] = [0x18, 0, 0x12, 0x34, 0, 1, 0, 2, 0, 0, 0, 3, 9, 8]
+        var message = try #require(decode(bytes, label: "_data_track"))
+        #expect(message.dataTrack == 0x1234 && !message.isReliable)
+        message.dataTrack = 0xabcd
+        let sent = try #require(DataPackets.codec.encode(message))
+        #expect(sent == DataPayload(isText: false, bytes: [0x18, 0, 0xab, 0xcd] + bytes[4...]))
+        #expect(decode(Array(bytes.prefix(11)), label: "_data_track") == nil)
+        #expect(decode([0x38] + bytes.dropFirst(), label: "_data_track") == nil)
+    }
 }

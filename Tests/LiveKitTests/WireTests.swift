@@ -142,13 +142,14 @@ struct WireTests {
                 publish.name = arena.text("pose")
             }
         }
-        #expect(ClientSignal(frame: asked) == .publishDataTrack(handle: 7, name: "pose"))
-        let frame = ServerSignal.dataTrackRefused(handle: 7, name: "pose", .unsupportedType, "not available").frame
+        let track = DataTrackInfo(handle: 7, name: "pose")
+        #expect(ClientSignal(frame: asked) == .publishDataTrack(track))
+        let frame = ServerSignal.dataTrackRefused(track, .duplicateName, "taken").frame
         let response = try #require(livekit__signal_response__unpack(nil, frame.count, frame))
         defer { livekit__signal_response__free_unpacked(response, nil) }
         #expect(response.pointee.message_case == LIVEKIT__SIGNAL_RESPONSE__MESSAGE_REQUEST_RESPONSE)
         let refused = try #require(response.pointee.request_response).pointee
-        #expect(refused.reason == LIVEKIT__REQUEST_RESPONSE__REASON__UNSUPPORTED_TYPE)
+        #expect(refused.reason == LIVEKIT__REQUEST_RESPONSE__REASON__DUPLICATE_NAME)
         #expect(refused.request_case == LIVEKIT__REQUEST_RESPONSE__REQUEST_PUBLISH_DATA_TRACK)
         #expect(refused.publish_data_track.pointee.pub_handle == 7)
         #expect(String(cString: refused.publish_data_track.pointee.name) == "pose")

@@ -24,10 +24,14 @@ struct BackupCodecTests {
     private static let backup = ClientDescriptions.Section.video("1", track: "w", codecs: vp8 + vp9)
 
     /// Ada publishes in VP9; bob plays both codecs, carl VP8 alone.
-    private func meeting() throws -> (bench: RoomBench, ada: SessionID, bob: SessionID, carl: SessionID, sid: String) {
+    private func meeting(
+        _ policy: BackupCodecPolicy = .simulcast
+    ) throws -> (bench: RoomBench, ada: SessionID, bob: SessionID, carl: SessionID, sid: String) {
         var bench = RoomBench()
         let bob = try bench.join("bob"), carl = try bench.join("carl"), ada = try bench.join("ada")
-        try bench.perform(.announce(Self.announcement), ada)
+        var announcement = Self.announcement
+        announcement.backupCodecPolicy = policy
+        try bench.perform(.announce(announcement), ada)
         try bench.offer(ada, [Self.main])
         try bench.answerOffers(bob)
         try bench.answerOffers(carl, without: ["VP9"])
@@ -154,6 +158,74 @@ struct BackupCodecTests {
         #expect(bench.recordings.isEmpty)
         bench.advance(by: .zero)
         #expect(bench.room.nextDeadline > bench.now + .seconds(5))
+    }
+
+    /// What the publisher was told of its first codec.
+    private func firstDemands(_ events: [RoomEvent]) -> [[Bool]] {
+        events.compactMap { if case .layersWanted(_, let layers) = $0 { layers.map(\.isWanted) } else { nil } }
+    }
+
+    private func switches(_ commands: [MediaCommand]) -> [TrackID?] {
+        commands.compactMap { if case .switchSubscription(_, let track) = $0 { .some(track) } else { nil } }
+    }
+
+    @Test(
+        "A publisher that would rather not send two codecs: everybody gets the second one, and the first is not wanted until nobody subscribes any more"
+    )
+    func regression() throws {
+        var (bench, ada, bob, carl, sid) = try meeting(.regression)
+        let main = try #require(
+            bench.takeCommands().compactMap { if case .addTrack(let track) = $0 { track.id } else { nil } }.first)
+        bench.media(.layersWanted(main, [true]))
+        #expect(firstDemands(bench.takeEvents(ada)) == [[true]])
+        try announceBackup(sid, &bench, ada)
+        try bench.offer(ada, [Self.main, Self.backup])
+        let commands = bench.takeCommands()
+        let backup = commands.compactMap { if case .addTrack(let track) = $0 { track.id } else { nil } }.first
+        #expect(switches(commands) == [backup, backup], "bob's and carl's")
+        #expect(firstDemands(bench.takeEvents(ada)) == [[false]])
+        // The worker keeps the smallest layer of what nobody receives.
+        bench.media(.layersWanted(main, [true]))
+        #expect(firstDemands(bench.takeEvents(ada)).isEmpty)
+        let dora = try bench.join("dora")
+        try bench.answerOffers(dora)
+        let subscribed = bench.takeCommands().compactMap { if case .subscribe(let one) = $0 { one.track } else { nil } }
+        #expect(subscribed == [backup])
+
+        bench.leave(carl)
+        bench.leave(dora)
+        #expect(switches(bench.takeCommands()).isEmpty, "it does not go back and forth")
+        bench.leave(bob)
+        #expect(firstDemands(bench.takeEvents(ada)) == [[true]])
+        let emil = try bench.join("emil")
+        try bench.answerOffers(emil)
+        let anew = bench.takeCommands().compactMap { if case .subscribe(let one) = $0 { one.track } else { nil } }
+        #expect(anew == [main])
+    }
+
+    @Test("A recording that began in the first codec goes on in it, and so does who plays that alone")
+    func regressionBesideFirst() throws {
+        var (bench, ada, bob, carl, sid) = try meeting(.regression)
+        try bench.step { (room, turn) throws(RoomError) in
+            _ = try room.startRecording(RecordingScope(), turn: &turn)
+        }
+        try announceBackup(sid, &bench, ada)
+        try bench.offer(ada, [Self.main, Self.backup])
+        #expect(firstDemands(bench.takeEvents(ada)).isEmpty)
+        let recording = try #require(bench.room.recordingsInProgress.first?.sid)
+        try bench.step { (room, turn) throws(RoomError) in try room.stopRecording(recording, turn: &turn) }
+        #expect(firstDemands(bench.takeEvents(ada)) == [[false]])
+        let dora = try bench.join("dora")
+        try bench.answerOffers(dora, without: ["VP8"])
+        #expect(firstDemands(bench.takeEvents(ada)) == [[true]])
+        bench.leave(dora)
+        #expect(firstDemands(bench.takeEvents(ada)) == [[false]])
+        // The end of the second encoding gives the first one back to who plays it.
+        _ = bench.takeCommands()
+        try bench.offer(ada, [Self.main, .video("1", "inactive", codecs: Self.vp8)])
+        #expect(switches(bench.takeCommands()).count { $0 != nil } == 1)
+        #expect(firstDemands(bench.takeEvents(ada)) == [[true]])
+        _ = (bob, carl)
     }
 
     @Test("A member takes both encodings of its track along to another room")

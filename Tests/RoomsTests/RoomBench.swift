@@ -227,6 +227,7 @@ struct RoomBench {
     var leftovers: [String] {
         let states: [Any] = [
             room.state.roster, room.state.routing, room.distribution.waitingTracks, room.state.outdated,
+            room.state.regressions, room.dataTracks,
         ]
         return states.flatMap { state in
             Mirror(reflecting: state).children.compactMap { table in

@@ -6,7 +6,8 @@ public import Rooms
 extension DataProtocol {
     /// LiveKit's SDKs: packets of protobuf on two channels. The client creates them on the connection on which it offers, the server on its own.
     public static let liveKit = DataProtocol(
-        name: "livekit", reliableLabel: "_reliable", lossyLabel: "_lossy", signallingCarriesMessages: false)
+        name: "livekit", reliableLabel: "_reliable", lossyLabel: "_lossy", dataTrackLabel: "_data_track",
+        signallingCarriesMessages: false)
 }
 
 /// Messages as LiveKit's SDKs write them on data channels (`DataPacket`).
@@ -18,8 +19,8 @@ public enum DataPackets {
     public static let codec = MessageCodec(decode: decode, encode: encode)
 
     private static func decode(_ label: String, _ payload: DataPayload) -> RoomMessage? {
+        guard label != DataProtocol.liveKit.dataTrackLabel else { return DataTrackPacket.decode(payload) }
         let isReliable = label == DataProtocol.liveKit.reliableLabel
-        // Other channels carry frames of data tracks, which are not available.
         guard isReliable || label == DataProtocol.liveKit.lossyLabel, !payload.isText,
             let packet = UnpackedMessage(payload.bytes, livekit__data_packet__unpack)
         else { return nil }
@@ -70,6 +71,7 @@ public enum DataPackets {
     }
 
     private static func encode(_ message: RoomMessage) -> DataPayload? {
+        if let number = message.dataTrack { return DataTrackPacket.encode(message, number) }
         if let original = message.original, original.protocol == DataProtocol.liveKit.name {
             return restamp(original.bytes, message)
         }

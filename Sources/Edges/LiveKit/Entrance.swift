@@ -37,7 +37,8 @@ struct Entrance: Sendable {
             room: snapshot.room, participant: snapshot.participant, others: snapshot.others, iceServers: iceServers,
             isSubscriberPrimary: request.offering == .serverAtOnce, server: context.server)
         return session(
-            joined.session, joined.events, joined.attachment, greeting: [.join(reply)],
+            joined.session, joined.events, joined.attachment,
+            greeting: [.join(reply)] + Self.dataTracks(of: snapshot),
             people: [snapshot.participant] + snapshot.others)
     }
 
@@ -59,8 +60,14 @@ struct Entrance: Sendable {
             greeting.append(.left(participant: gone.participant, identity: gone.identity, .left))
         }
         greeting.append(.room(snapshot.room))
+        greeting += Self.dataTracks(of: snapshot)
         return session(
             returned.session, returned.events, returned.attachment, greeting: greeting, people: people)
+    }
+
+    /// Nothing where there are none, which is what a client takes for granted.
+    private static func dataTracks(of snapshot: SessionSnapshot) -> [ServerSignal] {
+        snapshot.dataTracks.isEmpty ? [] : [.dataTracksReceived(snapshot.dataTracks)]
     }
 
     private func session(
@@ -81,6 +88,7 @@ struct Entrance: Sendable {
         var request = JoinRequest(claims: claims)
         request.address = address
         request.autoSubscribe = parameters.autoSubscribe
+        request.subscribesToDataTracks = parameters.subscribesToDataTracks
         request.wantsRoster = true
         request.wantsSpeakers = true
         request.dataProtocol = .liveKit

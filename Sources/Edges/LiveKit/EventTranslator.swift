@@ -31,8 +31,7 @@ struct EventTranslator: Sendable {
 
     /// What a client is told of `event`.
     mutating func signals(for sequenced: SequencedEvent) -> [ServerSignal] {
-        let ended = ended
-        self.ended = nil
+        let ended = self.ended.take()
         switch sequenced.event {
         case .participantJoined(let info), .participantUpdated(let info):
             people[info.sid] = info
@@ -74,6 +73,7 @@ struct EventTranslator: Sendable {
             return [demand(for: track)]
         case .trackMutedByOther(let track, _): return [.mute(track: track, true)]
         case .unmuteRequested(let track, _): return [.mute(track: track, false)]
+        case .dataTrackPublished, .dataTrackUnpublished, .dataTracksReceived: return dataTracks(sequenced.event)
         case .roomUpdated(let info): return [.room(info)]
         case .moved(let snapshot): return move(snapshot)
         // A client that said goodbye needs none.
@@ -90,11 +90,21 @@ struct EventTranslator: Sendable {
         }
     }
 
+    private func dataTracks(_ event: RoomEvent) -> [ServerSignal] {
+        switch event {
+        case .dataTrackPublished(let track): [.dataTrackPublished(track)]
+        case .dataTrackUnpublished(let track): [.dataTrackUnpublished(track)]
+        case .dataTracksReceived(let tracks): [.dataTracksReceived(tracks)]
+        default: []
+        }
+    }
+
     private mutating func move(_ snapshot: SessionSnapshot) -> [ServerSignal] {
         self = EventTranslator(people: snapshot.others + [snapshot.participant], token: token)
         let token = token(snapshot.room.name)
         // A client comes back with the last of the refreshed tokens; that of a move is read by none.
         return (token.map { [.refreshToken($0)] } ?? []) + [.moved(snapshot, token: token ?? "")]
+            + (snapshot.dataTracks.isEmpty ? [] : [.dataTracksReceived(snapshot.dataTracks)])
             + (snapshot.isAwaited ? [.leave(.migration, .reconnect)] : [])
     }
 

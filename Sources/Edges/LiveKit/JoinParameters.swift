@@ -18,6 +18,8 @@ struct JoinParameters: Sendable, Hashable {
     /// The client's protocol number; above the newest known one is normal.
     var protocolVersion = 0
     var autoSubscribe = true
+    /// Likewise to data tracks.
+    var subscribesToDataTracks = true
     /// The participant whose stay goes on on this socket.
     var resumes: String?
     var client = ClientTraits()
@@ -32,6 +34,7 @@ struct JoinParameters: Sendable, Hashable {
         generation = .dual
         protocolVersion = query["protocol"].flatMap { Int($0) } ?? 0
         autoSubscribe = Self.flag(query["auto_subscribe"]) ?? true
+        subscribesToDataTracks = Self.flag(query["auto_subscribe_data_track"]) ?? autoSubscribe
         client.peerProtocol = query["client_protocol"].flatMap { Int($0) } ?? 0
         if Self.flag(query["reconnect"]) == true { resumes = query["sid"] ?? "" }
         if let text = query["attributes"], let bytes = Self.base64(text),
@@ -69,7 +72,13 @@ struct JoinParameters: Sendable, Hashable {
             client.peerProtocol = Int(info.client_protocol)
             client.capabilities = (0..<min(info.n_capabilities, 32)).map { Int(info.capabilities[$0].rawValue) }
         }
-        if let settings = request.connection_settings?.pointee { autoSubscribe = settings.auto_subscribe != 0 }
+        if let settings = request.connection_settings?.pointee {
+            autoSubscribe = settings.auto_subscribe != 0
+            subscribesToDataTracks =
+                settings.optional_auto_subscribe_data_track_case
+                    == LIVEKIT__CONNECTION_SETTINGS__OPTIONAL_AUTO_SUBSCRIBE_DATA_TRACK_AUTO_SUBSCRIBE_DATA_TRACK
+                ? settings.auto_subscribe_data_track != 0 : autoSubscribe
+        }
         let metadata = String(request.metadata)
         self.metadata = metadata.isEmpty ? nil : metadata
         attributes = Dictionary(

@@ -28,7 +28,7 @@ extension LiveKitSession {
             for track in tracks { await perform(.setView(track: track, TrackView(settings)), session) }
         case .leave: await context.rooms.leave(session)
         case .subscriptionPermission(let grants): await restrict(grants, session)
-        case .syncState(let publishes): await compare(publishes, session, socket)
+        case .syncState(let publishes, let dataTracks): await compare(publishes, dataTracks, session, socket)
         case .simulate(.leave(let action)):
             socket.send(.leave(.unknown, action))
             if action == .disconnect { await context.rooms.leave(session) }
@@ -38,9 +38,9 @@ extension LiveKitSession {
         case .updateMetadata(let update): await apply(update, session, socket)
         case .updateTrack(let sid, let update): await apply(update, to: sid, session, socket)
         case .unsupported(let id): socket.send(.response(requestID: id, .unsupportedType, "not available"))
-        case .publishDataTrack(let handle, let name):
-            socket.send(
-                .dataTrackRefused(handle: handle, name: name, .unsupportedType, "data tracks are not available"))
+        case .publishDataTrack(let track): await publish(track, session, socket)
+        case .unpublishDataTrack(let handle): await perform(.unpublishDataTrack(handle: handle), session)
+        case .dataSubscription(let subscriptions): await subscribe(subscriptions, session)
         case .simulate(.other), .unknown: break
         }
     }
@@ -73,6 +73,18 @@ extension LiveKitSession {
         }
     }
 
+    /// The session's events tell the client that it is published.
+    private func publish(_ track: DataTrackInfo, _ session: SessionID, _ socket: some LiveKitSocket) async {
+        do throws(RoomError) {
+            try await context.rooms.perform(.publishDataTrack(track), in: session)
+        } catch {
+            note(error)
+            let mine = (try? await context.rooms.snapshot(session).participant.dataTracks) ?? []
+            socket.send(
+                .dataTrackRefused(track, ServerSignal.Refusal(error.code, of: track, beside: mine), error.sentence))
+        }
+    }
+
     private func subscribe(
         _ track: String, _ subscribes: Bool, _ session: SessionID, _ socket: some LiveKitSocket
     ) async {
@@ -83,6 +95,10 @@ extension LiveKitSession {
             note(error)
             if subscribes, error.code == .trackNotFound { socket.send(.subscriptionFailed(track: track)) }
         }
+    }
+
+    private func subscribe(_ subscriptions: [ClientSignal.DataSubscription], _ session: SessionID) async {
+        for one in subscriptions { await perform(.setDataSubscription(track: one.track, one.subscribes), session) }
     }
 
     /// Grants name participants by sid or by identity.
@@ -99,9 +115,12 @@ extension LiveKitSession {
     }
 
     /// A client that publishes what is not known here begins anew.
-    private func compare(_ publishes: [String], _ session: SessionID, _ socket: some LiveKitSocket) async {
-        guard let mine = try? await context.rooms.snapshot(session).participant.tracks else { return }
-        if !Set(publishes).subtracting([""]).isSubset(of: mine.map(\.sid)) {
+    private func compare(
+        _ publishes: [String], _ dataTracks: [String], _ session: SessionID, _ socket: some LiveKitSocket
+    ) async {
+        guard let mine = try? await context.rooms.snapshot(session).participant else { return }
+        let known = Set(mine.tracks.map(\.sid) + mine.dataTracks.map(\.sid))
+        if !Set(publishes + dataTracks).subtracting([""]).isSubset(of: known) {
             socket.send(.leave(.stateMismatch, .reconnect))
         }
     }
@@ -179,11 +198,26 @@ extension ServerSignal.Refusal {
     }
 }
 
+extension ServerSignal.Refusal {
+    /// Of a data track: what is wrong with it has words of its own. `mine`: those that its publisher has.
+    init(_ code: RoomError.Code, of track: DataTrackInfo, beside mine: [DataTrackInfo]) {
+        switch code {
+        case .tooLarge: self = .invalidName
+        case .invalidRequest where track.handle == 0: self = .invalidHandle
+        case .invalidRequest where mine.contains { $0.handle == track.handle }: self = .duplicateHandle
+        case .invalidRequest where mine.contains { $0.name == track.name }: self = .duplicateName
+        case .invalidRequest: self = .invalidName
+        default: self.init(code)
+        }
+    }
+}
+
 extension TrackAnnouncement {
     init(_ request: TrackRequest) {
         self.init(request.clientID, source: request.source, name: request.name, muted: request.isMuted)
         kind = request.kind
         codecs = request.codecs
+        backupCodecPolicy = request.backupCodecPolicy
         if !request.sid.isEmpty { backupOf = request.sid }
         if request.width > 0 { width = request.width }
         if request.height > 0 { height = request.height }

@@ -111,7 +111,7 @@ class Client:
                      "participant_metadata_changed", "participant_name_changed", "active_speakers_changed",
                      "room_metadata_changed", "track_unpublished", "data_received", "connection_quality_changed",
                      "participant_permissions_changed", "token_refreshed",
-                     "transcription_received", "sip_dtmf_received"):
+                     "transcription_received", "sip_dtmf_received", "data_track_published", "data_track_unpublished"):
             self.room.on(name, lambda *values, name=name: self.events.append((name, values)))
 
     def _subscribed(self, track, publication, participant):

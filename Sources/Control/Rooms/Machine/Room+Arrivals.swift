@@ -108,6 +108,10 @@ extension Room {
             state.routing.insert(track)
             guard track.main == nil else { continue }
             tellPublished(track.info, of: session, tellsPublisher: false, &turn)
+            // Everybody in the other room may have received the backup codec.
+            if track.info.backupCodecPolicy == .regression, track.backup != nil {
+                state.regressions.insert(track.id, sendsFirstCodec: false)
+            }
             if track.info.kind == .audio {
                 turn.media(.setTrackAlwaysForwarded(track.id, state.isAlwaysHeard(info.identity)))
             }

@@ -123,11 +123,19 @@ extension Room {
             ? flags.enumerated().map { WantedLayer(rid: encodings[0].rid, spatial: $0, isWanted: $1) }
             : zip(encodings, flags).map { WantedLayer(rid: $0.rid, isWanted: $1) }
         guard let main = track.main, let codec = track.info.backupCodec else {
+            state.routing.update(id) { $0.wantedLayers = layers }
+            guard !state.regressions.stopsFirstCodec(of: id) else { return }
             return state.roster.notify(track.publisher, .layersWanted(track: track.info.sid, layers: layers), &turn)
         }
         guard state.routing[main]?.wantsBackup == true else { return }
         state.roster.notify(
             track.publisher, .backupWanted(track: track.info.sid, codec: codec, layers: layers), &turn)
+    }
+
+    /// Whether a track that is sent in its backup codec is needed in the first one, too.
+    mutating func reviewRegressions(_ turn: inout RoomTurn) {
+        state.regressions.review(
+            state.routing, &state.roster, isRecorded: { recordings.stream(of: $0) != nil }, &turn)
     }
 
     /// The member and the log get the reason; a section that stays black says nothing by itself.

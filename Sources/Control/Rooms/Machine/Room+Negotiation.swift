@@ -191,6 +191,7 @@ extension Room {
     /// Offers to every member whose descriptions are out of date, as far as the connection is at rest.
     mutating func makeOffers(_ turn: inout RoomTurn) {
         distribution.admitWaiting(&state, &turn)
+        reviewRegressions(&turn)
         for session in state.outdated.take() {
             guard let member = state.roster[session], member.options.isSignalled else { continue }
             guard member.options.takesOffers else {
@@ -265,11 +266,8 @@ extension Room {
                 state.routing.update(id) { $0.bind(to: connection.id, mid: mid) }
             }
             state.roster.store(connection, of: session)
-            state.roster.notify(
-                session,
-                .offer(connection: connection.id, sdp: offer.text, tracks: state.shown(on: connection.id, of: session)),
-                &turn
-            )
+            let shown = state.shown(on: connection.id, of: session)
+            state.roster.notify(session, .offer(connection: connection.id, sdp: offer.text, tracks: shown), &turn)
         } catch {
             // Only for want of sections, which the subscription limit keeps out of reach: what cannot be shown waits.
             state.roster.store(connection, of: session)

@@ -35,15 +35,9 @@ extension Room {
         let id = TrackID(state.nextNumber())
         var info = TrackInfo(
             sid: pending?.sid ?? turn.sid("TR_"), participant: member.info.sid, identity: member.info.identity,
-            name: announced?.name ?? "", kind: kind, source: source, mid: section.mid,
+            name: "", kind: kind, source: source, mid: section.mid,
             clientTrackID: sending.shownTrackID)
-        info.muted = announced?.muted ?? false
-        info.width = announced?.width
-        info.height = announced?.height
-        info.hint = announced?.hint
-        info.priority = announced?.priority ?? .standard
-        info.details = announced?.details ?? TrackDetails()
-        info.backupCodec = kind == .video ? announced?.backupCodec : nil
+        if let announced { info.describe(as: announced) }
         info.simulcast = sending.encodings.count > 1
         let description = TrackDescription(
             id, peer: connection.peer, info, sending,

@@ -39,6 +39,10 @@ extension Room {
         case .send(let message): try send(message, from: session, turn: &turn)
         case .wantSpeakers(let wants): state.roster.update(session) { $0.options.wantsSpeakers = wants }
         case .report(let reports): note(reports, of: member, &turn)
+        case .publishDataTrack(let track): try publish(track, by: member, &turn)
+        case .unpublishDataTrack(let handle): try unpublishDataTrack(handle, of: member, &turn)
+        case .setDataSubscription(let track, let subscribes):
+            try setDataSubscription(track, subscribes, of: member, &turn)
         }
         makeOffers(&turn)
     }
@@ -160,12 +164,7 @@ extension Room {
         _ message: RoomMessage, from session: SessionID, over peer: PeerID? = nil, turn: inout RoomTurn
     ) throws(RoomError) {
         var member = try state.member(session)
-        guard member.permissions.canPublishData else {
-            throw RoomError(.permissionDenied, "the token does not permit sending messages (canPublishData)")
-        }
-        guard policy.allowsMessages else {
-            throw RoomError(.permissionDenied, "the room's policy does not allow messages")
-        }
+        try checkSendsMessages(member)
         try message.check(state.context.limits)
         if peer == nil {
             try member.chargeMessage(state.context.limits, at: turn.now)
@@ -175,8 +174,29 @@ extension Room {
         var message = message
         message.participant = member.info.sid
         message.identity = member.info.identity
-        let receivers = try state.roster.receivers(of: message, except: session)
+        let receivers = try receivers(of: &message, from: member)
         state.roster.deliver(message, to: receivers, source: peer, state.context.limits, &turn)
+    }
+
+    func checkSendsMessages(_ member: Member) throws(RoomError) {
+        guard member.permissions.canPublishData else {
+            throw RoomError(.permissionDenied, "the token does not permit sending messages (canPublishData)")
+        }
+        guard policy.allowsMessages else {
+            throw RoomError(.permissionDenied, "the room's policy does not allow messages")
+        }
+    }
+
+    /// Of a frame of a data track: those who subscribe to it.
+    private func receivers(of message: inout RoomMessage, from member: Member) throws(RoomError) -> [SessionID] {
+        guard let handle = message.dataTrack else {
+            return try state.roster.receivers(of: message, except: member.session)
+        }
+        guard let route = dataTracks.route(handle: handle, of: member) else {
+            throw RoomError(.trackNotFound, "the participant has no data track with this handle")
+        }
+        message.dataTrack = route.number
+        return route.receivers
     }
 
     /// The message of this cost that came from a peer is dealt with: the worker may take its next one.
@@ -198,7 +218,7 @@ extension Room {
     public func receiver(ofCallTo name: String, protocol: String) throws(RoomError) -> SessionID {
         let session = try state.session(named: name)
         let member = try state.member(session)
-        guard member.options.dataProtocol.name == `protocol`, member.channel(isReliable: true) != nil else {
+        guard member.options.dataProtocol.name == `protocol`, member.channel(for: .reliable) != nil else {
             throw RoomError(.connectionNotFound, "the participant has no channel on which it could be called")
         }
         return session
@@ -267,6 +287,7 @@ extension Room {
             dominantSpeaker: member.options.hasRoster ? distribution.followMode.dominantSpeaker(state) : nil,
             sequence: member.sequence)
         if member.permissions.roomAdmin { snapshot.guests = guests }
+        snapshot.dataTracks = receivedDataTracks(by: session)
         snapshot.drain = drain
         return snapshot
     }

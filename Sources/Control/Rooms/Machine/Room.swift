@@ -19,6 +19,7 @@ public struct Room: Sendable {
 
     var state: RoomState
     var distribution = Distribution()
+    var dataTracks = DataTracks()
     private(set) var recordings = Recordings()
     private var waitingRoom = WaitingRoom()
     private var announcement = RoomAnnouncement()
@@ -215,6 +216,7 @@ extension Room {
             includingSubject: false, &turn)
         state.roster.remove(session)
         distribution.memberLeft(session)
+        forgetDataTracks(of: member, &turn)
         state.outdated.remove(session)
         roomChanged()
         turn.log(
@@ -231,6 +233,7 @@ extension Room {
         roomChanged()
         turn.log(.participantJoined(member.info))
         state.roster.notify(about: member.session, .participantJoined(member.info), includingSubject: false, &turn)
+        dataTracksFollow(member, &turn)
     }
 
     /// The room is over.
@@ -274,6 +277,7 @@ extension Room {
     private mutating func recordingsChanged(_ turn: inout RoomTurn) {
         announce(&turn)
         recordings.recordWanted(&state, &turn)
+        reviewRegressions(&turn)
     }
 
     /// A track came, or is another source than before.

@@ -48,15 +48,26 @@ extension AnnouncedTrack {
     /// The track as it will be, as far as that is known before it is offered.
     func info(of member: Member) -> TrackInfo {
         var info = TrackInfo(
-            sid: sid, participant: member.info.sid, identity: member.info.identity, name: announcement.name ?? "",
+            sid: sid, participant: member.info.sid, identity: member.info.identity, name: "",
             kind: announcement.kind ?? (announcement.source.fits(.audio) ? .audio : .video),
             source: announcement.source, mid: "", clientTrackID: announcement.clientTrackID)
-        info.muted = announcement.muted ?? false
-        info.width = announcement.width
-        info.height = announcement.height
-        info.details = announcement.details ?? TrackDetails()
-        info.backupCodec = announcement.backupCodec
+        info.describe(as: announcement)
         info.simulcast = info.details.layers.count > 1
         return info
+    }
+}
+
+extension TrackInfo {
+    /// What its publisher announced, of a track of which nothing else is known yet.
+    mutating func describe(as announcement: TrackAnnouncement) {
+        name = announcement.name ?? ""
+        muted = announcement.muted ?? false
+        width = announcement.width
+        height = announcement.height
+        hint = announcement.hint
+        priority = announcement.priority ?? .standard
+        details = announcement.details ?? TrackDetails()
+        backupCodec = kind == .video ? announcement.backupCodec : nil
+        backupCodecPolicy = announcement.backupCodecPolicy
     }
 }

@@ -5,7 +5,7 @@ import SDP
 // Backup codecs: a publisher announces a second codec of a video, and sends that too once somebody is here who cannot play the first.
 //
 // Everybody sees and subscribes to the one track. Which of its two encodings the worker sends on a subscription follows from the formats that its section
-// agreed to.
+// agreed to, and from what the publisher wants (``BackupCodecPolicy``).
 
 extension RoomState {
     /// What a section may carry of a track: the formats of both encodings, the first choice first.
@@ -17,10 +17,10 @@ extension RoomState {
 
     /// The encoding of a track that a section with these formats gets; nil while there is none that it plays.
     func encoding(of id: TrackID?, for formats: [PayloadFormat]) -> TrackID? {
-        guard let id, let track = routing[id], track.info.backupCodec != nil, !track.isPlayed(by: formats) else {
-            return id
-        }
-        return track.backup.flatMap { routing[$0] }.flatMap { $0.isPlayed(by: formats) ? $0.id : nil }
+        guard let id, let track = routing[id], track.info.backupCodec != nil else { return id }
+        let backup = track.backup.flatMap { routing[$0] }.flatMap { $0.isPlayed(by: formats) ? $0.id : nil }
+        if regressions.contains(id), let backup { return backup }
+        return track.isPlayed(by: formats) ? id : backup
     }
 
     /// The track whose backup codec a member announces.
@@ -54,6 +54,10 @@ extension RoomState {
         let isWanted = routing.subscribers(of: id).contains { subscriber in
             guard let description = routing[subscriber]?.description else { return false }
             return description.track == track.backup
+        }
+        if isWanted, track.backup != nil, track.info.backupCodecPolicy == .regression, !regressions.contains(id) {
+            regressions.insert(id)
+            return chooseEncodings(of: id, &turn)
         }
         guard isWanted != track.wantsBackup else { return }
         routing.update(id) { $0.wantsBackup = isWanted }

@@ -138,6 +138,9 @@ extension Connection {
         turn.media(.openDataChannel(peer, DataChannelTerms(label: names.reliableLabel)))
         let lossy = DataChannelTerms(label: names.lossyLabel, isOrdered: false, reliability: .retransmissions(0))
         turn.media(.openDataChannel(peer, lossy))
+        guard let label = names.dataTrackLabel else { return }
+        let frames = DataChannelTerms(label: label, isOrdered: false, reliability: .retransmissions(0))
+        turn.media(.openDataChannel(peer, frames))
     }
 
     /// Whether the connection has data channels from now on, and had none.

@@ -58,6 +58,8 @@ struct Member: Sendable {
     /// Rules of its own, which stand in the place of the room's.
     var subscribeRules: [SubscribeRule]? { operatorRules ?? grantedRules }
     var isHidden: Bool { info.permissions.hidden }
+    /// Whether it receives all data tracks of others without asking.
+    var subscribesToDataTracks: Bool { options.subscribesToDataTracks && permissions.canSubscribe }
 
     func connectionIndex(_ id: String) -> Int? { connections.firstIndex { $0.id == id } }
 }
@@ -127,6 +129,7 @@ extension Member {
         // It connects as one who joins does, and how long that takes is measured anew.
         hasConnected = false
         steps = []
+        info.dataTracks = []
         guard options.recovery == .byJoining else { return }
         isAwaited = true
         options.offering = .client
@@ -194,12 +197,10 @@ extension Member {
 // MARK: - Messages
 
 extension Member {
-    /// Where it gets messages of a kind: its own channel for them, or the other one, which is better than none.
-    func channel(isReliable: Bool) -> MessageReceiver? {
+    /// Where it gets messages of a kind.
+    func channel(for kind: RoomMessage.Channel) -> MessageReceiver? {
         let names = options.dataProtocol
-        let labels =
-            isReliable ? [names.reliableLabel] : [names.lossyLabel, names.reliableLabel]
-        for label in labels {
+        for label in names.labels(for: kind) {
             if let connection = connections.first(where: { $0.channels.contains(label) }) {
                 return MessageReceiver(peer: connection.peer, label: label, protocol: names)
             }
@@ -227,6 +228,7 @@ struct ActivePlayback: Sendable {
 /// How a member wants to be served.
 struct MemberOptions: Sendable {
     var autoSubscribe: Bool
+    var subscribesToDataTracks = false
     /// Receives no video, whatever the room allows.
     var audioOnly: Bool
     var hasRoster: Bool
@@ -268,6 +270,7 @@ extension MemberOptions {
             isSignalled: isSignalled, wantsMessages: request.wantsMessages ?? !isPublishOnly,
             dataProtocol: request.dataProtocol, follow: follow, recovery: isSignalled ? request.recovery : nil,
             understandsMoves: request.understandsMoves)
+        subscribesToDataTracks = request.subscribesToDataTracks
         offering = request.offering
         streamNames = request.streamNames
     }

@@ -17,6 +17,8 @@ struct RoomState: Sendable {
     var routing = Routing()
     /// Members whose descriptions no longer say what they are sent.
     var outdated = OutdatedDescriptions()
+    /// Tracks that are sent in their backup codec to everybody.
+    var regressions = Regressions()
     private var counter: UInt64 = 0
 
     /// Nobody is here.

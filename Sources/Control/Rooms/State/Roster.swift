@@ -173,7 +173,7 @@ extension Roster {
         for session in receivers {
             guard let member = self[session], member.options.wantsMessages else { continue }
             if case .foreign(let name, _) = message.content, member.options.dataProtocol.name != name { continue }
-            if let channel = member.channel(isReliable: message.isReliable) {
+            if let channel = member.channel(for: message.channel) {
                 channels.append(channel)
             } else if member.options.dataProtocol.signallingCarriesMessages,
                 message.byteCount <= limits.relayBytes

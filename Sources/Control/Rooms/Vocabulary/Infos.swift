@@ -17,6 +17,8 @@ public struct TrackInfo: Sendable, Hashable {
     public var codec: Codec?
     /// In which other codec its publisher can send it, for subscribers that cannot play the first.
     public var backupCodec: Codec?
+    /// What happens to the first codec then.
+    public var backupCodecPolicy = BackupCodecPolicy.simulcast
     /// Size of the largest layer seen, or as announced.
     public var width: Int?
     public var height: Int?
@@ -47,6 +49,14 @@ public struct TrackInfo: Sendable, Hashable {
     }
 }
 
+/// What a publisher wants to send once somebody is there who cannot play the first codec of its track.
+public enum BackupCodecPolicy: Sendable, Hashable {
+    /// Both codecs; the second one to those who cannot play the first.
+    case simulcast
+    /// The second one alone, to everybody who plays it.
+    case regression
+}
+
 /// A participant as the roster shows it.
 public struct ParticipantInfo: Sendable, Hashable {
     /// `PA_…`, one a join.
@@ -60,6 +70,8 @@ public struct ParticipantInfo: Sendable, Hashable {
     public var joinedAt: Int64
     /// Published tracks in order of publication.
     public var tracks: [TrackInfo] = []
+    /// Likewise.
+    public var dataTracks: [DataTrackInfo] = []
     /// It encrypts its media end to end, as it says itself.
     public var encrypts = false
     /// What its client calls itself; for operators, not told to others.

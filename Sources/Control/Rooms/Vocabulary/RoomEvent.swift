@@ -54,6 +54,12 @@ public indirect enum RoomEvent: Sendable, Hashable {
     case messageRefused(topic: String?, code: RoomError.Code, detail: String)
     /// The server closed one's data channel; `reason` is a `DataChannelEnd` word. Messages come over the socket until another is opened.
     case channelClosed(connection: String, label: String, reason: String)
+    /// One's own data track is published.
+    case dataTrackPublished(DataTrackInfo)
+    /// One's own data track is not published any more.
+    case dataTrackUnpublished(DataTrackInfo)
+    /// All data tracks that one receives.
+    case dataTracksReceived([ReceivedDataTrack])
     case roomUpdated(RoomInfo)
     /// An operator or moderator muted one's own track; the client should stop sending.
     case trackMutedByOther(track: String, by: String?)

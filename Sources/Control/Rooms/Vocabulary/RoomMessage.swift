@@ -5,15 +5,30 @@ public struct DataProtocol: Sendable, Hashable {
     /// Labels of the channels for reliable and for lossy messages.
     public var reliableLabel: String
     public var lossyLabel: String
+    /// Of the channel for frames of data tracks; nil: the protocol has none.
+    public var dataTrackLabel: String?
     /// Whether a member without a channel receives messages over its signalling connection.
     public var signallingCarriesMessages: Bool
 
     /// A protocol with these channels.
-    public init(name: String, reliableLabel: String, lossyLabel: String, signallingCarriesMessages: Bool) {
+    public init(
+        name: String, reliableLabel: String, lossyLabel: String, dataTrackLabel: String? = nil,
+        signallingCarriesMessages: Bool
+    ) {
         self.name = name
         self.reliableLabel = reliableLabel
         self.lossyLabel = lossyLabel
+        self.dataTrackLabel = dataTrackLabel
         self.signallingCarriesMessages = signallingCarriesMessages
+    }
+
+    /// Where messages of a kind are sent: the channel for them, or another one, which is better than none.
+    func labels(for channel: RoomMessage.Channel) -> [String] {
+        switch channel {
+        case .reliable: [reliableLabel]
+        case .lossy: [lossyLabel, reliableLabel]
+        case .dataTracks: dataTrackLabel.map { [$0] } ?? []
+        }
     }
 
     /// Protocol.md section 11.
@@ -59,6 +74,9 @@ public struct RoomMessage: Sendable, Hashable {
     /// What it replies, where it replies to a call: the application's server may be who waits for it.
     public var answer: CallAnswer?
 
+    /// It is a frame of a data track: the number that it carries, its publisher's before the room has sent it to those who subscribe, the room's from then on.
+    public var dataTrack: UInt16?
+
     /// A message that nobody has sent yet.
     public init(topic: String, content: Content, isReliable: Bool = true, to: [String]? = nil) {
         self.topic = topic
@@ -66,6 +84,11 @@ public struct RoomMessage: Sendable, Hashable {
         self.isReliable = isReliable
         self.to = to
     }
+
+    /// The kinds of channels.
+    enum Channel: Sendable, Hashable { case reliable, lossy, dataTracks }
+
+    var channel: Channel { dataTrack != nil ? .dataTracks : isReliable ? .reliable : .lossy }
 
     /// Bytes of its content.
     public var byteCount: Int {

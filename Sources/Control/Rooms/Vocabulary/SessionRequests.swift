@@ -30,6 +30,8 @@ public struct JoinRequest: Sendable, Hashable {
     public var profile = ParticipantProfile.full
     /// Every track of others is subscribed without asking.
     public var autoSubscribe = true
+    /// Every data track of others likewise.
+    public var subscribesToDataTracks = false
     /// No video of others is ever offered to it.
     public var audioOnly = false
     /// A publish-only member gets the roster and events of others only when it asks.
@@ -138,6 +140,10 @@ public enum SessionRequest: Sendable, Hashable {
     case report([PlaybackReport])
     /// To everybody else, or to those that it names.
     case send(RoomMessage)
+    case publishDataTrack(DataTrackInfo)
+    /// By its publisher's own number.
+    case unpublishDataTrack(handle: UInt16)
+    case setDataSubscription(track: String, Bool)
 }
 
 /// What a publisher says about a track. What it does not name stays as it is, or has its standard before anything was said.
@@ -161,6 +167,8 @@ public struct TrackAnnouncement: Sendable, Hashable {
     /// In which codec it is to be sent, and in which other one its publisher can send it beside, for subscribers that cannot play the first; empty: as the
     /// offer prefers.
     public var codecs: [Codec] = []
+    /// Whether it is sent in both then.
+    public var backupCodecPolicy = BackupCodecPolicy.simulcast
     /// It is the encoding of the track with this sid in its backup codec; nil: a track of its own.
     public var backupOf: String?
 
@@ -200,6 +208,8 @@ public struct SessionSnapshot: Sendable, Hashable {
     public var subscriptions: [SubscriptionInfo]
     /// Who waits to be let in, as far as one may do so.
     public var guests: [WaitingGuest] = []
+    /// Data tracks that one receives.
+    public var dataTracks: [ReceivedDataTrack] = []
     /// The server is about to end.
     public var drain: DrainNotice?
     /// After a move: its client goes on by joining this room.

@@ -36,6 +36,9 @@ extension ClientSignal {
             self = .syncState(
                 publishes: messages(state.publish_tracks, state.n_publish_tracks) {
                     $0.track.map { String($0.pointee.sid) } ?? ""
+                },
+                dataTracks: messages(state.publish_data_tracks, state.n_publish_data_tracks) {
+                    $0.info.map { String($0.pointee.sid) } ?? ""
                 })
         case LIVEKIT__SIGNAL_REQUEST__MESSAGE_SIMULATE: self = .simulate(Scenario(message.simulate.pointee))
         case LIVEKIT__SIGNAL_REQUEST__MESSAGE_PING: self = .ping(message.ping)
@@ -52,14 +55,29 @@ extension ClientSignal {
             let update = message.update_video_track.pointee
             self = .updateTrack(
                 sid: String(update.track_sid), .size(width: Int(update.width), height: Int(update.height)))
+        default: self = Self.data(message)
+        }
+    }
+
+    /// About data tracks.
+    private static func data(_ message: Livekit__SignalRequest) -> ClientSignal {
+        switch message.message_case {
         case LIVEKIT__SIGNAL_REQUEST__MESSAGE_PUBLISH_DATA_TRACK_REQUEST:
-            let request = message.publish_data_track_request.pointee
-            self = .publishDataTrack(handle: request.pub_handle, name: String(request.name))
+            return .publishDataTrack(DataTrackInfo(message.publish_data_track_request.pointee))
+        case LIVEKIT__SIGNAL_REQUEST__MESSAGE_UNPUBLISH_DATA_TRACK_REQUEST:
+            let handle = message.unpublish_data_track_request.pointee.pub_handle
+            return .unpublishDataTrack(handle: DataTrackInfo.handle(handle))
+        case LIVEKIT__SIGNAL_REQUEST__MESSAGE_UPDATE_DATA_SUBSCRIPTION:
+            let update = message.update_data_subscription.pointee
+            return .dataSubscription(
+                messages(update.updates, min(update.n_updates, mostTracks)) {
+                    DataSubscription(track: String($0.track_sid), subscribes: $0.subscribe != 0)
+                })
         case LIVEKIT__SIGNAL_REQUEST__MESSAGE_STORE_DATA_BLOB_REQUEST:
-            self = .unsupported(requestID: message.store_data_blob_request.pointee.request_id)
+            return .unsupported(requestID: message.store_data_blob_request.pointee.request_id)
         case LIVEKIT__SIGNAL_REQUEST__MESSAGE_GET_DATA_BLOB_REQUEST:
-            self = .unsupported(requestID: message.get_data_blob_request.pointee.request_id)
-        default: self = .unknown
+            return .unsupported(requestID: message.get_data_blob_request.pointee.request_id)
+        default: return .unknown
         }
     }
 
@@ -132,6 +150,7 @@ extension TrackRequest {
         sid = String(request.sid)
         codecs = messages(request.simulcast_codecs, request.n_simulcast_codecs) { Codec(word: String($0.codec)) }
             .compactMap(\.self)
+        backupCodecPolicy = BackupCodecPolicy(request.backup_codec_policy)
         details.encryption = TrackDetails.Encryption(rawValue: Int(request.encryption.rawValue)) ?? .none
         details.stream = String(request.stream)
         details.isStereo = request.stereo != 0
@@ -144,6 +163,35 @@ extension TrackRequest {
                 bitrate: Int(layer.bitrate))
         }
     }
+}
+
+extension BackupCodecPolicy {
+    /// `PREFER_REGRESSION`, which is also what clients mean that say nothing, leaves the choice to the server: it is what they prefer.
+    init(_ policy: Livekit__BackupCodecPolicy) {
+        self = policy == LIVEKIT__BACKUP_CODEC_POLICY__SIMULCAST ? .simulcast : .regression
+    }
+
+    var number: Livekit__BackupCodecPolicy {
+        self == .simulcast ? LIVEKIT__BACKUP_CODEC_POLICY__SIMULCAST : LIVEKIT__BACKUP_CODEC_POLICY__REGRESSION
+    }
+}
+
+extension DataTrackInfo {
+    init(_ request: Livekit__PublishDataTrackRequest) {
+        self.init(handle: Self.handle(request.pub_handle), name: String(request.name))
+        encryption = TrackDetails.Encryption(rawValue: Int(request.encryption.rawValue)) ?? .none
+        if request.optional_frame_encoding_case
+            == LIVEKIT__PUBLISH_DATA_TRACK_REQUEST__OPTIONAL_FRAME_ENCODING_FRAME_ENCODING
+        {
+            frameEncoding = [UInt8](request.frame_encoding)
+        }
+        if request.optional_schema_case == LIVEKIT__PUBLISH_DATA_TRACK_REQUEST__OPTIONAL_SCHEMA_SCHEMA {
+            schema = [UInt8](request.schema)
+        }
+    }
+
+    /// 0, which no data track has, for what no packet can carry.
+    static func handle(_ number: UInt32) -> UInt16 { UInt16(exactly: number) ?? 0 }
 }
 
 extension TrackSource {

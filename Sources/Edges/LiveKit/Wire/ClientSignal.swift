@@ -14,8 +14,8 @@ enum ClientSignal: Sendable, Hashable {
     case leave
     /// nil: everybody may receive everything.
     case subscriptionPermission([TrackGrant]?)
-    /// The sids of one's own tracks, as the client knows them.
-    case syncState(publishes: [String])
+    /// The sids of one's own tracks and data tracks, as the client knows them.
+    case syncState(publishes: [String], dataTracks: [String])
     case simulate(Scenario)
     case ping(Int64)
     case pingRequest(timestamp: Int64)
@@ -23,7 +23,9 @@ enum ClientSignal: Sendable, Hashable {
     case updateTrack(sid: String, TrackUpdate)
     /// Requests about things that are not there: answered so that nobody waits.
     case unsupported(requestID: UInt32)
-    case publishDataTrack(handle: UInt32, name: String)
+    case publishDataTrack(DataTrackInfo)
+    case unpublishDataTrack(handle: UInt16)
+    case dataSubscription([DataSubscription])
     /// A member that is not known here.
     case unknown
 
@@ -36,6 +38,7 @@ enum ClientSignal: Sendable, Hashable {
     var requests: Int {
         switch self {
         case .subscription(let tracks, _), .trackSettings(let tracks, _): max(1, tracks.count)
+        case .dataSubscription(let subscriptions): max(1, subscriptions.count)
         default: 1
         }
     }
@@ -59,6 +62,12 @@ enum ClientSignal: Sendable, Hashable {
         var framesPerSecond = 0
         /// 0: the publisher's; else the lower, the more important.
         var priority = 0
+    }
+
+    /// Whether a viewer wants a data track.
+    struct DataSubscription: Sendable, Hashable {
+        var track: String
+        var subscribes: Bool
     }
 
     /// What one participant may receive.
@@ -110,6 +119,7 @@ struct TrackRequest: Sendable, Hashable {
     var details = TrackDetails()
     /// The first choice, and behind it the backup codec; those that are not known here are left out.
     var codecs: [Codec] = []
+    var backupCodecPolicy = BackupCodecPolicy.regression
     /// Of a track that is there already: this is its encoding in the backup codec.
     var sid = ""
 }

@@ -17,6 +17,8 @@ extension MessageArena {
             message.state = state
             message.n_tracks = info.tracks.count
             message.tracks = list(info.tracks.map(track))
+            message.n_data_tracks = info.dataTracks.count
+            message.data_tracks = list(info.dataTracks.map(dataTrack))
             message.joined_at = info.joinedAt / 1_000
             message.joined_at_ms = info.joinedAt
             message.version = info.version
@@ -91,6 +93,7 @@ extension MessageArena {
             let codecs = codecs(of: info)
             message.n_codecs = codecs.count
             message.codecs = list(codecs)
+            message.backup_codec_policy = info.backupCodecPolicy.number
         }
     }
 
@@ -283,15 +286,46 @@ extension MessageArena {
         return refused
     }
 
-    /// Likewise; the client finds it by its own number of the track.
+    func dataTrack(_ info: DataTrackInfo) -> UnsafeMutablePointer<Livekit__DataTrackInfo> {
+        make(livekit__data_track_info__init) { message in
+            message.pub_handle = UInt32(info.handle)
+            message.sid = text(info.sid)
+            message.name = text(info.name)
+            message.encryption = Livekit__Encryption__Type(UInt32(info.encryption.rawValue))
+            if let encoding = info.frameEncoding {
+                message.optional_frame_encoding_case =
+                    LIVEKIT__DATA_TRACK_INFO__OPTIONAL_FRAME_ENCODING_FRAME_ENCODING
+                message.frame_encoding = bytes(encoding)
+            }
+            if let schema = info.schema {
+                message.optional_schema_case = LIVEKIT__DATA_TRACK_INFO__OPTIONAL_SCHEMA_SCHEMA
+                message.schema = bytes(schema)
+            }
+        }
+    }
+
+    func handle(
+        _ received: ReceivedDataTrack
+    ) -> UnsafeMutablePointer<Livekit__DataTrackSubscriberHandles__SubHandlesEntry> {
+        make(livekit__data_track_subscriber_handles__sub_handles_entry__init) { entry in
+            entry.key = UInt32(received.number)
+            entry.value = make(livekit__data_track_subscriber_handles__published_data_track__init) { track in
+                track.publisher_identity = text(received.identity)
+                track.publisher_sid = text(received.participant)
+                track.track_sid = text(received.track)
+            }
+        }
+    }
+
+    /// To a request to publish a data track, which has no number either: the client finds it by its own number of the track.
     func response(
-        dataTrack handle: UInt32, _ name: String, _ refusal: ServerSignal.Refusal, _ message: String
+        _ track: DataTrackInfo, _ refusal: ServerSignal.Refusal, _ message: String
     ) -> UnsafeMutablePointer<Livekit__RequestResponse> {
         let refused = response(0, refusal, message)
         refused.pointee.request_case = LIVEKIT__REQUEST_RESPONSE__REQUEST_PUBLISH_DATA_TRACK
         refused.pointee.publish_data_track = make(livekit__publish_data_track_request__init) { publish in
-            publish.pub_handle = handle
-            publish.name = text(name)
+            publish.pub_handle = UInt32(track.handle)
+            publish.name = text(track.name)
         }
         return refused
     }

@@ -31,7 +31,10 @@ enum ServerSignal: Sendable {
     case subscriptionFailed(track: String)
     case response(requestID: UInt32, Refusal?, String)
     case trackRefused(TrackRequest, Refusal, String)
-    case dataTrackRefused(handle: UInt32, name: String, Refusal, String)
+    case dataTrackPublished(DataTrackInfo)
+    case dataTrackUnpublished(DataTrackInfo)
+    case dataTracksReceived([ReceivedDataTrack])
+    case dataTrackRefused(DataTrackInfo, Refusal, String)
     case sectionsNeeded(audio: Int, video: Int)
     case leave(DisconnectReason, LeaveAction)
 
@@ -65,6 +68,10 @@ enum ServerSignal: Sendable {
         case limitExceeded = 3
         case unsupportedType = 5
         case unclassified = 6
+        case invalidHandle = 7
+        case invalidName = 8
+        case duplicateHandle = 9
+        case duplicateName = 10
         case invalidRequest = 11
     }
 
@@ -141,6 +148,8 @@ extension ServerSignal {
                 leave.can_reconnect = action == .disconnect ? 0 : 1
             }
         case .update, .left, .room, .speakers, .quality, .moved: writeRoster(into: &response, arena)
+        case .dataTrackPublished, .dataTrackUnpublished, .dataTracksReceived, .dataTrackRefused:
+            writeDataTracks(into: &response, arena)
         default: writeTracks(into: &response, arena)
         }
     }
@@ -245,15 +254,39 @@ extension ServerSignal {
         case .trackRefused(let request, let refusal, let message):
             response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_REQUEST_RESPONSE
             response.request_response = arena.response(request, refusal, message)
-        case .dataTrackRefused(let handle, let name, let refusal, let message):
-            response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_REQUEST_RESPONSE
-            response.request_response = arena.response(dataTrack: handle, name, refusal, message)
         case .sectionsNeeded(let audio, let video):
             response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_MEDIA_SECTIONS_REQUIREMENT
             response.media_sections_requirement = arena.make(livekit__media_sections_requirement__init) {
                 $0.num_audios = UInt32(clamping: audio)
                 $0.num_videos = UInt32(clamping: video)
             }
+        default: break
+        }
+    }
+}
+
+extension ServerSignal {
+    private func writeDataTracks(into response: inout Livekit__SignalResponse, _ arena: MessageArena) {
+        switch self {
+        case .dataTrackPublished(let track):
+            response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_PUBLISH_DATA_TRACK_RESPONSE
+            response.publish_data_track_response = arena.make(livekit__publish_data_track_response__init) {
+                $0.info = arena.dataTrack(track)
+            }
+        case .dataTrackUnpublished(let track):
+            response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_UNPUBLISH_DATA_TRACK_RESPONSE
+            response.unpublish_data_track_response = arena.make(livekit__unpublish_data_track_response__init) {
+                $0.info = arena.dataTrack(track)
+            }
+        case .dataTracksReceived(let tracks):
+            response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_DATA_TRACK_SUBSCRIBER_HANDLES
+            response.data_track_subscriber_handles = arena.make(livekit__data_track_subscriber_handles__init) {
+                $0.n_sub_handles = tracks.count
+                $0.sub_handles = arena.list(tracks.map(arena.handle))
+            }
+        case .dataTrackRefused(let track, let refusal, let message):
+            response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_REQUEST_RESPONSE
+            response.request_response = arena.response(track, refusal, message)
         default: break
         }
     }

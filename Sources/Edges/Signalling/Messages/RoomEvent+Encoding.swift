@@ -43,8 +43,8 @@ extension RoomEvent {
             try fields.set("track", track)
             try fields.set(
                 "layers", layers.map { LayerDemandModel(rid: $0.rid, spatial: $0.spatial, active: $0.isWanted) })
-        // Only a client of LiveKit's protocol announces a backup codec.
-        case .backupWanted: break
+        // Only a client of LiveKit's protocol announces a backup codec, or has data tracks.
+        case .backupWanted, .dataTrackPublished, .dataTrackUnpublished, .dataTracksReceived: break
         case .captureChanged(let notice): try notice.encode(to: &fields)
         case .drainChanged(let notice):
             try fields.set("deadline", notice?.deadline)
@@ -136,6 +136,9 @@ extension RoomEvent {
         case .qualityChanged: "quality"
         case .layersWanted: "layerDemand"
         case .backupWanted: "backupDemand"
+        case .dataTrackPublished: "dataTrackPublished"
+        case .dataTrackUnpublished: "dataTrackUnpublished"
+        case .dataTracksReceived: "dataTracks"
         case .relayed: "relay"
         case .messageReceived: "data"
         case .messageRefused: "dataRefused"

@@ -1,0 +1,43 @@
+/// A data track as the roster shows it: frames that a member sends on a data channel, for those who subscribe to them.
+///
+/// Of the protocols spoken here only LiveKit's has data tracks; members of other protocols neither publish nor receive any.
+public struct DataTrackInfo: Sendable, Hashable {
+    /// `DTR_…`, unique in the process; empty until the room has set it.
+    public var sid = ""
+    /// Its publisher's own number of it, which its frames carry: from 1.
+    public var handle: UInt16
+    /// Unique among its publisher's data tracks, up to 256 characters.
+    public var name: String
+    /// How its publisher encrypts frames end to end.
+    public var encryption = TrackDetails.Encryption.none
+    /// How its publisher encodes frames, and after which schema: words of its protocol, for subscribers' clients.
+    public var frameEncoding: [UInt8]?
+    public var schema: [UInt8]?
+
+    /// A data track that is not published yet.
+    public init(handle: UInt16, name: String) {
+        self.handle = handle
+        self.name = name
+    }
+
+    /// Bytes that the two words may have together; they are in every description of their participant.
+    static let maximumWordBytes = 1_024
+}
+
+/// A data track that a member receives.
+public struct ReceivedDataTrack: Sendable, Hashable {
+    /// What its frames carry instead of their publisher's number.
+    public var number: UInt16
+    public var track: String
+    /// sid and identity of its publisher.
+    public var participant: String
+    public var identity: String
+
+    /// A data track with the number of its frames.
+    public init(number: UInt16, track: String, participant: String, identity: String) {
+        self.number = number
+        self.track = track
+        self.participant = participant
+        self.identity = identity
+    }
+}
