@@ -436,3 +436,48 @@ def test_lossy_packets_arrive_while_a_file_is_sent(server, single):
     sent, arrived = livekit_sdk.run(while_a_file_is_sent, server.url, single, seconds=100)
     print(f"figures: {arrived} of {sent} lossy packets arrived during a file of 8 MB")
     assert arrived > sent / 3
+
+
+async def frames_after_reconnects(url, single):
+    """A data track survives new sockets of its subscriber and of its publisher; a publisher that joins anew publishes it again, and who subscribes again gets its frames."""
+    from livekit import rtc
+    ada, bob = await Client(url, "ada", single=single).connect(), await Client(url, "bob", single=single).connect()
+    track = await ada.room.local_participant.publish_data_track(name="pose")
+    frames, readers = [], []
+
+    async def read(stream):
+        async for frame in stream:
+            frames.append(bytes(frame.payload))
+
+    async def arrives(payload):
+        """Pushed again and again: a frame may be lost, and the publisher is not told of subscribers."""
+        async def found():
+            while payload not in frames:
+                try:
+                    track.try_push(rtc.DataTrackFrame(payload=payload))
+                except Exception:  # noqa: BLE001: the SDK refuses frames until it is connected again
+                    pass
+                await asyncio.sleep(0.1)
+        await asyncio.wait_for(found(), 30)
+
+    async def subscribe(count):
+        await until(lambda: len(bob.seen("data_track_published")) == count, "bob learns of the track", 30)
+        readers.append(asyncio.create_task(read(bob.seen("data_track_published")[-1][0].subscribe())))
+
+    await subscribe(1)
+    await arrives(b"first")
+    for client in (bob, ada):
+        await client.room.simulate_scenario(rtc.SimulateScenarioKind.SIMULATE_SIGNAL_RECONNECT)
+        await until(lambda: client.seen("reconnected"), f"{client.identity} is back", 30)
+        await arrives(f"after {client.identity}'s new socket".encode())
+    ada.events.clear()
+    await ada.room.simulate_scenario(rtc.SimulateScenarioKind.SIMULATE_FULL_RECONNECT)
+    await until(lambda: ada.seen("reconnected"), "ada is back", 30)
+    await subscribe(2)
+    await arrives(b"joined anew")
+    await close(ada, bob)
+
+
+@BOTH
+def test_frames_of_a_data_track_arrive_after_its_clients_reconnected(server, single):
+    livekit_sdk.run(frames_after_reconnects, server.url, single)

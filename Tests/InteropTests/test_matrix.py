@@ -14,8 +14,10 @@ def lab():
 
 @pytest.mark.parametrize("publisher, players", [
     ("Chromium AV1 L3T3", ["Firefox", "aiortc"]), pytest.param("Chromium VP9 L3T3_KEY", ["GStreamer", "Firefox"], marks=pytest.mark.at_night),
+    pytest.param("Chromium VP9 x3", ["Chromium", "Firefox", "GStreamer"], marks=pytest.mark.at_night),
+    pytest.param("Chromium AV1 x3", ["Chromium", "Firefox"], marks=pytest.mark.at_night),
 ], ids=lambda one: one if isinstance(one, str) else "+".join(one))
-def test_2_1_layers_inside_a_stream_reach_plain_players(lab, publisher, players):
+def test_2_1_layers_of_VP9_and_AV1_reach_plain_players(lab, publisher, players):
     """G8: without a dependency descriptor frames continue when layers are dropped and return; a player without the codec is reported to have none."""
     cells = asyncio.run(play_row(lab, publisher, players))
     print("figures: " + "; ".join(f"{one.player}: {one.text}" for one in cells))

@@ -18,8 +18,8 @@ struct JoinParameters: Sendable, Hashable {
     /// The client's protocol number; above the newest known one is normal.
     var protocolVersion = 0
     var autoSubscribe = true
-    /// Likewise to data tracks.
-    var subscribesToDataTracks = true
+    /// Likewise to data tracks, but only for a client that says so: others drop frames of tracks that they have not subscribed to by name (measured: Python SDK 1.2.1).
+    var subscribesToDataTracks = false
     /// The participant whose stay goes on on this socket.
     var resumes: String?
     var client = ClientTraits()
@@ -34,7 +34,7 @@ struct JoinParameters: Sendable, Hashable {
         generation = .dual
         protocolVersion = query["protocol"].flatMap { Int($0) } ?? 0
         autoSubscribe = Self.flag(query["auto_subscribe"]) ?? true
-        subscribesToDataTracks = Self.flag(query["auto_subscribe_data_track"]) ?? autoSubscribe
+        subscribesToDataTracks = Self.flag(query["auto_subscribe_data_track"]) ?? false
         client.peerProtocol = query["client_protocol"].flatMap { Int($0) } ?? 0
         if Self.flag(query["reconnect"]) == true { resumes = query["sid"] ?? "" }
         if let text = query["attributes"], let bytes = Self.base64(text),
@@ -76,8 +76,8 @@ struct JoinParameters: Sendable, Hashable {
             autoSubscribe = settings.auto_subscribe != 0
             subscribesToDataTracks =
                 settings.optional_auto_subscribe_data_track_case
-                    == LIVEKIT__CONNECTION_SETTINGS__OPTIONAL_AUTO_SUBSCRIBE_DATA_TRACK_AUTO_SUBSCRIBE_DATA_TRACK
-                ? settings.auto_subscribe_data_track != 0 : autoSubscribe
+                == LIVEKIT__CONNECTION_SETTINGS__OPTIONAL_AUTO_SUBSCRIBE_DATA_TRACK_AUTO_SUBSCRIBE_DATA_TRACK
+                && settings.auto_subscribe_data_track != 0
         }
         let metadata = String(request.metadata)
         self.metadata = metadata.isEmpty ? nil : metadata

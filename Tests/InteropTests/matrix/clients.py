@@ -67,7 +67,9 @@ class BrowserPublisher:
     def __init__(self, browser, codec, mode=None, bitrate=1_500_000):
         self.browser, self.codec, self.mode = browser, codec, mode
         self.layers = 3 if mode == "simulcast" else int(mode[1]) if mode else 1
-        self.encodings = SIMULCAST if mode == "simulcast" else [{"maxBitrate": bitrate, **({"scalabilityMode": mode} if mode else {})}]
+        # Without a mode Chromium sends these codecs as one stream with spatial layers.
+        inside = {"scalabilityMode": "L1T3"} if codec in ("VP9", "AV1") else {}
+        self.encodings = [{**one, **inside} for one in SIMULCAST] if mode == "simulcast" else [{"maxBitrate": bitrate, **({"scalabilityMode": mode} if mode else {})}]
         self.is_thinned = mode == "L1T3"
         # What the smaller layers take, with something to spare: a link of this rate makes a switch.
         self.narrow = 550 if self.is_thinned else 350
@@ -142,6 +144,8 @@ def aiortc():
 
 PUBLISHERS = {
     "Chromium VP8 x3": BrowserPublisher("Chromium", "VP8", "simulcast"),
+    "Chromium VP9 x3": BrowserPublisher("Chromium", "VP9", "simulcast"),
+    "Chromium AV1 x3": BrowserPublisher("Chromium", "AV1", "simulcast"),
     "Chromium VP9 L3T3_KEY": BrowserPublisher("Chromium", "VP9", "L3T3_KEY"),
     "Chromium VP9 L3T3": BrowserPublisher("Chromium", "VP9", "L3T3"),
     "Chromium AV1 L3T3": BrowserPublisher("Chromium", "AV1", "L3T3"),
