@@ -271,6 +271,26 @@ async def data(target, room):
             expect([models.DataPacket.FromString(message).user.payload for message in three.messages] == [b"all"] and not one.messages, "carol was not named in the first")
 
 
+@SUITE.check("data", "a data track is announced to all with its sid; who subscribes learns of a number for it, and of its end")
+async def data_track(target, room):
+    async with joined(target, "bob", room) as bob, joined(target, "ada", room) as ada:
+        await ada.send(publish_data_track_request=rtc.PublishDataTrackRequest(pub_handle=7, name="pose"))
+        published = (await ada.wait_for("publish_data_track_response")).info
+        expect((published.pub_handle, published.name) == (7, "pose") and published.sid, f"{published}")
+        seen = await bob.person("ada", lambda info: info.data_tracks)
+        expect([track.sid for track in seen.data_tracks] == [published.sid], f"{seen}")
+        update = rtc.UpdateDataSubscription.Update(track_sid=published.sid, subscribe=True)
+        await bob.send(update_data_subscription=rtc.UpdateDataSubscription(updates=[update]))
+        (number, track), = (await bob.wait_for("data_track_subscriber_handles", lambda message: message.sub_handles)).sub_handles.items()
+        expect(0 < number < 65_536 and (track.publisher_identity, track.track_sid) == ("ada", published.sid), f"{number}: {track}")
+        await ada.send(publish_data_track_request=rtc.PublishDataTrackRequest(pub_handle=8, name="pose"))
+        refused = await ada.wait_for("request_response", lambda message: message.publish_data_track.pub_handle == 8)
+        expect(refused.reason == rtc.RequestResponse.Reason.DUPLICATE_NAME, f"{refused}")
+        await ada.send(unpublish_data_track_request=rtc.UnpublishDataTrackRequest(pub_handle=7))
+        expect((await ada.wait_for("unpublish_data_track_response")).info.sid == published.sid, "the same data track")
+        await bob.person("ada", lambda info: info.version > seen.version and not info.data_tracks)
+
+
 @SUITE.check("leave", "a second session of an identity ends the first with leave, DUPLICATE_IDENTITY and no way back")
 async def duplicate(target, room):
     async with joined(target, "ada", room) as first_one:
