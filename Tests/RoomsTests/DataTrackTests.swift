@@ -34,7 +34,7 @@ struct DataTrackTests {
     private func peer(_ session: SessionID) -> PeerID { bench.room.connections(of: session)[0].peer }
 
     private mutating func publish(_ handle: UInt16, _ name: String, _ session: SessionID) throws(RoomError) -> String {
-        try bench.perform(.publishDataTrack(DataTrackInfo(handle: handle, name: name)), session)
+        try bench.perform(.dataTrack(.publish(DataTrackInfo(handle: handle, name: name))), session)
         return bench.info(session)?.dataTracks.last?.sid ?? ""
     }
 
@@ -80,8 +80,8 @@ struct DataTrackTests {
         try send(7, from: ada)
         #expect(bench.messages.isEmpty, "nobody subscribes")
 
-        try bench.perform(.setDataSubscription(track: first, true), carl)
-        try bench.perform(.setDataSubscription(track: second, true), carl)
+        try bench.perform(.dataTrack(.setSubscription(track: first, true)), carl)
+        try bench.perform(.dataTrack(.setSubscription(track: second, true)), carl)
         let all = try #require(received(carl))
         #expect(all.map(\.track) == [first, second] && Set(all.map(\.number)).count == 2)
         #expect(all.map(\.identity) == ["ada", "bob"])
@@ -91,7 +91,7 @@ struct DataTrackTests {
         let receivers = bench.messages.flatMap(\.receivers)
         #expect(receivers.map(\.peer) == [peer(carl), peer(carl)] && receivers.allSatisfy { $0.label == "frames" })
 
-        try bench.perform(.setDataSubscription(track: first, false), carl)
+        try bench.perform(.dataTrack(.setSubscription(track: first, false)), carl)
         #expect(received(carl)?.map(\.track) == [second])
         bench.messages = []
         try send(7, from: ada)
@@ -108,7 +108,7 @@ struct DataTrackTests {
         #expect(received(bob)?.map(\.track) == [first, second])
         #expect(try bench.room.snapshot(ada).dataTracks.isEmpty, "nobody receives its own")
         // Asked for again: its client waits for the reply.
-        try bench.perform(.setDataSubscription(track: second, true), bob)
+        try bench.perform(.dataTrack(.setSubscription(track: second, true)), bob)
         #expect(received(bob)?.map(\.track) == [first, second])
         try send(2, from: ada)
         #expect(bench.messages.last?.receivers.count == 1)
@@ -121,15 +121,15 @@ struct DataTrackTests {
         let ada = try join("ada"), bob = try join("bob", all: true)
         let first = try publish(1, "a", ada), second = try publish(2, "b", ada)
         _ = bench.takeEvents(ada)
-        try bench.perform(.unpublishDataTrack(handle: 1), ada)
+        try bench.perform(.dataTrack(.unpublish(handle: 1)), ada)
         #expect(
             bench.takeEvents(ada).contains {
                 if case .dataTrackUnpublished(let one) = $0 { one.sid == first } else { false }
             })
         #expect(received(bob)?.map(\.track) == [second])
         #expect(throws: RoomError.self) { try send(1, from: ada) }
-        #expect(code(.unpublishDataTrack(handle: 1), ada) == .trackNotFound)
-        #expect(code(.setDataSubscription(track: first, true), bob) == .trackNotFound)
+        #expect(code(.dataTrack(.unpublish(handle: 1)), ada) == .trackNotFound)
+        #expect(code(.dataTrack(.setSubscription(track: first, true)), bob) == .trackNotFound)
         bench.leave(ada)
         #expect(received(bob) == [])
         bench.leave(bob)
@@ -147,7 +147,7 @@ struct DataTrackTests {
         let ada = try join("ada"), mute = try join("mute") { $0.claims.video.canPublishData = false }
         let ghost = try join("ghost") { $0.claims.video.hidden = true }
         func track(_ handle: UInt16, _ name: String) -> SessionRequest {
-            .publishDataTrack(DataTrackInfo(handle: handle, name: name))
+            .dataTrack(.publish(DataTrackInfo(handle: handle, name: name)))
         }
         _ = try publish(1, "a", ada)
         #expect(code(track(1, "b"), ada) == .invalidRequest && code(track(2, "a"), ada) == .invalidRequest)
@@ -155,7 +155,7 @@ struct DataTrackTests {
         #expect(code(track(2, String(repeating: "n", count: 257)), ada) == .tooLarge)
         var long = DataTrackInfo(handle: 2, name: "b")
         long.schema = [UInt8](repeating: 0, count: 1_025)
-        #expect(code(.publishDataTrack(long), ada) == .tooLarge)
+        #expect(code(.dataTrack(.publish(long)), ada) == .tooLarge)
         #expect(code(track(2, "b"), ada) == nil && code(track(3, "c"), ada) == .limitExceeded)
         #expect(code(track(1, "a"), mute) == .permissionDenied && code(track(1, "a"), ghost) == .permissionDenied)
     }
@@ -180,7 +180,7 @@ struct DataTrackTests {
         policy.allowsMessages = false
         try bench.setPolicy(policy)
         #expect(bench.info(ada)?.dataTracks.isEmpty == true)
-        #expect(code(.publishDataTrack(DataTrackInfo(handle: 2, name: "b")), ada) == .permissionDenied)
+        #expect(code(.dataTrack(.publish(DataTrackInfo(handle: 2, name: "b"))), ada) == .permissionDenied)
     }
 
     @Test(

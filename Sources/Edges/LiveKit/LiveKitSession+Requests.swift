@@ -39,7 +39,7 @@ extension LiveKitSession {
         case .updateTrack(let sid, let update): await apply(update, to: sid, session, socket)
         case .unsupported(let id): socket.send(.response(requestID: id, .unsupportedType, "not available"))
         case .publishDataTrack(let track): await publish(track, session, socket)
-        case .unpublishDataTrack(let handle): await perform(.unpublishDataTrack(handle: handle), session)
+        case .unpublishDataTrack(let handle): await perform(.dataTrack(.unpublish(handle: handle)), session)
         case .dataSubscription(let subscriptions): await subscribe(subscriptions, session)
         case .simulate(.other), .unknown: break
         }
@@ -76,7 +76,7 @@ extension LiveKitSession {
     /// The session's events tell the client that it is published.
     private func publish(_ track: DataTrackInfo, _ session: SessionID, _ socket: some LiveKitSocket) async {
         do throws(RoomError) {
-            try await context.rooms.perform(.publishDataTrack(track), in: session)
+            try await context.rooms.perform(.dataTrack(.publish(track)), in: session)
         } catch {
             note(error)
             let mine = (try? await context.rooms.snapshot(session).participant.dataTracks) ?? []
@@ -98,7 +98,9 @@ extension LiveKitSession {
     }
 
     private func subscribe(_ subscriptions: [ClientSignal.DataSubscription], _ session: SessionID) async {
-        for one in subscriptions { await perform(.setDataSubscription(track: one.track, one.subscribes), session) }
+        for one in subscriptions {
+            await perform(.dataTrack(.setSubscription(track: one.track, one.subscribes)), session)
+        }
     }
 
     /// Grants name participants by sid or by identity.

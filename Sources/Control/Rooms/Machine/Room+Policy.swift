@@ -163,7 +163,7 @@ extension Room {
     /// Ends the tracks and subscriptions that the member may not have any more.
     mutating func endWhatIsNotPermitted(of session: SessionID, _ turn: inout RoomTurn) {
         guard let member = state.roster[session] else { return }
-        endDataTracks(of: member, &turn)
+        dataTracks.endWhatIsNotPermitted(of: session, &state, &turn)
         for id in state.routing.tracks(of: session) {
             guard let track = state.routing[id] else { continue }
             guard !state.mayPublish(track.info.source, member) || track.info.kind == .video && policy.audioOnly else {

@@ -39,10 +39,7 @@ extension Room {
         case .send(let message): try send(message, from: session, turn: &turn)
         case .wantSpeakers(let wants): state.roster.update(session) { $0.options.wantsSpeakers = wants }
         case .report(let reports): note(reports, of: member, &turn)
-        case .publishDataTrack(let track): try publish(track, by: member, &turn)
-        case .unpublishDataTrack(let handle): try unpublishDataTrack(handle, of: member, &turn)
-        case .setDataSubscription(let track, let subscribes):
-            try setDataSubscription(track, subscribes, of: member, &turn)
+        case .dataTrack(let request): try dataTracks.perform(request, by: member, &state, &turn)
         }
         makeOffers(&turn)
     }
@@ -164,7 +161,7 @@ extension Room {
         _ message: RoomMessage, from session: SessionID, over peer: PeerID? = nil, turn: inout RoomTurn
     ) throws(RoomError) {
         var member = try state.member(session)
-        try checkSendsMessages(member)
+        try state.checkSendsMessages(member)
         try message.check(state.context.limits)
         if peer == nil {
             try member.chargeMessage(state.context.limits, at: turn.now)
@@ -178,25 +175,12 @@ extension Room {
         state.roster.deliver(message, to: receivers, source: peer, state.context.limits, &turn)
     }
 
-    func checkSendsMessages(_ member: Member) throws(RoomError) {
-        guard member.permissions.canPublishData else {
-            throw RoomError(.permissionDenied, "the token does not permit sending messages (canPublishData)")
-        }
-        guard policy.allowsMessages else {
-            throw RoomError(.permissionDenied, "the room's policy does not allow messages")
-        }
-    }
-
     /// Of a frame of a data track: those who subscribe to it.
     private func receivers(of message: inout RoomMessage, from member: Member) throws(RoomError) -> [SessionID] {
         guard let handle = message.dataTrack else {
             return try state.roster.receivers(of: message, except: member.session)
         }
-        guard let route = dataTracks.route(handle: handle, of: member) else {
-            throw RoomError(.trackNotFound, "the participant has no data track with this handle")
-        }
-        message.dataTrack = route.number
-        return route.receivers
+        return try dataTracks.route(&message, handle: handle, of: member)
     }
 
     /// The message of this cost that came from a peer is dealt with: the worker may take its next one.
@@ -287,7 +271,7 @@ extension Room {
             dominantSpeaker: member.options.hasRoster ? distribution.followMode.dominantSpeaker(state) : nil,
             sequence: member.sequence)
         if member.permissions.roomAdmin { snapshot.guests = guests }
-        snapshot.dataTracks = receivedDataTracks(by: session)
+        snapshot.dataTracks = dataTracks.received(by: session, state)
         snapshot.drain = drain
         return snapshot
     }

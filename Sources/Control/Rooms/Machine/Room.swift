@@ -216,7 +216,7 @@ extension Room {
             includingSubject: false, &turn)
         state.roster.remove(session)
         distribution.memberLeft(session)
-        forgetDataTracks(of: member, &turn)
+        dataTracks.memberLeft(member, &state, &turn)
         state.outdated.remove(session)
         roomChanged()
         turn.log(
@@ -233,7 +233,7 @@ extension Room {
         roomChanged()
         turn.log(.participantJoined(member.info))
         state.roster.notify(about: member.session, .participantJoined(member.info), includingSubject: false, &turn)
-        dataTracksFollow(member, &turn)
+        dataTracks.memberArrived(member, &state, &turn)
     }
 
     /// The room is over.

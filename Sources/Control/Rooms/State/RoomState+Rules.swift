@@ -21,6 +21,16 @@ extension RoomState {
         return [policy.maxVideoBitrate, uplink].compactMap { $0 }.min()
     }
 
+    /// Refuses a member that may not send messages or frames of data tracks.
+    func checkSendsMessages(_ member: Member) throws(RoomError) {
+        guard member.permissions.canPublishData else {
+            throw RoomError(.permissionDenied, "the token does not permit sending messages (canPublishData)")
+        }
+        guard policy.allowsMessages else {
+            throw RoomError(.permissionDenied, "the room's policy does not allow messages")
+        }
+    }
+
     /// What a description may agree to.
     var negotiationRules: NegotiationPolicy {
         var rules = NegotiationPolicy(policy)

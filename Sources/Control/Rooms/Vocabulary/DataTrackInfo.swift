@@ -41,3 +41,12 @@ public struct ReceivedDataTrack: Sendable, Hashable {
         self.identity = identity
     }
 }
+
+/// What a member asks for about data tracks.
+public enum DataTrackRequest: Sendable, Hashable {
+    case publish(DataTrackInfo)
+    /// By its publisher's own number.
+    case unpublish(handle: UInt16)
+    /// To receive the frames of a track, by its sid, or not any more.
+    case setSubscription(track: String, Bool)
+}

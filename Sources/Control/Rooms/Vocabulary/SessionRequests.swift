@@ -140,10 +140,7 @@ public enum SessionRequest: Sendable, Hashable {
     case report([PlaybackReport])
     /// To everybody else, or to those that it names.
     case send(RoomMessage)
-    case publishDataTrack(DataTrackInfo)
-    /// By its publisher's own number.
-    case unpublishDataTrack(handle: UInt16)
-    case setDataSubscription(track: String, Bool)
+    case dataTrack(DataTrackRequest)
 }
 
 /// What a publisher says about a track. What it does not name stays as it is, or has its standard before anything was said.
