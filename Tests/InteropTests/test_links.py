@@ -106,3 +106,50 @@ def test_a_file_to_a_viewer_on_a_narrow_link_leaves_its_video_and_sound_whole(tm
             asyncio.run(run(lab, server))
         finally:
             server.stop()
+
+
+@pytest.mark.at_night
+def test_H12_five_viewers_share_one_link():
+    """Five pages behind 3 Mbit/s, each large enough for 720 lines: over 50 s they use 80 % of it, with no more keyframe requests than one in two seconds on average, and all see video."""
+    seconds = 50
+
+    def asked(server):
+        """Requests for keyframes that the camera got, all layers together."""
+        stats = server.api("GET", "/v1/rooms/home/participants/ada/stats")[1]
+        return sum(layer["keyframeRequestsSent"] for track in stats["tracks"] if track["kind"] == "video" for layer in track["layers"])
+
+    async def run(lab, server):
+        async with chromium(executable=lab.wrapper(1, EXECUTABLE)) as one, chromium(executable=lab.wrapper(2, EXECUTABLE)) as two:
+            ada = await open_room(one, server, "home", "ada", token=token("ada", "home"))
+            await until(ada, "martlet.sent().then((all) => all.some((r) => r.frameHeight === 720 && r.framesPerSecond > 10))", 40)
+            lab.set(2, "ab rate 3000")
+            pages = []
+            for number in range(5):
+                name = f"viewer{number}"
+                pages.append(await open_room(two, server, "home", name, send="nothing", token=token(name, "home"), size=(1700, 1050)))
+                await asyncio.sleep(1)
+            await asyncio.sleep(15)
+            first, requests, most = [await page.evaluate(VIDEO) for page in pages], [asked(server)], 0
+            started = time.monotonic()
+            while time.monotonic() - started < seconds:
+                await asyncio.sleep(0.5)
+                requests.append(await asyncio.to_thread(asked, server))
+                most = max(most, requests[-1] - requests[max(0, len(requests) - 5)])
+            elapsed = time.monotonic() - started
+            last = [await page.evaluate(VIDEO) for page in pages]
+            rates = [round((b["bytesReceived"] - a["bytesReceived"]) * 8 / elapsed / 1e3) for a, b in zip(first, last)]
+            frames = [b["framesDecoded"] - a["framesDecoded"] for a, b in zip(first, last)]
+            freezes = [b["freezeCount"] - a["freezeCount"] for a, b in zip(first, last)]
+            total = requests[-1] - requests[0]
+            print(f"figures: {sum(rates) / 3_000:.0%} used, {total} keyframe requests ({most} in 2 s), kbit/s {rates}, frames {frames}, "
+                  f"freezes {freezes}, heights {[one['frameHeight'] for one in last]}")
+            assert all(count > 5 * seconds for count in frames), frames
+            assert sum(rates) >= 0.8 * 3_000, rates
+            assert total <= seconds / 2, requests
+
+    with Lab("mhome", 2, "both", "delay", 25) as lab:
+        server = Server(host=SERVER_ADDRESS, namespace=lab.server).start()
+        try:
+            asyncio.run(run(lab, server))
+        finally:
+            server.stop()
