@@ -101,7 +101,7 @@ struct TranslatorTests {
     }
 
     @Test(
-        "I8: a move is told with a token for the other room, people of the room before are not known any more, and a client that lost its connections by it is told to join"
+        "I8: a move is told with a token for the other room, people and data tracks of the room before are not known any more, and a client that lost its connections by it is told to join"
     )
     func moved() throws {
         let ada = ParticipantInfo(
@@ -115,8 +115,9 @@ struct TranslatorTests {
         let snapshot = SessionSnapshot(
             room: room, participant: ada, others: [carl], subscriptions: [], dominantSpeaker: nil, sequence: 1)
         let signals = translator.signals(for: SequencedEvent(sequence: 1, event: .moved(snapshot)))
-        guard signals.count == 2, case .refreshToken("token of booth") = signals[0],
-            case .moved(_, "token of booth") = signals[1]
+        guard signals.count == 3, case .refreshToken("token of booth") = signals[0],
+            case .moved(_, "token of booth") = signals[1], case .dataTracksReceived(let tracks) = signals[2],
+            tracks.isEmpty
         else {
             Issue.record("\(signals)")
             return
@@ -124,7 +125,7 @@ struct TranslatorTests {
         var awaiting = snapshot
         awaiting.isAwaited = true
         let farewell = translator.signals(for: SequencedEvent(sequence: 2, event: .moved(awaiting)))
-        guard farewell.count == 3, case .leave(.migration, .reconnect) = farewell[2] else {
+        guard farewell.count == 4, case .leave(.migration, .reconnect) = farewell[3] else {
             Issue.record("\(farewell)")
             return
         }

@@ -155,6 +155,37 @@ struct WireTests {
         #expect(String(cString: refused.publish_data_track.pointee.name) == "pose")
     }
 
+    @Test(
+        "Words about a data track arrive as they were sent, and as messages: bytes that are none make the request unreadable"
+    )
+    func dataTrackWords() throws {
+        let asked = Self.frame { request, arena in
+            request.message_case = LIVEKIT__SIGNAL_REQUEST__MESSAGE_PUBLISH_DATA_TRACK_REQUEST
+            request.publish_data_track_request = arena.make(livekit__publish_data_track_request__init) { publish in
+                publish.pub_handle = 7
+                publish.name = arena.text("pose")
+                publish.frame_encoding = arena.make(livekit__data_track_frame_encoding__init) { encoding in
+                    encoding.value_case = LIVEKIT__DATA_TRACK_FRAME_ENCODING__VALUE_WELL_KNOWN
+                    encoding.well_known = 3
+                }
+                publish.schema = arena.make(livekit__data_track_schema_id__init) { $0.name = arena.text("pose.v1") }
+            }
+        }
+        var track = DataTrackInfo(handle: 7, name: "pose")
+        track.frameEncoding = .known(3)
+        track.schema = .init(name: "pose.v1", encoding: nil)
+        #expect(ClientSignal(frame: asked) == .publishDataTrack(track))
+        let frame = ServerSignal.dataTrackPublished(track).frame
+        let response = try #require(livekit__signal_response__unpack(nil, frame.count, frame))
+        defer { livekit__signal_response__free_unpacked(response, nil) }
+        let info = try #require(response.pointee.publish_data_track_response.pointee.info).pointee
+        #expect(info.frame_encoding.pointee.well_known == 3)
+        #expect(String(cString: info.schema.pointee.name) == "pose.v1")
+        // Field 19 of the request, in it field 5 with two bytes that are no message.
+        let garbage: [UInt8] = [0x9a, 0x01, 0x06, 0x08, 7, 0x2a, 0x02, 0xff, 0xff]
+        #expect(ClientSignal(frame: garbage) == nil)
+    }
+
     @Test("Members that are not in the schema are skipped, what is cut is refused")
     func unknownAndCut() {
         // Field 15, a length-delimited member of `SignalRequest` beyond those that are known: 99 of type bytes.

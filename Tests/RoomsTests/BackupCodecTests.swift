@@ -181,8 +181,12 @@ struct BackupCodecTests {
         try announceBackup(sid, &bench, ada)
         try bench.offer(ada, [Self.main, Self.backup])
         let commands = bench.takeCommands()
-        let backup = commands.compactMap { if case .addTrack(let track) = $0 { track.id } else { nil } }.first
-        #expect(switches(commands) == [backup, backup], "bob's and carl's")
+        let backup = try #require(
+            commands.compactMap { if case .addTrack(let track) = $0 { track.id } else { nil } }.first)
+        #expect(switches(commands) == [backup], "carl's; nothing comes in it yet")
+        #expect(firstDemands(bench.takeEvents(ada)).isEmpty)
+        bench.media(.trackStarted(backup, .vp8))
+        #expect(switches(bench.takeCommands()) == [backup], "bob's")
         #expect(firstDemands(bench.takeEvents(ada)) == [[false]])
         // The worker keeps the smallest layer of what nobody receives.
         bench.media(.layersWanted(main, [true]))
@@ -211,6 +215,9 @@ struct BackupCodecTests {
         }
         try announceBackup(sid, &bench, ada)
         try bench.offer(ada, [Self.main, Self.backup])
+        let backup = try #require(
+            bench.takeCommands().compactMap { if case .addTrack(let track) = $0 { track.id } else { nil } }.last)
+        bench.media(.trackStarted(backup, .vp8))
         #expect(firstDemands(bench.takeEvents(ada)).isEmpty)
         let recording = try #require(bench.room.recordingsInProgress.first?.sid)
         try bench.step { (room, turn) throws(RoomError) in try room.stopRecording(recording, turn: &turn) }
@@ -226,6 +233,65 @@ struct BackupCodecTests {
         #expect(switches(bench.takeCommands()).count { $0 != nil } == 1)
         #expect(firstDemands(bench.takeEvents(ada)) == [[true]])
         _ = (bob, carl)
+    }
+
+    /// The meeting with everybody on the second codec.
+    private func regressed() throws -> (
+        bench: RoomBench, ada: SessionID, bob: SessionID, carl: SessionID, backup: TrackID
+    ) {
+        var (bench, ada, bob, carl, sid) = try meeting(.regression)
+        try announceBackup(sid, &bench, ada)
+        try bench.offer(ada, [Self.main, Self.backup])
+        let backup = try #require(
+            bench.takeCommands().compactMap { if case .addTrack(let track) = $0 { track.id } else { nil } }.last)
+        bench.media(.trackStarted(backup, .vp8))
+        #expect(firstDemands(bench.takeEvents(ada)) == [[false]])
+        _ = bench.takeCommands()
+        return (bench, ada, bob, carl, backup)
+    }
+
+    @Test(
+        "A second codec that stops gives the first one back to who plays it, and takes its place again when it comes again"
+    )
+    func regressionStops() throws {
+        var (bench, ada, _, _, backup) = try regressed()
+        bench.media(.trackSilent(backup))
+        #expect(switches(bench.takeCommands()).count == 1)
+        #expect(firstDemands(bench.takeEvents(ada)) == [[true]])
+        bench.media(.trackResumed(backup))
+        #expect(switches(bench.takeCommands()) == [backup])
+        #expect(firstDemands(bench.takeEvents(ada)) == [[false]])
+    }
+
+    @Test("A client that begins anew is told again what is wanted of its videos, in both codecs")
+    func toldAgain() throws {
+        var (bench, ada, bob, carl, backup) = try regressed()
+        bench.media(.layersWanted(backup, [true]))
+        _ = bench.takeEvents(ada)
+        try bench.step { (room, turn) throws(RoomError) in room.tellDemand(to: ada, turn: &turn) }
+        var events = bench.takeEvents(ada)
+        #expect(firstDemands(events) == [[false]] && demands(events) == [[true]])
+        bench.leave(bob)
+        bench.leave(carl)
+        _ = bench.takeEvents(ada)
+        try bench.step { (room, turn) throws(RoomError) in room.tellDemand(to: ada, turn: &turn) }
+        events = bench.takeEvents(ada)
+        #expect(firstDemands(events) == [[true]] && demands(events) == [[false]])
+    }
+
+    @Test("In another room a track begins with its first codec again, and the second is asked for where it is needed")
+    func regressionMoves() throws {
+        var (bench, ada, _, _, _) = try regressed()
+        var other = RoomBench(id: RoomID(10), name: "Q")
+        let dora = try other.join("dora") { $0.room = "Q" }, emil = try other.join("emil") { $0.room = "Q" }
+        try bench.move("ada", to: &other)
+        let left = bench.takeEvents(ada)
+        #expect(firstDemands(left) == [[true]] && demands(left).last == [false])
+        try other.answerOffers(dora)
+        #expect(demands(other.takeEvents(ada)).isEmpty)
+        try other.answerOffers(emil, without: ["VP9"])
+        let told = other.takeEvents(ada)
+        #expect(demands(told) == [[true]])
     }
 
     @Test("A member takes both encodings of its track along to another room")

@@ -80,8 +80,8 @@ struct DataTrackTests {
         try send(7, from: ada)
         #expect(bench.messages.isEmpty, "nobody subscribes")
 
-        try bench.perform(.dataTrack(.setSubscription(track: first, true)), carl)
-        try bench.perform(.dataTrack(.setSubscription(track: second, true)), carl)
+        try bench.perform(.dataTrack(.setSubscriptions([.init(track: first, subscribes: true)])), carl)
+        try bench.perform(.dataTrack(.setSubscriptions([.init(track: second, subscribes: true)])), carl)
         let all = try #require(received(carl))
         #expect(all.map(\.track) == [first, second] && Set(all.map(\.number)).count == 2)
         #expect(all.map(\.identity) == ["ada", "bob"])
@@ -91,7 +91,7 @@ struct DataTrackTests {
         let receivers = bench.messages.flatMap(\.receivers)
         #expect(receivers.map(\.peer) == [peer(carl), peer(carl)] && receivers.allSatisfy { $0.label == "frames" })
 
-        try bench.perform(.dataTrack(.setSubscription(track: first, false)), carl)
+        try bench.perform(.dataTrack(.setSubscriptions([.init(track: first, subscribes: false)])), carl)
         #expect(received(carl)?.map(\.track) == [second])
         bench.messages = []
         try send(7, from: ada)
@@ -108,7 +108,7 @@ struct DataTrackTests {
         #expect(received(bob)?.map(\.track) == [first, second])
         #expect(try bench.room.snapshot(ada).dataTracks.isEmpty, "nobody receives its own")
         // Asked for again: its client waits for the reply.
-        try bench.perform(.dataTrack(.setSubscription(track: second, true)), bob)
+        try bench.perform(.dataTrack(.setSubscriptions([.init(track: second, subscribes: true)])), bob)
         #expect(received(bob)?.map(\.track) == [first, second])
         try send(2, from: ada)
         #expect(bench.messages.last?.receivers.count == 1)
@@ -129,7 +129,8 @@ struct DataTrackTests {
         #expect(received(bob)?.map(\.track) == [second])
         #expect(throws: RoomError.self) { try send(1, from: ada) }
         #expect(code(.dataTrack(.unpublish(handle: 1)), ada) == .trackNotFound)
-        #expect(code(.dataTrack(.setSubscription(track: first, true)), bob) == .trackNotFound)
+        try bench.perform(.dataTrack(.setSubscriptions([.init(track: first, subscribes: true)])), bob)
+        #expect(received(bob)?.map(\.track) == [second], "what is not there is skipped")
         bench.leave(ada)
         #expect(received(bob) == [])
         bench.leave(bob)
@@ -154,7 +155,7 @@ struct DataTrackTests {
         #expect(code(track(0, "b"), ada) == .invalidRequest && code(track(2, ""), ada) == .invalidRequest)
         #expect(code(track(2, String(repeating: "n", count: 257)), ada) == .tooLarge)
         var long = DataTrackInfo(handle: 2, name: "b")
-        long.schema = [UInt8](repeating: 0, count: 1_025)
+        long.schema = .init(name: "s", encoding: .custom(String(repeating: "e", count: 257)))
         #expect(code(.dataTrack(.publish(long)), ada) == .tooLarge)
         #expect(code(track(2, "b"), ada) == nil && code(track(3, "c"), ada) == .limitExceeded)
         #expect(code(track(1, "a"), mute) == .permissionDenied && code(track(1, "a"), ghost) == .permissionDenied)
@@ -170,6 +171,9 @@ struct DataTrackTests {
         permissions.canSubscribe = false
         try bench.setPermissions(permissions, "bob")
         #expect(received(bob) == [])
+        permissions.canSubscribe = true
+        try bench.setPermissions(permissions, "bob")
+        #expect(received(bob)?.count == 1, "it has them again")
         permissions.canPublishData = false
         try bench.setPermissions(permissions, "ada")
         #expect(bench.info(ada)?.dataTracks.isEmpty == true)

@@ -38,7 +38,8 @@ struct Entrance: Sendable {
             isSubscriberPrimary: request.offering == .serverAtOnce, server: context.server)
         return session(
             joined.session, joined.events, joined.attachment,
-            greeting: [.join(reply)] + Self.dataTracks(of: snapshot),
+            greeting: [.join(reply)]
+                + (snapshot.dataTracks.isEmpty ? [] : [.dataTracksReceived(snapshot.dataTracks)]),
             people: [snapshot.participant] + snapshot.others)
     }
 
@@ -60,14 +61,9 @@ struct Entrance: Sendable {
             greeting.append(.left(participant: gone.participant, identity: gone.identity, .left))
         }
         greeting.append(.room(snapshot.room))
-        greeting += Self.dataTracks(of: snapshot)
+        greeting.append(.dataTracksReceived(snapshot.dataTracks))
         return session(
             returned.session, returned.events, returned.attachment, greeting: greeting, people: people)
-    }
-
-    /// Nothing where there are none, which is what a client takes for granted.
-    private static func dataTracks(of snapshot: SessionSnapshot) -> [ServerSignal] {
-        snapshot.dataTracks.isEmpty ? [] : [.dataTracksReceived(snapshot.dataTracks)]
     }
 
     private func session(

@@ -104,7 +104,7 @@ struct EventTranslator: Sendable {
         let token = token(snapshot.room.name)
         // A client comes back with the last of the refreshed tokens; that of a move is read by none.
         return (token.map { [.refreshToken($0)] } ?? []) + [.moved(snapshot, token: token ?? "")]
-            + (snapshot.dataTracks.isEmpty ? [] : [.dataTracksReceived(snapshot.dataTracks)])
+            + [.dataTracksReceived(snapshot.dataTracks)]
             + (snapshot.isAwaited ? [.leave(.migration, .reconnect)] : [])
     }
 

@@ -40,7 +40,8 @@ extension LiveKitSession {
         case .unsupported(let id): socket.send(.response(requestID: id, .unsupportedType, "not available"))
         case .publishDataTrack(let track): await publish(track, session, socket)
         case .unpublishDataTrack(let handle): await perform(.dataTrack(.unpublish(handle: handle)), session)
-        case .dataSubscription(let subscriptions): await subscribe(subscriptions, session)
+        case .dataSubscriptions(let subscriptions):
+            await perform(.dataTrack(.setSubscriptions(subscriptions)), session)
         case .simulate(.other), .unknown: break
         }
     }
@@ -79,7 +80,7 @@ extension LiveKitSession {
             try await context.rooms.perform(.dataTrack(.publish(track)), in: session)
         } catch {
             note(error)
-            let mine = (try? await context.rooms.snapshot(session).participant.dataTracks) ?? []
+            let mine = (try? await context.rooms.participant(session).dataTracks) ?? []
             socket.send(
                 .dataTrackRefused(track, ServerSignal.Refusal(error.code, of: track, beside: mine), error.sentence))
         }
@@ -94,12 +95,6 @@ extension LiveKitSession {
         } catch {
             note(error)
             if subscribes, error.code == .trackNotFound { socket.send(.subscriptionFailed(track: track)) }
-        }
-    }
-
-    private func subscribe(_ subscriptions: [ClientSignal.DataSubscription], _ session: SessionID) async {
-        for one in subscriptions {
-            await perform(.dataTrack(.setSubscription(track: one.track, one.subscribes)), session)
         }
     }
 
@@ -120,7 +115,7 @@ extension LiveKitSession {
     private func compare(
         _ publishes: [String], _ dataTracks: [String], _ session: SessionID, _ socket: some LiveKitSocket
     ) async {
-        guard let mine = try? await context.rooms.snapshot(session).participant else { return }
+        guard let mine = try? await context.rooms.participant(session) else { return }
         let known = Set(mine.tracks.map(\.sid) + mine.dataTracks.map(\.sid))
         if !Set(publishes + dataTracks).subtracting([""]).isSubset(of: known) {
             socket.send(.leave(.stateMismatch, .reconnect))
@@ -131,7 +126,7 @@ extension LiveKitSession {
         _ update: ClientSignal.MetadataUpdate, _ session: SessionID, _ socket: some LiveKitSocket
     ) async {
         do throws(RoomError) {
-            guard try await context.rooms.snapshot(session).participant.permissions.canUpdateMetadata else {
+            guard try await context.rooms.participant(session).permissions.canUpdateMetadata else {
                 throw RoomError(.permissionDenied, "the token does not permit changing one's own metadata")
             }
             if !update.name.isEmpty || !update.metadata.isEmpty {
@@ -156,7 +151,7 @@ extension LiveKitSession {
         _ update: ClientSignal.TrackUpdate, to sid: String, _ session: SessionID, _ socket: some LiveKitSocket
     ) async {
         guard
-            let track = try? await context.rooms.snapshot(session).participant.tracks.first(where: { $0.sid == sid })
+            let track = try? await context.rooms.participant(session).tracks.first(where: { $0.sid == sid })
         else {
             return socket.send(.response(requestID: 0, .notFound, "there is no such track"))
         }

@@ -336,6 +336,7 @@ extension RoomService {
         try await step(hosted) { (room, turn) throws(RoomError) in
             try room.attach(session, turn: &turn)
             try room.restartReceiving(session, turn: &turn)
+            room.tellDemand(to: session, turn: &turn)
         }
         return ReturnedSession(
             session: session, snapshot: snapshot, departed: departed, events: opened.events,

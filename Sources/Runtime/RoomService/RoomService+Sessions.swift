@@ -10,6 +10,14 @@ extension RoomService {
         try hosted(of: session).room.snapshot(session)
     }
 
+    /// The session's participant with its tracks.
+    public func participant(_ session: SessionID) throws(RoomError) -> ParticipantInfo {
+        guard let info = try hosted(of: session).room.participant(session) else {
+            throw RoomError(.sessionNotFound, "there is no such session")
+        }
+        return info
+    }
+
     /// A sign of life.
     public func keepAlive(_ session: SessionID) {
         guard let hosted = try? hosted(of: session) else { return }

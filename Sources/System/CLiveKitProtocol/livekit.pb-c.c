@@ -2473,6 +2473,141 @@ void   livekit__data_track_info__free_unpacked
   assert(message->base.descriptor == &livekit__data_track_info__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   livekit__data_track_frame_encoding__init
+                     (Livekit__DataTrackFrameEncoding         *message)
+{
+  static const Livekit__DataTrackFrameEncoding init_value = LIVEKIT__DATA_TRACK_FRAME_ENCODING__INIT;
+  *message = init_value;
+}
+size_t livekit__data_track_frame_encoding__get_packed_size
+                     (const Livekit__DataTrackFrameEncoding *message)
+{
+  assert(message->base.descriptor == &livekit__data_track_frame_encoding__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t livekit__data_track_frame_encoding__pack
+                     (const Livekit__DataTrackFrameEncoding *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &livekit__data_track_frame_encoding__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t livekit__data_track_frame_encoding__pack_to_buffer
+                     (const Livekit__DataTrackFrameEncoding *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &livekit__data_track_frame_encoding__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Livekit__DataTrackFrameEncoding *
+       livekit__data_track_frame_encoding__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Livekit__DataTrackFrameEncoding *)
+     protobuf_c_message_unpack (&livekit__data_track_frame_encoding__descriptor,
+                                allocator, len, data);
+}
+void   livekit__data_track_frame_encoding__free_unpacked
+                     (Livekit__DataTrackFrameEncoding *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &livekit__data_track_frame_encoding__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   livekit__data_track_schema_id__init
+                     (Livekit__DataTrackSchemaId         *message)
+{
+  static const Livekit__DataTrackSchemaId init_value = LIVEKIT__DATA_TRACK_SCHEMA_ID__INIT;
+  *message = init_value;
+}
+size_t livekit__data_track_schema_id__get_packed_size
+                     (const Livekit__DataTrackSchemaId *message)
+{
+  assert(message->base.descriptor == &livekit__data_track_schema_id__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t livekit__data_track_schema_id__pack
+                     (const Livekit__DataTrackSchemaId *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &livekit__data_track_schema_id__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t livekit__data_track_schema_id__pack_to_buffer
+                     (const Livekit__DataTrackSchemaId *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &livekit__data_track_schema_id__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Livekit__DataTrackSchemaId *
+       livekit__data_track_schema_id__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Livekit__DataTrackSchemaId *)
+     protobuf_c_message_unpack (&livekit__data_track_schema_id__descriptor,
+                                allocator, len, data);
+}
+void   livekit__data_track_schema_id__free_unpacked
+                     (Livekit__DataTrackSchemaId *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &livekit__data_track_schema_id__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   livekit__data_track_schema_encoding__init
+                     (Livekit__DataTrackSchemaEncoding         *message)
+{
+  static const Livekit__DataTrackSchemaEncoding init_value = LIVEKIT__DATA_TRACK_SCHEMA_ENCODING__INIT;
+  *message = init_value;
+}
+size_t livekit__data_track_schema_encoding__get_packed_size
+                     (const Livekit__DataTrackSchemaEncoding *message)
+{
+  assert(message->base.descriptor == &livekit__data_track_schema_encoding__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t livekit__data_track_schema_encoding__pack
+                     (const Livekit__DataTrackSchemaEncoding *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &livekit__data_track_schema_encoding__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t livekit__data_track_schema_encoding__pack_to_buffer
+                     (const Livekit__DataTrackSchemaEncoding *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &livekit__data_track_schema_encoding__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Livekit__DataTrackSchemaEncoding *
+       livekit__data_track_schema_encoding__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Livekit__DataTrackSchemaEncoding *)
+     protobuf_c_message_unpack (&livekit__data_track_schema_encoding__descriptor,
+                                allocator, len, data);
+}
+void   livekit__data_track_schema_encoding__free_unpacked
+                     (Livekit__DataTrackSchemaEncoding *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &livekit__data_track_schema_encoding__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   livekit__data_track_subscription_options__init
                      (Livekit__DataTrackSubscriptionOptions         *message)
 {
@@ -8879,24 +9014,24 @@ static const ProtobufCFieldDescriptor livekit__publish_data_track_request__field
     "frame_encoding",
     4,
     PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Livekit__PublishDataTrackRequest, optional_frame_encoding_case),
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
     offsetof(Livekit__PublishDataTrackRequest, frame_encoding),
+    &livekit__data_track_frame_encoding__descriptor,
     NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
     "schema",
     5,
     PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Livekit__PublishDataTrackRequest, optional_schema_case),
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
     offsetof(Livekit__PublishDataTrackRequest, schema),
+    &livekit__data_track_schema_id__descriptor,
     NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
@@ -9439,24 +9574,24 @@ static const ProtobufCFieldDescriptor livekit__data_track_info__field_descriptor
     "frame_encoding",
     5,
     PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Livekit__DataTrackInfo, optional_frame_encoding_case),
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
     offsetof(Livekit__DataTrackInfo, frame_encoding),
+    &livekit__data_track_frame_encoding__descriptor,
     NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
     "schema",
     6,
     PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_BYTES,
-    offsetof(Livekit__DataTrackInfo, optional_schema_case),
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
     offsetof(Livekit__DataTrackInfo, schema),
+    &livekit__data_track_schema_id__descriptor,
     NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
@@ -9486,6 +9621,159 @@ const ProtobufCMessageDescriptor livekit__data_track_info__descriptor =
   livekit__data_track_info__field_indices_by_name,
   1,  livekit__data_track_info__number_ranges,
   (ProtobufCMessageInit) livekit__data_track_info__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor livekit__data_track_frame_encoding__field_descriptors[2] =
+{
+  {
+    "well_known",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    offsetof(Livekit__DataTrackFrameEncoding, value_case),
+    offsetof(Livekit__DataTrackFrameEncoding, well_known),
+    NULL,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "custom",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    offsetof(Livekit__DataTrackFrameEncoding, value_case),
+    offsetof(Livekit__DataTrackFrameEncoding, custom),
+    NULL,
+    &protobuf_c_empty_string,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned livekit__data_track_frame_encoding__field_indices_by_name[] = {
+  1,   /* field[1] = custom */
+  0,   /* field[0] = well_known */
+};
+static const ProtobufCIntRange livekit__data_track_frame_encoding__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor livekit__data_track_frame_encoding__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "livekit.DataTrackFrameEncoding",
+  "DataTrackFrameEncoding",
+  "Livekit__DataTrackFrameEncoding",
+  "livekit",
+  sizeof(Livekit__DataTrackFrameEncoding),
+  2,
+  livekit__data_track_frame_encoding__field_descriptors,
+  livekit__data_track_frame_encoding__field_indices_by_name,
+  1,  livekit__data_track_frame_encoding__number_ranges,
+  (ProtobufCMessageInit) livekit__data_track_frame_encoding__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor livekit__data_track_schema_id__field_descriptors[2] =
+{
+  {
+    "name",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__DataTrackSchemaId, name),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "encoding",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__DataTrackSchemaId, encoding),
+    &livekit__data_track_schema_encoding__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned livekit__data_track_schema_id__field_indices_by_name[] = {
+  1,   /* field[1] = encoding */
+  0,   /* field[0] = name */
+};
+static const ProtobufCIntRange livekit__data_track_schema_id__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor livekit__data_track_schema_id__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "livekit.DataTrackSchemaId",
+  "DataTrackSchemaId",
+  "Livekit__DataTrackSchemaId",
+  "livekit",
+  sizeof(Livekit__DataTrackSchemaId),
+  2,
+  livekit__data_track_schema_id__field_descriptors,
+  livekit__data_track_schema_id__field_indices_by_name,
+  1,  livekit__data_track_schema_id__number_ranges,
+  (ProtobufCMessageInit) livekit__data_track_schema_id__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor livekit__data_track_schema_encoding__field_descriptors[2] =
+{
+  {
+    "well_known",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    offsetof(Livekit__DataTrackSchemaEncoding, value_case),
+    offsetof(Livekit__DataTrackSchemaEncoding, well_known),
+    NULL,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "custom",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    offsetof(Livekit__DataTrackSchemaEncoding, value_case),
+    offsetof(Livekit__DataTrackSchemaEncoding, custom),
+    NULL,
+    &protobuf_c_empty_string,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned livekit__data_track_schema_encoding__field_indices_by_name[] = {
+  1,   /* field[1] = custom */
+  0,   /* field[0] = well_known */
+};
+static const ProtobufCIntRange livekit__data_track_schema_encoding__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor livekit__data_track_schema_encoding__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "livekit.DataTrackSchemaEncoding",
+  "DataTrackSchemaEncoding",
+  "Livekit__DataTrackSchemaEncoding",
+  "livekit",
+  sizeof(Livekit__DataTrackSchemaEncoding),
+  2,
+  livekit__data_track_schema_encoding__field_descriptors,
+  livekit__data_track_schema_encoding__field_indices_by_name,
+  1,  livekit__data_track_schema_encoding__number_ranges,
+  (ProtobufCMessageInit) livekit__data_track_schema_encoding__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor livekit__data_track_subscription_options__field_descriptors[1] =

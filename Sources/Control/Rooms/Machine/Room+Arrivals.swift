@@ -52,7 +52,11 @@ extension Room {
             state.roster.update(session) { for one in $0.connections { $0.formerConnections.add(one) } }
             lostConnections = endConnections(of: session, &turn)
         }
-        let tracks = state.routing.encodings(of: session).compactMap { state.routing[$0] }
+        // In the other room it begins with the first codec, as a track that is published anew.
+        for id in state.routing.tracks(of: session) { state.endRegression(of: id, &turn) }
+        var tracks = state.routing.encodings(of: session).compactMap { state.routing[$0] }
+        // With its subscribers here the need for the backup codec ends, of which its publisher is told.
+        for index in tracks.indices { tracks[index].wantsBackup = false }
         for track in tracks where track.main == nil {
             if let stream = recordings.stream(of: track.id) { turn.media(.endRecording(stream)) }
             withdraw(track, tellsPublisher: false, &turn)
@@ -108,10 +112,6 @@ extension Room {
             state.routing.insert(track)
             guard track.main == nil else { continue }
             tellPublished(track.info, of: session, tellsPublisher: false, &turn)
-            // Everybody in the other room may have received the backup codec.
-            if track.info.backupCodecPolicy == .regression, track.backup != nil {
-                state.regressions.insert(track.id, sendsFirstCodec: false)
-            }
             if track.info.kind == .audio {
                 turn.media(.setTrackAlwaysForwarded(track.id, state.isAlwaysHeard(info.identity)))
             }

@@ -16,6 +16,7 @@ extension Room {
             reach(.received, state.routing[id]?.publisher, &turn)
             state.routing.update(id) { $0.info.codec = codec }
             state.trackChanged(id, &turn)
+            state.setFlowing(id, true, &turn)
         case .trackSilent(let id): setSilent(id, true, &turn)
         case .trackResumed(let id): setSilent(id, false, &turn)
         case .trackDimensions(let id, let layer, let width, let height):
@@ -89,6 +90,7 @@ extension Room {
     }
 
     private mutating func setSilent(_ id: TrackID, _ silent: Bool, _ turn: inout RoomTurn) {
+        state.setFlowing(id, !silent, &turn)
         // While nobody needs one of two encodings, its publisher may stop it.
         guard let track = state.routing[id], track.main == nil, track.info.silent != silent,
             track.backup == nil || !silent
@@ -122,8 +124,8 @@ extension Room {
             isScalable
             ? flags.enumerated().map { WantedLayer(rid: encodings[0].rid, spatial: $0, isWanted: $1) }
             : zip(encodings, flags).map { WantedLayer(rid: $0.rid, isWanted: $1) }
+        state.routing.update(id) { $0.wantedLayers = layers }
         guard let main = track.main, let codec = track.info.backupCodec else {
-            state.routing.update(id) { $0.wantedLayers = layers }
             guard !state.regressions.stopsFirstCodec(of: id) else { return }
             return state.roster.notify(track.publisher, .layersWanted(track: track.info.sid, layers: layers), &turn)
         }
@@ -134,8 +136,7 @@ extension Room {
 
     /// Whether a track that is sent in its backup codec is needed in the first one, too.
     mutating func reviewRegressions(_ turn: inout RoomTurn) {
-        state.regressions.review(
-            state.routing, &state.roster, isRecorded: { recordings.stream(of: $0) != nil }, &turn)
+        state.reviewRegressions(isRecorded: { recordings.stream(of: $0) != nil }, &turn)
     }
 
     /// The member and the log get the reason; a section that stays black says nothing by itself.

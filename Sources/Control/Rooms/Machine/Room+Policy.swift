@@ -53,6 +53,7 @@ extension Room {
         endWhatIsNotPermitted(of: session, &turn)
         if permissions.canSubscribe, !member.permissions.canSubscribe {
             distribution.subscribeToAll(session, quietly: false, &state, &turn)
+            dataTracks.subscribeAgain(session, &state, &turn)
         }
         state.participantChanged(session, &turn)
         makeOffers(&turn)

@@ -58,6 +58,11 @@ extension Room {
             member.lastSign = turn.now
         }
     }
+
+    /// Tells a publisher anew which layers of its videos are wanted: its client begins anew with what it is told from now on.
+    public mutating func tellDemand(to session: SessionID, turn: inout RoomTurn) {
+        state.tellDemand(to: session, &turn)
+    }
 }
 
 // MARK: - Sessions that go on with a join

@@ -271,12 +271,19 @@ extension Room {
     /// The recorder records a stream no more, because the disk is full: its track is recorded again when there is room.
     public mutating func recorderGaveUp(_ stream: SubscriptionID, turn: inout RoomTurn) {
         recordings.giveUp(stream, &turn)
+        recordingsMayNeedFirstCodecs(&turn)
     }
 
     /// Members are told at once; then what the recordings want by now is recorded.
     private mutating func recordingsChanged(_ turn: inout RoomTurn) {
         announce(&turn)
         recordings.recordWanted(&state, &turn)
+        recordingsMayNeedFirstCodecs(&turn)
+    }
+
+    /// Recordings are in a track's first codec, also where everybody else gets the backup codec.
+    private mutating func recordingsMayNeedFirstCodecs(_ turn: inout RoomTurn) {
+        state.regressions.markAll()
         reviewRegressions(&turn)
     }
 
@@ -374,7 +381,10 @@ extension Room {
         if waitingRoom.expire(at: turn.now) { waitingRoom.tellModerators(&state.roster, &turn) }
         if roomDeadline <= turn.now { return close(reason: .roomDurationReached, turn: &turn) }
         if announcement.isDue { announce(&turn) }
-        if recordings.nextTry <= turn.now { recordings.recordWanted(&state, &turn) }
+        if recordings.nextTry <= turn.now {
+            recordings.recordWanted(&state, &turn)
+            recordingsMayNeedFirstCodecs(&turn)
+        }
         if let empty = occupancy.deadline(policy), empty <= turn.now { end(&turn) }
     }
 

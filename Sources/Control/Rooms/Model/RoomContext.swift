@@ -32,7 +32,7 @@ public struct RoomLimits: Sendable, Hashable {
     public var tracksPerParticipant = MediaLimits.tracksPerParticipant
     /// One more waits until another ends, and its subscriber is told; asked for by hand it is refused.
     public var subscriptionsPerParticipant = MediaLimits.subscriptionsPerParticipant
-    /// As of media.
+    /// One more is refused; as many as of media.
     public var dataTracksPerParticipant = MediaLimits.tracksPerParticipant
     /// Announced tracks whose offer has not come yet.
     public var announcementsPerParticipant = 64

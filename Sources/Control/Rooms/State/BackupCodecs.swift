@@ -2,7 +2,7 @@ import MediaControl
 import Primitives
 import SDP
 
-// Backup codecs: a publisher announces a second codec of a video, and sends that too once somebody is here who cannot play the first.
+// Backup codecs: a publisher announces a second codec of a video, and sends that once somebody is here who cannot play the first: beside the first, or in its place.
 //
 // Everybody sees and subscribes to the one track. Which of its two encodings the worker sends on a subscription follows from the formats that its section
 // agreed to, and from what the publisher wants (``BackupCodecPolicy``).
@@ -50,12 +50,15 @@ extension RoomState {
     /// Tells the publisher of a track whether somebody needs its backup codec, where that is news. The worker says which of its layers are wanted then; without
     /// subscribers it would keep the smallest, which only the first codec needs, so that whoever comes sees something at once.
     mutating func reviewBackupDemand(of id: TrackID, _ turn: inout RoomTurn) {
+        regressions.mark(id)
         guard let track = routing[id], let codec = track.info.backupCodec, track.main == nil else { return }
         let isWanted = routing.subscribers(of: id).contains { subscriber in
             guard let description = routing[subscriber]?.description else { return false }
             return description.track == track.backup
         }
-        if isWanted, track.backup != nil, track.info.backupCodecPolicy == .regression, !regressions.contains(id) {
+        if isWanted, track.info.backupCodecPolicy == .regression, !regressions.contains(id),
+            track.backup.flatMap({ routing[$0] })?.isFlowing == true
+        {
             regressions.insert(id)
             return chooseEncodings(of: id, &turn)
         }
@@ -63,6 +66,71 @@ extension RoomState {
         routing.update(id) { $0.wantsBackup = isWanted }
         let layers = [WantedLayer(rid: nil, isWanted: isWanted)]
         roster.notify(track.publisher, .backupWanted(track: track.info.sid, codec: codec, layers: layers), &turn)
+        capTracks(of: track.publisher, &turn)
+    }
+}
+
+// MARK: - The backup codec in the place of the first
+
+extension RoomState {
+    /// Packets of a track come, or do not any more. Subscribers change to the backup codec when it flows, and back when it has stopped.
+    mutating func setFlowing(_ id: TrackID, _ flows: Bool, _ turn: inout RoomTurn) {
+        guard let track = routing[id], track.isFlowing != flows else { return }
+        routing.update(id) { $0.isFlowing = flows }
+        guard let main = track.main else { return }
+        if flows {
+            reviewBackupDemand(of: main, &turn)
+        } else if !track.info.muted, regressions.contains(main) {
+            endRegression(of: main, &turn)
+            chooseEncodings(of: main, &turn)
+        }
+    }
+
+    /// Ends regressions that are over, and tells publishers where the need for the first codec has changed: a subscriber may play that alone, and recordings are in that.
+    mutating func reviewRegressions(isRecorded: (TrackID) -> Bool, _ turn: inout RoomTurn) {
+        for id in regressions.takeMarked() {
+            let encodings = routing.subscribers(of: id).compactMap { routing[$0]?.description?.track }
+            if routing[id]?.backup != nil, !encodings.isEmpty {
+                setFirstCodec(of: id, isWanted: isRecorded(id) || encodings.contains(id), &turn)
+            } else {
+                endRegression(of: id, &turn)
+            }
+        }
+    }
+
+    mutating func endRegression(of id: TrackID, _ turn: inout RoomTurn) {
+        setFirstCodec(of: id, isWanted: true, &turn)
+        regressions.remove(id)
+    }
+
+    private mutating func setFirstCodec(of id: TrackID, isWanted: Bool, _ turn: inout RoomTurn) {
+        guard regressions.setFirstCodec(of: id, isWanted: isWanted), let track = routing[id] else { return }
+        let layers = wantedLayers(of: track)
+        roster.notify(track.publisher, .layersWanted(track: track.info.sid, layers: layers), &turn)
+        capTracks(of: track.publisher, &turn)
+    }
+
+    /// What the publisher is to send of a track's first codec: all, as long as the worker has said nothing.
+    private func wantedLayers(of track: RoomTrack) -> [WantedLayer] {
+        var layers = track.wantedLayers.isEmpty ? [WantedLayer(rid: nil, isWanted: true)] : track.wantedLayers
+        if regressions.stopsFirstCodec(of: track.id) { for index in layers.indices { layers[index].isWanted = false } }
+        return layers
+    }
+
+    /// Tells a publisher anew which layers of its videos are wanted: its client may have missed what was said meanwhile.
+    mutating func tellDemand(to session: SessionID, _ turn: inout RoomTurn) {
+        for track in routing.tracks(of: session).compactMap({ routing[$0] }) where track.info.kind == .video {
+            roster.notify(session, .layersWanted(track: track.info.sid, layers: wantedLayers(of: track)), &turn)
+            guard let codec = track.info.backupCodec else { continue }
+            let known = track.wantsBackup ? track.backup.flatMap { routing[$0] }?.wantedLayers ?? [] : []
+            let layers = known.isEmpty ? [WantedLayer(rid: nil, isWanted: track.wantsBackup)] : known
+            roster.notify(session, .backupWanted(track: track.info.sid, codec: codec, layers: layers), &turn)
+        }
+    }
+
+    /// Whether the publisher of an encoding was told that nobody needs it.
+    func isStopped(_ encoding: RoomTrack) -> Bool {
+        encoding.main.map { routing[$0]?.wantsBackup == false } ?? regressions.stopsFirstCodec(of: encoding.id)
     }
 }
 

@@ -1,12 +1,15 @@
 import MediaControl
 
-/// Data tracks: a member publishes frames on a data channel, and those who subscribe get them. Who may send messages may publish them; who may subscribe to media may receive them.
+/// Data tracks: a member publishes frames on a data channel, and those who subscribe get them. Who may send messages may publish them; who may subscribe to media may receive
+/// them. Subscribe rules and audiences concern media alone, as with messages.
 ///
 /// Two publishers may have the same number for different tracks, so each track has one of the room's, the same for all who receive it: a frame is written once.
 struct DataTracks: Sendable {
     private var streams: [String: Stream] = [:]
     private var sidByNumber: [UInt16: String] = [:]
     private var lastNumber: UInt16 = 0
+    /// sids of what each member receives.
+    private var received: [SessionID: Set<String>] = [:]
 
     private struct Stream: Sendable {
         let publisher: SessionID
@@ -17,12 +20,10 @@ struct DataTracks: Sendable {
 
     /// All that a member receives, in the order of their numbers.
     func received(by session: SessionID, _ state: RoomState) -> [ReceivedDataTrack] {
-        streams.filter { $0.value.receivers.contains(session) }.compactMap { sid, stream in
-            state.roster[stream.publisher].map { publisher in
-                ReceivedDataTrack(
-                    number: stream.number, track: sid, participant: publisher.info.sid,
-                    identity: publisher.info.identity)
-            }
+        (received[session] ?? []).compactMap { sid in
+            guard let stream = streams[sid], let publisher = state.roster[stream.publisher] else { return nil }
+            return ReceivedDataTrack(
+                number: stream.number, track: sid, participant: publisher.info.sid, identity: publisher.info.identity)
         }.sorted { $0.number < $1.number }
     }
 
@@ -43,9 +44,12 @@ extension DataTracks {
     ) throws(RoomError) {
         switch request {
         case .publish(let track): try publish(track, by: member, &state, &turn)
-        case .unpublish(let handle): try unpublish(handle, of: member, &state, &turn)
-        case .setSubscription(let track, let subscribes):
-            try setSubscription(track, subscribes, of: member, &state, &turn)
+        case .unpublish(let handle):
+            guard let track = member.info.dataTracks.first(where: { $0.handle == handle }) else {
+                throw RoomError(.trackNotFound, "the participant has no data track with this handle")
+            }
+            unpublish([track], of: member.session, &state, &turn)
+        case .setSubscriptions(let subscriptions): try set(subscriptions, of: member, &state, &turn)
         }
     }
 
@@ -58,44 +62,45 @@ extension DataTracks {
             throw RoomError(.permissionDenied, "nobody would learn of a hidden participant's data track")
         }
         try announced.check(beside: member.info.dataTracks, atMost: state.context.limits.dataTracksPerParticipant)
+        guard sidByNumber.count < Int(UInt16.max) else {
+            throw RoomError(.limitExceeded, "the room has as many data tracks as there are numbers for")
+        }
         var track = announced
         track.sid = turn.sid("DTR_")
         state.roster.update(member.session) { $0.info.dataTracks.append(track) }
         state.roster.notify(member.session, .dataTrackPublished(track), &turn)
         // Others learn of a track before they learn its frames' number.
         state.participantChanged(member.session, &turn)
-        let receivers = add(track.sid, of: member.session, state)
-        tell(receivers, &state, &turn)
+        add(track.sid, of: member.session, state)
+        tell(streams[track.sid]?.receivers ?? [], &state, &turn)
     }
 
-    /// Throws `track_not_found`.
     private mutating func unpublish(
-        _ handle: UInt16, of member: Member, _ state: inout RoomState, _ turn: inout RoomTurn
-    ) throws(RoomError) {
-        guard let track = member.info.dataTracks.first(where: { $0.handle == handle }) else {
-            throw RoomError(.trackNotFound, "the participant has no data track with this handle")
-        }
-        state.roster.update(member.session) { $0.info.dataTracks.removeAll { $0.sid == track.sid } }
-        state.roster.notify(member.session, .dataTrackUnpublished(track), &turn)
-        state.participantChanged(member.session, &turn)
-        let receivers = remove(track.sid)
-        tell(receivers, &state, &turn)
+        _ tracks: [DataTrackInfo], of session: SessionID, _ state: inout RoomState, _ turn: inout RoomTurn
+    ) {
+        guard !tracks.isEmpty else { return }
+        let sids = Set(tracks.map(\.sid))
+        state.roster.update(session) { $0.info.dataTracks.removeAll { sids.contains($0.sid) } }
+        for track in tracks { state.roster.notify(session, .dataTrackUnpublished(track), &turn) }
+        state.participantChanged(session, &turn)
+        let receivers = remove(tracks)
+        tell(state.roster.sessions.filter(receivers.contains), &state, &turn)
     }
 
     /// The member learns what it receives now, also where that is what it received before: its client waits for it.
-    private mutating func setSubscription(
-        _ sid: String, _ subscribes: Bool, of member: Member, _ state: inout RoomState, _ turn: inout RoomTurn
+    private mutating func set(
+        _ subscriptions: [DataTrackRequest.Subscription], of member: Member, _ state: inout RoomState,
+        _ turn: inout RoomTurn
     ) throws(RoomError) {
-        if subscribes {
-            guard member.permissions.canSubscribe else {
-                throw RoomError(.permissionDenied, "the token does not permit subscribing (canSubscribe)")
+        guard member.permissions.canSubscribe || !subscriptions.contains(where: \.subscribes) else {
+            throw RoomError(.permissionDenied, "the token does not permit subscribing (canSubscribe)")
+        }
+        for one in subscriptions {
+            if one.subscribes {
+                subscribe(member.session, to: one.track)
+            } else {
+                unsubscribe(member.session, from: one.track)
             }
-            guard let stream = streams[sid] else { throw RoomError(.trackNotFound, "there is no such data track") }
-            if stream.publisher != member.session, !stream.receivers.contains(member.session) {
-                streams[sid]?.receivers.append(member.session)
-            }
-        } else {
-            streams[sid]?.receivers.removeAll { $0 == member.session }
         }
         tell([member.session], &state, &turn)
     }
@@ -106,54 +111,75 @@ extension DataTracks {
 extension DataTracks {
     /// A member has come, maybe from another room with its data tracks.
     mutating func memberArrived(_ member: Member, _ state: inout RoomState, _ turn: inout RoomTurn) {
-        if member.subscribesToDataTracks {
-            for sid in streams.keys { streams[sid]?.receivers.append(member.session) }
-        }
-        var receivers: [SessionID] = []
-        for track in member.info.dataTracks { receivers = add(track.sid, of: member.session, state) }
-        tell(receivers, &state, &turn)
+        if member.subscribesToDataTracks { for sid in streams.keys { subscribe(member.session, to: sid) } }
+        for track in member.info.dataTracks { add(track.sid, of: member.session, state) }
+        tell(member.info.dataTracks.first.flatMap { streams[$0.sid]?.receivers } ?? [], &state, &turn)
     }
 
     /// A member has gone from the roster.
     mutating func memberLeft(_ member: Member, _ state: inout RoomState, _ turn: inout RoomTurn) {
         unsubscribeFromAll(member.session)
-        let receivers = Set(member.info.dataTracks.flatMap { remove($0.sid) })
+        let receivers = remove(member.info.dataTracks)
+        guard !receivers.isEmpty else { return }
         tell(state.roster.sessions.filter(receivers.contains), &state, &turn)
+    }
+
+    /// A member may subscribe again: if it wanted all data tracks, it has them again.
+    mutating func subscribeAgain(_ session: SessionID, _ state: inout RoomState, _ turn: inout RoomTurn) {
+        guard state.roster[session]?.subscribesToDataTracks == true, !streams.isEmpty else { return }
+        for sid in streams.keys { subscribe(session, to: sid) }
+        tell([session], &state, &turn)
     }
 
     /// Ends the data tracks that a member may not publish any more, and what it may not receive.
     mutating func endWhatIsNotPermitted(of session: SessionID, _ state: inout RoomState, _ turn: inout RoomTurn) {
-        guard let permissions = state.roster[session]?.permissions else { return }
-        if !permissions.canPublishData || !state.policy.allowsMessages {
-            while let member = state.roster[session], let track = member.info.dataTracks.last {
-                guard (try? unpublish(track.handle, of: member, &state, &turn)) != nil else { return }
-            }
+        guard let member = state.roster[session] else { return }
+        if !member.permissions.canPublishData || !state.policy.allowsMessages {
+            unpublish(member.info.dataTracks, of: session, &state, &turn)
         }
-        guard !permissions.canSubscribe, !received(by: session, state).isEmpty else { return }
+        guard !member.permissions.canSubscribe, received[session] != nil else { return }
         unsubscribeFromAll(session)
         tell([session], &state, &turn)
     }
 
-    private mutating func unsubscribeFromAll(_ session: SessionID) {
-        for sid in streams.keys { streams[sid]?.receivers.removeAll { $0 == session } }
+    private mutating func subscribe(_ session: SessionID, to sid: String) {
+        guard let stream = streams[sid], stream.publisher != session,
+            received[session, default: []].insert(sid).inserted
+        else { return }
+        streams[sid]?.receivers.append(session)
     }
 
-    /// Returns those who receive it at once: all who subscribe to every data track.
-    private mutating func add(_ sid: String, of publisher: SessionID, _ state: RoomState) -> [SessionID] {
+    private mutating func unsubscribe(_ session: SessionID, from sid: String) {
+        guard received[session]?.remove(sid) != nil else { return }
+        streams[sid]?.receivers.removeAll { $0 == session }
+        if received[session]?.isEmpty == true { received[session] = nil }
+    }
+
+    private mutating func unsubscribeFromAll(_ session: SessionID) {
+        for sid in received[session] ?? [] { unsubscribe(session, from: sid) }
+    }
+
+    /// Whoever subscribes to every data track receives it at once. In a room without a free number it is never sent: no room has so many but one into which publishers were moved.
+    private mutating func add(_ sid: String, of publisher: SessionID, _ state: RoomState) {
+        guard sidByNumber.count < Int(UInt16.max) else { return }
         repeat { lastNumber &+= 1 } while lastNumber == 0 || sidByNumber[lastNumber] != nil
         sidByNumber[lastNumber] = sid
-        let receivers = state.roster.sessions.filter {
-            $0 != publisher && state.roster[$0]?.subscribesToDataTracks == true
+        streams[sid] = Stream(publisher: publisher, number: lastNumber)
+        for session in state.roster.sessions where state.roster[session]?.subscribesToDataTracks == true {
+            subscribe(session, to: sid)
         }
-        streams[sid] = Stream(publisher: publisher, number: lastNumber, receivers: receivers)
-        return receivers
     }
 
-    /// Returns those who received it.
-    private mutating func remove(_ sid: String) -> [SessionID] {
-        guard let stream = streams.removeValue(forKey: sid) else { return [] }
-        sidByNumber[stream.number] = nil
-        return stream.receivers
+    /// Returns those who received one of them.
+    private mutating func remove(_ tracks: [DataTrackInfo]) -> Set<SessionID> {
+        var receivers: Set<SessionID> = []
+        for track in tracks {
+            guard let stream = streams.removeValue(forKey: track.sid) else { continue }
+            sidByNumber[stream.number] = nil
+            receivers.formUnion(stream.receivers)
+            for session in stream.receivers { unsubscribe(session, from: track.sid) }
+        }
+        return receivers
     }
 
     private func tell(_ sessions: [SessionID], _ state: inout RoomState, _ turn: inout RoomTurn) {
@@ -167,8 +193,9 @@ extension DataTrackInfo {
     /// Refuses what no data track may be, or not beside `others` of its publisher.
     fileprivate func check(beside others: [DataTrackInfo], atMost most: Int) throws(RoomError) {
         try TextRule.label.check(name, "the data track's name")
-        guard (frameEncoding?.count ?? 0) + (schema?.count ?? 0) <= Self.maximumWordBytes else {
-            throw RoomError(.tooLarge, "frame encoding and schema are longer than \(Self.maximumWordBytes) bytes")
+        try TextRule.label.check(schema?.name ?? "", "the schema's name")
+        for case .custom(let word)? in [frameEncoding, schema?.encoding] {
+            try TextRule.label.check(word, "an encoding's name")
         }
         guard handle > 0, !name.isEmpty else {
             throw RoomError(.invalidRequest, "a data track has a name, and a handle from 1")

@@ -56,6 +56,7 @@ extension Distribution {
                 subscription.state = .noCommonCodec
             }
             state.roster.updateConnection(connection.id, of: member.session) { $0.subscriptionByMid[section.mid] = nil }
+            if let track = subscription.track { state.reviewBackupDemand(of: track, &turn) }
             let track = state.routing.track(of: subscription)?.info.sid
             turn.log(.noCommonCodec(participant: member.info.sid, track: track))
             state.subscriptionChanged(id, &turn)

@@ -1,36 +1,42 @@
-import MediaControl
 import Primitives
 
 /// Tracks all of whose subscribers receive the backup codec, as their publishers want it (``BackupCodecPolicy/regression``), until nobody subscribes to them any more.
 struct Regressions: Sendable {
     /// Whether its publisher was told that somebody needs the first codec all the same.
     private var isFirstWanted: [TrackID: Bool] = [:]
+    /// Those whose subscribers or recordings have changed since they were last looked at.
+    private var marked: Set<TrackID> = []
 
     func contains(_ id: TrackID) -> Bool { isFirstWanted[id] != nil }
 
     /// Whether a track's publisher was told to send nothing in the first codec.
     func stopsFirstCodec(of id: TrackID) -> Bool { isFirstWanted[id] == false }
 
-    /// The publisher goes on as it was told (`sendsFirstCodec`) until ``review(_:_:isRecorded:_:)``.
-    mutating func insert(_ id: TrackID, sendsFirstCodec: Bool = true) { isFirstWanted[id] = sendsFirstCodec }
+    /// The publisher goes on with the first codec until it is told otherwise.
+    mutating func insert(_ id: TrackID) {
+        isFirstWanted[id] = true
+        marked.insert(id)
+    }
 
-    /// Ends those that are over, and tells publishers where the need for the first codec has changed: a subscriber may play that alone, and a recording keeps what it began with.
-    mutating func review(
-        _ routing: Routing, _ roster: inout Roster, isRecorded: (TrackID) -> Bool, _ turn: inout RoomTurn
-    ) {
-        for (id, was) in isFirstWanted.sorted(by: { $0.key < $1.key }) {
-            guard let track = routing[id] else {
-                isFirstWanted[id] = nil
-                continue
-            }
-            let subscribers = routing.subscribers(of: id)
-            let isOver = track.backup == nil || subscribers.isEmpty
-            let isWanted = isOver || isRecorded(id) || subscribers.contains { routing[$0]?.description?.track == id }
-            isFirstWanted[id] = isOver ? nil : isWanted
-            guard isWanted != was else { continue }
-            var layers = track.wantedLayers.isEmpty ? [WantedLayer(rid: nil, isWanted: true)] : track.wantedLayers
-            if !isWanted { for index in layers.indices { layers[index].isWanted = false } }
-            roster.notify(track.publisher, .layersWanted(track: track.info.sid, layers: layers), &turn)
-        }
+    mutating func remove(_ id: TrackID) {
+        isFirstWanted[id] = nil
+        marked.remove(id)
+    }
+
+    /// true: that is news for the publisher.
+    mutating func setFirstCodec(of id: TrackID, isWanted: Bool) -> Bool {
+        guard let was = isFirstWanted[id], was != isWanted else { return false }
+        isFirstWanted[id] = isWanted
+        return true
+    }
+
+    mutating func mark(_ id: TrackID) { if contains(id) { marked.insert(id) } }
+
+    mutating func markAll() { marked = Set(isFirstWanted.keys) }
+
+    mutating func takeMarked() -> [TrackID] {
+        guard !marked.isEmpty else { return [] }
+        defer { marked = [] }
+        return marked.sorted()
     }
 }

@@ -116,11 +116,11 @@ extension RoomState {
     }
 
     /// Commands what each video of a member may send: the room's cap of one track, and an even part of the cap on all. Muted
-    /// tracks leave their part to the others.
+    /// tracks, and encodings that nobody needs, leave their part to the others.
     mutating func capTracks(of session: SessionID, _ turn: inout RoomTurn) {
         guard let member = roster[session] else { return }
         let videos = routing.encodings(of: member.session).filter { routing[$0]?.info.kind == .video }
-        let sending = videos.count { routing[$0]?.info.muted == false }
+        let sending = videos.count { routing[$0].map { !$0.info.muted && !isStopped($0) } ?? false }
         let part = settings(of: member).maxUplinkBitrate.map { limit in
             Bitrate.bitsPerSecond(max(limit.value.bitsPerSecond / Int64(max(sending, 1)), Self.leastCap))
         }

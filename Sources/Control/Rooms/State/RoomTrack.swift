@@ -21,6 +21,8 @@ struct RoomTrack: Sendable {
     var backup: TrackID?
     /// What its publisher was last told of the backup codec: whether somebody needs it.
     var wantsBackup = false
+    /// Packets of it come.
+    var isFlowing = false
     /// Which of its layers the worker says are wanted, whatever its publisher was told.
     var wantedLayers: [WantedLayer] = []
     /// Somebody has received it.

@@ -10,18 +10,35 @@ public struct DataTrackInfo: Sendable, Hashable {
     public var name: String
     /// How its publisher encrypts frames end to end.
     public var encryption = TrackDetails.Encryption.none
-    /// How its publisher encodes frames, and after which schema: words of its protocol, for subscribers' clients.
-    public var frameEncoding: [UInt8]?
-    public var schema: [UInt8]?
+    /// How its publisher encodes frames, and after which schema: for subscribers' clients.
+    public var frameEncoding: Word?
+    public var schema: Schema?
+
+    /// A word that its protocol has a number for, or one of the publisher's own, up to 256 characters.
+    public enum Word: Sendable, Hashable {
+        case known(UInt32)
+        case custom(String)
+    }
+
+    /// What frames look like inside.
+    public struct Schema: Sendable, Hashable {
+        /// Up to 256 characters.
+        public var name: String
+        /// In which language it is written.
+        public var encoding: Word?
+
+        /// A schema by its name.
+        public init(name: String, encoding: Word?) {
+            self.name = name
+            self.encoding = encoding
+        }
+    }
 
     /// A data track that is not published yet.
     public init(handle: UInt16, name: String) {
         self.handle = handle
         self.name = name
     }
-
-    /// Bytes that the two words may have together; they are in every description of their participant.
-    static let maximumWordBytes = 1_024
 }
 
 /// A data track that a member receives.
@@ -47,6 +64,18 @@ public enum DataTrackRequest: Sendable, Hashable {
     case publish(DataTrackInfo)
     /// By its publisher's own number.
     case unpublish(handle: UInt16)
-    /// To receive the frames of a track, by its sid, or not any more.
-    case setSubscription(track: String, Bool)
+    /// To receive the frames of tracks, by their sids, or not any more. Those that are not there are skipped.
+    case setSubscriptions([Subscription])
+
+    /// Whether a member wants a data track.
+    public struct Subscription: Sendable, Hashable {
+        public var track: String
+        public var subscribes: Bool
+
+        /// To the track with this sid.
+        public init(track: String, subscribes: Bool) {
+            self.track = track
+            self.subscribes = subscribes
+        }
+    }
 }

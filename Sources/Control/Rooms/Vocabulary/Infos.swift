@@ -17,7 +17,7 @@ public struct TrackInfo: Sendable, Hashable {
     public var codec: Codec?
     /// In which other codec its publisher can send it, for subscribers that cannot play the first.
     public var backupCodec: Codec?
-    /// What happens to the first codec then.
+    /// Whether the first codec goes on beside the backup codec.
     public var backupCodecPolicy = BackupCodecPolicy.simulcast
     /// Size of the largest layer seen, or as announced.
     public var width: Int?
@@ -70,7 +70,7 @@ public struct ParticipantInfo: Sendable, Hashable {
     public var joinedAt: Int64
     /// Published tracks in order of publication.
     public var tracks: [TrackInfo] = []
-    /// Likewise.
+    /// Published data tracks in order of publication.
     public var dataTracks: [DataTrackInfo] = []
     /// It encrypts its media end to end, as it says itself.
     public var encrypts = false

@@ -69,9 +69,9 @@ extension ClientSignal {
             return .unpublishDataTrack(handle: DataTrackInfo.handle(handle))
         case LIVEKIT__SIGNAL_REQUEST__MESSAGE_UPDATE_DATA_SUBSCRIPTION:
             let update = message.update_data_subscription.pointee
-            return .dataSubscription(
+            return .dataSubscriptions(
                 messages(update.updates, min(update.n_updates, mostTracks)) {
-                    DataSubscription(track: String($0.track_sid), subscribes: $0.subscribe != 0)
+                    DataTrackRequest.Subscription(track: String($0.track_sid), subscribes: $0.subscribe != 0)
                 })
         case LIVEKIT__SIGNAL_REQUEST__MESSAGE_STORE_DATA_BLOB_REQUEST:
             return .unsupported(requestID: message.store_data_blob_request.pointee.request_id)
@@ -180,18 +180,32 @@ extension DataTrackInfo {
     init(_ request: Livekit__PublishDataTrackRequest) {
         self.init(handle: Self.handle(request.pub_handle), name: String(request.name))
         encryption = TrackDetails.Encryption(rawValue: Int(request.encryption.rawValue)) ?? .none
-        if request.optional_frame_encoding_case
-            == LIVEKIT__PUBLISH_DATA_TRACK_REQUEST__OPTIONAL_FRAME_ENCODING_FRAME_ENCODING
-        {
-            frameEncoding = [UInt8](request.frame_encoding)
-        }
-        if request.optional_schema_case == LIVEKIT__PUBLISH_DATA_TRACK_REQUEST__OPTIONAL_SCHEMA_SCHEMA {
-            schema = [UInt8](request.schema)
+        frameEncoding = request.frame_encoding.flatMap { Word($0.pointee) }
+        schema = request.schema.map { schema in
+            Schema(name: String(schema.pointee.name), encoding: schema.pointee.encoding.flatMap { Word($0.pointee) })
         }
     }
 
     /// 0, which no data track has, for what no packet can carry.
     static func handle(_ number: UInt32) -> UInt16 { UInt16(exactly: number) ?? 0 }
+}
+
+extension DataTrackInfo.Word {
+    init?(_ encoding: Livekit__DataTrackFrameEncoding) {
+        switch encoding.value_case {
+        case LIVEKIT__DATA_TRACK_FRAME_ENCODING__VALUE_WELL_KNOWN: self = .known(encoding.well_known)
+        case LIVEKIT__DATA_TRACK_FRAME_ENCODING__VALUE_CUSTOM: self = .custom(String(encoding.custom))
+        default: return nil
+        }
+    }
+
+    init?(_ encoding: Livekit__DataTrackSchemaEncoding) {
+        switch encoding.value_case {
+        case LIVEKIT__DATA_TRACK_SCHEMA_ENCODING__VALUE_WELL_KNOWN: self = .known(encoding.well_known)
+        case LIVEKIT__DATA_TRACK_SCHEMA_ENCODING__VALUE_CUSTOM: self = .custom(String(encoding.custom))
+        default: return nil
+        }
+    }
 }
 
 extension TrackSource {

@@ -25,7 +25,7 @@ enum ClientSignal: Sendable, Hashable {
     case unsupported(requestID: UInt32)
     case publishDataTrack(DataTrackInfo)
     case unpublishDataTrack(handle: UInt16)
-    case dataSubscription([DataSubscription])
+    case dataSubscriptions([DataTrackRequest.Subscription])
     /// A member that is not known here.
     case unknown
 
@@ -38,7 +38,7 @@ enum ClientSignal: Sendable, Hashable {
     var requests: Int {
         switch self {
         case .subscription(let tracks, _), .trackSettings(let tracks, _): max(1, tracks.count)
-        case .dataSubscription(let subscriptions): max(1, subscriptions.count)
+        case .dataSubscriptions(let subscriptions): max(1, subscriptions.count)
         default: 1
         }
     }
@@ -62,12 +62,6 @@ enum ClientSignal: Sendable, Hashable {
         var framesPerSecond = 0
         /// 0: the publisher's; else the lower, the more important.
         var priority = 0
-    }
-
-    /// Whether a viewer wants a data track.
-    struct DataSubscription: Sendable, Hashable {
-        var track: String
-        var subscribes: Bool
     }
 
     /// What one participant may receive.

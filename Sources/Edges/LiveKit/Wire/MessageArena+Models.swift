@@ -292,14 +292,42 @@ extension MessageArena {
             message.sid = text(info.sid)
             message.name = text(info.name)
             message.encryption = Livekit__Encryption__Type(UInt32(info.encryption.rawValue))
-            if let encoding = info.frameEncoding {
-                message.optional_frame_encoding_case =
-                    LIVEKIT__DATA_TRACK_INFO__OPTIONAL_FRAME_ENCODING_FRAME_ENCODING
-                message.frame_encoding = bytes(encoding)
+            message.frame_encoding = info.frameEncoding.map(frameEncoding)
+            message.schema = info.schema.map { schema in
+                make(livekit__data_track_schema_id__init) { id in
+                    id.name = text(schema.name)
+                    id.encoding = schema.encoding.map(schemaEncoding)
+                }
             }
-            if let schema = info.schema {
-                message.optional_schema_case = LIVEKIT__DATA_TRACK_INFO__OPTIONAL_SCHEMA_SCHEMA
-                message.schema = bytes(schema)
+        }
+    }
+
+    private func frameEncoding(
+        _ word: DataTrackInfo.Word
+    ) -> UnsafeMutablePointer<Livekit__DataTrackFrameEncoding> {
+        make(livekit__data_track_frame_encoding__init) { encoding in
+            switch word {
+            case .known(let number):
+                encoding.value_case = LIVEKIT__DATA_TRACK_FRAME_ENCODING__VALUE_WELL_KNOWN
+                encoding.well_known = number
+            case .custom(let name):
+                encoding.value_case = LIVEKIT__DATA_TRACK_FRAME_ENCODING__VALUE_CUSTOM
+                encoding.custom = text(name)
+            }
+        }
+    }
+
+    private func schemaEncoding(
+        _ word: DataTrackInfo.Word
+    ) -> UnsafeMutablePointer<Livekit__DataTrackSchemaEncoding> {
+        make(livekit__data_track_schema_encoding__init) { encoding in
+            switch word {
+            case .known(let number):
+                encoding.value_case = LIVEKIT__DATA_TRACK_SCHEMA_ENCODING__VALUE_WELL_KNOWN
+                encoding.well_known = number
+            case .custom(let name):
+                encoding.value_case = LIVEKIT__DATA_TRACK_SCHEMA_ENCODING__VALUE_CUSTOM
+                encoding.custom = text(name)
             }
         }
     }

@@ -75,6 +75,9 @@ typedef struct Livekit__DataTrackSubscriberHandles__SubHandlesEntry Livekit__Dat
 typedef struct Livekit__StoreDataBlobRequest Livekit__StoreDataBlobRequest;
 typedef struct Livekit__GetDataBlobRequest Livekit__GetDataBlobRequest;
 typedef struct Livekit__DataTrackInfo Livekit__DataTrackInfo;
+typedef struct Livekit__DataTrackFrameEncoding Livekit__DataTrackFrameEncoding;
+typedef struct Livekit__DataTrackSchemaId Livekit__DataTrackSchemaId;
+typedef struct Livekit__DataTrackSchemaEncoding Livekit__DataTrackSchemaEncoding;
 typedef struct Livekit__DataTrackSubscriptionOptions Livekit__DataTrackSubscriptionOptions;
 typedef struct Livekit__Room Livekit__Room;
 typedef struct Livekit__Codec Livekit__Codec;
@@ -1168,36 +1171,18 @@ struct  Livekit__SubscribedQuality
     , LIVEKIT__VIDEO_QUALITY__LOW, 0 }
 
 
-typedef enum {
-  LIVEKIT__PUBLISH_DATA_TRACK_REQUEST__OPTIONAL_FRAME_ENCODING__NOT_SET = 0,
-  LIVEKIT__PUBLISH_DATA_TRACK_REQUEST__OPTIONAL_FRAME_ENCODING_FRAME_ENCODING = 4
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LIVEKIT__PUBLISH_DATA_TRACK_REQUEST__OPTIONAL_FRAME_ENCODING__CASE)
-} Livekit__PublishDataTrackRequest__OptionalFrameEncodingCase;
-
-typedef enum {
-  LIVEKIT__PUBLISH_DATA_TRACK_REQUEST__OPTIONAL_SCHEMA__NOT_SET = 0,
-  LIVEKIT__PUBLISH_DATA_TRACK_REQUEST__OPTIONAL_SCHEMA_SCHEMA = 5
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LIVEKIT__PUBLISH_DATA_TRACK_REQUEST__OPTIONAL_SCHEMA__CASE)
-} Livekit__PublishDataTrackRequest__OptionalSchemaCase;
-
 struct  Livekit__PublishDataTrackRequest
 {
   ProtobufCMessage base;
   uint32_t pub_handle;
   char *name;
   Livekit__Encryption__Type encryption;
-  Livekit__PublishDataTrackRequest__OptionalFrameEncodingCase optional_frame_encoding_case;
-  union {
-    ProtobufCBinaryData frame_encoding;
-  };
-  Livekit__PublishDataTrackRequest__OptionalSchemaCase optional_schema_case;
-  union {
-    ProtobufCBinaryData schema;
-  };
+  Livekit__DataTrackFrameEncoding *frame_encoding;
+  Livekit__DataTrackSchemaId *schema;
 };
 #define LIVEKIT__PUBLISH_DATA_TRACK_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&livekit__publish_data_track_request__descriptor) \
-    , 0, (char *)protobuf_c_empty_string, LIVEKIT__ENCRYPTION__TYPE__NONE, LIVEKIT__PUBLISH_DATA_TRACK_REQUEST__OPTIONAL_FRAME_ENCODING__NOT_SET, {0}, LIVEKIT__PUBLISH_DATA_TRACK_REQUEST__OPTIONAL_SCHEMA__NOT_SET, {0} }
+    , 0, (char *)protobuf_c_empty_string, LIVEKIT__ENCRYPTION__TYPE__NONE, NULL, NULL }
 
 
 struct  Livekit__PublishDataTrackResponse
@@ -1308,18 +1293,6 @@ struct  Livekit__GetDataBlobRequest
     , 0, (char *)protobuf_c_empty_string }
 
 
-typedef enum {
-  LIVEKIT__DATA_TRACK_INFO__OPTIONAL_FRAME_ENCODING__NOT_SET = 0,
-  LIVEKIT__DATA_TRACK_INFO__OPTIONAL_FRAME_ENCODING_FRAME_ENCODING = 5
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LIVEKIT__DATA_TRACK_INFO__OPTIONAL_FRAME_ENCODING__CASE)
-} Livekit__DataTrackInfo__OptionalFrameEncodingCase;
-
-typedef enum {
-  LIVEKIT__DATA_TRACK_INFO__OPTIONAL_SCHEMA__NOT_SET = 0,
-  LIVEKIT__DATA_TRACK_INFO__OPTIONAL_SCHEMA_SCHEMA = 6
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LIVEKIT__DATA_TRACK_INFO__OPTIONAL_SCHEMA__CASE)
-} Livekit__DataTrackInfo__OptionalSchemaCase;
-
 struct  Livekit__DataTrackInfo
 {
   ProtobufCMessage base;
@@ -1327,18 +1300,68 @@ struct  Livekit__DataTrackInfo
   char *sid;
   char *name;
   Livekit__Encryption__Type encryption;
-  Livekit__DataTrackInfo__OptionalFrameEncodingCase optional_frame_encoding_case;
-  union {
-    ProtobufCBinaryData frame_encoding;
-  };
-  Livekit__DataTrackInfo__OptionalSchemaCase optional_schema_case;
-  union {
-    ProtobufCBinaryData schema;
-  };
+  Livekit__DataTrackFrameEncoding *frame_encoding;
+  Livekit__DataTrackSchemaId *schema;
 };
 #define LIVEKIT__DATA_TRACK_INFO__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&livekit__data_track_info__descriptor) \
-    , 0, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, LIVEKIT__ENCRYPTION__TYPE__NONE, LIVEKIT__DATA_TRACK_INFO__OPTIONAL_FRAME_ENCODING__NOT_SET, {0}, LIVEKIT__DATA_TRACK_INFO__OPTIONAL_SCHEMA__NOT_SET, {0} }
+    , 0, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, LIVEKIT__ENCRYPTION__TYPE__NONE, NULL, NULL }
+
+
+typedef enum {
+  LIVEKIT__DATA_TRACK_FRAME_ENCODING__VALUE__NOT_SET = 0,
+  LIVEKIT__DATA_TRACK_FRAME_ENCODING__VALUE_WELL_KNOWN = 1,
+  LIVEKIT__DATA_TRACK_FRAME_ENCODING__VALUE_CUSTOM = 2
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LIVEKIT__DATA_TRACK_FRAME_ENCODING__VALUE__CASE)
+} Livekit__DataTrackFrameEncoding__ValueCase;
+
+/*
+ * Numbers of words that clients know; the server reads none.
+ */
+struct  Livekit__DataTrackFrameEncoding
+{
+  ProtobufCMessage base;
+  Livekit__DataTrackFrameEncoding__ValueCase value_case;
+  union {
+    uint32_t well_known;
+    char *custom;
+  };
+};
+#define LIVEKIT__DATA_TRACK_FRAME_ENCODING__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&livekit__data_track_frame_encoding__descriptor) \
+    , LIVEKIT__DATA_TRACK_FRAME_ENCODING__VALUE__NOT_SET, {0} }
+
+
+struct  Livekit__DataTrackSchemaId
+{
+  ProtobufCMessage base;
+  char *name;
+  Livekit__DataTrackSchemaEncoding *encoding;
+};
+#define LIVEKIT__DATA_TRACK_SCHEMA_ID__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&livekit__data_track_schema_id__descriptor) \
+    , (char *)protobuf_c_empty_string, NULL }
+
+
+typedef enum {
+  LIVEKIT__DATA_TRACK_SCHEMA_ENCODING__VALUE__NOT_SET = 0,
+  LIVEKIT__DATA_TRACK_SCHEMA_ENCODING__VALUE_WELL_KNOWN = 1,
+  LIVEKIT__DATA_TRACK_SCHEMA_ENCODING__VALUE_CUSTOM = 2
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LIVEKIT__DATA_TRACK_SCHEMA_ENCODING__VALUE__CASE)
+} Livekit__DataTrackSchemaEncoding__ValueCase;
+
+struct  Livekit__DataTrackSchemaEncoding
+{
+  ProtobufCMessage base;
+  Livekit__DataTrackSchemaEncoding__ValueCase value_case;
+  union {
+    uint32_t well_known;
+    char *custom;
+  };
+};
+#define LIVEKIT__DATA_TRACK_SCHEMA_ENCODING__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&livekit__data_track_schema_encoding__descriptor) \
+    , LIVEKIT__DATA_TRACK_SCHEMA_ENCODING__VALUE__NOT_SET, {0} }
 
 
 typedef enum {
@@ -3289,6 +3312,63 @@ Livekit__DataTrackInfo *
 void   livekit__data_track_info__free_unpacked
                      (Livekit__DataTrackInfo *message,
                       ProtobufCAllocator *allocator);
+/* Livekit__DataTrackFrameEncoding methods */
+void   livekit__data_track_frame_encoding__init
+                     (Livekit__DataTrackFrameEncoding         *message);
+size_t livekit__data_track_frame_encoding__get_packed_size
+                     (const Livekit__DataTrackFrameEncoding   *message);
+size_t livekit__data_track_frame_encoding__pack
+                     (const Livekit__DataTrackFrameEncoding   *message,
+                      uint8_t             *out);
+size_t livekit__data_track_frame_encoding__pack_to_buffer
+                     (const Livekit__DataTrackFrameEncoding   *message,
+                      ProtobufCBuffer     *buffer);
+Livekit__DataTrackFrameEncoding *
+       livekit__data_track_frame_encoding__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   livekit__data_track_frame_encoding__free_unpacked
+                     (Livekit__DataTrackFrameEncoding *message,
+                      ProtobufCAllocator *allocator);
+/* Livekit__DataTrackSchemaId methods */
+void   livekit__data_track_schema_id__init
+                     (Livekit__DataTrackSchemaId         *message);
+size_t livekit__data_track_schema_id__get_packed_size
+                     (const Livekit__DataTrackSchemaId   *message);
+size_t livekit__data_track_schema_id__pack
+                     (const Livekit__DataTrackSchemaId   *message,
+                      uint8_t             *out);
+size_t livekit__data_track_schema_id__pack_to_buffer
+                     (const Livekit__DataTrackSchemaId   *message,
+                      ProtobufCBuffer     *buffer);
+Livekit__DataTrackSchemaId *
+       livekit__data_track_schema_id__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   livekit__data_track_schema_id__free_unpacked
+                     (Livekit__DataTrackSchemaId *message,
+                      ProtobufCAllocator *allocator);
+/* Livekit__DataTrackSchemaEncoding methods */
+void   livekit__data_track_schema_encoding__init
+                     (Livekit__DataTrackSchemaEncoding         *message);
+size_t livekit__data_track_schema_encoding__get_packed_size
+                     (const Livekit__DataTrackSchemaEncoding   *message);
+size_t livekit__data_track_schema_encoding__pack
+                     (const Livekit__DataTrackSchemaEncoding   *message,
+                      uint8_t             *out);
+size_t livekit__data_track_schema_encoding__pack_to_buffer
+                     (const Livekit__DataTrackSchemaEncoding   *message,
+                      ProtobufCBuffer     *buffer);
+Livekit__DataTrackSchemaEncoding *
+       livekit__data_track_schema_encoding__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   livekit__data_track_schema_encoding__free_unpacked
+                     (Livekit__DataTrackSchemaEncoding *message,
+                      ProtobufCAllocator *allocator);
 /* Livekit__DataTrackSubscriptionOptions methods */
 void   livekit__data_track_subscription_options__init
                      (Livekit__DataTrackSubscriptionOptions         *message);
@@ -4392,6 +4472,15 @@ typedef void (*Livekit__GetDataBlobRequest_Closure)
 typedef void (*Livekit__DataTrackInfo_Closure)
                  (const Livekit__DataTrackInfo *message,
                   void *closure_data);
+typedef void (*Livekit__DataTrackFrameEncoding_Closure)
+                 (const Livekit__DataTrackFrameEncoding *message,
+                  void *closure_data);
+typedef void (*Livekit__DataTrackSchemaId_Closure)
+                 (const Livekit__DataTrackSchemaId *message,
+                  void *closure_data);
+typedef void (*Livekit__DataTrackSchemaEncoding_Closure)
+                 (const Livekit__DataTrackSchemaEncoding *message,
+                  void *closure_data);
 typedef void (*Livekit__DataTrackSubscriptionOptions_Closure)
                  (const Livekit__DataTrackSubscriptionOptions *message,
                   void *closure_data);
@@ -4631,6 +4720,9 @@ extern const ProtobufCMessageDescriptor livekit__data_track_subscriber_handles__
 extern const ProtobufCMessageDescriptor livekit__store_data_blob_request__descriptor;
 extern const ProtobufCMessageDescriptor livekit__get_data_blob_request__descriptor;
 extern const ProtobufCMessageDescriptor livekit__data_track_info__descriptor;
+extern const ProtobufCMessageDescriptor livekit__data_track_frame_encoding__descriptor;
+extern const ProtobufCMessageDescriptor livekit__data_track_schema_id__descriptor;
+extern const ProtobufCMessageDescriptor livekit__data_track_schema_encoding__descriptor;
 extern const ProtobufCMessageDescriptor livekit__data_track_subscription_options__descriptor;
 extern const ProtobufCMessageDescriptor livekit__room__descriptor;
 extern const ProtobufCMessageDescriptor livekit__codec__descriptor;
