@@ -239,6 +239,19 @@ struct PolicyTests {
         #expect(try await house.ask(.delete, "/v1/rooms/R/bans/ada").status == 204)
         _ = try await house.rooms.rooms.join(JoinRequest(claims: claims))
         #expect(try await house.ask(.delete, "/v1/rooms/R/bans/ada").code == "ban_not_found")
+        let banned = try await house.ask(.put, "/v1/rooms/R/bans/ada", #"{"seconds":60,"reason":"again"}"#)
+        #expect(banned.status == 200 && banned.members["reason"] as? String == "again")
+        await #expect(throws: RoomError(.banned, "again")) {
+            _ = try await house.rooms.rooms.join(JoinRequest(claims: claims))
+        }
+        #expect(try await house.ask(.get, "/v1/rooms/R/participants/ada").status == 404, "her stay has ended")
+        // Who is not there, in a room that is not there, for a day.
+        #expect(try await house.ask(.put, "/v1/rooms/later/bans/eve", "").status == 200)
+        #expect(try await house.ask(.get, "/v1/rooms/later/bans/eve").members["identity"] as? String == "eve")
+        #expect(try await house.ask(.get, "/v1/rooms/later/bans/bob").code == "ban_not_found")
+        for body in [#"{"seconds":0}"#, #"{"reason":"a\nb"}"#, #"{"until":1}"#] {
+            #expect(try await house.ask(.put, "/v1/rooms/R/bans/eve", body).status == 400)
+        }
         for query in ["ban=0", "ban=x", "ban=99999999999", "reason=a%0Ab"] {
             #expect(try await house.ask(.delete, "/v1/rooms/R/participants/ada?\(query)").code == "invalid_request")
         }

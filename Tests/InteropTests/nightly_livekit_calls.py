@@ -3,12 +3,14 @@
 livekit.md lists all scenarios.
 """
 import asyncio
+import base64
+import types
 
 import pytest
 
 from support import livekit_sdk
 from support.livekit_sdk import BLUE, GREEN, RED, Client, until
-from support.tokens import KEY, SECRET, admin_token
+from support.tokens import KEY, SECRET, admin_token, token
 
 BOTH = pytest.mark.parametrize("single", [True, False], ids=["v1", "v0"])
 SMALL = (640, 360)
@@ -481,3 +483,33 @@ async def frames_after_reconnects(url, single):
 @BOTH
 def test_frames_of_a_data_track_arrive_after_its_clients_reconnected(server, single):
     livekit_sdk.run(frames_after_reconnects, server.url, single)
+
+
+async def once(url, single):
+    """Numbered packets of a client whose socket is cut meanwhile: each reaches the other SDK and a member of martlet.v1 once, in order."""
+    from support.signalling import signal
+    ada, bob = await Client(url, "ada", single=single).connect(), await Client(url, "bob", single=single).connect()
+    for client in (ada, bob):
+        await client.room.local_participant.publish_data(b"hello", topic="first")
+    async with signal(types.SimpleNamespace(url=url), token("paul", "r"), room="r") as paul:
+        async def send(numbers):
+            for number in numbers:
+                await ada.room.local_participant.publish_data(str(number).encode(), topic="count")
+
+        await send(range(20))
+        await ada.room.simulate_scenario(ada.rtc.SimulateScenarioKind.SIMULATE_SIGNAL_RECONNECT)
+        await send(range(20, 40))
+        await until(lambda: ada.seen("reconnected"), "ada is back", 30)
+        await send(range(40, 60))
+        wanted = [str(number).encode() for number in range(60)]
+        await until(lambda: len([1 for (packet,) in bob.seen("data_received") if packet.topic == "count"]) >= 60, "all are with bob", 20)
+        # What was sent again would come now.
+        await asyncio.sleep(2)
+        assert [bytes(packet.data) for (packet,) in bob.seen("data_received") if packet.topic == "count"] == wanted
+        assert [base64.b64decode(one["bytes"]) for _, one in paul.of("data", topic="count")] == wanted
+    await close(ada, bob)
+
+
+@BOTH
+def test_reliable_packets_reach_others_once_over_a_resume(server, single):
+    livekit_sdk.run(once, server.url, single)

@@ -429,6 +429,14 @@ async def mixed(url):
             await livekit_sdk.until(lambda: ada.eye_of(identity), f"ada is subscribed to {identity}")
             await ada.eye_of(identity).more(15)
         await livekit_sdk.until(lambda: any(who == "paul" for who, _ in ada.ears), "ada is subscribed to paul's audio")
+        # Data between LiveKit's SDK and the page, over channels of both protocols.
+        await chromium.until(page, "martlet.room.channels.open.get('reliable')?.readyState === 'open'")
+        await page.evaluate("window.got = [], martlet.room.on('data', ({ topic }) => got.push(topic)), 0")
+        await ada.room.local_participant.publish_data(b"sure", topic="sure")
+        await chromium.until(page, "got.includes('sure')")
+        for reliable in ("true", "false"):
+            await page.evaluate(f"martlet.room.send(new Uint8Array([1, 2]), {{ topic: '{reliable}', reliable: {reliable} }}).then(() => 0)")
+            await livekit_sdk.until(lambda: [bytes(packet.data) for (packet,) in ada.seen("data_received") if packet.topic == reliable] == [b"\1\2"], f"ada gets {reliable}")
         assert not page.problems
     size = ada.eye_of("wim").size
     await encoder.close()

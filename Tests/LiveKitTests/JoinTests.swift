@@ -92,7 +92,10 @@ struct JoinTests {
     func query() {
         let parameters = JoinParameters(dual: [
             "protocol": "15", "auto_subscribe": "false", "reconnect": "1", "sid": "PA_1", "later": "x",
+            "capabilities": "CAP_COMPRESSION_DEFLATE_RAW,CAP_LATER,CAP_PACKET_TRAILER",
+            "auto_subscribe_data_track": "1",
         ])
+        #expect(parameters.client.capabilities == [2, 1] && parameters.subscribesToDataTracks)
         #expect(parameters.protocolVersion == 15)
         #expect(!parameters.autoSubscribe)
         #expect(parameters.resumes == "PA_1")

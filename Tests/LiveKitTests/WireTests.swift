@@ -46,6 +46,29 @@ struct WireTests {
         }
     }
 
+    @Test(
+        "Relays reach the client with name and credential when it joins and when it resumes, beside the number of its last packet"
+    )
+    func iceServers() throws {
+        let server = ICEServer(urls: ["turn:192.0.2.9:3478"], username: "1790000000:ada", credential: "c2VjcmV0")
+        let reply = JoinReply(
+            room: Self.room, participant: Self.participant, others: [], iceServers: [server], isSubscriberPrimary: true,
+            server: "martlet/test")
+        func check(_ read: Livekit__ICEServer) {
+            #expect(read.n_urls == 1 && String(read.urls[0]) == "turn:192.0.2.9:3478")
+            #expect(String(read.username) == "1790000000:ada" && String(read.credential) == "c2VjcmV0")
+        }
+        try Self.read(.join(reply)) { message in
+            #expect(message.join.pointee.n_ice_servers == 1)
+            check(message.join.pointee.ice_servers[0]!.pointee)
+        }
+        try Self.read(.reconnect([server], lastMessage: 9)) { message in
+            #expect(message.reconnect.pointee.n_ice_servers == 1)
+            check(message.reconnect.pointee.ice_servers[0]!.pointee)
+            #expect(message.reconnect.pointee.last_message_seq == 9)
+        }
+    }
+
     @Test("A track that a subscription names twice is meant once")
     func subscription() {
         let frame = Self.frame { request, arena in

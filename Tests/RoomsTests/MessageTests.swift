@@ -180,4 +180,41 @@ struct MessageTests {
         try bench.perform(.send(RoomMessage(topic: "", content: .foreign("other", [1, 2]))), ada)
         #expect(bench.messages.first?.receivers.map(\.peer) == [peer])
     }
+
+    @Test(
+        "What a member sends again after a resume reaches nobody twice; its client learns which of its messages was the last"
+    )
+    func sentAgain() throws {
+        var bench = RoomBench()
+        let ada = try bench.join("ada"), bob = try bench.join("bob")
+        let peer = try Self.open(["reliable"], ada, &bench)
+        func send(_ sequence: UInt32?, _ text: String, _ bench: inout RoomBench) throws {
+            var message = RoomMessage(topic: "t", content: .text(text))
+            message.sequence = sequence
+            try bench.step { (room, turn) throws(RoomError) in
+                try room.send(message, from: ada, over: peer, turn: &turn)
+            }
+        }
+        for (sequence, text) in [(1, "a"), (2, "b"), (2, "b"), (1, "a"), (3, "c"), (nil, "d")] as [(UInt32?, String)] {
+            try send(sequence, text, &bench)
+        }
+        #expect(Self.received(bob, &bench).map(\.content) == [.text("a"), .text("b"), .text("c"), .text("d")])
+        #expect(bench.room.lastMessage(of: ada) == 3)
+    }
+
+    @Test(
+        "What the application's server sends again with the same mark is delivered once; without a mark, and with another, each time"
+    )
+    func sentAgainByServer() throws {
+        var bench = RoomBench()
+        let bob = try bench.join("bob")
+        for nonce in [[1], [1], [2], [], [], [UInt8](repeating: 7, count: 65), [UInt8](repeating: 7, count: 65)]
+            as [[UInt8]]
+        {
+            var message = Self.text
+            message.nonce = nonce
+            try bench.step { (room, turn) throws(RoomError) in try room.sendFromServer(message, turn: &turn) }
+        }
+        #expect(Self.received(bob, &bench).count == 6)
+    }
 }

@@ -74,6 +74,23 @@ struct RecordingRuleTests {
         "What a member encrypts end to end is not recorded: its own recording is refused, one of the room leaves it out"
     )
     func encryptedMedia() throws {
+        // A track of which alone that is said, as LiveKit's clients do.
+        var sealed = RoomBench()
+        let eve = try sealed.join("eve")
+        var announcement = TrackAnnouncement("v", source: .camera)
+        announcement.kind = .video
+        announcement.details = TrackDetails()
+        announcement.details?.encryption = .gcm
+        try sealed.perform(.announce(announcement), eve)
+        try sealed.offer(eve, [.video("1", track: "v")])
+        let sid = sealed.trackSID(eve, .video)
+        let refused = #expect(throws: RoomError.self) {
+            try sealed.step { (room, turn) throws(RoomError) in
+                try room.startRecording(RecordingScope(track: sid), turn: &turn)
+            }
+        }
+        #expect(refused?.code == .notRecordable && refused?.detail.contains("e2ee") == true)
+
         var bench = RoomBench()
         let ada = try bench.join("ada") { $0.encrypts = true }, bob = try bench.join("bob")
         try bench.offer(ada, [.audio("0"), .video("1")])

@@ -35,6 +35,7 @@ public enum DataPackets {
                         ? String(user.topic) : "",
                     content: .binary([UInt8](user.payload)), isReliable: isReliable, to: to.isEmpty ? nil : to)
                 message.original = RoomMessage.WireForm(DataProtocol.liveKit.name, payload.bytes)
+                if isReliable, packet.sequence > 0 { message.sequence = packet.sequence }
                 return message
             }
             // Only the server announces speakers, and clients' metrics have no reader here: nobody receives either.
@@ -44,6 +45,7 @@ public enum DataPackets {
                 topic: "", content: .foreign(DataProtocol.liveKit.name, payload.bytes), isReliable: isReliable,
                 to: isForNobody ? [] : to.isEmpty ? nil : to)
             message.answer = CallAnswer(packet)
+            if isReliable, packet.sequence > 0 { message.sequence = packet.sequence }
             return message
         }
     }

@@ -56,9 +56,11 @@ struct Entrance: Sendable {
         }
         let snapshot = returned.snapshot
         let people = [snapshot.participant] + snapshot.others
-        var greeting: [ServerSignal] = [.reconnect(iceServers), .update(people)]
+        var greeting: [ServerSignal] = [
+            .reconnect(iceServers, lastMessage: returned.lastMessage), .update(people),
+        ]
         for gone in returned.departed where !people.contains(where: { $0.sid == gone.participant }) {
-            greeting.append(.left(participant: gone.participant, identity: gone.identity, .left))
+            greeting.append(.left(participant: gone.participant, identity: gone.identity, gone.reason))
         }
         greeting.append(.room(snapshot.room))
         greeting.append(.dataTracksReceived(snapshot.dataTracks))

@@ -36,6 +36,8 @@ struct JoinParameters: Sendable, Hashable {
         autoSubscribe = Self.flag(query["auto_subscribe"]) ?? true
         subscribesToDataTracks = Self.flag(query["auto_subscribe_data_track"]) ?? false
         client.peerProtocol = query["client_protocol"].flatMap { Int($0) } ?? 0
+        client.capabilities = (query["capabilities"] ?? "").split(separator: ",").prefix(Self.maximumCapabilities)
+            .compactMap { Self.capabilities[String($0)] }
         if Self.flag(query["reconnect"]) == true { resumes = query["sid"] ?? "" }
         if let text = query["attributes"], let bytes = Self.base64(text),
             let attributes = try? JSONDecoder().decode([String: String].self, from: Data(bytes))
@@ -62,6 +64,11 @@ struct JoinParameters: Sendable, Hashable {
     /// An offer has at most 256 KiB, and what else there is far less.
     private static let maximumJoinBytes = 1 << 20
 
+    /// More than there are words for.
+    private static let maximumCapabilities = 32
+    /// Names of `ClientInfo.Capability`, as queries have them.
+    private static let capabilities = ["CAP_PACKET_TRAILER": 1, "CAP_COMPRESSION_DEFLATE_RAW": 2]
+
     /// As many as may be announced before their offer.
     private static let maximumTracks = 64
 
@@ -70,7 +77,9 @@ struct JoinParameters: Sendable, Hashable {
         if let info = request.client_info?.pointee {
             protocolVersion = Int(info.protocol)
             client.peerProtocol = Int(info.client_protocol)
-            client.capabilities = (0..<min(info.n_capabilities, 32)).map { Int(info.capabilities[$0].rawValue) }
+            client.capabilities = (0..<min(info.n_capabilities, Self.maximumCapabilities)).map {
+                Int(info.capabilities[$0].rawValue)
+            }
         }
         if let settings = request.connection_settings?.pointee {
             autoSubscribe = settings.auto_subscribe != 0

@@ -35,7 +35,7 @@ struct Mailboxes {
     }
 
     /// Who left, as far as the session's events are kept.
-    func departed(_ session: SessionID) -> [(participant: String, identity: String)] {
+    func departed(_ session: SessionID) -> [(participant: String, identity: String, reason: LeaveReason)] {
         mailboxes[session]?.departed ?? []
     }
 

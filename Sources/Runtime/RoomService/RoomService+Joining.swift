@@ -339,8 +339,8 @@ extension RoomService {
             room.tellDemand(to: session, turn: &turn)
         }
         return ReturnedSession(
-            session: session, snapshot: snapshot, departed: departed, events: opened.events,
-            attachment: opened.attachment)
+            session: session, snapshot: snapshot, departed: departed,
+            lastMessage: hosted.room.lastMessage(of: session), events: opened.events, attachment: opened.attachment)
     }
 
     /// Another token for a session that goes on; refused like a join where the room or the identity is closed to it.

@@ -183,6 +183,36 @@ extension RoomService {
     /// The bans of a room that hold, by identity.
     public func bans(ofRoom name: String) -> [Bans.Ban] { rules.listBans(room: name, now: media.now()) }
 
+    /// The ban of an identity; `ban_not_found` where there is none.
+    public func ban(of identity: String, in name: String) throws(RoomError) -> Bans.Ban {
+        guard let ban = bans(ofRoom: name).first(where: { $0.identity == identity }) else {
+            throw counted(RoomError(.banNotFound, "this identity is not banned from the room"))
+        }
+        return ban
+    }
+
+    /// Keeps an identity out of a room, and ends its stay where it is there. The room need not be there.
+    public func ban(
+        _ identity: String, from name: String, for duration: TimeInterval, reason: String
+    ) async throws(RoomError) -> Bans.Ban {
+        if rooms[name]?.room.hasMember(identity: identity) == true {
+            try await remove(identity, from: name, message: reason.isEmpty ? nil : reason, ban: duration)
+            return try ban(of: identity, in: name)
+        }
+        let rule: StandingRule
+        do throws(RoomError) {
+            rule = try rules.ban(identity, room: name, for: duration, reason: reason, turn: newTurn())
+        } catch {
+            throw counted(error)
+        }
+        let made = try ban(of: identity, in: name)
+        if let hosted = rooms[name] {
+            record(.banChanged(identity: identity, until: made.until, reason: reason), in: hosted)
+        }
+        await keep(rule)
+        return made
+    }
+
     /// Ends a ban.
     public func endBan(of identity: String, in name: String) async throws(RoomError) {
         let rule: StandingRule

@@ -36,10 +36,11 @@ struct SessionMailbox {
     }
 
     /// Who left, as far as the events are kept.
-    var departed: [(participant: String, identity: String)] {
+    var departed: [(participant: String, identity: String, reason: LeaveReason)] {
         past.compactMap { event in
-            guard case .participantLeft(let participant, let identity, _) = event.event else { return nil }
-            return (participant, identity)
+            guard case .participantLeft(let participant, let identity, let reason) = event.event
+            else { return nil }
+            return (participant, identity, reason)
         }
     }
 

@@ -53,8 +53,10 @@ public struct ConnectedSession: Sendable {
 public struct ReturnedSession: Sendable {
     public let session: SessionID
     public let snapshot: SessionSnapshot
-    /// sid and identity of those who left not long ago, whom the client may not know to be gone.
-    public let departed: [(participant: String, identity: String)]
+    /// Those who left not long ago, whom the client may not know to be gone: sid, identity and why.
+    public let departed: [(participant: String, identity: String, reason: LeaveReason)]
+    /// The number of the last reliable message that the client sent and that arrived; 0: its protocol counts none.
+    public let lastMessage: UInt32
     /// What happens after the snapshot.
     public let events: SessionEvents
     /// Names this stream of events; for `detach`.

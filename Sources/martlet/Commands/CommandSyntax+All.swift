@@ -43,6 +43,9 @@ extension CommandSyntax {
                 name: "--identity", value: "NAME",
                 help: "identity of the participant; a new session of an identity ends its old one"),
             Option(name: "--room", value: "ROOM", help: "the only room that the token is valid for; default: any room"),
+            Option(
+                name: "--preset", value: "NAME",
+                help: "the preset whose rules a room has that this token's bearer creates"),
             Option(name: "--name", value: "TEXT", help: "display name"),
             Option(name: "--metadata", value: "TEXT", help: "text for the application, visible to other participants"),
             Option(

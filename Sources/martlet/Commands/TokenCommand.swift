@@ -29,6 +29,7 @@ struct TokenCommand {
         }
         secondsValid = seconds
         grant.room = given["--room"]
+        grant.preset = given["--preset"]
         if given.has("--no-publish") { grant.canPublish = false }
         if given.has("--no-subscribe") { grant.canSubscribe = false }
         grant.hidden = given.has("--hidden")

@@ -15,9 +15,11 @@ func fuzzLiveKit(_ input: UnsafeRawBufferPointer) {
     if let inflated = Gzip.inflate(bytes, atMost: 4_096) {
         precondition(inflated.count <= 4_096, "what is inflated is bounded")
     }
-    if let message = DataPackets.codec.decode("_reliable", DataPayload(isText: false, bytes: bytes)) {
+    _ = JoinParameters(dual: ["attributes": String(decoding: bytes, as: UTF8.self)])
+    for label in ["_reliable", "_lossy", "_data_track"] {
+        guard let message = DataPackets.codec.decode(label, DataPayload(isText: false, bytes: bytes)) else { continue }
         let sent = DataPackets.codec.encode(message)
-        precondition(sent.map { DataPackets.codec.decode("_reliable", $0) != nil } ?? true, "what is sent can be read")
+        precondition(sent.map { DataPackets.codec.decode(label, $0) != nil } ?? true, "what is sent can be read")
     }
     guard let value = try? JSONCoding.decode(JSONValue.self, from: bytes), let written = messageJSON(value) else {
         return
@@ -59,6 +61,8 @@ extension Seeds {
             arena.packed(offer), arena.packed(subscription), arena.packed(data),
             Array(#"{"room":"r","identity":"ada","permission":{"canPublish":true},"attributes":{"a":"b"}}"#.utf8),
             Array("CAESAA==".utf8),
+            // A packet of a data track.
+            [0x18, 0, 0, 7, 0, 1, 0, 2, 0, 0, 0, 3, 9],
         ]
     }
 }

@@ -163,6 +163,10 @@ extension Room {
         var member = try state.member(session)
         try state.checkSendsMessages(member)
         try message.check(state.context.limits)
+        if let sequence = message.sequence {
+            guard sequence > member.lastMessage else { return }
+            state.roster.update(session) { $0.lastMessage = sequence }
+        }
         if peer == nil {
             try member.chargeMessage(state.context.limits, at: turn.now)
             let messages = member.messages
@@ -191,6 +195,7 @@ extension Room {
     /// Sends a message of an operator or of the application's server.
     public mutating func sendFromServer(_ message: RoomMessage, turn: inout RoomTurn) throws(RoomError) {
         try message.check(state.context.limits)
+        guard nonces.takesIn(message.nonce) else { return }
         var message = message
         message.participant = nil
         message.identity = nil
@@ -207,6 +212,9 @@ extension Room {
         }
         return session
     }
+
+    /// The number of the last reliable message that a member sent; 0 where its protocol counts none.
+    public func lastMessage(of session: SessionID) -> UInt32 { state.roster[session]?.lastMessage ?? 0 }
 
     /// A message that came on a data channel was refused: there is no reply on a channel, so its sender gets an event.
     public mutating func refuseMessage(

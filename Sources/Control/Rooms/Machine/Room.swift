@@ -20,6 +20,7 @@ public struct Room: Sendable {
     var state: RoomState
     var distribution = Distribution()
     var dataTracks = DataTracks()
+    var nonces = RecentNonces()
     private(set) var recordings = Recordings()
     private var waitingRoom = WaitingRoom()
     private var announcement = RoomAnnouncement()

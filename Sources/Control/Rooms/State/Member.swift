@@ -42,6 +42,8 @@ struct Member: Sendable {
     var allVideoPaused = false
     /// Limits what it sends.
     var messages = RateLimit()
+    /// The number of the last reliable message that it sent, where its protocol counts them.
+    var lastMessage: UInt32 = 0
     /// The last sign of life.
     var lastSign: MonotonicTime
     /// Whether one of its connections ever came up.
@@ -143,6 +145,7 @@ extension Member {
         formerConnections = FormerConnections()
         announcements = AnnouncedTracks()
         allVideoPaused = false
+        lastMessage = 0
         info.client = request.client
         info.clientTraits = request.clientTraits
         detachedSince = nil

@@ -203,7 +203,10 @@ extension Recordings {
 
     /// What stands in the way of recording the track, whatever else is recorded.
     private func obstacle(to track: RoomTrack, _ state: RoomState) -> RecordingRefusal? {
-        if state.roster[track.publisher]?.info.encrypts == true { return .endToEndEncrypted }
+        // Clients of LiveKit's protocol say it of each track, those of martlet.v1 of all.
+        if state.roster[track.publisher]?.info.encrypts == true || track.info.details.encryption != .none {
+            return .endToEndEncrypted
+        }
         guard track.description.formats.contains(where: { $0.codec != .otherAudio }) else {
             return .codecNotRecordable
         }

@@ -74,6 +74,10 @@ public struct RoomMessage: Sendable, Hashable {
     /// What it replies, where it replies to a call: the application's server may be who waits for it.
     public var answer: CallAnswer?
 
+    /// Its number among its sender's reliable messages, where its protocol counts them: one that is not above the last was sent again after a resume.
+    public var sequence: UInt32?
+    /// By which the application's server marks a message that it may send again; up to 64 bytes count.
+    public var nonce: [UInt8] = []
     /// It is a frame of a data track: the number that it carries, its publisher's before the room has sent it to those who subscribe, the room's from then on.
     public var dataTrack: UInt16?
 

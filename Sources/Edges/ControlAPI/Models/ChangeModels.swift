@@ -1,5 +1,6 @@
 import EdgeSupport
 import MediaControl
+import Primitives
 import RoomService
 import Rooms
 
@@ -123,5 +124,29 @@ struct BanModel: Encodable {
         identity = ban.identity
         until = ban.until
         reason = ban.reason
+    }
+}
+
+/// A ban that an operator wants.
+struct BanRequest: Decodable {
+    /// A day where nothing is said.
+    var seconds: Int64
+    var reason: String
+
+    private static let standardSeconds: Int64 = 86_400
+
+    private enum CodingKeys: String, CodingKey, CaseIterable { case seconds, reason }
+
+    init(from decoder: any Decoder) throws {
+        try StrictKeys.check(decoder, CodingKeys.self)
+        let fields = try decoder.container(keyedBy: CodingKeys.self)
+        seconds = try fields.decodeIfPresent(Int64.self, forKey: .seconds) ?? Self.standardSeconds
+        reason = try fields.decodeIfPresent(String.self, forKey: .reason) ?? ""
+        let longest = Int64(Bans.longest.seconds)
+        guard (1...longest).contains(seconds) else {
+            throw JSONFault(fields.codingPath, CodingKeys.seconds, .unexpected(wanted: "1 to \(longest)"))
+        }
+        guard let fault = TextRule.label.fault(in: reason) else { return }
+        throw JSONFault(fields.codingPath, CodingKeys.reason, .refused("\(fault)"))
     }
 }

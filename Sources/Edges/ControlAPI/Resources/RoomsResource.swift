@@ -1,6 +1,7 @@
 import AccessTokens
 import EdgeSupport
 import HTTPServing
+import Primitives
 import RoomService
 import Rooms
 
@@ -21,6 +22,8 @@ struct RoomsResource: Resource {
             .delete("\(room)/lock", unlockRoom),
             .post("\(room)/messages", sendMessage),
             .get("\(room)/bans", listBans),
+            .get("\(room)/bans/{identity}", showBan),
+            .put("\(room)/bans/{identity}", ban),
             .delete("\(room)/bans/{identity}", endBan),
             .get("\(room)/stats", showRoomStatistics),
             .get("\(room)/history", listSamples),
@@ -112,6 +115,34 @@ struct RoomsResource: Resource {
         try await asking { () throws(RoomError) in try RoomNames.check(room) }
         return try ListPage(of: await context.rooms.bans(ofRoom: room), request) { $0.identity }
             .response("bans") { BanModel($0) }
+    }
+
+    func showBan(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let room = try moderatedRoom(request)
+        let identity = try request.parameter("identity")
+        return .json(
+            BanModel(
+                try await asking { () async throws(RoomError) in
+                    try await context.rooms.ban(of: identity, in: room)
+                }))
+    }
+
+    /// Whoever it is may be in the room or not; asked for again, the new duration and reason count.
+    func ban(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let room = try moderatedRoom(request)
+        let identity = try request.parameter("identity")
+        for (text, field) in [(room, "room"), (identity, "identity")] {
+            if let fault = TextRule.identifier.fault(in: text) {
+                throw Problem(400, "invalid_request", "The \(field) \(fault).")
+            }
+        }
+        let wanted = try body(BanRequest.self, of: request)
+        return .json(
+            BanModel(
+                try await asking { () async throws(RoomError) in
+                    try await context.rooms.ban(
+                        identity, from: room, for: .seconds(wanted.seconds), reason: wanted.reason)
+                }))
     }
 
     func endBan(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {

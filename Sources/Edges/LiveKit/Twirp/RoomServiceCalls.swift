@@ -140,14 +140,13 @@ struct RoomServiceCalls: Sendable {
             message in
             var to = [String](texts: message.destination_identities, message.n_destination_identities)
             to += [String](texts: message.destination_sids, message.n_destination_sids)
-            return (
-                String(message.room),
-                RoomMessage(
-                    topic: message.optional_topic_case == LIVEKIT__SEND_DATA_REQUEST__OPTIONAL_TOPIC_TOPIC
-                        ? String(message.topic) : "",
-                    content: .binary([UInt8](message.data)),
-                    isReliable: message.kind != LIVEKIT__DATA_PACKET__KIND__LOSSY, to: to.isEmpty ? nil : to)
-            )
+            var data = RoomMessage(
+                topic: message.optional_topic_case == LIVEKIT__SEND_DATA_REQUEST__OPTIONAL_TOPIC_TOPIC
+                    ? String(message.topic) : "",
+                content: .binary([UInt8](message.data)),
+                isReliable: message.kind != LIVEKIT__DATA_PACKET__KIND__LOSSY, to: to.isEmpty ? nil : to)
+            data.nonce = [UInt8](message.nonce)
+            return (String(message.room), data)
         }
         try checkModerates(name)
         try await asking { () async throws(RoomError) in try await rooms.send(data, toRoom: name) }
