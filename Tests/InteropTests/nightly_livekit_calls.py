@@ -9,7 +9,7 @@ import types
 import pytest
 
 from support import livekit_sdk
-from support.livekit_sdk import BLUE, GREEN, RED, Client, until
+from support.livekit_sdk import BLUE, GREEN, RED, Client, greet, until
 from support.tokens import KEY, SECRET, admin_token, token
 
 BOTH = pytest.mark.parametrize("single", [True, False], ids=["v1", "v0"])
@@ -312,9 +312,7 @@ async def operated(url, single):
     """The application's server: data to one and to all, a call of a method, a mute, a removal."""
     from livekit import api, rtc
     ada, bob, published, eye = await couple(url, single)
-    for client in (ada, bob):
-        await client.room.local_participant.publish_data(b"hello", topic="first")
-    await until(lambda: bob.seen("data_received") and ada.seen("data_received"), "both have channels")
+    await greet(ada, bob)
 
     @bob.room.local_participant.register_rpc_method("double")
     async def double(call):
@@ -374,9 +372,7 @@ async def calls(url, single):
     from livekit import rtc
     ada = await Client(url, "ada", single=single).connect()
     bob = await Client(url, "bob", single=single).connect()
-    for client in (ada, bob):
-        await client.room.local_participant.publish_data(b"hello", topic="first")
-    await until(lambda: bob.seen("data_received") and ada.seen("data_received"), "both have channels")
+    await greet(ada, bob)
 
     @bob.room.local_participant.register_rpc_method("fail")
     async def fail(call):
@@ -402,9 +398,7 @@ async def while_a_file_is_sent(url, single):
     """Lossy packets while a byte stream of 8 MB waits for its rate: they are not behind it."""
     ada = await Client(url, "ada", single=single).connect()
     bob = await Client(url, "bob", single=single).connect()
-    for client in (ada, bob):
-        await client.room.local_participant.publish_data(b"hello", topic="first")
-    await until(lambda: bob.seen("data_received") and ada.seen("data_received"), "both have channels")
+    await greet(ada, bob)
     size, sizes = 8_000_000, []
 
     async def take(reader):
@@ -489,8 +483,7 @@ async def once(url, single):
     """Numbered packets of a client whose socket is cut meanwhile: each reaches the other SDK and a member of martlet.v1 once, in order."""
     from support.signalling import signal
     ada, bob = await Client(url, "ada", single=single).connect(), await Client(url, "bob", single=single).connect()
-    for client in (ada, bob):
-        await client.room.local_participant.publish_data(b"hello", topic="first")
+    await greet(ada, bob)
     async with signal(types.SimpleNamespace(url=url), token("paul", "r"), room="r") as paul:
         async def send(numbers):
             for number in numbers:

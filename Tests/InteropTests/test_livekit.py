@@ -10,7 +10,7 @@ import pytest
 
 from support import livekit_sdk
 from support.chromium import stands_still
-from support.livekit_sdk import BLUE, GREEN, RED, Client
+from support.livekit_sdk import BLUE, GREEN, RED, Client, greet
 from support.server import Server
 from support.tokens import KEY, SECRET, admin_token, token
 from support.waiting import PATIENCE_S, until_true
@@ -293,8 +293,7 @@ async def messages(url, single):
     ada = await Client(url, "ada", single=single).connect()
     bob = await Client(url, "bob", single=single).connect()
     # With two connections, that on which data goes exists from the first publication on.
-    for client in (ada, bob):
-        await client.room.local_participant.publish_data(b"hello", topic="first")
+    await greet(ada, bob)
 
     def got(client, topic):
         return [(bytes(packet.data), packet.participant and packet.participant.identity, packet.kind)
@@ -430,12 +429,12 @@ async def mixed(url):
             await ada.eye_of(identity).more(15)
         await livekit_sdk.until(lambda: any(who == "paul" for who, _ in ada.ears), "ada is subscribed to paul's audio")
         # Data between LiveKit's SDK and the page, over channels of both protocols.
-        await chromium.until(page, "martlet.room.channels.open.get('reliable')?.readyState === 'open'")
-        await page.evaluate("window.got = [], martlet.room.on('data', ({ topic }) => got.push(topic)), 0")
+        await chromium.until(page, "martlet.room.room.channels.open.get('reliable')?.readyState === 'open'")
+        await page.evaluate("window.got = [], martlet.room.room.on('data', ({ topic }) => got.push(topic)), 0")
         await ada.room.local_participant.publish_data(b"sure", topic="sure")
         await chromium.until(page, "got.includes('sure')")
         for reliable in ("true", "false"):
-            await page.evaluate(f"martlet.room.send(new Uint8Array([1, 2]), {{ topic: '{reliable}', reliable: {reliable} }}).then(() => 0)")
+            await page.evaluate(f"martlet.room.room.send(new Uint8Array([1, 2]), {{ topic: '{reliable}', reliable: {reliable} }}).then(() => 0)")
             await livekit_sdk.until(lambda: [bytes(packet.data) for (packet,) in ada.seen("data_received") if packet.topic == reliable] == [b"\1\2"], f"ada gets {reliable}")
         assert not page.problems
     size = ada.eye_of("wim").size

@@ -183,3 +183,13 @@ class Client:
             task.cancel()
         with contextlib.suppress(Exception):
             await self.room.disconnect()
+
+
+async def greet(*clients):
+    """Until each has heard another: what is sent before somebody's channels are open does not reach it."""
+    async def heard():
+        while not all(client.seen("data_received") for client in clients):
+            for client in clients:
+                await client.room.local_participant.publish_data(b"hello", topic="first")
+            await asyncio.sleep(0.5)
+    await asyncio.wait_for(heard(), PATIENCE_S)
