@@ -2,7 +2,9 @@
 import asyncio
 import json
 
-from support.chromium import chromium, open_room, until
+import pytest
+from support.chromium import chromium, open_room, room_address, until
+from support.firefox import firefox
 
 ROOM = "[...document.querySelectorAll('#rooms button')].find((one) => one.querySelector('.name').textContent === {name!r})"
 
@@ -38,6 +40,39 @@ def test_the_operators_tab_shows_what_happens_in_a_room_as_it_happens(developmen
             assert "locked" in words[0] and "opened" in words[-1], lines
             await ada.close()
             assert page.problems == []
+
+    asyncio.run(run())
+
+
+@pytest.mark.at_night
+def test_the_operators_tab_and_the_chat_work_in_firefox(development_server):
+    """An operator in Firefox sees who is in a room, its charts and what happens there, and locks it; somebody in Firefox chats with somebody in Chromium."""
+    server = development_server
+
+    async def run():
+        async with chromium() as browser, firefox() as fox:
+            ada = await open_room(browser, server, "kitchen", "ada")
+            await fox.open(f"{server.url}/#/rooms/kitchen", size=(1280, 900))
+            newest = "[...document.querySelectorAll('#events li')].map((one) => one.innerText).join(' ')"
+            await fox.wait_for("[...document.querySelectorAll('#members a.who')].some((one) => one.textContent.includes('ada'))")
+            await fox.wait_for(f"{newest}.includes('ada joined.')")
+            await fox.wait_for("document.querySelectorAll('#room-charts svg').length > 0", 40)
+            await fox.run("document.querySelector('#lock-room').click()")
+            await fox.wait_for(f"{newest}.includes('The room was locked.')")
+            await fox.run("document.querySelector('#lock-room').click()")
+            await fox.wait_for(f"{newest}.includes('The room was unlocked.')")
+
+            await fox.open(room_address(server, "kitchen", "fox", send="nothing"))
+            await fox.wait_for("Boolean(window.martlet?.joined)")
+            await until(ada, "martlet.room.room.participants.size === 1")
+            await fox.run("document.querySelector('#chat-open').click()")
+            await fox.run("const field = document.querySelector('#chat-text'); field.value = 'Hello from Firefox'; field.form.requestSubmit()")
+            await ada.click("#chat-open")
+            await until(ada, "document.querySelector('#chat-log').innerText.includes('Hello from Firefox')")
+            await ada.fill("#chat-text", "Hello from Chromium")
+            await ada.press("#chat-text", "Enter")
+            await fox.wait_for("document.querySelector('#chat-log').innerText.includes('Hello from Chromium')")
+            assert ada.problems == []
 
     asyncio.run(run())
 
