@@ -176,6 +176,13 @@ struct DataPacketTests {
         #expect(decode([0x12, 0xff, 0xff, 0xff, 0xff, 0x0f]) == nil)
     }
 
+    @Test("A packet with a field of number 0, which no receiver could read, is sent to nobody")
+    func fieldZero() throws {
+        // As a fuzzer found it (Tests/Fuzz/Corpus/LiveKit/field-0): the number's tag is a byte longer than it needs to be.
+        let message = try #require(decode([0x62, 0x00, 0x85, 0x00, 0x00, 0x00, 0x00, 0x6f]))
+        #expect(DataPackets.codec.encode(message) == nil)
+    }
+
     @Test(
         "A call of the application's server comes from a name that can be answered; what replies to it is known by its number"
     )

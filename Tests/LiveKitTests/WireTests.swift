@@ -62,7 +62,7 @@ struct WireTests {
             #expect(message.join.pointee.n_ice_servers == 1)
             check(message.join.pointee.ice_servers[0]!.pointee)
         }
-        try Self.read(.reconnect([server], lastMessage: 9)) { message in
+        try Self.read(.reconnect([server], lastSequence: 9)) { message in
             #expect(message.reconnect.pointee.n_ice_servers == 1)
             check(message.reconnect.pointee.ice_servers[0]!.pointee)
             #expect(message.reconnect.pointee.last_message_seq == 9)
@@ -187,8 +187,8 @@ struct WireTests {
             request.publish_data_track_request = arena.make(livekit__publish_data_track_request__init) { publish in
                 publish.pub_handle = 7
                 publish.name = arena.text("pose")
-                publish.frame_encoding = arena.make(livekit__data_track_frame_encoding__init) { encoding in
-                    encoding.value_case = LIVEKIT__DATA_TRACK_FRAME_ENCODING__VALUE_WELL_KNOWN
+                publish.frame_encoding = arena.make(livekit__data_track_encoding__init) { encoding in
+                    encoding.value_case = LIVEKIT__DATA_TRACK_ENCODING__VALUE_WELL_KNOWN
                     encoding.well_known = 3
                 }
                 publish.schema = arena.make(livekit__data_track_schema_id__init) { $0.name = arena.text("pose.v1") }

@@ -76,6 +76,20 @@ struct RevocationTests {
         #expect(await code { try await service.refreshToken(revoked, of: ada.session) } == .tokenRevoked)
     }
 
+    @Test("I8: a ban ends every stay of its identity, where a policy lets it be there more than once")
+    func banOfTwoStays() async throws {
+        let service = RoomService(media: plane)
+        var policy = PolicyDocument()
+        policy.duplicateIdentity = .allow
+        _ = try await service.createRoom(named: "R", policy: policy)
+        for identity in ["ada", "ada", "bob"] { _ = try await service.join(request(identity)) }
+        #expect(try await service.room(named: "R").participants.count == 3)
+        _ = try await service.remove("ada", from: "R", ban: .seconds(60))
+        #expect(try await service.room(named: "R").participants.map(\.info.identity) == ["bob"])
+        let later = plane.wallClockMilliseconds() / 1_000 + 1
+        #expect(await code { _ = try await service.join(joining("ada", issuedAt: later)) } == .banned)
+    }
+
     @Test("Presets, bans, revocations and closed rooms hold in the next life of the service; what was ended does not")
     func restore() async throws {
         let kept = Mutex<[StandingRule]>([])

@@ -199,7 +199,7 @@ struct MessageTests {
             try send(sequence, text, &bench)
         }
         #expect(Self.received(bob, &bench).map(\.content) == [.text("a"), .text("b"), .text("c"), .text("d")])
-        #expect(bench.room.lastMessage(of: ada) == 3)
+        #expect(bench.room.lastSequence(of: ada) == 3)
     }
 
     @Test(

@@ -26,6 +26,7 @@ public enum DataPackets {
         else { return nil }
         return packet.read { packet in
             var to = [String](texts: packet.destination_identities, packet.n_destination_identities)
+            let sequence = isReliable && packet.sequence > 0 ? packet.sequence : nil
             if packet.value_case == LIVEKIT__DATA_PACKET__VALUE_USER, let user = packet.user?.pointee {
                 // Older SDKs name the receivers here.
                 if to.isEmpty { to = [String](texts: user.destination_identities, user.n_destination_identities) }
@@ -35,7 +36,7 @@ public enum DataPackets {
                         ? String(user.topic) : "",
                     content: .binary([UInt8](user.payload)), isReliable: isReliable, to: to.isEmpty ? nil : to)
                 message.original = RoomMessage.WireForm(DataProtocol.liveKit.name, payload.bytes)
-                if isReliable, packet.sequence > 0 { message.sequence = packet.sequence }
+                message.sequence = sequence
                 return message
             }
             // Only the server announces speakers, and clients' metrics have no reader here: nobody receives either.
@@ -45,7 +46,7 @@ public enum DataPackets {
                 topic: "", content: .foreign(DataProtocol.liveKit.name, payload.bytes), isReliable: isReliable,
                 to: isForNobody ? [] : to.isEmpty ? nil : to)
             message.answer = CallAnswer(packet)
-            if isReliable, packet.sequence > 0 { message.sequence = packet.sequence }
+            message.sequence = sequence
             return message
         }
     }
@@ -98,7 +99,8 @@ public enum DataPackets {
         return DataPayload(isText: false, bytes: arena.packed(packet))
     }
 
-    /// The packet with its true sender: receivers trust these fields.
+    /// The packet with its true sender: receivers trust these fields. nil where no receiver could read it: the library keeps a field of number 0, which
+    /// no message has, when that comes in a longer form than it needs, and writes it in the short one, which it refuses to read.
     private static func restamp(_ bytes: [UInt8], _ message: RoomMessage) -> DataPayload? {
         guard let sent = UnpackedMessage(bytes, livekit__data_packet__unpack) else { return nil }
         return sent.read { sent in
@@ -113,7 +115,9 @@ public enum DataPackets {
                 }
                 stamp(&packet, message, arena)
             }
-            return DataPayload(isText: false, bytes: arena.packed(packet))
+            let stamped = arena.packed(packet)
+            guard UnpackedMessage(stamped, livekit__data_packet__unpack) != nil else { return nil }
+            return DataPayload(isText: false, bytes: stamped)
         }
     }
 

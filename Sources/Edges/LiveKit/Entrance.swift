@@ -57,7 +57,7 @@ struct Entrance: Sendable {
         let snapshot = returned.snapshot
         let people = [snapshot.participant] + snapshot.others
         var greeting: [ServerSignal] = [
-            .reconnect(iceServers, lastMessage: returned.lastMessage), .update(people),
+            .reconnect(iceServers, lastSequence: returned.lastSequence), .update(people),
         ]
         for gone in returned.departed where !people.contains(where: { $0.sid == gone.participant }) {
             greeting.append(.left(participant: gone.participant, identity: gone.identity, gone.reason))

@@ -26,12 +26,12 @@ extension LiveKitSession {
             for track in tracks { await subscribe(track, subscribes, session, socket) }
         case .trackSettings(let tracks, let settings):
             for track in tracks { await perform(.setView(track: track, TrackView(settings)), session) }
-        case .leave: await context.rooms.leave(session)
+        case .leave: await leave()
         case .subscriptionPermission(let grants): await restrict(grants, session)
         case .syncState(let publishes, let dataTracks): await compare(publishes, dataTracks, session, socket)
         case .simulate(.leave(let action)):
             socket.send(.leave(.unknown, action))
-            if action == .disconnect { await context.rooms.leave(session) }
+            if action == .disconnect { await leave() }
         case .ping: socket.send(.pong(context.rooms.wallClockMilliseconds))
         case .pingRequest(let timestamp):
             socket.send(.pongResponse(last: timestamp, now: context.rooms.wallClockMilliseconds))
@@ -59,7 +59,7 @@ extension LiveKitSession {
             note(error)
             // There is no word for a refused description; without an answer the client would wait for one.
             socket.send(.leave(.joinFailure, .disconnect))
-            await context.rooms.leave(session)
+            await leave()
         }
     }
 

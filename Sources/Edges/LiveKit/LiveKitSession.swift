@@ -48,7 +48,7 @@ struct LiveKitSession: Sendable {
         for await message in socket.messages {
             // In a task of its own: a task keeps the deepest stack that it ever had, and this one waits for hours.
             let before = budget
-            budget = await Task { await serve(message, before, stay.session, socket) }.value
+            budget = await Task { await serve(message, before, stay, socket) }.value
         }
         tokens.cancel()
         // The end of the socket and close_notify arrive in either order.
@@ -56,7 +56,13 @@ struct LiveKitSession: Sendable {
         pump.cancel()
         // A socket that took over keeps the session.
         guard await context.rooms.detach(stay.session, attachment: stay.attachment), closure.isObserved else { return }
-        await context.rooms.leave(stay.session)
+        await leave()
+    }
+
+    /// Ends the stay, but for one that another socket has since.
+    func leave() async {
+        guard let stay else { return }
+        await context.rooms.leave(stay.session, attachment: stay.attachment)
     }
 
     /// What the join itself brought: tracks, and the offer of the only connection.
@@ -71,7 +77,7 @@ struct LiveKitSession: Sendable {
     }
 
     private func serve(
-        _ message: WebSocketMessage, _ budget: RequestBudget, _ session: SessionID, _ socket: some LiveKitSocket
+        _ message: WebSocketMessage, _ budget: RequestBudget, _ stay: Stay, _ socket: some LiveKitSocket
     ) async -> RequestBudget {
         var budget = budget
         guard case .binary(let bytes) = message else {
@@ -84,9 +90,9 @@ struct LiveKitSession: Sendable {
                 socket.close(code: 1007, reason: "not a SignalRequest")
                 return budget
             }
-            await context.rooms.keepAlive(session)
+            guard await context.rooms.keepAlive(stay.session, attachment: stay.attachment) else { return budget }
             switch budget.takeMore(signal.requests - 1, at: context.now()) {
-            case .go: await handle(signal, session, socket)
+            case .go: await handle(signal, stay.session, socket)
             case .refuse: break
             case .close: socket.close(code: 1008, reason: "too many requests")
             }

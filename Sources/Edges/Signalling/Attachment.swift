@@ -12,6 +12,12 @@ struct Attachment: Sendable {
     @discardableResult
     func detach(from rooms: RoomService) async -> Bool { await rooms.detach(session, attachment: number) }
 
+    /// A sign of life. false: another socket has the session.
+    func keepAlive(in rooms: RoomService) async -> Bool { await rooms.keepAlive(session, attachment: number) }
+
+    /// Ends the session, but for one that another socket has.
+    func leave(_ rooms: RoomService) async { await rooms.leave(session, attachment: number) }
+
     /// Takes the events to the socket, in order, and closes it when there are no more.
     func pump(to socket: some SignallingSocket, rooms: RoomService) async {
         for await event in events {

@@ -10,7 +10,7 @@ extension SignallingSession {
     func handle(_ frame: ClientFrame, _ state: inout State) async -> Outcome {
         do throws(SignallingError) {
             let request = try frame.request.get()
-            if let session = state.session { await context.rooms.keepAlive(session) }
+            if let attachment = state.attachment, await !attachment.keepAlive(in: context.rooms) { throw .notJoined }
             switch request {
             case .ping: return frame.id.map { .reply(.pong(id: $0)) } ?? Outcome()
             case .join(let fields): return try await join(fields, frame.id, &state)

@@ -69,7 +69,7 @@ struct SignallingSession: Sendable {
         guard let frame = admit(message, &state, socket) else { return (state, false) }
         let outcome = await handle(frame, &state)
         for reply in outcome.replies { socket.send(reply.text) }
-        if outcome.leaves, let session = state.session { await context.rooms.leave(session) }
+        if outcome.leaves, let attachment = state.attachment { await attachment.leave(context.rooms) }
         if outcome.closes { socket.close(code: CloseCode.policyViolation, reason: "too many joins") }
         return (state, outcome.isNew)
     }

@@ -29,6 +29,11 @@ struct Mailboxes {
         return true
     }
 
+    /// Whether the session has a newer stream than that of this number.
+    func hasSuccessor(_ session: SessionID, attachment: UInt64) -> Bool {
+        mailboxes[session].map { $0.attachment != attachment } ?? false
+    }
+
     /// false: its reader does not keep up, and its stream has ended.
     mutating func deliver(_ event: SequencedEvent, to session: SessionID) -> Bool {
         mailboxes[session]?.deliver(event) ?? true

@@ -340,7 +340,7 @@ extension RoomService {
         }
         return ReturnedSession(
             session: session, snapshot: snapshot, departed: departed,
-            lastMessage: hosted.room.lastMessage(of: session), events: opened.events, attachment: opened.attachment)
+            lastSequence: hosted.room.lastSequence(of: session), events: opened.events, attachment: opened.attachment)
     }
 
     /// Another token for a session that goes on; refused like a join where the room or the identity is closed to it.

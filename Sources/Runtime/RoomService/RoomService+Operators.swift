@@ -69,31 +69,22 @@ extension RoomService {
         return closure
     }
 
-    /// Ends a participant's stay, named by sid or identity. Its older tokens do not bring it back, and where it is banned for `ban` no token does.
-    /// `message` is told to it.
+    /// Ends a participant's stay, named by sid or identity. Its older tokens do not bring it back. Where it is banned for `ban`, all stays of its
+    /// identity end, and no token brings it back. `message` is told to it.
     @discardableResult
     public func remove(
         _ participant: String, from name: String, message: String? = nil, ban: TimeInterval? = nil
     ) async throws(RoomError) -> TokenClosure {
         let closure = closure
         let hosted = try hosted(named: name)
-        var made: StandingRule?
         if let ban {
-            // Before the step: the removed client may join again at once.
             let identity = try self.participant(participant, in: name).info.identity
-            do throws(RoomError) {
-                made = try rules.ban(identity, room: name, for: ban, reason: message ?? "", turn: newTurn())
-            } catch {
-                throw counted(error)
-            }
-            if case .ban(let identity, _, let ban?)? = made {
-                record(.banChanged(identity: identity, until: ban.until, reason: ban.reason), in: hosted)
+            _ = try await self.ban(identity, from: name, for: ban, reason: message ?? "")
+        } else {
+            try await step(hosted) { (room, turn) throws(RoomError) in
+                try room.removeParticipant(participant, message: message, turn: &turn)
             }
         }
-        try await step(hosted) { (room, turn) throws(RoomError) in
-            try room.removeParticipant(participant, message: message, turn: &turn)
-        }
-        if let made { await keep(made) }
         return closure
     }
 

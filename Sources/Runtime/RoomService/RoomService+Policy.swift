@@ -191,14 +191,10 @@ extension RoomService {
         return ban
     }
 
-    /// Keeps an identity out of a room, and ends its stay where it is there. The room need not be there.
+    /// Keeps an identity out of a room, and ends its stays there. The room need not be there.
     public func ban(
         _ identity: String, from name: String, for duration: TimeInterval, reason: String
     ) async throws(RoomError) -> Bans.Ban {
-        if rooms[name]?.room.hasMember(identity: identity) == true {
-            try await remove(identity, from: name, message: reason.isEmpty ? nil : reason, ban: duration)
-            return try ban(of: identity, in: name)
-        }
         let rule: StandingRule
         do throws(RoomError) {
             rule = try rules.ban(identity, room: name, for: duration, reason: reason, turn: newTurn())
@@ -208,6 +204,10 @@ extension RoomService {
         let made = try ban(of: identity, in: name)
         if let hosted = rooms[name] {
             record(.banChanged(identity: identity, until: made.until, reason: reason), in: hosted)
+        }
+        // After the rule is made: whose stay ends may try to join again at once. A policy may let an identity be there more than once.
+        while rooms[name]?.room.hasMember(identity: identity) == true {
+            try await remove(identity, from: name, message: reason.isEmpty ? nil : reason)
         }
         await keep(rule)
         return made

@@ -18,15 +18,20 @@ extension RoomService {
         return info
     }
 
-    /// A sign of life.
-    public func keepAlive(_ session: SessionID) {
-        guard let hosted = try? hosted(of: session) else { return }
+    /// A sign of life from the socket that reads the stream `attachment`. false: another socket has the session since, and what this one asks for late
+    /// does not count.
+    public func keepAlive(_ session: SessionID, attachment: UInt64) -> Bool {
+        guard !mailboxes.hasSuccessor(session, attachment: attachment) else { return false }
+        guard let hosted = try? hosted(of: session) else { return true }
         var turn = newTurn()
         hosted.room.touch(session, turn: &turn)
+        return true
     }
 
-    /// Says goodbye; ends all connections of the session.
-    public func leave(_ session: SessionID) async {
+    /// Says goodbye; ends all connections of the session. `attachment`: of the socket that says so, where there is one. Nothing is done when another socket
+    /// has the session since: a client that begins anew says goodbye on its old socket, and the new one may be served first.
+    public func leave(_ session: SessionID, attachment: UInt64? = nil) async {
+        if let attachment, mailboxes.hasSuccessor(session, attachment: attachment) { return }
         guard let hosted = try? hosted(of: session) else { return }
         await step(hosted) { $0.leave(session, turn: &$1) }
     }

@@ -56,7 +56,7 @@ public struct ReturnedSession: Sendable {
     /// Those who left not long ago, whom the client may not know to be gone: sid, identity and why.
     public let departed: [(participant: String, identity: String, reason: LeaveReason)]
     /// The number of the last reliable message that the client sent and that arrived; 0: its protocol counts none.
-    public let lastMessage: UInt32
+    public let lastSequence: UInt32
     /// What happens after the snapshot.
     public let events: SessionEvents
     /// Names this stream of events; for `detach`.

@@ -2473,49 +2473,49 @@ void   livekit__data_track_info__free_unpacked
   assert(message->base.descriptor == &livekit__data_track_info__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-void   livekit__data_track_frame_encoding__init
-                     (Livekit__DataTrackFrameEncoding         *message)
+void   livekit__data_track_encoding__init
+                     (Livekit__DataTrackEncoding         *message)
 {
-  static const Livekit__DataTrackFrameEncoding init_value = LIVEKIT__DATA_TRACK_FRAME_ENCODING__INIT;
+  static const Livekit__DataTrackEncoding init_value = LIVEKIT__DATA_TRACK_ENCODING__INIT;
   *message = init_value;
 }
-size_t livekit__data_track_frame_encoding__get_packed_size
-                     (const Livekit__DataTrackFrameEncoding *message)
+size_t livekit__data_track_encoding__get_packed_size
+                     (const Livekit__DataTrackEncoding *message)
 {
-  assert(message->base.descriptor == &livekit__data_track_frame_encoding__descriptor);
+  assert(message->base.descriptor == &livekit__data_track_encoding__descriptor);
   return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
 }
-size_t livekit__data_track_frame_encoding__pack
-                     (const Livekit__DataTrackFrameEncoding *message,
+size_t livekit__data_track_encoding__pack
+                     (const Livekit__DataTrackEncoding *message,
                       uint8_t       *out)
 {
-  assert(message->base.descriptor == &livekit__data_track_frame_encoding__descriptor);
+  assert(message->base.descriptor == &livekit__data_track_encoding__descriptor);
   return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
 }
-size_t livekit__data_track_frame_encoding__pack_to_buffer
-                     (const Livekit__DataTrackFrameEncoding *message,
+size_t livekit__data_track_encoding__pack_to_buffer
+                     (const Livekit__DataTrackEncoding *message,
                       ProtobufCBuffer *buffer)
 {
-  assert(message->base.descriptor == &livekit__data_track_frame_encoding__descriptor);
+  assert(message->base.descriptor == &livekit__data_track_encoding__descriptor);
   return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
 }
-Livekit__DataTrackFrameEncoding *
-       livekit__data_track_frame_encoding__unpack
+Livekit__DataTrackEncoding *
+       livekit__data_track_encoding__unpack
                      (ProtobufCAllocator  *allocator,
                       size_t               len,
                       const uint8_t       *data)
 {
-  return (Livekit__DataTrackFrameEncoding *)
-     protobuf_c_message_unpack (&livekit__data_track_frame_encoding__descriptor,
+  return (Livekit__DataTrackEncoding *)
+     protobuf_c_message_unpack (&livekit__data_track_encoding__descriptor,
                                 allocator, len, data);
 }
-void   livekit__data_track_frame_encoding__free_unpacked
-                     (Livekit__DataTrackFrameEncoding *message,
+void   livekit__data_track_encoding__free_unpacked
+                     (Livekit__DataTrackEncoding *message,
                       ProtobufCAllocator *allocator)
 {
   if(!message)
     return;
-  assert(message->base.descriptor == &livekit__data_track_frame_encoding__descriptor);
+  assert(message->base.descriptor == &livekit__data_track_encoding__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
 void   livekit__data_track_schema_id__init
@@ -2561,51 +2561,6 @@ void   livekit__data_track_schema_id__free_unpacked
   if(!message)
     return;
   assert(message->base.descriptor == &livekit__data_track_schema_id__descriptor);
-  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
-}
-void   livekit__data_track_schema_encoding__init
-                     (Livekit__DataTrackSchemaEncoding         *message)
-{
-  static const Livekit__DataTrackSchemaEncoding init_value = LIVEKIT__DATA_TRACK_SCHEMA_ENCODING__INIT;
-  *message = init_value;
-}
-size_t livekit__data_track_schema_encoding__get_packed_size
-                     (const Livekit__DataTrackSchemaEncoding *message)
-{
-  assert(message->base.descriptor == &livekit__data_track_schema_encoding__descriptor);
-  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
-}
-size_t livekit__data_track_schema_encoding__pack
-                     (const Livekit__DataTrackSchemaEncoding *message,
-                      uint8_t       *out)
-{
-  assert(message->base.descriptor == &livekit__data_track_schema_encoding__descriptor);
-  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
-}
-size_t livekit__data_track_schema_encoding__pack_to_buffer
-                     (const Livekit__DataTrackSchemaEncoding *message,
-                      ProtobufCBuffer *buffer)
-{
-  assert(message->base.descriptor == &livekit__data_track_schema_encoding__descriptor);
-  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
-}
-Livekit__DataTrackSchemaEncoding *
-       livekit__data_track_schema_encoding__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data)
-{
-  return (Livekit__DataTrackSchemaEncoding *)
-     protobuf_c_message_unpack (&livekit__data_track_schema_encoding__descriptor,
-                                allocator, len, data);
-}
-void   livekit__data_track_schema_encoding__free_unpacked
-                     (Livekit__DataTrackSchemaEncoding *message,
-                      ProtobufCAllocator *allocator)
-{
-  if(!message)
-    return;
-  assert(message->base.descriptor == &livekit__data_track_schema_encoding__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
 void   livekit__data_track_subscription_options__init
@@ -9017,7 +8972,7 @@ static const ProtobufCFieldDescriptor livekit__publish_data_track_request__field
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
     offsetof(Livekit__PublishDataTrackRequest, frame_encoding),
-    &livekit__data_track_frame_encoding__descriptor,
+    &livekit__data_track_encoding__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -9577,7 +9532,7 @@ static const ProtobufCFieldDescriptor livekit__data_track_info__field_descriptor
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
     offsetof(Livekit__DataTrackInfo, frame_encoding),
-    &livekit__data_track_frame_encoding__descriptor,
+    &livekit__data_track_encoding__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -9623,15 +9578,15 @@ const ProtobufCMessageDescriptor livekit__data_track_info__descriptor =
   (ProtobufCMessageInit) livekit__data_track_info__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor livekit__data_track_frame_encoding__field_descriptors[2] =
+static const ProtobufCFieldDescriptor livekit__data_track_encoding__field_descriptors[2] =
 {
   {
     "well_known",
     1,
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_UINT32,
-    offsetof(Livekit__DataTrackFrameEncoding, value_case),
-    offsetof(Livekit__DataTrackFrameEncoding, well_known),
+    offsetof(Livekit__DataTrackEncoding, value_case),
+    offsetof(Livekit__DataTrackEncoding, well_known),
     NULL,
     NULL,
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
@@ -9642,36 +9597,36 @@ static const ProtobufCFieldDescriptor livekit__data_track_frame_encoding__field_
     2,
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_STRING,
-    offsetof(Livekit__DataTrackFrameEncoding, value_case),
-    offsetof(Livekit__DataTrackFrameEncoding, custom),
+    offsetof(Livekit__DataTrackEncoding, value_case),
+    offsetof(Livekit__DataTrackEncoding, custom),
     NULL,
     &protobuf_c_empty_string,
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned livekit__data_track_frame_encoding__field_indices_by_name[] = {
+static const unsigned livekit__data_track_encoding__field_indices_by_name[] = {
   1,   /* field[1] = custom */
   0,   /* field[0] = well_known */
 };
-static const ProtobufCIntRange livekit__data_track_frame_encoding__number_ranges[1 + 1] =
+static const ProtobufCIntRange livekit__data_track_encoding__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor livekit__data_track_frame_encoding__descriptor =
+const ProtobufCMessageDescriptor livekit__data_track_encoding__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "livekit.DataTrackFrameEncoding",
-  "DataTrackFrameEncoding",
-  "Livekit__DataTrackFrameEncoding",
+  "livekit.DataTrackEncoding",
+  "DataTrackEncoding",
+  "Livekit__DataTrackEncoding",
   "livekit",
-  sizeof(Livekit__DataTrackFrameEncoding),
+  sizeof(Livekit__DataTrackEncoding),
   2,
-  livekit__data_track_frame_encoding__field_descriptors,
-  livekit__data_track_frame_encoding__field_indices_by_name,
-  1,  livekit__data_track_frame_encoding__number_ranges,
-  (ProtobufCMessageInit) livekit__data_track_frame_encoding__init,
+  livekit__data_track_encoding__field_descriptors,
+  livekit__data_track_encoding__field_indices_by_name,
+  1,  livekit__data_track_encoding__number_ranges,
+  (ProtobufCMessageInit) livekit__data_track_encoding__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor livekit__data_track_schema_id__field_descriptors[2] =
@@ -9695,7 +9650,7 @@ static const ProtobufCFieldDescriptor livekit__data_track_schema_id__field_descr
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
     offsetof(Livekit__DataTrackSchemaId, encoding),
-    &livekit__data_track_schema_encoding__descriptor,
+    &livekit__data_track_encoding__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -9723,57 +9678,6 @@ const ProtobufCMessageDescriptor livekit__data_track_schema_id__descriptor =
   livekit__data_track_schema_id__field_indices_by_name,
   1,  livekit__data_track_schema_id__number_ranges,
   (ProtobufCMessageInit) livekit__data_track_schema_id__init,
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor livekit__data_track_schema_encoding__field_descriptors[2] =
-{
-  {
-    "well_known",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_UINT32,
-    offsetof(Livekit__DataTrackSchemaEncoding, value_case),
-    offsetof(Livekit__DataTrackSchemaEncoding, well_known),
-    NULL,
-    NULL,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "custom",
-    2,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_STRING,
-    offsetof(Livekit__DataTrackSchemaEncoding, value_case),
-    offsetof(Livekit__DataTrackSchemaEncoding, custom),
-    NULL,
-    &protobuf_c_empty_string,
-    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned livekit__data_track_schema_encoding__field_indices_by_name[] = {
-  1,   /* field[1] = custom */
-  0,   /* field[0] = well_known */
-};
-static const ProtobufCIntRange livekit__data_track_schema_encoding__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 2 }
-};
-const ProtobufCMessageDescriptor livekit__data_track_schema_encoding__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "livekit.DataTrackSchemaEncoding",
-  "DataTrackSchemaEncoding",
-  "Livekit__DataTrackSchemaEncoding",
-  "livekit",
-  sizeof(Livekit__DataTrackSchemaEncoding),
-  2,
-  livekit__data_track_schema_encoding__field_descriptors,
-  livekit__data_track_schema_encoding__field_indices_by_name,
-  1,  livekit__data_track_schema_encoding__number_ranges,
-  (ProtobufCMessageInit) livekit__data_track_schema_encoding__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor livekit__data_track_subscription_options__field_descriptors[1] =

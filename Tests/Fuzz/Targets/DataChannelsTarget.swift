@@ -6,6 +6,8 @@ import Primitives
 enum DataChannelsTarget {
     @Sendable static func run(_ bytes: UnsafeRawBufferPointer) {
         var input = FuzzInput(bytes)
+        // Twelve turns bring the association up; the handshake is disturbed, too, where fewer are left in peace.
+        let turnsInPeace = Int(input.byte() % 13)
         let ends = [false, true].map { isClient in
             DataChannelSession(
                 settings: DataChannelSettings(), remotePort: DataChannelSettings.port, longestRemoteMessage: 65_536,
@@ -17,8 +19,7 @@ enum DataChannelsTarget {
         _ = ends[0].open(DataChannelTerms(label: "b", isOrdered: false, reliability: .retransmissions(1)), at: now)
         var buffer = [UInt8](repeating: 0, count: DataChannelSession.largestPacket)
         for turn in 0..<400 {
-            // The first turns bring the association up.
-            let isDisturbed = turn > 12 && !input.isEmpty
+            let isDisturbed = turn > turnsInPeace && !input.isEmpty
             for (index, end) in ends.enumerated() {
                 end.advance(to: now)
                 if turn % 8 == 0 {
@@ -70,6 +71,10 @@ enum DataChannelsTarget {
             [6, 0, 0, 4], [7, 0, 0, 8, 0, 0, 0, 1], [4, 0, 0, 8, 0, 1, 0, 4],
             [1, 0, 0, 20, 0, 0, 0, 5, 0, 0, 255, 255, 0, 9, 0, 9, 0, 0, 0, 1],
         ]
-        return chunks.map { [6, 2] + FuzzInput.record($0) + [1, 0, 4, 9, 200, 3, 1] + Array(repeating: 6, count: 20) }
+        return [12, 0].flatMap { turnsInPeace in
+            chunks.map {
+                [turnsInPeace, 6, 2] + FuzzInput.record($0) + [1, 0, 4, 9, 200, 3, 1] + Array(repeating: 6, count: 20)
+            }
+        }
     }
 }

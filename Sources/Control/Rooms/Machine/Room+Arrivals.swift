@@ -101,7 +101,7 @@ extension Room {
         member.info.joinedAt = turn.wallClock
         member.unwanted = []
         // Its client may count anew in another room.
-        member.lastMessage = 0
+        member.lastSequence = 0
         for index in member.connections.indices { member.connections[index].requestedSections = nil }
         if moving.losesConnections { member.loseConnections() }
         // Whoever was here before, and is moved back, shows the room's own token.

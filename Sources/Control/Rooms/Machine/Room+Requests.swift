@@ -164,8 +164,8 @@ extension Room {
         try state.checkSendsMessages(member)
         try message.check(state.context.limits)
         if let sequence = message.sequence {
-            guard sequence > member.lastMessage else { return }
-            state.roster.update(session) { $0.lastMessage = sequence }
+            guard sequence > member.lastSequence else { return }
+            state.roster.update(session) { $0.lastSequence = sequence }
         }
         if peer == nil {
             try member.chargeMessage(state.context.limits, at: turn.now)
@@ -214,7 +214,7 @@ extension Room {
     }
 
     /// The number of the last reliable message that a member sent; 0 where its protocol counts none.
-    public func lastMessage(of session: SessionID) -> UInt32 { state.roster[session]?.lastMessage ?? 0 }
+    public func lastSequence(of session: SessionID) -> UInt32 { state.roster[session]?.lastSequence ?? 0 }
 
     /// A message that came on a data channel was refused: there is no reply on a channel, so its sender gets an event.
     public mutating func refuseMessage(

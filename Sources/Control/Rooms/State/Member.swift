@@ -43,7 +43,7 @@ struct Member: Sendable {
     /// Limits what it sends.
     var messages = RateLimit()
     /// The number of the last reliable message that it sent, where its protocol counts them.
-    var lastMessage: UInt32 = 0
+    var lastSequence: UInt32 = 0
     /// The last sign of life.
     var lastSign: MonotonicTime
     /// Whether one of its connections ever came up.
@@ -145,7 +145,7 @@ extension Member {
         formerConnections = FormerConnections()
         announcements = AnnouncedTracks()
         allVideoPaused = false
-        lastMessage = 0
+        lastSequence = 0
         info.client = request.client
         info.clientTraits = request.clientTraits
         detachedSince = nil

@@ -131,10 +131,9 @@ struct RoomsResource: Resource {
     func ban(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let room = try moderatedRoom(request)
         let identity = try request.parameter("identity")
-        for (text, field) in [(room, "room"), (identity, "identity")] {
-            if let fault = TextRule.identifier.fault(in: text) {
-                throw Problem(400, "invalid_request", "The \(field) \(fault).")
-            }
+        try await asking { () throws(RoomError) in
+            try RoomNames.check(room)
+            try TextRule.identifier.check(identity, "the identity", tooLong: .invalidRequest)
         }
         let wanted = try body(BanRequest.self, of: request)
         return .json(

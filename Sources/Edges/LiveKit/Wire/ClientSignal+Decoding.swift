@@ -191,18 +191,10 @@ extension DataTrackInfo {
 }
 
 extension DataTrackInfo.Word {
-    init?(_ encoding: Livekit__DataTrackFrameEncoding) {
+    init?(_ encoding: Livekit__DataTrackEncoding) {
         switch encoding.value_case {
-        case LIVEKIT__DATA_TRACK_FRAME_ENCODING__VALUE_WELL_KNOWN: self = .known(encoding.well_known)
-        case LIVEKIT__DATA_TRACK_FRAME_ENCODING__VALUE_CUSTOM: self = .custom(String(encoding.custom))
-        default: return nil
-        }
-    }
-
-    init?(_ encoding: Livekit__DataTrackSchemaEncoding) {
-        switch encoding.value_case {
-        case LIVEKIT__DATA_TRACK_SCHEMA_ENCODING__VALUE_WELL_KNOWN: self = .known(encoding.well_known)
-        case LIVEKIT__DATA_TRACK_SCHEMA_ENCODING__VALUE_CUSTOM: self = .custom(String(encoding.custom))
+        case LIVEKIT__DATA_TRACK_ENCODING__VALUE_WELL_KNOWN: self = .known(encoding.well_known)
+        case LIVEKIT__DATA_TRACK_ENCODING__VALUE_CUSTOM: self = .custom(String(encoding.custom))
         default: return nil
         }
     }

@@ -292,41 +292,24 @@ extension MessageArena {
             message.sid = text(info.sid)
             message.name = text(info.name)
             message.encryption = Livekit__Encryption__Type(UInt32(info.encryption.rawValue))
-            message.frame_encoding = info.frameEncoding.map(frameEncoding)
+            message.frame_encoding = info.frameEncoding.map(encoding)
             message.schema = info.schema.map { schema in
                 make(livekit__data_track_schema_id__init) { id in
                     id.name = text(schema.name)
-                    id.encoding = schema.encoding.map(schemaEncoding)
+                    id.encoding = schema.encoding.map(encoding)
                 }
             }
         }
     }
 
-    private func frameEncoding(
-        _ word: DataTrackInfo.Word
-    ) -> UnsafeMutablePointer<Livekit__DataTrackFrameEncoding> {
-        make(livekit__data_track_frame_encoding__init) { encoding in
+    private func encoding(_ word: DataTrackInfo.Word) -> UnsafeMutablePointer<Livekit__DataTrackEncoding> {
+        make(livekit__data_track_encoding__init) { encoding in
             switch word {
             case .known(let number):
-                encoding.value_case = LIVEKIT__DATA_TRACK_FRAME_ENCODING__VALUE_WELL_KNOWN
+                encoding.value_case = LIVEKIT__DATA_TRACK_ENCODING__VALUE_WELL_KNOWN
                 encoding.well_known = number
             case .custom(let name):
-                encoding.value_case = LIVEKIT__DATA_TRACK_FRAME_ENCODING__VALUE_CUSTOM
-                encoding.custom = text(name)
-            }
-        }
-    }
-
-    private func schemaEncoding(
-        _ word: DataTrackInfo.Word
-    ) -> UnsafeMutablePointer<Livekit__DataTrackSchemaEncoding> {
-        make(livekit__data_track_schema_encoding__init) { encoding in
-            switch word {
-            case .known(let number):
-                encoding.value_case = LIVEKIT__DATA_TRACK_SCHEMA_ENCODING__VALUE_WELL_KNOWN
-                encoding.well_known = number
-            case .custom(let name):
-                encoding.value_case = LIVEKIT__DATA_TRACK_SCHEMA_ENCODING__VALUE_CUSTOM
+                encoding.value_case = LIVEKIT__DATA_TRACK_ENCODING__VALUE_CUSTOM
                 encoding.custom = text(name)
             }
         }

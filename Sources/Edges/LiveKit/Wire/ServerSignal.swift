@@ -6,8 +6,8 @@ import Rooms
 /// What the server sends on the signalling socket (`SignalResponse`).
 enum ServerSignal: Sendable {
     case join(JoinReply)
-    /// `lastMessage`: the number of the last reliable packet of the client's that arrived; it sends again those after it.
-    case reconnect([ICEServer], lastMessage: UInt32)
+    /// `lastSequence`: the number of the last reliable packet of the client's that arrived; it sends again those after it.
+    case reconnect([ICEServer], lastSequence: UInt32)
     case offer(sdp: String, id: UInt32)
     /// `tracks`: mid -> sid, for a client whose sections do not tell which track they carry.
     case answer(sdp: String, id: UInt32, tracks: [String: String])
@@ -116,13 +116,13 @@ extension ServerSignal {
         case .join(let reply):
             response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_JOIN
             response.join = arena.joinResponse(reply)
-        case .reconnect(let servers, let lastMessage):
+        case .reconnect(let servers, let lastSequence):
             response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_RECONNECT
             response.reconnect = arena.make(livekit__reconnect_response__init) { reply in
                 reply.n_ice_servers = servers.count
                 reply.ice_servers = arena.list(servers.map(arena.iceServer))
                 reply.server_info = arena.serverInfo()
-                reply.last_message_seq = lastMessage
+                reply.last_message_seq = lastSequence
             }
         case .offer(let sdp, let id):
             response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_OFFER

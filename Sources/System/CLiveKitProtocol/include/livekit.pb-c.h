@@ -75,9 +75,8 @@ typedef struct Livekit__DataTrackSubscriberHandles__SubHandlesEntry Livekit__Dat
 typedef struct Livekit__StoreDataBlobRequest Livekit__StoreDataBlobRequest;
 typedef struct Livekit__GetDataBlobRequest Livekit__GetDataBlobRequest;
 typedef struct Livekit__DataTrackInfo Livekit__DataTrackInfo;
-typedef struct Livekit__DataTrackFrameEncoding Livekit__DataTrackFrameEncoding;
+typedef struct Livekit__DataTrackEncoding Livekit__DataTrackEncoding;
 typedef struct Livekit__DataTrackSchemaId Livekit__DataTrackSchemaId;
-typedef struct Livekit__DataTrackSchemaEncoding Livekit__DataTrackSchemaEncoding;
 typedef struct Livekit__DataTrackSubscriptionOptions Livekit__DataTrackSubscriptionOptions;
 typedef struct Livekit__Room Livekit__Room;
 typedef struct Livekit__Codec Livekit__Codec;
@@ -1177,7 +1176,7 @@ struct  Livekit__PublishDataTrackRequest
   uint32_t pub_handle;
   char *name;
   Livekit__Encryption__Type encryption;
-  Livekit__DataTrackFrameEncoding *frame_encoding;
+  Livekit__DataTrackEncoding *frame_encoding;
   Livekit__DataTrackSchemaId *schema;
 };
 #define LIVEKIT__PUBLISH_DATA_TRACK_REQUEST__INIT \
@@ -1300,7 +1299,7 @@ struct  Livekit__DataTrackInfo
   char *sid;
   char *name;
   Livekit__Encryption__Type encryption;
-  Livekit__DataTrackFrameEncoding *frame_encoding;
+  Livekit__DataTrackEncoding *frame_encoding;
   Livekit__DataTrackSchemaId *schema;
 };
 #define LIVEKIT__DATA_TRACK_INFO__INIT \
@@ -1309,59 +1308,38 @@ struct  Livekit__DataTrackInfo
 
 
 typedef enum {
-  LIVEKIT__DATA_TRACK_FRAME_ENCODING__VALUE__NOT_SET = 0,
-  LIVEKIT__DATA_TRACK_FRAME_ENCODING__VALUE_WELL_KNOWN = 1,
-  LIVEKIT__DATA_TRACK_FRAME_ENCODING__VALUE_CUSTOM = 2
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LIVEKIT__DATA_TRACK_FRAME_ENCODING__VALUE__CASE)
-} Livekit__DataTrackFrameEncoding__ValueCase;
+  LIVEKIT__DATA_TRACK_ENCODING__VALUE__NOT_SET = 0,
+  LIVEKIT__DATA_TRACK_ENCODING__VALUE_WELL_KNOWN = 1,
+  LIVEKIT__DATA_TRACK_ENCODING__VALUE_CUSTOM = 2
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LIVEKIT__DATA_TRACK_ENCODING__VALUE__CASE)
+} Livekit__DataTrackEncoding__ValueCase;
 
 /*
- * Numbers of words that clients know; the server reads none.
+ * Of frames and of schemas: the number of a word that clients know, or their own word; the server reads neither.
  */
-struct  Livekit__DataTrackFrameEncoding
+struct  Livekit__DataTrackEncoding
 {
   ProtobufCMessage base;
-  Livekit__DataTrackFrameEncoding__ValueCase value_case;
+  Livekit__DataTrackEncoding__ValueCase value_case;
   union {
     uint32_t well_known;
     char *custom;
   };
 };
-#define LIVEKIT__DATA_TRACK_FRAME_ENCODING__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&livekit__data_track_frame_encoding__descriptor) \
-    , LIVEKIT__DATA_TRACK_FRAME_ENCODING__VALUE__NOT_SET, {0} }
+#define LIVEKIT__DATA_TRACK_ENCODING__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&livekit__data_track_encoding__descriptor) \
+    , LIVEKIT__DATA_TRACK_ENCODING__VALUE__NOT_SET, {0} }
 
 
 struct  Livekit__DataTrackSchemaId
 {
   ProtobufCMessage base;
   char *name;
-  Livekit__DataTrackSchemaEncoding *encoding;
+  Livekit__DataTrackEncoding *encoding;
 };
 #define LIVEKIT__DATA_TRACK_SCHEMA_ID__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&livekit__data_track_schema_id__descriptor) \
     , (char *)protobuf_c_empty_string, NULL }
-
-
-typedef enum {
-  LIVEKIT__DATA_TRACK_SCHEMA_ENCODING__VALUE__NOT_SET = 0,
-  LIVEKIT__DATA_TRACK_SCHEMA_ENCODING__VALUE_WELL_KNOWN = 1,
-  LIVEKIT__DATA_TRACK_SCHEMA_ENCODING__VALUE_CUSTOM = 2
-    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LIVEKIT__DATA_TRACK_SCHEMA_ENCODING__VALUE__CASE)
-} Livekit__DataTrackSchemaEncoding__ValueCase;
-
-struct  Livekit__DataTrackSchemaEncoding
-{
-  ProtobufCMessage base;
-  Livekit__DataTrackSchemaEncoding__ValueCase value_case;
-  union {
-    uint32_t well_known;
-    char *custom;
-  };
-};
-#define LIVEKIT__DATA_TRACK_SCHEMA_ENCODING__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&livekit__data_track_schema_encoding__descriptor) \
-    , LIVEKIT__DATA_TRACK_SCHEMA_ENCODING__VALUE__NOT_SET, {0} }
 
 
 typedef enum {
@@ -3312,24 +3290,24 @@ Livekit__DataTrackInfo *
 void   livekit__data_track_info__free_unpacked
                      (Livekit__DataTrackInfo *message,
                       ProtobufCAllocator *allocator);
-/* Livekit__DataTrackFrameEncoding methods */
-void   livekit__data_track_frame_encoding__init
-                     (Livekit__DataTrackFrameEncoding         *message);
-size_t livekit__data_track_frame_encoding__get_packed_size
-                     (const Livekit__DataTrackFrameEncoding   *message);
-size_t livekit__data_track_frame_encoding__pack
-                     (const Livekit__DataTrackFrameEncoding   *message,
+/* Livekit__DataTrackEncoding methods */
+void   livekit__data_track_encoding__init
+                     (Livekit__DataTrackEncoding         *message);
+size_t livekit__data_track_encoding__get_packed_size
+                     (const Livekit__DataTrackEncoding   *message);
+size_t livekit__data_track_encoding__pack
+                     (const Livekit__DataTrackEncoding   *message,
                       uint8_t             *out);
-size_t livekit__data_track_frame_encoding__pack_to_buffer
-                     (const Livekit__DataTrackFrameEncoding   *message,
+size_t livekit__data_track_encoding__pack_to_buffer
+                     (const Livekit__DataTrackEncoding   *message,
                       ProtobufCBuffer     *buffer);
-Livekit__DataTrackFrameEncoding *
-       livekit__data_track_frame_encoding__unpack
+Livekit__DataTrackEncoding *
+       livekit__data_track_encoding__unpack
                      (ProtobufCAllocator  *allocator,
                       size_t               len,
                       const uint8_t       *data);
-void   livekit__data_track_frame_encoding__free_unpacked
-                     (Livekit__DataTrackFrameEncoding *message,
+void   livekit__data_track_encoding__free_unpacked
+                     (Livekit__DataTrackEncoding *message,
                       ProtobufCAllocator *allocator);
 /* Livekit__DataTrackSchemaId methods */
 void   livekit__data_track_schema_id__init
@@ -3349,25 +3327,6 @@ Livekit__DataTrackSchemaId *
                       const uint8_t       *data);
 void   livekit__data_track_schema_id__free_unpacked
                      (Livekit__DataTrackSchemaId *message,
-                      ProtobufCAllocator *allocator);
-/* Livekit__DataTrackSchemaEncoding methods */
-void   livekit__data_track_schema_encoding__init
-                     (Livekit__DataTrackSchemaEncoding         *message);
-size_t livekit__data_track_schema_encoding__get_packed_size
-                     (const Livekit__DataTrackSchemaEncoding   *message);
-size_t livekit__data_track_schema_encoding__pack
-                     (const Livekit__DataTrackSchemaEncoding   *message,
-                      uint8_t             *out);
-size_t livekit__data_track_schema_encoding__pack_to_buffer
-                     (const Livekit__DataTrackSchemaEncoding   *message,
-                      ProtobufCBuffer     *buffer);
-Livekit__DataTrackSchemaEncoding *
-       livekit__data_track_schema_encoding__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   livekit__data_track_schema_encoding__free_unpacked
-                     (Livekit__DataTrackSchemaEncoding *message,
                       ProtobufCAllocator *allocator);
 /* Livekit__DataTrackSubscriptionOptions methods */
 void   livekit__data_track_subscription_options__init
@@ -4472,14 +4431,11 @@ typedef void (*Livekit__GetDataBlobRequest_Closure)
 typedef void (*Livekit__DataTrackInfo_Closure)
                  (const Livekit__DataTrackInfo *message,
                   void *closure_data);
-typedef void (*Livekit__DataTrackFrameEncoding_Closure)
-                 (const Livekit__DataTrackFrameEncoding *message,
+typedef void (*Livekit__DataTrackEncoding_Closure)
+                 (const Livekit__DataTrackEncoding *message,
                   void *closure_data);
 typedef void (*Livekit__DataTrackSchemaId_Closure)
                  (const Livekit__DataTrackSchemaId *message,
-                  void *closure_data);
-typedef void (*Livekit__DataTrackSchemaEncoding_Closure)
-                 (const Livekit__DataTrackSchemaEncoding *message,
                   void *closure_data);
 typedef void (*Livekit__DataTrackSubscriptionOptions_Closure)
                  (const Livekit__DataTrackSubscriptionOptions *message,
@@ -4720,9 +4676,8 @@ extern const ProtobufCMessageDescriptor livekit__data_track_subscriber_handles__
 extern const ProtobufCMessageDescriptor livekit__store_data_blob_request__descriptor;
 extern const ProtobufCMessageDescriptor livekit__get_data_blob_request__descriptor;
 extern const ProtobufCMessageDescriptor livekit__data_track_info__descriptor;
-extern const ProtobufCMessageDescriptor livekit__data_track_frame_encoding__descriptor;
+extern const ProtobufCMessageDescriptor livekit__data_track_encoding__descriptor;
 extern const ProtobufCMessageDescriptor livekit__data_track_schema_id__descriptor;
-extern const ProtobufCMessageDescriptor livekit__data_track_schema_encoding__descriptor;
 extern const ProtobufCMessageDescriptor livekit__data_track_subscription_options__descriptor;
 extern const ProtobufCMessageDescriptor livekit__room__descriptor;
 extern const ProtobufCMessageDescriptor livekit__codec__descriptor;
