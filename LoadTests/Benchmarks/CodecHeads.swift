@@ -81,17 +81,19 @@ struct CodecHeads {
         bits.put(isKey ? 0 : 1, 6)
         bits.put(UInt32(frame), 16)
         guard isKey, part == 0 else { return bits.bytes }
-        // A structure and nothing else; templates from 0, one decode target.
+        // A structure and nothing else; templates from 0, two decode targets.
         bits.put(0b10000, 5)
         bits.put(0, 6)
-        bits.put(0, 5)
-        // A second template of the same layer, then none. Both are switching points.
-        bits.put(0b00_11, 4)
-        bits.put(0b10_10, 4)
+        bits.put(1, 5)
+        // A second template of the same layer, and one of a second temporal layer, which never comes: each receiver's descriptors announce that.
+        bits.put(0b00_01_11, 6)
+        // The first two are switching points of both targets.
+        bits.put(0b1010_1010_0001, 12)
         // The keyframe refers to nothing, others to the frame before.
-        bits.put(0b0_1_0000_0, 7)
-        // One chain, which protects the target; its last frame is the keyframe's own or the one before.
-        bits.put(0b1_0000_0001, 9)
+        bits.put(0b0_1_0000_0_1_0000_0, 13)
+        // One chain, which protects both targets; its last frame is the keyframe's own or the one before.
+        bits.put(0b10, 2)
+        bits.put(0b0000_0001_0001, 12)
         bits.put(1, 1)
         bits.put(639, 16)
         bits.put(359, 16)

@@ -1,6 +1,7 @@
 import MediaControl
 import Primitives
 import RTP
+import TestSupport
 import Testing
 
 @testable import Forwarding
@@ -41,6 +42,21 @@ struct SendEdgeTests {
         #expect(expectSameBytes(harness, at: at(500)).suffix(2) == [false, true])
         harness.turn([AV1Frame.packet(9, "c10009")], at: at(510))
         #expect(expectSameBytes(harness, at: at(700)).last == true)
+    }
+
+    @Test(
+        "G2: descriptors stay as they came where a bound leaves all layers of the stream in, and announce fewer where it does not",
+        arguments: [(2, "c10002"), (1, "c1000240fc"), (0, "c10002401c")])
+    func boundAtTheTop(spatial: Int, expected: String) {
+        let harness = SendHarness(
+            SendSession.track(formats: [SendSession.av1], extensions: [(.dependencyDescriptor, 12)]),
+            SendSession.subscription(
+                formats: [PayloadFormat(codec: .av1, payloadType: 41, rtxPayloadType: nil, clockRateHz: 90_000)],
+                rtx: false, extensions: [(.dependencyDescriptor, 9)], preference: .spatial(spatial)))
+        for (number, descriptor) in [AV1Frame.structure, "c10002"].enumerated() {
+            harness.turn([AV1Frame.packet(UInt16(number), descriptor)], at: at(Double(number) * 33))
+        }
+        #expect(harness.out.last?.extensions[9] == CapturedPackets.bytes(expected))
     }
 
     @Test("A retransmission without RTX of cached parameter sets contains the same ones, not newer ones")

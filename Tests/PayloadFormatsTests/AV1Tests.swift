@@ -46,6 +46,28 @@ struct AV1Tests {
         #expect(descriptor.isSwitchingPoint && !descriptor.isDiscardable)
     }
 
+    @Test("G2: the active decode targets within some layers are found; a look at a descriptor changes nothing")
+    func targetsWithinLayers() throws {
+        var reader = DependencyDescriptorReader()
+        let structure = try #require(CapturedPackets.bytes(Self.structure))
+        #expect(reader.peek(structure.span.bytes) != nil && reader.structure == nil)
+        _ = reader.read(structure.span.bytes)
+        #expect(reader.highestSpatialLayer == 2 && reader.highestTemporalLayer == 2)
+        let plain = try unwrapped(try read("c10002", &reader))
+        for (spatial, temporal, within) in [
+            (0, 0, 0b000_000_001), (0, 2, 0b000_000_111), (1, 1, 0b000_011_011), (2, 0, 0b000_001_001),
+            (255, 255, 0b000_111_111),
+        ] as [(UInt8, UInt8, UInt32)] {
+            let found = reader.targets(of: plain, upToSpatialLayer: spatial, temporalLayer: temporal)
+            // Chromium begins with two of its three spatial layers.
+            #expect(found == (active: 0b000_111_111, within: within))
+        }
+        // A frame's own mask counts.
+        let masked = try unwrapped(try read("c1000341fc", &reader))
+        #expect(masked.activeDecodeTargets == 0b001_111_111)
+        #expect(reader.targets(of: masked, upToSpatialLayer: 2, temporalLayer: 1).within == 0b001_011_011)
+    }
+
     @Test("Without the structure a descriptor yields nothing, and so do templates that it lacks")
     func withoutStructure() throws {
         var reader = DependencyDescriptorReader()

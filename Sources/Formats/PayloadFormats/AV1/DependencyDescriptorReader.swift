@@ -8,12 +8,28 @@ public struct DependencyDescriptorReader: Sendable {
     public private(set) var structure: DependencyStructure?
     /// The decode targets that the sender says are active; all until it says otherwise.
     public private(set) var activeDecodeTargets: UInt32 = 0
+    /// The highest spatial layer of the structure in force.
+    public private(set) var highestSpatialLayer = 0
+    /// The highest temporal layer of the structure in force.
+    public private(set) var highestTemporalLayer = 0
+    /// The highest layers of each decode target of the structure in force, where they are read without a look into the structure's arrays.
+    private var targetLayers = InlineArray<32, UInt8>(repeating: 0)
 
     /// A reader that has seen nothing.
     public init() {}
 
     /// Reads the extension's value; nil when it is malformed or its structure has not come.
     public mutating func read(_ value: RawSpan) -> DependencyDescriptor? {
+        guard let (descriptor, newStructure) = parse(value) else { return nil }
+        if let newStructure { adopt(newStructure) }
+        if let mask = descriptor.activeDecodeTargets { activeDecodeTargets = mask }
+        return descriptor
+    }
+
+    /// What `value` says, without its having arrived; nil when it is malformed or its structure has not come.
+    public func peek(_ value: RawSpan) -> DependencyDescriptor? { parse(value)?.0 }
+
+    private func parse(_ value: RawSpan) -> (DependencyDescriptor, DependencyStructure?)? {
         guard value.byteCount >= 3 else { return nil }
         let first = value.readUInt8(0)
         var descriptor = DependencyDescriptor()
@@ -50,17 +66,35 @@ public struct DependencyDescriptorReader: Sendable {
             }
         guard isValid, !bits.isExhausted else { return nil }
         descriptor.bitCount = bits.position
-        if let newStructure { adopt(newStructure, &descriptor) }
-        if let mask = descriptor.activeDecodeTargets { activeDecodeTargets = mask }
-        return descriptor
+        if let newStructure {
+            descriptor.hasStructure = true
+            descriptor.structureLayers = UInt8(newStructure.spatialLayerCount)
+            descriptor.structureDimensions = newStructure.resolutions.last
+        }
+        return (descriptor, newStructure)
     }
 
-    private mutating func adopt(_ new: DependencyStructure, _ descriptor: inout DependencyDescriptor) {
-        descriptor.hasStructure = true
-        descriptor.structureLayers = UInt8(new.spatialLayerCount)
-        descriptor.structureDimensions = new.resolutions.last
-        activeDecodeTargets = UInt32(truncatingIfNeeded: (UInt64(1) << UInt64(new.decodeTargetCount)) - 1)
+    private mutating func adopt(_ new: DependencyStructure) {
+        activeDecodeTargets = new.allTargets
+        highestSpatialLayer = new.templates.map(\.spatialLayer).max() ?? 0
+        highestTemporalLayer = new.templates.map(\.temporalLayer).max() ?? 0
+        for target in 0..<new.decodeTargetCount {
+            targetLayers[target] = UInt8(new.targetSpatialLayers[target] << 4 | new.targetTemporalLayers[target])
+        }
         structure = new
+    }
+
+    /// The active decode targets of a frame of the structure in force, and those of them within the layers up to `spatial` and `temporal`.
+    public func targets(
+        of descriptor: DependencyDescriptor, upToSpatialLayer spatial: UInt8, temporalLayer temporal: UInt8
+    ) -> (active: UInt32, within: UInt32) {
+        let active = descriptor.activeDecodeTargets ?? activeDecodeTargets
+        var within: UInt32 = 0
+        for target in 0..<descriptor.decodeTargetCount
+        where targetLayers[target] >> 4 <= spatial && targetLayers[target] & 15 <= temporal {
+            within |= 1 << UInt32(target)
+        }
+        return (active, active & within)
     }
 
     private struct CustomFields {

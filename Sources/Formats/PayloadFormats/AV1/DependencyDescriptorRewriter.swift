@@ -30,10 +30,10 @@ public enum DependencyDescriptorRewriter {
     ) -> Int? {
         let length = length(of: descriptor, settingMask: true)
         guard offset + length <= packet.count else { return nil }
-        for index in offset..<(offset + length) { packet[index] = 0 }
-        var target = BitWriter(packet: packet, position: offset * 8)
-        var source = BitReader(offset: 0, length: value.byteCount)
-        target.copy(24, &source, value)
+        for index in 3..<max(3, length) { packet[offset + index] = 0 }
+        for index in 0..<3 { packet[offset + index] = value.readUInt8(index) }
+        var target = BitWriter(packet: packet, position: (offset + 3) * 8)
+        var source = BitReader(offset: 3, length: value.byteCount - 3)
         if descriptor.bitCount == 24 {
             target.write(0b01000, 5)
         } else {

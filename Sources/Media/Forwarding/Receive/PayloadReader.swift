@@ -10,6 +10,8 @@ struct PayloadReader {
     private(set) var descriptors = DependencyDescriptorReader()
     /// Packets from here on arrived when the structure and the active targets in `descriptors` were in force.
     private(set) var targetsSince: Int64 = .min
+    /// The descriptor that was asked for last: all subscribers who get some of the layers ask for the same one.
+    private var asked: (sequence: Int64, descriptor: DependencyDescriptor)?
     /// RED whose blocks are not Opus has arrived, so it is encrypted end to end, and any block that looks like RED does so by chance.
     private var carriesOpaqueRED = false
 
@@ -32,6 +34,7 @@ struct PayloadReader {
             if let descriptor, descriptor.hasStructure || descriptors.activeDecodeTargets != active {
                 // All other packets arrived before this one and may have been forwarded already.
                 targetsSince = sequence == highest ? sequence : highest + 1
+                asked = nil
             }
         }
         guard var summary = codec.payloadCodec.summary(of: payload.bytes, marker: marker, descriptor: descriptor) else {
@@ -45,6 +48,14 @@ struct PayloadReader {
             summary.containsParameterSets = true
         }
         return summary
+    }
+
+    /// The dependency descriptor `value` of packet `sequence`, which has arrived; nil when it is malformed.
+    mutating func descriptor(of sequence: Int64, _ value: RawSpan) -> DependencyDescriptor? {
+        if let asked, asked.sequence == sequence { return asked.descriptor }
+        guard let descriptor = descriptors.peek(value) else { return nil }
+        asked = (sequence, descriptor)
+        return descriptor
     }
 
     /// Whether RED that arrives is encrypted end to end; `isOpus`: of its primary block.

@@ -191,6 +191,17 @@ extension ReceiveLayer {
     /// Reads the layer's dependency descriptors.
     var descriptors: DependencyDescriptorReader { @inline(__always) _read { yield payloads.descriptors } }
 
+    /// The dependency descriptor `value` of packet `sequence`; see `PayloadReader`.
+    mutating func descriptor(of sequence: Int64, _ value: RawSpan) -> DependencyDescriptor? {
+        payloads.descriptor(of: sequence, value)
+    }
+
+    /// Whether `caps` leave out no layer of the structure in force.
+    @inline(__always) func isWhole(below caps: LayerCaps) -> Bool {
+        caps.spatial >= payloads.descriptors.highestSpatialLayer
+            && caps.temporal >= payloads.descriptors.highestTemporalLayer
+    }
+
     /// Packets from here on arrived when the structure and the active targets in `descriptors` were in force.
     var targetsSince: Int64 { payloads.targetsSince }
 

@@ -18,22 +18,14 @@ struct AnnouncedTargets {
         of layer: UnsafeMutablePointer<ReceiveLayer>
     ) {
         guard let place = record.pointee.extensions[.dependencyDescriptor] else { return nil }
-        var reader = layer.pointee.descriptors
         let start = Int(place.offset)
-        guard let descriptor = reader.read(packet.bytes.extracting(start..<(start + Int(place.length)))),
-            let structure = reader.structure
-        else { return nil }
-        var mask: UInt32 = 0
-        for target in 0..<structure.decodeTargetCount
-        where structure.targetSpatialLayers[target] <= Int(caps.spatial)
-            && structure.targetTemporalLayers[target] <= Int(caps.temporal)
-        {
-            mask |= 1 << UInt32(target)
-        }
-        mask &= reader.activeDecodeTargets
-        if descriptor.hasStructure, mask == reader.activeDecodeTargets { return nil }
+        let value = packet.bytes.extracting(start..<(start + Int(place.length)))
+        guard let descriptor = layer.pointee.descriptor(of: record.pointee.sequence, value) else { return nil }
+        let (active, within) = layer.pointee.descriptors.targets(
+            of: descriptor, upToSpatialLayer: caps.spatial, temporalLayer: caps.temporal)
+        if descriptor.hasStructure, within == active { return nil }
         self.descriptor = descriptor
-        self.mask = mask
+        mask = within
         length = DependencyDescriptorRewriter.length(of: descriptor, settingMask: true)
     }
 

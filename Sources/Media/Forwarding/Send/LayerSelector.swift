@@ -154,9 +154,13 @@ struct LayerSelector {
             temporal: timestamp >= temporal.since ? temporal.cap : caps.temporal)
     }
 
-    /// The announcement for the first packet of a frame of the lowest layers; nil for none.
-    mutating func announcement(atKeyframe isKeyframe: Bool) -> LayerMark? {
-        announcements.next(caps, atKeyframe: isKeyframe)
+    /// The announcement for the first packet of a frame of the lowest layers of `layer`; nil for none.
+    @inline(__always)
+    mutating func announcement(
+        atKeyframe isKeyframe: Bool, of layer: UnsafeMutablePointer<ReceiveLayer>
+    ) -> LayerMark? {
+        // What bandwidth allows is often all that there is, and then each receiver's descriptor stays as it is.
+        announcements.next(layer.pointee.isWhole(below: caps) ? LayerCaps() : caps, atKeyframe: isKeyframe)
     }
 
     /// The receiver lacks the packet with the number `wire`.

@@ -351,7 +351,7 @@ struct PacketPlanner: ~Copyable {
             case .aboveTemporalCap(let isFirst): return output.omit(sequence, isFirst: isFirst)
             }
         }
-        let announcement = self.announcement(with: record, codec: codec, in: &section)
+        let announcement = self.announcement(with: record, of: layer, codec: codec, in: &section)
         output.append(
             sequence, record, of: layer, in: &section, caps: selector.caps, announcement: announcement, at: now,
             into: &list)
@@ -360,13 +360,14 @@ struct PacketPlanner: ~Copyable {
     /// What the first packet of a frame of the lowest layers announces about the available decode targets; nil: nothing.
     @inline(__always)
     private mutating func announcement(
-        with record: UnsafePointer<PacketRecord>, codec: Codec, in section: inout SendSection
+        with record: UnsafePointer<PacketRecord>, of layer: UnsafeMutablePointer<ReceiveLayer>, codec: Codec,
+        in section: inout SendSection
     ) -> LayerMark? {
         guard record.pointee.summary.hasDescriptor, section.hasDependencyDescriptor, codec != .vp8,
             record.pointee.summary.startsFrame, record.pointee.summary.spatialLayer == 0,
             record.pointee.summary.temporalLayer == 0
         else { return nil }
-        return selector.announcement(atKeyframe: record.pointee.summary.isKeyframe)
+        return selector.announcement(atKeyframe: record.pointee.summary.isKeyframe, of: layer)
     }
 
     /// Forwards a late packet under the number reserved for it, once.
