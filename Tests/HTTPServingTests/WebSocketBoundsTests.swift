@@ -122,13 +122,14 @@ struct WebSocketBoundsTests {
         }
     }
 
-    @Test("A WebSocket upgrade during shutdown is refused")
+    @Test("A WebSocket upgrade during shutdown is refused, and a route that had accepted it learns that")
     func upgradeWhileStopping() async throws {
-        let (asked, decides) = (Gate(), Gate())
+        let (asked, decides, abandoned) = (Gate(), Gate(), Gate())
         let slow = WebSocketRoute("/slow", protocols: []) { _ in
             asked.open()
             await decides.wait()
-            return .accept { connection in for await _ in connection.messages {} }
+            return .accept(
+                abandoned: { abandoned.open() }, session: { connection in for await _ in connection.messages {} })
         }
         let fixture = try await ServerFixture(webSockets: [slow])
         let port = fixture.port
@@ -142,7 +143,33 @@ struct WebSocketBoundsTests {
         #expect(answer.status == 503)
         #expect(answer.headers["connection"] == "close")
         await stopped
+        await abandoned.wait()
         #expect(fixture.server.statistics.webSockets == 0)
+    }
+
+    @Test("A route learns that a client which it accepted has disconnected meanwhile")
+    func disconnectsWhileDeciding() async throws {
+        let (asked, decides, abandoned) = (Gate(), Gate(), Gate())
+        let slow = WebSocketRoute("/slow", protocols: []) { _ in
+            asked.open()
+            await decides.wait()
+            return .accept(
+                abandoned: { abandoned.open() }, session: { connection in for await _ in connection.messages {} })
+        }
+        try await ServerFixture.with(webSockets: [slow]) { server in
+            let client = try TCPClient(port: server.port)
+            let request = [
+                "GET /slow HTTP/1.1", "Host: a", "Upgrade: websocket", "Connection: Upgrade",
+                "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Version: 13", "", "",
+            ]
+            try await client.send(Array(request.joined(separator: "\r\n").utf8))
+            await asked.wait()
+            client.reset()
+            while server.statistics.connections > 0 { await Task.yield() }
+            decides.open()
+            await abandoned.wait()
+            #expect(server.statistics.webSockets == 0)
+        }
     }
 
     @Test("One address gets its share of the WebSockets")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from support.chromium import chromium, open_room, received, room_address, stands_still, until, wait_for_video
+from support.chromium import SAME_SIZE, chromium, open_room, received, room_address, stands_still, until, wait_for_video
 from support.firefox import firefox
 
 HEARS = "martlet.received().then((all) => all.some((r) => r.kind === 'audio' && r.totalAudioEnergy > 0))"
@@ -127,7 +127,7 @@ def test_each_simulcast_layer_is_sent_on_request(server):
     """
     async def run():
         async with chromium() as browser:
-            ada = await open_room(browser, server, "layers", "ada", send="camera")
+            ada = await open_room(browser, server, "layers", "ada", send="camera", script=SAME_SIZE)
             bob = await open_room(browser, server, "layers", "bob", send="nothing")
             await wait_for_video(bob)
             # For a small tile alone nobody would want the largest layer, and a publisher that is slow to reach it would never send it.

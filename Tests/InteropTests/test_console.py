@@ -3,7 +3,7 @@ import asyncio
 
 import pytest
 
-from support.chromium import chromium, join_by_form, open_form, open_room, until, wait_for_video
+from support.chromium import SAME_SIZE, chromium, join_by_form, open_form, open_room, until, wait_for_video
 from support.tokens import token
 
 
@@ -16,7 +16,7 @@ def test_operators_watch_mute_and_remove(development_server):
     """Rooms and participants are live; muting and removing work, and those affected are notified."""
     async def run():
         async with chromium() as browser:
-            ada = await join_by_form(browser, development_server, "studio", "Ada")
+            ada = await join_by_form(browser, development_server, "studio", "Ada", script=SAME_SIZE)
             bob = await join_by_form(browser, development_server, "studio", "Bob", send="nothing")
             await wait_for_video(bob)
             # Bob's tile is small: without a preference for more nobody wants the largest layer, and it may never have been sent.

@@ -3,7 +3,7 @@ import asyncio
 
 import pytest
 
-from support.chromium import chromium, one_stream, open_room, until, wait_for_video
+from support.chromium import SAME_SIZE, chromium, one_stream, open_room, until, wait_for_video
 
 # What the browser reports of its encoders and of what they are given (30 frames a second), as the test sets it: nothing makes a machine slow by the same amount twice.
 REPORTED = """(() => {
@@ -53,17 +53,6 @@ def test_4_10_an_overloaded_machine_is_shown_on_its_own_tile(server, how):
             assert not ada.problems
 
     asyncio.run(run())
-
-
-# A browser whose machine or estimate is small makes its video smaller, and then every layer has another height. This one leaves out frames instead.
-SAME_SIZE = """(() => {
-    const add = RTCPeerConnection.prototype.addTransceiver;
-    RTCPeerConnection.prototype.addTransceiver = function (...given) {
-        const made = add.apply(this, given);
-        if (made.sender.track?.kind === "video") made.sender.setParameters({ ...made.sender.getParameters(), degradationPreference: "maintain-resolution" });
-        return made;
-    };
-})()"""
 
 
 def test_4_10_a_small_tile_of_a_scalable_stream_requests_its_size_too(server):

@@ -9,6 +9,7 @@ import pytest
 from conftest import running
 from support.chromium import chromium, open_room, until, wait_for_video
 from support.tokens import KEY, SECRET
+from support.waiting import PATIENCE_S, until_true
 from test_backend_page import PAGE
 
 STATE = "document.querySelector('#recordings-list tbody tr')?.cells[5].textContent ?? ''"
@@ -37,6 +38,10 @@ async def record(page, server, room, files="participant", seconds=3):
     await page.select_option("#recordings-start-files", files)
     await page.get_by_role("button", name="Start recording").click()
     await until(page, f"{STATE} === 'Recording'")
+    (begun,) = server.api("GET", f"/v1/recordings?room={room}")[1]["recordings"]
+    # A video's file begins with its first keyframe.
+    await until_true(lambda: sum(bool(track["files"]) for track in server.api("GET", f"/v1/recordings/{begun['sid']}")[1]["tracks"]) == 2,
+                     PATIENCE_S, "audio and video have a file")
     await asyncio.sleep(seconds)
     await page.get_by_role("button", name="Stop").click()
     await until(page, f"{STATE} === 'Ready'")
@@ -56,11 +61,8 @@ def test_a_recording_is_begun_watched_downloaded_copied_played_into_a_room_and_d
             page = await operator(browser, server, "#/recordings?room=den")
             folder = await record(page, server, "den")
             # The tracks' own files go once they are joined.
-            for _ in range(100):
-                if len(paths := list(folder.glob("*.mp4"))) == 1:
-                    break
-                await asyncio.sleep(0.1)
-            (path,) = paths
+            await until_true(lambda: len(list(folder.glob("*.mp4"))) == 1, PATIENCE_S, "one file is left")
+            (path,) = folder.glob("*.mp4")
             await until(page, "document.querySelectorAll('#recording-files tbody tr').length === 1")
             # It plays: the first of the time goes on, and there is a picture of the size that was sent.
             asked = []

@@ -80,7 +80,7 @@ class Aiortc:
         answer, _ = await self.session.request("offer", connection="pub", sdp=self.pc.localDescription.sdp)
         assert answer["type"] == "answer", answer
         await self.pc.setRemoteDescription(RTCSessionDescription(answer["sdp"], "answer"))
-        await asyncio.wait_for(opened, 10)
+        await asyncio.wait_for(opened, PATIENCE_S)
 
     def binary(self):
         for data in self.got:
@@ -105,7 +105,7 @@ async def plain_session(server, path, name, *, video):
     status, _, text = await asyncio.to_thread(server.request, "POST", path, pc.localDescription.sdp, headers)
     assert status == 201, text
     await pc.setRemoteDescription(RTCSessionDescription(text, "answer"))
-    await asyncio.wait_for(opened, 10)
+    await asyncio.wait_for(opened, PATIENCE_S)
     return channel, got, pc
 
 
@@ -128,7 +128,7 @@ def test_whip_and_whep_sessions_with_a_data_section_exchange_messages(server):
     asyncio.run(run())
 
 
-async def has(page, expression, timeout_s=15):
+async def has(page, expression, timeout_s=PATIENCE_S):
     await until(page, expression, timeout_s)
 
 
@@ -155,7 +155,7 @@ def test_chromium_firefox_and_aiortc_exchange_messages_of_all_sizes(development_
                 await fox.run(f"raw.sendBinary('reliable', 'fox', {size})")
                 python.channel.send(binary("py", size))
             await ada.evaluate("raw.channels.reliable.send(JSON.stringify({ topic: 'chat', text: 'Grüße 👋' }))")
-            for page_wait, other in ((lambda e: until(ada, e), "fox"), (lambda e: fox.wait_for(e, 15), "ada")):
+            for page_wait, other in ((lambda e: until(ada, e), "fox"), (lambda e: fox.wait_for(e, PATIENCE_S), "ada")):
                 for sender in (other, "py"):
                     wanted = json.dumps(SIZES)
                     await page_wait(f"JSON.stringify(raw.got.filter((m) => m.topic === '{sender}' && m.intact && m.identity === '{sender}')"

@@ -18,12 +18,13 @@ from support.bare import offer
 from support.receiver import Receiver
 from support.signalling import signal
 from support.tokens import KEY, SECRET, admin_token, token
+from support.waiting import PATIENCE_S
 from test_bad_input import call
 
 HOOK_SECRET = "a secret of this webhook"
 
 
-def until(condition, what, timeout_s=10):
+def until(condition, what, timeout_s=PATIENCE_S):
     """Waits for what other threads bring."""
     end = time.monotonic() + timeout_s
     while not condition():

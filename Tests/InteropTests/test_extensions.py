@@ -5,6 +5,7 @@ from support.aiortc_client import Client
 from support.chromium import chromium, open_room, room_address, until, wait_for_video
 from support.firefox import firefox
 from support.tokens import token
+from support.waiting import PATIENCE_S
 
 # A camera whose frames carry a rotation: the left upper quarter is red, the rest blue. `turn(degrees)` turns it.
 TURNED_CAMERA = """(async () => {
@@ -101,8 +102,8 @@ def test_redundant_audio_passes_and_is_stripped_for_clients_without_RED(developm
             bob = await open_room(browser, server, "red", "bob", send="nothing")
             await fox.open(room_address(server, "red", "fox", send="nothing"))
             hears = "martlet.received().then((all) => all.some((r) => r.kind === 'audio' && r.totalAudioEnergy > 0.001))"
-            await until(bob, hears, 20)
-            await fox.wait_for(hears, 20)
+            await until(bob, hears)
+            await fox.wait_for(hears, PATIENCE_S)
             _, person = server.api("GET", "/v1/rooms/red/participants/ada")
             assert [t["codec"] for t in person["tracks"] if t["kind"] == "audio"] == ["red"]
 

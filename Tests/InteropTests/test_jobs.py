@@ -65,7 +65,7 @@ def record(server, seconds, late):
     until_true(lambda: server.api("GET", "/v1/rooms/studio/participants")[1]["participants"] == [], 60)
     assert server.api("DELETE", f"/v1/recordings/{begun['sid']}")[0] == 204
     until_true(lambda: all(file.get("index") == "front" for file in files_of(summary(server, begun["sid"])))
-               and summary(server, begun["sid"])["state"] == "ready", 20)
+               and summary(server, begun["sid"])["state"] == "ready", PATIENCE_S)
     return summary(server, begun["sid"])
 
 
@@ -87,7 +87,8 @@ def begin(server, found, **request):
     return job
 
 
-def ended(server, job, seconds=60):
+def ended(server, job, seconds=110):
+    """At idle priority a job may get next to nothing of a busy machine."""
     until_true(lambda: server.api("GET", f"/v1/jobs/{job['sid']}")[1]["state"] not in ("queued", "running"), seconds)
     return server.api("GET", f"/v1/jobs/{job['sid']}")[1]
 
@@ -172,21 +173,21 @@ def test_E18_a_composition_shows_each_publisher_in_its_place_at_its_time_and_mix
     assert server.api("DELETE", f"/v1/jobs/{job['sid']}?state=ended")[0] == 204 and not path.exists()
 
 
-def test_E18_two_passes_reach_the_wanted_rate_within_five_percent(archive):
+@pytest.mark.parametrize("rate", [300_000, 800_000])
+def test_E18_two_passes_reach_the_wanted_rate_within_five_percent(archive, rate):
     server = archive
     found = server.recording
     (name,) = [file["name"] for track in found["tracks"] if track["kind"] == "video" and track["identity"] == "ada" for file in track["files"]]
-    for rate in (300_000, 800_000):
-        done = ended(server, begin(server, found, kind="transcode", file=name, codec="h264", bitrate=rate))
-        assert done["state"] == "finished", done
-        path = folder_of(server, found) / done["file"]["name"]
-        packets = subprocess.run([FFPROBE, "-v", "error", "-select_streams", "v:0", "-show_entries", "packet=size,duration_time", "-of", "json", str(path)],
-                                 capture_output=True, text=True, check=True).stdout
-        packets = json.loads(packets)["packets"]
-        measured = sum(int(one["size"]) for one in packets) * 8 / sum(float(one["duration_time"]) for one in packets)
-        print(f"figures: {rate / 1000:.0f} kbit/s wanted, {measured / 1000:.1f} measured by ffprobe ({100 * measured / rate - 100:+.1f} %), {done['file']['videoBitrate'] / 1000:.1f} told")
-        assert abs(measured / rate - 1) < 0.05 and abs(measured / done["file"]["videoBitrate"] - 1) < 0.02
-        assert frame(path, 2).shape == (360, 640, 3) and colour(frame(path, 2), 320, 180) == "red"
+    done = ended(server, begin(server, found, kind="transcode", file=name, codec="h264", bitrate=rate))
+    assert done["state"] == "finished", done
+    path = folder_of(server, found) / done["file"]["name"]
+    packets = subprocess.run([FFPROBE, "-v", "error", "-select_streams", "v:0", "-show_entries", "packet=size,duration_time", "-of", "json", str(path)],
+                             capture_output=True, text=True, check=True).stdout
+    packets = json.loads(packets)["packets"]
+    measured = sum(int(one["size"]) for one in packets) * 8 / sum(float(one["duration_time"]) for one in packets)
+    print(f"figures: {rate / 1000:.0f} kbit/s wanted, {measured / 1000:.1f} measured by ffprobe ({100 * measured / rate - 100:+.1f} %), {done['file']['videoBitrate'] / 1000:.1f} told")
+    assert abs(measured / rate - 1) < 0.05 and abs(measured / done["file"]["videoBitrate"] - 1) < 0.02
+    assert frame(path, 2).shape == (360, 640, 3) and colour(frame(path, 2), 320, 180) == "red"
 
 
 def test_a_job_is_cancelled_and_a_killed_server_leaves_no_process_and_no_half_file(archive):

@@ -16,7 +16,7 @@ from conftest import running
 from support import bare
 from support.aiortc_client import Client, Tone
 from support.chromium import chromium, open_room, until, wait_for_video
-from support.raw_page import raw_member
+from support.raw_page import raw_join, raw_page
 from support.server import ROOT, Server
 from support.signalling import signal
 from support.tokens import token
@@ -82,6 +82,8 @@ def test_the_251st_track_waits_and_is_received_when_another_ends(server):
 
     async def run():
         async with chromium() as browser, contextlib.AsyncExitStack() as stack:
+            # First: members that never connect are taken for gone 30 s after their offers.
+            viewer = await raw_page(browser, server)
             members = []
             for count in (*[32] * 7, 26):
                 name = f"member-{len(members)}"
@@ -90,7 +92,7 @@ def test_the_251st_track_waits_and_is_received_when_another_ends(server):
                 assert len(reply["tracks"]) == count, reply
             late = await Client().publish(f"{server.url}/whip/crowd", token("late", "crowd"), Tone())
             await late.connected()
-            viewer = await raw_member(browser, server, "crowd", "viewer")
+            await raw_join(viewer, server, "crowd", "viewer")
             await viewer.evaluate("raw.receive()")
             await until(viewer, f"{waiting} === '1 of 250'")
             await until(viewer, "raw.answered?.type === 'ok' && raw.sub.connectionState === 'connected'", 40)

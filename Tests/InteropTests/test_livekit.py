@@ -167,12 +167,12 @@ async def shut_down(url, seen):
     await (await ada.sees("bob", GREEN)).more(10)
     seen.touch()
     for client in (ada, bob):
-        await livekit_sdk.until(lambda: client.seen("reconnecting"), f"{client.identity} notices", 20)
+        await livekit_sdk.until(lambda: client.seen("reconnecting"), f"{client.identity} notices", PATIENCE_S)
         client.eyes.clear()
     for client in (ada, bob):
-        await livekit_sdk.until(lambda: client.seen("reconnected"), f"{client.identity} is back", 40)
-    await (await bob.sees("ada", seconds=20)).more(10)
-    await (await ada.sees("bob", GREEN, seconds=20)).more(10)
+        await livekit_sdk.until(lambda: client.seen("reconnected"), f"{client.identity} is back", PATIENCE_S)
+    await (await bob.sees("ada", seconds=PATIENCE_S)).more(10)
+    await (await ada.sees("bob", GREEN, seconds=PATIENCE_S)).more(10)
     assert not ada.seen("disconnected") and not bob.seen("disconnected")
     await ada.close()
     await bob.close()
@@ -343,7 +343,7 @@ async def messages(url, single):
     bob.room.register_text_stream_handler("essay", lambda reader, identity: tasks.append(asyncio.create_task(read(reader, identity))))
     essay = "".join(f"line {number}\n" for number in range(10_000))
     await ada.room.local_participant.send_text(essay, topic="essay")
-    assert await asyncio.wait_for(texts.get(), 20) == ("ada", essay)
+    assert await asyncio.wait_for(texts.get(), PATIENCE_S) == ("ada", essay)
 
     @bob.room.local_participant.register_rpc_method("double")
     async def double(call):
@@ -376,7 +376,7 @@ async def data_tracks(url, single):
     carl = await Client(url, "carl", single=single).connect()
     streams = []
     for client in (bob, carl):
-        await livekit_sdk.until(lambda: client.seen("data_track_published"), f"{client.identity} learns of the track", 10)
+        await livekit_sdk.until(lambda: client.seen("data_track_published"), f"{client.identity} learns of the track", PATIENCE_S)
         ((track,),) = client.seen("data_track_published")
         assert (track.info.name, track.publisher_identity) == ("pose", "ada")
         streams.append(track.subscribe(buffer_size=64))
@@ -395,15 +395,19 @@ async def data_tracks(url, single):
         await asyncio.sleep(0.1)
     for size in (10, 1_000, 20_000, 60_000):
         sent.append((bytes(index * 7 % 256 for index in range(size)), size))
-        pose.try_push(rtc.DataTrackFrame(payload=sent[-1][0], user_timestamp=size))
-        await livekit_sdk.until(lambda: all(sent[-1] in frames for frames in received), f"a frame of {size} bytes is with both")
+        deadline = time.monotonic() + PATIENCE_S
+        # The channel repeats nothing, and what waited for long is dropped: on a busy machine a large frame may need another try.
+        while not all(sent[-1] in frames for frames in received):
+            assert time.monotonic() < deadline, f"a frame of {size} bytes is not with both"
+            pose.try_push(rtc.DataTrackFrame(payload=sent[-1][0], user_timestamp=size))
+            await asyncio.sleep(0.5)
     await pose.unpublish()
     for client in (bob, carl):
-        await livekit_sdk.until(lambda: client.seen("data_track_unpublished"), f"{client.identity} learns of the end", 10)
+        await livekit_sdk.until(lambda: client.seen("data_track_unpublished"), f"{client.identity} learns of the end", PATIENCE_S)
     await asyncio.wait_for(asyncio.gather(*readers), PATIENCE_S)
     for client in (ada, bob, blind, carl):
         await client.close()
-    return [[size for _, size in frames if size] for frames in received]
+    return [list(dict.fromkeys(size for _, size in frames if size)) for frames in received]
 
 
 @pytest.mark.parametrize("single", [True, pytest.param(False, marks=pytest.mark.at_night)], ids=["v1", "v0"])

@@ -44,6 +44,12 @@ async def recorded(url):
         with pytest.raises(api.TwirpError) as refused:
             await call
         assert refused.value.code == code, refused.value
+    # A video's file begins with its first keyframe.
+    for _ in range(400):
+        begun = (await lk.egress.list_egress(api.ListEgressRequest(room_name="r", active=True))).items
+        if len(begun) == 2 and all(one.file_results for one in begun):
+            break
+        await asyncio.sleep(0.1)
     await asyncio.sleep(2)
     active = (await lk.egress.list_egress(api.ListEgressRequest(room_name="r", active=True))).items
     assert {one.egress_id for one in active} == {track.egress_id, person.egress_id}

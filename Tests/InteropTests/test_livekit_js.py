@@ -114,7 +114,7 @@ def test_a_page_and_a_python_client_exchange_data_text_a_file_and_calls(server):
             ada = await ChromiumPage.open(browser, server)
             await join(ada, server, token("ada", "data"))
             other = asyncio.create_task(asyncio.to_thread(livekit_sdk.run, messages, server.url))
-            await until(ada, "lk.data.length === 2 && lk.texts.length === 1", 30)
+            await until(ada, "lk.data.length === 2 && lk.texts.length === 1")
             got = {one["topic"]: one for one in await ada.evaluate("lk.data")}
             assert (got["reliable"]["size"], got["reliable"]["sum"], got["reliable"]["from"]) == (1_000, 7_000, "py")
             assert (got["lossy"]["size"], got["lossy"]["sum"]) == (900, 900)

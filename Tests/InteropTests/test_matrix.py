@@ -12,6 +12,7 @@ def lab():
         yield lab
 
 
+@pytest.mark.judging
 @pytest.mark.parametrize("publisher, players", [
     ("Chromium AV1 L3T3", ["Firefox", "aiortc"]), pytest.param("Chromium VP9 L3T3_KEY", ["GStreamer", "Firefox"], marks=pytest.mark.at_night),
     pytest.param("Chromium VP9 x3", ["Chromium", "Firefox", "GStreamer"], marks=pytest.mark.at_night),

@@ -79,7 +79,7 @@ def test_three_browsers_call_each_other_through_relayed_messages(server):
                 await until(page, "mesh.joined")
             for page in pages.values():
                 assert await page.evaluate("mesh.topology") == "peerToPeer"
-                await until(page, "Object.keys(mesh.peers).length === 2 && mesh.decoded().then((n) => n >= 10)", 25)
+                await until(page, "Object.keys(mesh.peers).length === 2 && mesh.decoded().then((n) => n >= 10)")
             await pages["eve"].evaluate("mesh.leave()")
             await until(pages["ada"], "Object.keys(mesh.peers).length === 1")
             assert server.metric("martlet_connections") == 0 and server.metric("martlet_packets_forwarded_total") == 0

@@ -7,6 +7,7 @@ from support.chromium import chromium, until
 from support.firefox import firefox
 from support.signalling import signal
 from support.tokens import token
+from support.waiting import PATIENCE_S
 
 # An app: joins, publishes a drawn video, keeps what it gets. It is a page of the server only so that it has an origin.
 APP = r"""
@@ -63,7 +64,7 @@ class Page:
     async def run(self, expression):
         return await self.page.evaluate(expression)
 
-    async def wait(self, expression, timeout_s=20):
+    async def wait(self, expression, timeout_s=PATIENCE_S):
         if hasattr(self.page, "wait_for"):
             await self.page.wait_for(expression, timeout_s)
         else:
@@ -246,7 +247,7 @@ def test_the_example_of_40_lines_works_as_it_stands_on_the_page_and_so_do_the_ot
             await page.click("#example-run")
             moves = "[...document.querySelectorAll('video')].filter((one) => one.getVideoPlaybackQuality().totalVideoFrames > 15).length === 2"
             for one in (page, copy):
-                await until(one, moves, 20)
+                await until(one, moves)
             await copy.fill("input", "Good morning")
             await copy.press("input", "Enter")
             await until(page, "/guest-.*: Good morning/.test(document.querySelector('#example').textContent)")

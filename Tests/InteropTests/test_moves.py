@@ -1,10 +1,13 @@
 """Participants who are moved to another room, on the connections that they have."""
 import asyncio
+import contextlib
 import json
 import time
 
+from livekit.protocol import rtc
 import pytest
 
+from conformance import livekit_rtc
 from conftest import running
 from support import livekit_sdk
 from support.chromium import REMOTES, SPARING, chromium, open_room, stands_still, until, wait_for_video
@@ -355,6 +358,34 @@ def test_I8_livekits_python_sdk_joins_the_room_of_another_media_worker_that_it_i
         assert [server.api("POST", "/v1/rooms", {"name": name})[0] for name in ("r", "booth")] == [201, 201]
         moves, people, stays, reconnected = livekit_sdk.run(breakout, server.url.replace("http", "ws", 1), server.url, single)
         assert people == ["carl"] and stays and reconnected, (moves, people, stays, reconnected)
+
+
+def test_I8_what_a_moved_livekit_client_still_says_on_its_old_socket_ends_neither_its_stay_nor_its_client():
+    async def run(server):
+        assert [server.api("POST", "/v1/rooms", {"name": name})[0] for name in ("hall", "booth")] == [201, 201]
+        async with livekit_rtc.opened(server, "/rtc", token("ada", "hall")) as old:
+            await old.wait_for("join")
+            assert server.api("POST", "/v1/rooms/hall/participants/ada/move", {"room": "booth"})[0] == 200
+            await old.wait_for("leave")
+            # An offer that was on its way; a socket's requests are answered in order.
+            await old.send(offer=rtc.SessionDescription(type="offer", sdp="v=0", id=1))
+            await old.send(ping=1)
+            await old.wait_for("pong")
+            assert [message.action for message in old.of("leave")] == [rtc.LeaveRequest.RECONNECT]
+            async with livekit_rtc.opened(server, "/rtc", old.of("refresh_token")[-1]) as new:
+                await new.wait_for("join")
+                # SDKs say goodbye first, but on another connection.
+                with contextlib.suppress(ConnectionError):
+                    await old.send(leave=rtc.LeaveRequest())
+                await old.reader
+                await new.send(ping=2)
+                await new.wait_for("pong")
+                assert not new.of("leave")
+                members = server.api("GET", "/v1/rooms/booth/participants")[1]["participants"]
+                assert [one["identity"] for one in members] == ["ada"]
+
+    with running() as server:
+        asyncio.run(run(server))
 
 
 def test_I8_livekits_javascript_sdk_which_knows_no_moves_joins_the_locked_room_that_it_is_moved_to():

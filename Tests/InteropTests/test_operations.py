@@ -69,11 +69,8 @@ def test_K2_a_draining_server_is_live_but_not_ready_and_lets_calls_end():
         async with signal(server, token("ada", "ops")) as ada:
             assert server.get_private("/readyz")[0] == 200
             server.process.terminate()
-            for _ in range(100):
-                if server.get_private("/readyz")[0] == 503:
-                    break
-                await asyncio.sleep(0.02)
-            assert server.get_private("/readyz")[0] == 503 and server.get_private("/healthz")[0] == 200
+            await until_true(lambda: server.get_private("/readyz")[0] == 503, PATIENCE_S, "it drains")
+            assert server.get_private("/healthz")[0] == 200
             _, migrate = await ada.wait_for("migrate")
             assert server.metric("martlet_draining") == 1 and server.metric("martlet_ready") == 0
             status, headers, text = whip(server, "late", "elsewhere")

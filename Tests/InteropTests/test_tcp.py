@@ -15,6 +15,7 @@ from support.firefox import firefox
 from support.network import SERVER_ADDRESS, Lab, why_no_namespaces
 from support.server import Server
 from support.tokens import token
+from support.waiting import PATIENCE_S
 from test_console_check import DONE, STEPS, open_check
 
 SEES = "martlet.received().then((all) => all.some((r) => r.kind === 'video' && r.framesDecoded > 15))"
@@ -64,10 +65,10 @@ def test_F9_Chromium_and_Firefox_meet_without_UDP(walled, port):
         async with chromium(executable=lab.wrapper(1, EXECUTABLE)) as browser, firefox(lab.client(2)) as fox:
             ada = await open_room(browser, server, "walled", "ada", codec="VP8", token=token("ada", "walled"))
             await fox.open(room_address(server, "walled", "fox", send="generated", token=token("fox", "walled")))
-            await wait_for_video(ada, timeout_s=30)
+            await wait_for_video(ada)
             await until(ada, "martlet.received().then((all) => all.some((r) => r.kind === 'audio' && r.packetsReceived > 20))")
-            await fox.wait_for(SEES, 30)
-            await fox.wait_for(HEARS, 10)
+            await fox.wait_for(SEES, PATIENCE_S)
+            await fox.wait_for(HEARS, PATIENCE_S)
             # The shared port has an announced address of its own.
             ports = tuple(f":{443 if port == 'shared' else server.udp + worker}" for worker in (0, 1))
             for remotes in (await ada.evaluate(REMOTES), await fox.evaluate(REMOTES)):

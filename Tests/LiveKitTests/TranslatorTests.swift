@@ -175,6 +175,28 @@ struct TranslatorTests {
         }
     }
 
+    @Test(
+        "After a resume the first list of speakers says of everybody whether they speak; later ones tell what changed")
+    func speakersAfterResume() throws {
+        let people = ["PA_1", "PA_2"].map {
+            ParticipantInfo(
+                sid: $0, identity: $0, name: "", metadata: "", profile: .full, permissions: Permissions(), joinedAt: 0)
+        }
+        for (resumes, first) in [(true, ["PA_1": true, "PA_2": false]), (false, ["PA_1": true])] {
+            var translator = EventTranslator(people: people, resumes: resumes)
+            for wanted in [first, [:], ["PA_1": false]] {
+                let isSpeaking = wanted != ["PA_1": false]
+                let speakers = isSpeaking ? [SpeakerInfo(participant: "PA_1", track: "TR_1", loudness: 127)] : []
+                let event = SequencedEvent(sequence: 1, event: .speakersChanged(speakers))
+                var told: [String: Bool] = [:]
+                for case .speakers(let list) in translator.signals(for: event) {
+                    for one in list { told[one.participant] = one.isActive }
+                }
+                #expect(told == wanted)
+            }
+        }
+    }
+
     @Test("A video held for want of bandwidth is a paused stream, and an active one when it is sent again")
     func streamState() throws {
         var translator = EventTranslator(people: [])

@@ -149,6 +149,20 @@ struct MoveTests {
         #expect(try await service.room(named: "far").participants.isEmpty)
     }
 
+    @Test("I8: whoever was moved past a waiting room need not wait when it comes back")
+    func waitingRoom() async throws {
+        let service = RoomService(media: plane)
+        let ada = try await service.join(request("ada"))
+        var policy = PolicyDocument()
+        policy.waitingRoom = true
+        _ = try await service.createRoom(named: "far", policy: policy)
+        #expect(await code { _ = try await service.join(request("eve", room: "far")) } == .approvalRequired)
+        _ = try await service.move("ada", from: "R", to: "far")
+        await service.leave(ada.session)
+        #expect(try await service.room(named: "far").participants.isEmpty)
+        _ = try await service.join(request("ada", room: "far"))
+    }
+
     @Test(
         "I8: a banned identity is not moved into the room; a session that was moved is resumed with the token that joined"
     )

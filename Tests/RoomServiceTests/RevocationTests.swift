@@ -90,6 +90,19 @@ struct RevocationTests {
         #expect(await code { _ = try await service.join(joining("ada", issuedAt: later)) } == .banned)
     }
 
+    @Test("I8: a ban is kept, and ends the stay, also while the room's media worker hangs")
+    func banWhileWorkerHangs() async throws {
+        let kept = Mutex<[StandingRule]>([])
+        let service = RoomService(media: plane, keep: { rule in kept.withLock { $0.append(rule) } })
+        _ = try await service.join(request("eve"))
+        _ = try await service.join(request("bob"))
+        plane.setHangs(true)
+        _ = try await service.remove("eve", from: "R", message: "spam", ban: .seconds(60))
+        #expect(await service.listRooms().map(\.participants) == [1])
+        let bans = kept.withLock { $0.filter { if case .ban("eve", "R", _?) = $0 { true } else { false } } }
+        #expect(bans.count == 1)
+    }
+
     @Test("Presets, bans, revocations and closed rooms hold in the next life of the service; what was ended does not")
     func restore() async throws {
         let kept = Mutex<[StandingRule]>([])

@@ -209,6 +209,23 @@ struct RoomServiceTests {
         #expect(await join("bob", issuedAt: second) == nil)
     }
 
+    @Test("A WHIP publisher that is refused leaves its older session of the same identity as it was")
+    func refusedPublisherEndsNothing() async throws {
+        let service = RoomService(media: plane)
+        let bob = try await service.join(request("bob"))
+        let live = try await service.joinPublisher(request("ada"), offer: client.offer([.video("0")]))
+        plane.turnWorkers()
+        _ = plane.takeCommands()
+        for offer in ["v=0", client.offer([])] {
+            #expect(await code { _ = try await service.joinPublisher(request("ada"), offer: offer) } != nil)
+        }
+        let there = try await service.room(named: "R").participants.map(\.info.sid)
+        #expect(there == [bob.snapshot.participant.sid, live.participant.sid])
+        #expect(plane.takeCommands().isEmpty)
+        let told = await take(2, from: bob.events).map(\.event)
+        #expect(!told.contains { if case .participantLeft = $0 { true } else { false } })
+    }
+
     @Test("4.8: with closed_for 0 older tokens are good")
     func olderTokensAccepted() async throws {
         var configuration = RoomServiceConfiguration()

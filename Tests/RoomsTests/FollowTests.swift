@@ -172,6 +172,31 @@ struct MediaEventTests {
         #expect(try bench.room.snapshot(bob).dominantSpeaker == sid)
     }
 
+    @Test(
+        "A member whose client begins anew is told who speaks, of those who are still there, and which of its videos are held"
+    )
+    func changingToldAgain() throws {
+        var (bench, ada, bob) = try SubscribeTests.pair()
+        try bench.perform(.wantSpeakers(true), bob)
+        let voice = try #require(bench.room.state.routing.tracks(of: ada).first)
+        bench.media(.speakersChanged(bench.room.id, [SpeakerLevel(track: voice, loudness: 90)]))
+        let video = try #require(bench.room.state.routing.subscriptions(of: bob).last)
+        bench.media(.subscriptionHeld(video, true))
+        let told = bench.takeEvents(bob)
+        let speakers = told.filter { if case .speakersChanged = $0 { true } else { false } }
+        let held = told.filter { if case .subscriptionHeld(_, _, _, true) = $0 { true } else { false } }
+        #expect(speakers.count == 1 && held.count == 1)
+        _ = bench.takeEvents(ada)
+        try bench.step { (room, turn) throws(RoomError) in room.tellChanging(to: bob, turn: &turn) }
+        #expect(bench.takeEvents(bob) == speakers + held)
+        #expect(bench.takeEvents(ada).isEmpty)
+        bench.media(.subscriptionHeld(video, false))
+        bench.leave(ada)
+        _ = bench.takeEvents(bob)
+        try bench.step { (room, turn) throws(RoomError) in room.tellChanging(to: bob, turn: &turn) }
+        #expect(bench.takeEvents(bob) == [.speakersChanged([])])
+    }
+
     @Test("Events about what is gone are ignored")
     func stale() throws {
         var (bench, ada, bob) = try SubscribeTests.pair()

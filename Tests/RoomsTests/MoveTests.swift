@@ -53,8 +53,11 @@ struct MoveTests {
         #expect(told.contains(.participantLeft(participant: info.sid, identity: "ada", reason: .moved)))
         #expect(told.count { if case .trackUnpublished = $0 { true } else { false } } == 2)
         let heard = booth.takeEvents(carl)
-        #expect(heard.contains { if case .participantJoined(let other) = $0 { other.sid == info.sid } else { false } })
+        let joined = heard.compactMap { if case .participantJoined(let other) = $0 { other } else { nil } }
+        #expect(joined.map(\.sid) == [info.sid])
         #expect(heard.count { if case .trackPublished = $0 { true } else { false } } == 2)
+        // Readers that count what they are told of her have the room's number, or they would skip what follows.
+        #expect(joined.first.map { $0.version + 2 } == info.version)
         // Her events go on with the next number.
         #expect(booth.events[ada]?.first?.sequence == last + 1)
         guard case .moved(let snapshot)? = booth.events[ada]?.first?.event else {

@@ -23,10 +23,17 @@ struct EventTranslator: Sendable {
     /// Makes a token for a room to which the participant is moved.
     private let token: @Sendable (_ room: String) -> String?
 
-    /// `people`: who is there before the first event, oneself included.
-    init(people: [ParticipantInfo], token: @escaping @Sendable (_ room: String) -> String? = { _ in nil }) {
+    /// `people`: who is there before the first event, oneself included. `resumes`: the client remembers what it was told on another socket.
+    init(
+        people: [ParticipantInfo], resumes: Bool = false,
+        token: @escaping @Sendable (_ room: String) -> String? = { _ in nil }
+    ) {
         self.token = token
-        for person in people { self.people[person.sid] = person }
+        for person in people {
+            self.people[person.sid] = person
+            // No level that is ever told: the next list of speakers says of everybody whether they speak.
+            if resumes { levels[person.sid] = -1 }
+        }
     }
 
     /// What a client is told of `event`.

@@ -53,7 +53,7 @@ public struct LiveKitEdge: Sendable {
     ) async -> WebSocketDecision {
         do throws(Problem) {
             let stay = try await entrance(for: request, generation).enter()
-            return .accept { await stay.run(on: $0) }
+            return .accept(abandoned: { await stay.abandon() }, session: { await stay.run(on: $0) })
         } catch {
             return .refuse(error.text)
         }

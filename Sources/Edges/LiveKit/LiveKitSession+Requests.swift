@@ -57,6 +57,8 @@ extension LiveKitSession {
                     sdp: answer.sdp, id: offer.id, tracks: parameters.generation == .single ? answer.tracks : [:]))
         } catch {
             note(error)
+            // Its stay has ended, or its connections have with a move: the session's events say what to do.
+            if [.sessionNotFound, .connectionNotFound].contains(error.code) { return }
             // There is no word for a refused description; without an answer the client would wait for one.
             socket.send(.leave(.joinFailure, .disconnect))
             await leave()

@@ -59,6 +59,13 @@ struct LiveKitSession: Sendable {
         await leave()
     }
 
+    /// The socket has not opened after all. A stay that began with it ends; one that would have gone on waits for the next socket.
+    func abandon() async {
+        guard let stay else { return }
+        if parameters.resumes == nil { return await leave() }
+        await context.rooms.detach(stay.session, attachment: stay.attachment)
+    }
+
     /// Ends the stay, but for one that another socket has since.
     func leave() async {
         guard let stay else { return }
@@ -105,7 +112,7 @@ struct LiveKitSession: Sendable {
 
     /// Takes the events to the socket, in order, and closes it when there are no more.
     private func pump(_ stay: Stay, to socket: some LiveKitSocket, _ closure: ConnectionClosure) async {
-        var translator = EventTranslator(people: stay.people) { token(for: $0) }
+        var translator = EventTranslator(people: stay.people, resumes: parameters.resumes != nil) { token(for: $0) }
         for await event in stay.events {
             closure.observe(event.event)
             for signal in translator.signals(for: event) { socket.send(signal) }

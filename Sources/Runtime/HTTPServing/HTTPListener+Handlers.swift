@@ -38,7 +38,10 @@ extension HTTPListener {
     ) {
         endWork(number)
         // Nobody waits for a handler that was given up, or whose client has disconnected.
-        guard let connection = connections[id], case .handling(number, _) = connection.phase else { return }
+        guard let connection = connections[id], case .handling(number, _) = connection.phase else {
+            upgrade?.abandon()
+            return
+        }
         if let upgrade { self.upgrade(connection, upgrade) }
         if let response { answer(connection, response) }
         proceed(connection)

@@ -7,6 +7,13 @@ struct WebSocketUpgrade: Sendable {
     let request: HTTPRequest
     let handshake: WebSocketHandshake
     let session: @Sendable (WebSocketConnection) async -> Void
+    let abandoned: (@Sendable () async -> Void)?
+
+    /// The socket does not open.
+    func abandon() {
+        guard let abandoned else { return }
+        Task.detached { await abandoned() }
+    }
 }
 
 /// The way of a WebSocket: decision, handshake, messages both ways, end.
@@ -22,13 +29,18 @@ extension HTTPListener {
     func considerUpgrade(_ connection: HTTPConnection, _ route: WebSocketRoute, _ parameters: [String: String]) {
         guard var request = connection.request else { return }
         request.parameters = parameters
+        if let refusal = obstacle(for: connection) { return refuse(connection, refusal) }
         do throws(HTTPRefusal) {
             let handshake = try WebSocketHandshake(request.headers, protocols: route.protocols)
             work(connection) { [request] in
                 switch await route.decide(request) {
                 case .refuse(let response): (response, nil)
-                case .accept(let session):
-                    (nil, WebSocketUpgrade(request: request, handshake: handshake, session: session))
+                case .accept(let abandoned, let session):
+                    (
+                        nil,
+                        WebSocketUpgrade(
+                            request: request, handshake: handshake, session: session, abandoned: abandoned)
+                    )
                 }
             }
         } catch {
@@ -38,13 +50,21 @@ extension HTTPListener {
         }
     }
 
+    /// Why no WebSocket opens on `connection` now; nil: it may.
+    private func obstacle(for connection: HTTPConnection) -> HTTPRefusal? {
+        // One that was not there when all were told to go would stay.
+        if isDraining { return Self.stopping }
+        guard webSockets.isFull(for: connection.client) else { return nil }
+        reached(.addressWebSockets, "WebSocket limit of a client address reached; a new one is refused")
+        return Self.tooMany
+    }
+
     /// The connection speaks WebSocket from now on; the response that says so leaves first.
     func upgrade(_ connection: HTTPConnection, _ upgrade: WebSocketUpgrade) {
-        // One that was not there when all were told to go would stay.
-        if isDraining { return refuse(connection, Self.stopping) }
-        if webSockets.isFull(for: connection.client) {
-            reached(.addressWebSockets, "WebSocket limit of a client address reached; a new one is refused")
-            return refuse(connection, Self.tooMany)
+        // Once more: the route's decision took its time.
+        if let refusal = obstacle(for: connection) {
+            upgrade.abandon()
+            return refuse(connection, refusal)
         }
         let limits = configuration.webSocket
         let id = connection.id

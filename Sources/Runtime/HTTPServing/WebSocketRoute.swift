@@ -6,8 +6,10 @@ public enum WebSocketMessage: Sendable, Hashable {
 
 /// The answer to an upgrade request, before anything is upgraded.
 public enum WebSocketDecision: Sendable {
-    /// Upgrade, then run `session` in a task of its own; when it returns the socket is closed with 1000.
-    case accept(session: @Sendable (WebSocketConnection) async -> Void)
+    /// Upgrade, then run `session` in a task of its own; when it returns the socket is closed with 1000. `abandoned` runs instead where the socket does not
+    /// open after all: the client has disconnected meanwhile, or the server is about to stop.
+    case accept(
+        abandoned: (@Sendable () async -> Void)? = nil, session: @Sendable (WebSocketConnection) async -> Void)
     /// Stay with HTTP and answer this.
     case refuse(HTTPResponse)
 }

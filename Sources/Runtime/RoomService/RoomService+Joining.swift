@@ -118,6 +118,7 @@ extension RoomService {
         let (hosted, turn) = try admit(request)
         let connected = try await enter(hosted, turn) {
             (room, turn) throws(RoomError) -> (SessionID, ConnectedSession) in
+            let (former, before) = (room, turn)
             let session = try Self.join(&room, request, isSignalled: false, follow: follow, turn: &turn)
             do throws(RoomError) {
                 let answer = try room.offer(session, connection: Self.onlyConnection, sdp: offer, turn: &turn)
@@ -128,7 +129,8 @@ extension RoomService {
                     session: session, room: room.name, participant: participant, answer: answer)
                 return (session, connected)
             } catch {
-                room.leave(session, turn: &turn)
+                // As if it had not come: an older stay of the identity, which the join has ended, goes on.
+                (room, turn) = (former, before)
                 throw error
             }
         }
@@ -336,7 +338,7 @@ extension RoomService {
         try await step(hosted) { (room, turn) throws(RoomError) in
             try room.attach(session, turn: &turn)
             try room.restartReceiving(session, turn: &turn)
-            room.tellDemand(to: session, turn: &turn)
+            room.tellChanging(to: session, turn: &turn)
         }
         return ReturnedSession(
             session: session, snapshot: snapshot, departed: departed,

@@ -283,10 +283,19 @@ extension RoomService {
         } catch {
             throw counted(error)
         }
-        let info = try await step(hosted) { (room, turn) throws(RoomError) -> PlaybackInfo in
-            let (session, info) = try room.startPlayback(request, turn: &turn)
-            self.rooms.place(session, in: room.name)
-            return info
+        var admitted: SessionID?
+        let info: PlaybackInfo
+        do throws(RoomError) {
+            info = try await step(hosted) { (room, turn) throws(RoomError) -> PlaybackInfo in
+                let (session, info) = try room.startPlayback(request, turn: &turn)
+                self.rooms.place(session, in: room.name)
+                admitted = session
+                return info
+            }
+        } catch {
+            // Its worker has begun to hang: nothing would ever send the file.
+            if let admitted { await leave(admitted) }
+            throw error
         }
         // Somebody may have removed it while its worker was told.
         guard hosted.room.hasPlayback(info.sid) else {

@@ -204,10 +204,9 @@ extension RoomService {
         let made = try ban(of: identity, in: name)
         if let hosted = rooms[name] {
             record(.banChanged(identity: identity, until: made.until, reason: reason), in: hosted)
-        }
-        // After the rule is made: whose stay ends may try to join again at once. A policy may let an identity be there more than once.
-        while rooms[name]?.room.hasMember(identity: identity) == true {
-            try await remove(identity, from: name, message: reason.isEmpty ? nil : reason)
+            // After the rule is made: whose stay ends may try to join again at once.
+            let message = reason.isEmpty ? nil : reason
+            await step(hosted) { $0.removeAll(identity: identity, message: message, turn: &$1) }
         }
         await keep(rule)
         return made

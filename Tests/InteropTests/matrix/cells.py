@@ -118,7 +118,7 @@ def frames_of_publisher(server):
 
 async def phase(cell, server, received, least, name):
     """Counts the frames of some seconds: of those that the publisher sent, a share of at least `least` is decoded."""
-    sent, before = frames_of_publisher(server), (await received())["frames"]
+    before, sent = (await received())["frames"], frames_of_publisher(server)
     await asyncio.sleep(COUNTED)
     now, later = await received(), frames_of_publisher(server)
     cell.frames.append(now["frames"] - before)

@@ -76,6 +76,17 @@ def one_stream(mode):
     }})()"""
 
 
+#: A browser whose machine or estimate is small makes its video smaller, and then every layer has another height. This one leaves out frames instead.
+SAME_SIZE = """(() => {
+    const add = RTCPeerConnection.prototype.addTransceiver;
+    RTCPeerConnection.prototype.addTransceiver = function (...given) {
+        const made = add.apply(this, given);
+        if (made.sender.track?.kind === "video") made.sender.setParameters({ ...made.sender.getParameters(), degradationPreference: "maintain-resolution" });
+        return made;
+    };
+})()"""
+
+
 def room_address(server, room, name, *, send="generated", token=None, **options):
     """Where the page joins `room` as `name` by itself."""
     query = {"room": room, "name": name, "send": send, "join": 1, "token": token or make_token(name, room), **options}

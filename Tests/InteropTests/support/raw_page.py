@@ -65,10 +65,18 @@ window.raw = {
 """
 
 
-async def raw_member(browser, server, room, name, **join):
+async def raw_page(browser, server):
     page = await browser.new_page(bypass_csp=True)
     await page.goto(server.url + "/")
     await page.evaluate(SCRIPT)
+    return page
+
+
+async def raw_member(browser, server, room, name, **join):
+    return await raw_join(await raw_page(browser, server), server, room, name, **join)
+
+
+async def raw_join(page, server, room, name, **join):
     url = f"{server.url.replace('http', 'ws', 1)}/v1/signal?access_token={token(name, room)}"
     reply = await page.evaluate("([url, fields]) => raw.join(url, fields)", [url, join])
     assert reply["type"] == "joined", reply

@@ -91,6 +91,8 @@ extension Room {
         guard !hasEnded else { throw RoomError(.roomClosed, "the room is closing") }
         try moving.check(state)
         let info = moving.info
+        // Also when it comes back after a lost connection.
+        letIn(info.identity)
         if policy.duplicateIdentity == .replace, let older = state.roster.session(identity: info.identity) {
             remove(older, reason: .duplicateIdentity, turn: &turn)
         }
@@ -175,6 +177,7 @@ extension Room {
         var join = JoinRequest(claims: claims)
         join.profile = .publishOnly
         join.autoSubscribe = false
+        let (former, before) = (self, turn)
         // An operator let it in by starting it.
         letIn(request.identity)
         let session = try self.join(join, isSignalled: false, turn: &turn)
@@ -195,7 +198,7 @@ extension Room {
             makeOffers(&turn)
             return (session, complete)
         } catch {
-            remove(session, reason: .left, turn: &turn)
+            (self, turn) = (former, before)
             throw error
         }
     }

@@ -148,15 +148,9 @@ extension Room {
         state.subscriptionChanged(id, &turn)
     }
 
-    /// The subscriber knows why a video stands still.
     private mutating func subscriptionHeld(_ id: SubscriptionID, _ isHeld: Bool, _ turn: inout RoomTurn) {
-        guard let subscription = state.routing[id] else { return }
-        let track = state.routing.track(of: subscription)?.info
-        state.roster.notify(
-            subscription.member,
-            .subscriptionHeld(
-                subscription: subscription.sid, participant: track?.participant, track: track?.sid, isHeld: isHeld),
-            &turn)
+        state.routing.update(id) { $0.isHeld = isHeld }
+        state.tellHeld(id, &turn)
     }
 
     /// Network quality of members that changed, to everybody with a state.roster.
@@ -180,9 +174,7 @@ extension Room {
             }
             return SpeakerInfo(participant: track.info.participant, track: track.info.sid, loudness: level.loudness)
         }
-        for session in state.roster.sessions where state.roster[session]?.options.wantsSpeakers == true {
-            state.roster.notify(session, .speakersChanged(speakers), &turn)
-        }
+        state.tellSpeakers(speakers, &turn)
     }
 
     /// A channel of a member may be used. A WHIP session has no other way to ask for messages.

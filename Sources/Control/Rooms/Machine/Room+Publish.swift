@@ -48,7 +48,6 @@ extension Room {
                 formats: sending.formats, packetTime: sending.packetTime, preferredCodec: announced?.codecs.first))
         state.roster.updateConnection(name, of: session) { $0.trackByMid[section.mid] = id }
         roomChanged()
-        state.roster.nextVersion(of: session)
         turn.media(.addTrack(description))
         if info.muted { turn.media(.setTrackMuted(id, true)) }
         if kind == .audio, state.isAlwaysHeard(member.info.identity) { turn.media(.setTrackAlwaysForwarded(id, true)) }
@@ -64,6 +63,7 @@ extension Room {
     /// A track of `session` is in the room from now on.
     mutating func tellPublished(_ info: TrackInfo, of session: SessionID, tellsPublisher: Bool, _ turn: inout RoomTurn)
     {
+        state.roster.nextVersion(of: session)
         turn.log(.trackPublished(info))
         state.roster.notify(about: session, .trackPublished(info), includingSubject: tellsPublisher, &turn)
     }

@@ -59,9 +59,11 @@ extension Room {
         }
     }
 
-    /// Tells a publisher anew which layers of its videos are wanted: its client begins anew with what it is told from now on.
-    public mutating func tellDemand(to session: SessionID, turn: inout RoomTurn) {
+    /// Tells a member anew what is told as it changes only: which layers of its videos are wanted, who speaks, which videos are held. Its client has missed
+    /// changes, and begins anew with what it is told from now on.
+    public mutating func tellChanging(to session: SessionID, turn: inout RoomTurn) {
         state.tellDemand(to: session, &turn)
+        state.tellChanging(to: session, &turn)
     }
 }
 
@@ -107,6 +109,13 @@ extension Room {
         let all = state.roster.session(sid: name) == named ? [named] : state.roster.sessions(identity: name)
         for session in all { remove(session, reason: reason, message: message, turn: &turn) }
         makeOffers(&turn)
+    }
+
+    /// Removes all who are here with an identity, if somebody is.
+    public mutating func removeAll(identity: String, message: String?, turn: inout RoomTurn) {
+        let all = state.roster.sessions(identity: identity)
+        for session in all { remove(session, reason: .removed, message: message, turn: &turn) }
+        if !all.isEmpty { makeOffers(&turn) }
     }
 
     /// Ends the stays of those whose token was revoked.

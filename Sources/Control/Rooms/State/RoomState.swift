@@ -19,6 +19,8 @@ struct RoomState: Sendable {
     var outdated = OutdatedDescriptions()
     /// Tracks that are sent in their backup codec to everybody.
     var regressions = Regressions()
+    /// Who speaks, as was told last.
+    private var speakers: [SpeakerInfo] = []
     private var counter: UInt64 = 0
 
     /// Nobody is here.
@@ -34,6 +36,37 @@ struct RoomState: Sendable {
     mutating func nextNumber() -> UInt64 {
         counter += 1
         return id.rawValue << 32 | counter
+    }
+
+    /// Tells who speaks to those who want to know.
+    mutating func tellSpeakers(_ speakers: [SpeakerInfo], _ turn: inout RoomTurn) {
+        self.speakers = speakers
+        for session in roster.sessions { tellSpeakers(to: session, &turn) }
+    }
+
+    private mutating func tellSpeakers(to session: SessionID, _ turn: inout RoomTurn) {
+        guard roster[session]?.options.wantsSpeakers == true else { return }
+        let present = speakers.filter { roster.session(sid: $0.participant) != nil }
+        roster.notify(session, .speakersChanged(present), &turn)
+    }
+
+    /// Tells a member anew what is told as it changes only: who speaks, and which videos are held for want of bandwidth.
+    mutating func tellChanging(to session: SessionID, _ turn: inout RoomTurn) {
+        tellSpeakers(to: session, &turn)
+        for id in routing.subscriptions(of: session) where routing[id]?.kind == .video && routing[id]?.track != nil {
+            tellHeld(id, &turn)
+        }
+    }
+
+    /// The subscriber knows why a video stands still.
+    mutating func tellHeld(_ id: SubscriptionID, _ turn: inout RoomTurn) {
+        guard let subscription = routing[id] else { return }
+        let track = routing.track(of: subscription)?.info
+        roster.notify(
+            subscription.member,
+            .subscriptionHeld(
+                subscription: subscription.sid, participant: track?.participant, track: track?.sid,
+                isHeld: subscription.isHeld), &turn)
     }
 
     /// Other rules; the caller makes members follow them.

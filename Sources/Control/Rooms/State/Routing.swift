@@ -127,6 +127,8 @@ struct RoomSubscription: Sendable {
     var mid: String?
     /// Paused by request; all video of the member may be paused beside.
     var paused = false
+    /// A video that is held for want of bandwidth.
+    var isHeld = false
     var preference = LayerPreference.best
     var display = DisplayPreference()
     var state = SubscriptionInfo.State.pending

@@ -38,10 +38,9 @@ struct EventsResource: Resource {
             do throws(Problem) {
                 let room = try room(request)
                 let (cursor, types) = (try request.eventCursor(), try request.eventTypes())
-                return .accept { connection in
-                    let feed = await context.rooms.follow(room: room, types: types, after: cursor)
-                    await EventSocketFeed.run(feed, on: connection)
-                }
+                // Before the client knows that its socket is open: what happens from then on is for it.
+                let feed = await context.rooms.follow(room: room, types: types, after: cursor)
+                return .accept { connection in await EventSocketFeed.run(feed, on: connection) }
             } catch {
                 return .refuse(error.response)
             }
