@@ -239,7 +239,6 @@ def test_B18_a_new_session_replaces_the_ghost_of_the_same_identity(server):
     asyncio.run(run())
 
 
-@pytest.mark.judging
 def test_B18_F4_a_killed_client_is_disconnected_within_the_consent_timeout():
     """F4, B18: kill -9, without leaving. The others are notified within the configured time (15 s by default), and the transport is freed."""
     servers = {5: Server(media={"consent_timeout": 5}).start(), 15: Server().start()}

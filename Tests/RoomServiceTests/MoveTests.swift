@@ -131,6 +131,10 @@ struct MoveTests {
         #expect(
             await code { _ = try await service.resume(participant: moved.info.sid, claims: again.claims) }
                 == .sessionNotFound)
+        // A socket that did not open after all leaves the place free for the next.
+        let first = try await service.join(again)
+        #expect(first.goesOn && first.session == ada.session)
+        await service.abandon(first.session, attachment: first.attachment, goesOn: first.goesOn)
         let joined = try await service.join(again)
         #expect(joined.session == ada.session && joined.snapshot.participant.sid == moved.info.sid)
         let events = await take(8, from: ada.events).map(\.event)

@@ -40,7 +40,7 @@ struct Entrance: Sendable {
             joined.session, joined.events, joined.attachment,
             greeting: [.join(reply)]
                 + (snapshot.dataTracks.isEmpty ? [] : [.dataTracksReceived(snapshot.dataTracks)]),
-            people: [snapshot.participant] + snapshot.others)
+            people: [snapshot.participant] + snapshot.others, goesOn: joined.goesOn)
     }
 
     /// A participant that is not known any more begins anew: it is told so on the socket, as its client expects.
@@ -70,12 +70,12 @@ struct Entrance: Sendable {
 
     private func session(
         _ session: SessionID, _ events: SessionEvents, _ attachment: UInt64, greeting: [ServerSignal],
-        people: [ParticipantInfo]
+        people: [ParticipantInfo], goesOn: Bool = true
     ) -> LiveKitSession {
         LiveKitSession(
             context: context, claims: claims, parameters: parameters, greeting: greeting,
             stay: LiveKitSession.Stay(
-                session: session, events: events, attachment: attachment, people: people))
+                session: session, events: events, attachment: attachment, people: people, goesOn: goesOn))
     }
 
     private var iceServers: [ICEServer] {

@@ -69,6 +69,8 @@ extension MediaEngine {
         state.pointee.subscription.bind(target.pointee.track)
         state.pointee.subscription.captureOffset = tables.peers[target.pointee.peer].pointee.captureOffset
         noteOrientation(index)
+        // The decision about another track begins anew.
+        if state.pointee.allocation.isHeld { emit(.subscriptionHeld(state.pointee.subscription.id, false)) }
         state.pointee.allocation = VideoAllocation(display: state.pointee.allocation.display)
         _ = state.pointee.subscription.setBound(.unlimited, track: target.pointee.track, at: now)
         awaitDecision(index)

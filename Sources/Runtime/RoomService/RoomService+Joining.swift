@@ -59,7 +59,8 @@ extension RoomService {
             }
             room.settle(turn: &turn)
             return JoinedSession(
-                session: session, snapshot: snapshot, events: opened.events, attachment: opened.attachment)
+                session: session, snapshot: snapshot, events: opened.events, attachment: opened.attachment,
+                goesOn: true)
         }
         totals.joins += 1
         note(request.origin, of: joined.snapshot.participant.sid, in: hosted)
@@ -293,6 +294,14 @@ extension RoomService {
         var turn = newTurn()
         hosted.room.detach(session, turn: &turn)
         return true
+    }
+
+    /// The socket of a join has not opened after all. A session that began with it ends; one that went on after a move waits for another join.
+    public func abandon(_ joined: SessionID, attachment: UInt64, goesOn: Bool) async {
+        guard goesOn else { return await leave(joined, attachment: attachment) }
+        if detach(joined, attachment: attachment), let hosted = try? hosted(of: joined) {
+            hosted.room.awaitJoin(joined)
+        }
     }
 
     /// Goes on with a session on a new socket, with every event after `sequence`. The older socket's events end. `claims` are those of the

@@ -204,11 +204,14 @@ extension RoomService {
         let made = try ban(of: identity, in: name)
         if let hosted = rooms[name] {
             record(.banChanged(identity: identity, until: made.until, reason: reason), in: hosted)
-            // After the rule is made: whose stay ends may try to join again at once.
+        }
+        // Before its stays end: the step waits for the worker, and meanwhile the ban may be ended, which must be kept after this.
+        await keep(rule)
+        // After the rule is made: whose stay ends may try to join again at once.
+        if let hosted = rooms[name] {
             let message = reason.isEmpty ? nil : reason
             await step(hosted) { $0.removeAll(identity: identity, message: message, turn: &$1) }
         }
-        await keep(rule)
         return made
     }
 

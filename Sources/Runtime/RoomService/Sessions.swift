@@ -11,12 +11,17 @@ public struct JoinedSession: Sendable {
     public let events: SessionEvents
     /// Names this stream of events; for `detach`.
     public let attachment: UInt64
+    /// The session began earlier, in the room from which the client was moved.
+    public let goesOn: Bool
 
-    init(session: SessionID, snapshot: SessionSnapshot, events: SessionEvents, attachment: UInt64) {
+    init(
+        session: SessionID, snapshot: SessionSnapshot, events: SessionEvents, attachment: UInt64, goesOn: Bool = false
+    ) {
         self.session = session
         self.snapshot = snapshot
         self.events = events
         self.attachment = attachment
+        self.goesOn = goesOn
     }
 }
 

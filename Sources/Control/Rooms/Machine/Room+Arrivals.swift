@@ -178,10 +178,10 @@ extension Room {
         join.profile = .publishOnly
         join.autoSubscribe = false
         let (former, before) = (self, turn)
-        // An operator let it in by starting it.
-        letIn(request.identity)
-        let session = try self.join(join, isSignalled: false, turn: &turn)
         do throws(RoomError) {
+            // An operator let it in by starting it.
+            letIn(request.identity)
+            let session = try self.join(join, isSignalled: false, turn: &turn)
             let connection = try openPlaybackConnection(session, &turn)
             let info = PlaybackInfo(
                 sid: sid, participant: try state.member(session).info.sid, identity: request.identity,

@@ -91,6 +91,11 @@ extension Room {
     }
 }
 
+extension Room {
+    /// The socket with which an awaited session went on has not opened: its client joins once more.
+    public mutating func awaitJoin(_ session: SessionID) { state.roster.update(session) { $0.awaitJoin() } }
+}
+
 // MARK: - Going
 
 extension Room {

@@ -132,7 +132,11 @@ extension Member {
         hasConnected = false
         steps = []
         info.dataTracks = []
-        guard options.recovery == .byJoining else { return }
+        if options.recovery == .byJoining { awaitJoin() }
+    }
+
+    /// Its client goes on with a join.
+    mutating func awaitJoin() {
         isAwaited = true
         options.offering = .client
         options.autoSubscribe = false

@@ -162,6 +162,7 @@ struct RoomSubscription: Sendable {
         mid = nil
         description = nil
         state = .pending
+        isHeld = false
     }
 }
 

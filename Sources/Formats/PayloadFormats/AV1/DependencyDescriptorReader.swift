@@ -88,7 +88,9 @@ public struct DependencyDescriptorReader: Sendable {
     public func targets(
         of descriptor: DependencyDescriptor, upToSpatialLayer spatial: UInt8, temporalLayer temporal: UInt8
     ) -> (active: UInt32, within: UInt32) {
-        let active = descriptor.activeDecodeTargets ?? activeDecodeTargets
+        // A structure without a mask activates all targets, whatever came behind it.
+        let all = UInt32(truncatingIfNeeded: (UInt64(1) << UInt64(descriptor.decodeTargetCount)) - 1)
+        let active = descriptor.activeDecodeTargets ?? (descriptor.hasStructure ? all : activeDecodeTargets)
         var within: UInt32 = 0
         for target in 0..<descriptor.decodeTargetCount
         where targetLayers[target] >> 4 <= spatial && targetLayers[target] & 15 <= temporal {
