@@ -133,8 +133,8 @@ struct MoveTests {
                 == .sessionNotFound)
         // A socket that did not open after all leaves the place free for the next.
         let first = try await service.join(again)
-        #expect(first.goesOn && first.session == ada.session)
-        await service.abandon(first.session, attachment: first.attachment, goesOn: first.goesOn)
+        #expect(first.start == .rejoined && first.session == ada.session)
+        await service.abandon(first.session, attachment: first.attachment, start: first.start)
         let joined = try await service.join(again)
         #expect(joined.session == ada.session && joined.snapshot.participant.sid == moved.info.sid)
         let events = await take(8, from: ada.events).map(\.event)

@@ -268,13 +268,13 @@ struct BackupCodecTests {
         var (bench, ada, bob, carl, backup) = try regressed()
         bench.media(.layersWanted(backup, [true]))
         _ = bench.takeEvents(ada)
-        try bench.step { (room, turn) throws(RoomError) in room.tellChanging(to: ada, turn: &turn) }
+        try bench.step { (room, turn) throws(RoomError) in room.tellCurrentState(to: ada, turn: &turn) }
         var events = bench.takeEvents(ada)
         #expect(firstDemands(events) == [[false]] && demands(events) == [[true]])
         bench.leave(bob)
         bench.leave(carl)
         _ = bench.takeEvents(ada)
-        try bench.step { (room, turn) throws(RoomError) in room.tellChanging(to: ada, turn: &turn) }
+        try bench.step { (room, turn) throws(RoomError) in room.tellCurrentState(to: ada, turn: &turn) }
         events = bench.takeEvents(ada)
         #expect(firstDemands(events) == [[true]] && demands(events) == [[false]])
     }

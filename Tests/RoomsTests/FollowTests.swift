@@ -175,7 +175,7 @@ struct MediaEventTests {
     @Test(
         "A member whose client begins anew is told who speaks, of those who are still there, and which of its videos are held"
     )
-    func changingToldAgain() throws {
+    func currentStateToldAgain() throws {
         var (bench, ada, bob) = try SubscribeTests.pair()
         try bench.perform(.wantSpeakers(true), bob)
         let voice = try #require(bench.room.state.routing.tracks(of: ada).first)
@@ -187,7 +187,7 @@ struct MediaEventTests {
         let held = told.filter { if case .subscriptionHeld(_, _, _, true) = $0 { true } else { false } }
         #expect(speakers.count == 1 && held.count == 1)
         _ = bench.takeEvents(ada)
-        try bench.step { (room, turn) throws(RoomError) in room.tellChanging(to: bob, turn: &turn) }
+        try bench.step { (room, turn) throws(RoomError) in room.tellCurrentState(to: bob, turn: &turn) }
         #expect(bench.takeEvents(bob) == speakers + held)
         #expect(bench.takeEvents(ada).isEmpty)
         // On another connection the decision begins anew.
@@ -195,7 +195,7 @@ struct MediaEventTests {
         #expect(bench.room.state.routing[video]?.isHeld == false)
         bench.leave(ada)
         _ = bench.takeEvents(bob)
-        try bench.step { (room, turn) throws(RoomError) in room.tellChanging(to: bob, turn: &turn) }
+        try bench.step { (room, turn) throws(RoomError) in room.tellCurrentState(to: bob, turn: &turn) }
         #expect(bench.takeEvents(bob) == [.speakersChanged([])])
     }
 

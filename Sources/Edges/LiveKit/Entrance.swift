@@ -40,7 +40,7 @@ struct Entrance: Sendable {
             joined.session, joined.events, joined.attachment,
             greeting: [.join(reply)]
                 + (snapshot.dataTracks.isEmpty ? [] : [.dataTracksReceived(snapshot.dataTracks)]),
-            people: [snapshot.participant] + snapshot.others, goesOn: joined.goesOn)
+            people: [snapshot.participant] + snapshot.others, start: joined.start)
     }
 
     /// A participant that is not known any more begins anew: it is told so on the socket, as its client expects.
@@ -65,17 +65,17 @@ struct Entrance: Sendable {
         greeting.append(.room(snapshot.room))
         greeting.append(.dataTracksReceived(snapshot.dataTracks))
         return session(
-            returned.session, returned.events, returned.attachment, greeting: greeting, people: people)
+            returned.session, returned.events, returned.attachment, greeting: greeting, people: people, start: .resumed)
     }
 
     private func session(
         _ session: SessionID, _ events: SessionEvents, _ attachment: UInt64, greeting: [ServerSignal],
-        people: [ParticipantInfo], goesOn: Bool = true
+        people: [ParticipantInfo], start: SessionStart
     ) -> LiveKitSession {
         LiveKitSession(
             context: context, claims: claims, parameters: parameters, greeting: greeting,
             stay: LiveKitSession.Stay(
-                session: session, events: events, attachment: attachment, people: people, goesOn: goesOn))
+                session: session, events: events, attachment: attachment, people: people, start: start))
     }
 
     private var iceServers: [ICEServer] {

@@ -26,8 +26,7 @@ struct LiveKitSession: Sendable {
         let attachment: UInt64
         /// Who is in the room, oneself included, before the first event.
         let people: [ParticipantInfo]
-        /// It began on another socket.
-        let goesOn: Bool
+        let start: SessionStart
     }
 
     /// A token that the client can show for as long as it takes to come back; LiveKit's own server gives ten minutes.
@@ -61,14 +60,10 @@ struct LiveKitSession: Sendable {
         await leave()
     }
 
-    /// The socket has not opened after all. A stay that began with it ends; one that would have gone on waits for the next socket.
+    /// The socket has not opened after all.
     func abandon() async {
         guard let stay else { return }
-        if parameters.resumes == nil {
-            await context.rooms.abandon(stay.session, attachment: stay.attachment, goesOn: stay.goesOn)
-        } else {
-            await context.rooms.detach(stay.session, attachment: stay.attachment)
-        }
+        await context.rooms.abandon(stay.session, attachment: stay.attachment, start: stay.start)
     }
 
     /// Ends the stay, but for one that another socket has since.

@@ -60,7 +60,7 @@ extension RoomService {
             room.settle(turn: &turn)
             return JoinedSession(
                 session: session, snapshot: snapshot, events: opened.events, attachment: opened.attachment,
-                goesOn: true)
+                start: .rejoined)
         }
         totals.joins += 1
         note(request.origin, of: joined.snapshot.participant.sid, in: hosted)
@@ -296,12 +296,11 @@ extension RoomService {
         return true
     }
 
-    /// The socket of a join has not opened after all. A session that began with it ends; one that went on after a move waits for another join.
-    public func abandon(_ joined: SessionID, attachment: UInt64, goesOn: Bool) async {
-        guard goesOn else { return await leave(joined, attachment: attachment) }
-        if detach(joined, attachment: attachment), let hosted = try? hosted(of: joined) {
-            hosted.room.awaitJoin(joined)
-        }
+    /// The socket of a session has not opened after all: a new session ends, others wait for the next socket as they waited for this one.
+    public func abandon(_ session: SessionID, attachment: UInt64, start: SessionStart) async {
+        guard start != .joined else { return await leave(session, attachment: attachment) }
+        guard detach(session, attachment: attachment), start == .rejoined else { return }
+        try? hosted(of: session).room.awaitJoin(session)
     }
 
     /// Goes on with a session on a new socket, with every event after `sequence`. The older socket's events end. `claims` are those of the
@@ -347,7 +346,7 @@ extension RoomService {
         try await step(hosted) { (room, turn) throws(RoomError) in
             try room.attach(session, turn: &turn)
             try room.restartReceiving(session, turn: &turn)
-            room.tellChanging(to: session, turn: &turn)
+            room.tellCurrentState(to: session, turn: &turn)
         }
         return ReturnedSession(
             session: session, snapshot: snapshot, departed: departed,

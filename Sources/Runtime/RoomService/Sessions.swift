@@ -4,6 +4,16 @@ public import Rooms
 /// the session, or where the reader did not keep up; then the session may be resumed.
 public typealias SessionEvents = AsyncStream<SequencedEvent>
 
+/// How a socket came to its session.
+public enum SessionStart: Sendable {
+    /// The session is new.
+    case joined
+    /// A join goes on with a session that was moved without its connections.
+    case rejoined
+    /// The session had another socket before.
+    case resumed
+}
+
 /// A successful join: the snapshot is the first message, deltas follow.
 public struct JoinedSession: Sendable {
     public let session: SessionID
@@ -11,17 +21,18 @@ public struct JoinedSession: Sendable {
     public let events: SessionEvents
     /// Names this stream of events; for `detach`.
     public let attachment: UInt64
-    /// The session began earlier, in the room from which the client was moved.
-    public let goesOn: Bool
+    /// The join began the session, or went on with one that was moved here.
+    public let start: SessionStart
 
     init(
-        session: SessionID, snapshot: SessionSnapshot, events: SessionEvents, attachment: UInt64, goesOn: Bool = false
+        session: SessionID, snapshot: SessionSnapshot, events: SessionEvents, attachment: UInt64,
+        start: SessionStart = .joined
     ) {
         self.session = session
         self.snapshot = snapshot
         self.events = events
         self.attachment = attachment
-        self.goesOn = goesOn
+        self.start = start
     }
 }
 

@@ -61,9 +61,9 @@ extension Room {
 
     /// Tells a member anew what is told as it changes only: which layers of its videos are wanted, who speaks, which videos are held. Its client has missed
     /// changes, and begins anew with what it is told from now on.
-    public mutating func tellChanging(to session: SessionID, turn: inout RoomTurn) {
+    public mutating func tellCurrentState(to session: SessionID, turn: inout RoomTurn) {
         state.tellDemand(to: session, &turn)
-        state.tellChanging(to: session, &turn)
+        state.tellCurrentState(to: session, &turn)
     }
 }
 
@@ -89,9 +89,7 @@ extension Room {
         distribution.subscribeToAll(session, quietly: true, &state, &turn)
         if request.offering == .serverAtOnce { state.outdated.insert(session) }
     }
-}
 
-extension Room {
     /// The socket with which an awaited session went on has not opened: its client joins once more.
     public mutating func awaitJoin(_ session: SessionID) { state.roster.update(session) { $0.awaitJoin() } }
 }
@@ -112,15 +110,12 @@ extension Room {
     ) throws(RoomError) {
         let named = try state.session(named: name)
         let all = state.roster.session(sid: name) == named ? [named] : state.roster.sessions(identity: name)
-        for session in all { remove(session, reason: reason, message: message, turn: &turn) }
-        makeOffers(&turn)
+        remove(all, reason: reason, message: message, &turn)
     }
 
     /// Removes all who are here with an identity, if somebody is.
     public mutating func removeAll(identity: String, message: String?, turn: inout RoomTurn) {
-        let all = state.roster.sessions(identity: identity)
-        for session in all { remove(session, reason: .removed, message: message, turn: &turn) }
-        if !all.isEmpty { makeOffers(&turn) }
+        remove(state.roster.sessions(identity: identity), reason: .removed, message: message, &turn)
     }
 
     /// Ends the stays of those whose token was revoked.
@@ -128,7 +123,13 @@ extension Room {
         let ending = state.roster.sessions.filter { session in
             state.roster[session].map { revocation.names(tokenID: $0.tokenID, identity: $0.info.identity) } ?? false
         }
-        for session in ending { remove(session, reason: .tokenRevoked, turn: &turn) }
-        if !ending.isEmpty { makeOffers(&turn) }
+        remove(ending, reason: .tokenRevoked, &turn)
+    }
+
+    private mutating func remove(
+        _ sessions: [SessionID], reason: LeaveReason, message: String? = nil, _ turn: inout RoomTurn
+    ) {
+        for session in sessions { remove(session, reason: reason, message: message, turn: &turn) }
+        if !sessions.isEmpty { makeOffers(&turn) }
     }
 }

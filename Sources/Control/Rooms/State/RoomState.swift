@@ -51,7 +51,7 @@ struct RoomState: Sendable {
     }
 
     /// Tells a member anew what is told as it changes only: who speaks, and which videos are held for want of bandwidth.
-    mutating func tellChanging(to session: SessionID, _ turn: inout RoomTurn) {
+    mutating func tellCurrentState(to session: SessionID, _ turn: inout RoomTurn) {
         tellSpeakers(to: session, &turn)
         for id in routing.subscriptions(of: session) where routing[id]?.kind == .video && routing[id]?.track != nil {
             tellHeld(id, &turn)
