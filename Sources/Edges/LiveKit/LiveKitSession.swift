@@ -112,7 +112,7 @@ struct LiveKitSession: Sendable {
 
     /// Takes the events to the socket, in order, and closes it when there are no more.
     private func pump(_ stay: Stay, to socket: some LiveKitSocket, _ closure: ConnectionClosure) async {
-        var translator = EventTranslator(people: stay.people, resumes: parameters.resumes != nil) { token(for: $0) }
+        var translator = EventTranslator(people: stay.people, resumes: stay.start == .resumed) { token(for: $0) }
         for await event in stay.events {
             closure.observe(event.event)
             for signal in translator.signals(for: event) { socket.send(signal) }

@@ -75,7 +75,7 @@ public struct DependencyDescriptorReader: Sendable {
     }
 
     private mutating func adopt(_ new: DependencyStructure) {
-        activeDecodeTargets = new.allTargets
+        activeDecodeTargets = .max >> UInt32(32 - new.decodeTargetCount)
         highestSpatialLayer = new.templates.map(\.spatialLayer).max() ?? 0
         highestTemporalLayer = new.templates.map(\.temporalLayer).max() ?? 0
         for target in 0..<new.decodeTargetCount {
@@ -89,8 +89,8 @@ public struct DependencyDescriptorReader: Sendable {
         of descriptor: DependencyDescriptor, upToSpatialLayer spatial: UInt8, temporalLayer temporal: UInt8
     ) -> (active: UInt32, within: UInt32) {
         // A structure without a mask activates all targets, whatever came behind it.
-        let all = UInt32(truncatingIfNeeded: (UInt64(1) << UInt64(descriptor.decodeTargetCount)) - 1)
-        let active = descriptor.activeDecodeTargets ?? (descriptor.hasStructure ? all : activeDecodeTargets)
+        let unmasked = descriptor.hasStructure ? .max >> UInt32(32 - descriptor.decodeTargetCount) : activeDecodeTargets
+        let active = descriptor.activeDecodeTargets ?? unmasked
         var within: UInt32 = 0
         for target in 0..<descriptor.decodeTargetCount
         where targetLayers[target] >> 4 <= spatial && targetLayers[target] & 15 <= temporal {

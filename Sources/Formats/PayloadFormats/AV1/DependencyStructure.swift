@@ -45,9 +45,6 @@ public struct DependencyStructure: Sendable, Hashable {
         return nil
     }
 
-    /// A mask of all decode targets.
-    var allTargets: UInt32 { UInt32(truncatingIfNeeded: (UInt64(1) << UInt64(decodeTargetCount)) - 1) }
-
     /// A structure of nothing.
     init() {}
 
