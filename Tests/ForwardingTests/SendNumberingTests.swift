@@ -142,45 +142,48 @@ struct SendNumberingTests {
         #expect(isDense(harness.out))
     }
 
+    private static func padding(_ number: UInt32) -> SentPacket {
+        SentPacket(sequence: number, content: .padding(.init(timestamp: 0, format: 0)))
+    }
+
     @Test("The ring of sent packets grows with the rate, up to its limit, and keeps its packets")
     func ringGrows() {
         var ring = SentPacketRing(maximum: 512)
         for number in UInt32(1)...5_000 {
-            var sent = SentPacket()
-            sent.sequence = number
-            sent.flags = .used
-            ring.store(sent, at: MonotonicTime(milliseconds: Int64(number) * 2))
+            ring.store(Self.padding(number), at: MonotonicTime(milliseconds: Int64(number) * 2))
         }
         #expect(ring.memoryBytes == 512 * MemoryLayout<SentPacket>.stride)
         for number in UInt32(4_489)...5_000 { #expect(ring.place(number)?.pointee.sequence == number) }
         #expect(ring.place(4_400) == nil)
         var slow = SentPacketRing(maximum: 512)
         for number in UInt32(1)...1_000 {
-            var sent = SentPacket()
-            sent.sequence = number
-            sent.flags = [.used, .sent]
+            var sent = Self.padding(number)
+            sent.flags = .sent
             slow.store(sent, at: MonotonicTime(milliseconds: Int64(number) * 200))
         }
         #expect(slow.memoryBytes == 64 * MemoryLayout<SentPacket>.stride)
         // A large picture in one turn waits at the pacer: nothing that was not sent yet may go.
         for number in UInt32(1_001)...1_100 {
-            var sent = SentPacket()
-            sent.sequence = number
-            sent.flags = .used
-            slow.store(sent, at: MonotonicTime(milliseconds: 201_000))
+            slow.store(Self.padding(number), at: MonotonicTime(milliseconds: 201_000))
         }
         for number in UInt32(1_001)...1_100 { #expect(slow.place(number)?.pointee.sequence == number) }
         #expect(MemoryLayout<SentPacket>.stride == 32)
+    }
+
+    @Test("Time since a packet's last repeat: right where the milliseconds roll over, unknown before the first")
+    func sinceRepeat() {
+        var sent = Self.padding(1)
+        #expect(sent.sinceRepeat(at: MonotonicTime(milliseconds: 65_530)) == nil)
+        sent.lastRepeat = SentPacket.moment(of: MonotonicTime(milliseconds: 65_530))
+        #expect(sent.sinceRepeat(at: MonotonicTime(milliseconds: 65_530)) == .zero)
+        #expect(sent.sinceRepeat(at: MonotonicTime(milliseconds: 65_560)) == .milliseconds(30))
     }
 
     @Test("The ring finds a packet by its sequence number, before and after a roll-over")
     func ringByWire() {
         var ring = SentPacketRing(maximum: 512)
         for number in UInt32(0x1_fff0)...0x2_0010 {
-            var sent = SentPacket()
-            sent.sequence = number
-            sent.flags = .used
-            ring.store(sent, at: .zero)
+            ring.store(Self.padding(number), at: .zero)
         }
         #expect(ring.place(wire: 0xfff5, highest: 0x2_0010)?.pointee.sequence == 0x1_fff5)
         #expect(ring.place(wire: 0x0005, highest: 0x2_0010)?.pointee.sequence == 0x2_0005)

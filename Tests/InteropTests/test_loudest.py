@@ -11,7 +11,7 @@ pytestmark = pytest.mark.judging
 
 PEOPLE = ["ada", "bob", "carol", "dora"]
 #: Each speaks for so long while the others are silent, by the clock that all pages share.
-TURN_MS = 1_500
+TURN_MS = 1_000
 #: Two rounds: whenever a look begins, everybody is in it for as long.
 SECONDS = 2 * len(PEOPLE) * TURN_MS / 1_000
 

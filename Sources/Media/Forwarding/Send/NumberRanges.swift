@@ -7,10 +7,7 @@ struct NumberRange {
     var last: Int64 = -1
     /// Output = source - this.
     var sequenceDelta: Int64 = 0
-    var timestampDelta: UInt32 = 0
-    var pictureDelta: UInt16 = 0
-    var frameDelta: UInt16 = 0
-    var temporalZeroDelta: UInt8 = 0
+    var deltas = NumberDeltas()
     var keyIndexDelta: UInt8 = 0
     var layer: UInt8 = 0
     /// The highest spatial and temporal layers that were forwarded.
@@ -18,6 +15,17 @@ struct NumberRange {
 
     /// The output number of `source`.
     @inline(__always) func output(_ source: Int64) -> Int64 { source &- sequenceDelta }
+}
+
+/// What is added to the numbers in a publisher's packet.
+struct NumberDeltas: Sendable {
+    var timestamp: UInt32 = 0
+    /// To the VP8 or VP9 picture id.
+    var picture: UInt16 = 0
+    /// To the frame number of the dependency descriptor.
+    var frame: UInt16 = 0
+    /// To TL0PICIDX.
+    var temporalZero: UInt8 = 0
 }
 
 /// The highest layers inside a stream that are forwarded.

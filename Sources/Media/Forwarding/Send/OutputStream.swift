@@ -93,7 +93,7 @@ struct OutputStream: ~Copyable {
         }
         var sent = numbering.number(sequence, record, caps: caps)
         if let announcement {
-            sent.mark = announcement
+            sent.mark(announcement)
         } else if record.pointee.summary.hasDescriptor, joinsLayers(in: &section) {
             joinToBefore(&sent, sequence, record, of: layer)
         }
@@ -111,14 +111,15 @@ struct OutputStream: ~Copyable {
         ahead record: UnsafePointer<PacketRecord>, of layer: UnsafeMutablePointer<ReceiveLayer>, mapping: FormatMapping,
         at now: MonotonicTime, into list: inout WorkList<SentPacket>
     ) {
-        var sent = SentPacket()
-        sent.ownTimestamp =
+        let timestamp =
             UInt32(truncatingIfNeeded: record.pointee.timestamp)
             &+ numbering.timestampDelta(to: record, of: layer, mapping: mapping)
-        sent.sequence = numbering.nextNumber()
-        sent.ownFormat = record.pointee.format
-        sent.layer = UInt8(layer.pointee.index)
-        sent.flags = [.used, .parameterSets]
+        let sent = SentPacket(
+            sequence: numbering.nextNumber(),
+            content: .parameterSets(
+                .init(timestamp: timestamp, format: record.pointee.format),
+                revision: layer.pointee.parameterSets.revision),
+            layer: UInt8(layer.pointee.index))
         append(sent, at: now, into: &list)
     }
 
@@ -164,7 +165,7 @@ struct OutputStream: ~Copyable {
             sent.flags.insert(.marker)
             numbering.completeFrame()
         } else if isJoined {
-            sent.mark.join(.next)
+            sent.join(.next)
         }
         append(sent, at: now, into: &list)
     }
@@ -205,12 +206,10 @@ struct OutputStream: ~Copyable {
         _ layer: Int, _ sequence: Int64, at now: MonotonicTime, into list: inout WorkList<SentPacket>
     ) {
         guard let range = numbering.range(layer: layer, source: sequence) else { return }
-        var sent = numbering.packet(sequence, in: range)
+        let sent = numbering.packet(sequence, in: range)
         guard log.isKeeping, log.place(sent.sequence) == nil else { return }
-        sent.flags = [.used, .filler]
-        sent.ownFormat = numbering.tail.format
-        sent.ownTimestamp = numbering.tail.timestamp
-        append(sent, at: now, into: &list)
+        let tail = numbering.tail
+        append(sent.filler(.init(timestamp: tail.timestamp, format: tail.format)), at: now, into: &list)
     }
 
     /// Whether a late packet belongs to a picture or a layer that was dropped: then a part of it must not follow, because the
@@ -234,7 +233,7 @@ struct OutputStream: ~Copyable {
                 guard let range = numbering.range(layer: layer.pointee.index, source: other) else { return true }
                 // A layer that was partly sent is completed. A neighbour that was late itself proves nothing.
                 guard let place = log.place(numbering.packet(other, in: range).sequence) else { continue }
-                if place.pointee.flags.contains(.filler) { return true }
+                if place.pointee.isPadding { return true }
                 if neighbour.pointee.summary.spatialLayer == summary.spatialLayer { return false }
                 // The picture was ended with a layer below. Without a marker there, that layer's own end may be missing, too: the caps decide.
                 if place.pointee.flags.contains(.marker) { return true }
@@ -258,7 +257,7 @@ struct OutputStream: ~Copyable {
         {
             sent.flags.insert(.marker)
         } else if isJoined {
-            sent.mark.join(.next)
+            sent.join(.next)
         }
     }
 
@@ -279,7 +278,7 @@ struct OutputStream: ~Copyable {
         guard record.pointee.summary.startsFrame, record.pointee.summary.spatialLayer > 0,
             continuesPicture(sequence, record, of: layer)
         else { return }
-        packet.mark.join(.before)
+        packet.join(.before)
     }
 
     /// Whether the packet before `sequence` is of the same picture and did not end it. If it is missing, that is likely.
@@ -341,11 +340,11 @@ struct OutputStream: ~Copyable {
         else {
             return .dropped(.retransmissionTooOld)
         }
-        let moment = SentPacket.moment(of: now)
-        let last = place.pointee.lastRepeat
         let distance = max(roundTrip, Self.leastRepeatDistance)
-        if last != 0, Int64(moment &- last) < distance.milliseconds { return .dropped(.retransmissionThrottled) }
-        place.pointee.lastRepeat = moment
+        if let since = place.pointee.sinceRepeat(at: now), since.milliseconds < distance.milliseconds {
+            return .dropped(.retransmissionThrottled)
+        }
+        place.pointee.lastRepeat = SentPacket.moment(of: now)
         return .send(place.pointee.sequence)
     }
 
@@ -357,25 +356,22 @@ struct OutputStream: ~Copyable {
     /// Of the last sixteen packets the one with a length nearest to `wanted`, at most twice as long and not retransmitted recently; it is
     /// retransmitted now.
     mutating func consumeProbe(wanted: Int, of track: PublishedTrack, at now: MonotonicTime) -> UInt32? {
-        let moment = SentPacket.moment(of: now)
         var best: (sequence: UInt32, distance: Int)?
         let newest = UInt32(truncatingIfNeeded: numbering.highest)
         for back in 0..<16 {
             guard let place = log.place(newest &- UInt32(back)), isOfBinding(place.pointee),
-                place.pointee.flags.contains(.sent), !place.pointee.isOwn
+                place.pointee.flags.contains(.sent), let packet = place.pointee.forwarded
             else { continue }
-            let last = place.pointee.lastRepeat
-            guard last == 0 || Int64(moment &- last) >= Self.probeDistance.milliseconds else { continue }
-            guard let record = SendSection.record(of: place.pointee, in: track.layer(Int(place.pointee.layer))) else {
-                continue
-            }
+            guard place.pointee.sinceRepeat(at: now).map({ $0 >= Self.probeDistance }) ?? true,
+                let record = SendSection.record(of: packet, in: track.layer(Int(place.pointee.layer)))
+            else { continue }
             let length = Int(record.pointee.length)
             guard length <= 2 * wanted else { continue }
             let distance = abs(length - wanted)
             if best == nil || distance < best!.distance { best = (place.pointee.sequence, distance) }
         }
         guard let best else { return nil }
-        log.place(best.sequence)?.pointee.lastRepeat = moment
+        log.place(best.sequence)?.pointee.lastRepeat = SentPacket.moment(of: now)
         return best.sequence
     }
 

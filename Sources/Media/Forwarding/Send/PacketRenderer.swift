@@ -19,15 +19,17 @@ struct PacketRenderer {
     /// Writes the packet and returns its length. `slot` has room for the stored packet and `RTPLayout.overhead`.
     @inline(__always)
     func write(
-        _ sent: SentPacket, record: UnsafePointer<PacketRecord>, packet: UnsafeRawBufferPointer,
+        _ sent: SentPacket, _ forwarded: SentPacket.Forwarded, record: UnsafePointer<PacketRecord>,
+        packet: UnsafeRawBufferPointer,
         of layer: UnsafeMutablePointer<ReceiveLayer>, repeatedAs rtxSequence: UInt16?,
         into slot: UnsafeMutableRawPointer
     ) -> Int {
-        let timestamp = UInt32(truncatingIfNeeded: record.pointee.timestamp) &+ sent.timestampDelta
+        let timestamp = UInt32(truncatingIfNeeded: record.pointee.timestamp) &+ forwarded.deltas.timestamp
         let marker = record.pointee.hasMarker || sent.flags.contains(.marker)
         writeHeader(sent, timestamp: timestamp, marker: marker, repeatedAs: rtxSequence, into: slot)
         let payload = UnsafeRawBufferPointer(rebasing: packet[Int(record.pointee.payloadOffset)...])
-        var offset = writeExtensions(sent, record: record, packet: packet, of: layer, into: slot)
+        var offset = writeExtensions(
+            sent, forwarded, record: record, packet: packet, of: layer, into: slot)
         if rtxSequence != nil {
             slot.storeBytes(
                 of: UInt16(truncatingIfNeeded: sent.sequence).bigEndian, toByteOffset: offset, as: UInt16.self)
@@ -36,15 +38,15 @@ struct PacketRenderer {
         if mapping.codec == .red || mapping.stripsRED, !record.pointee.flags.contains(.opaque) {
             return offset + REDPayload.write(payload, mapping: mapping, into: slot + offset)
         }
-        let joining = sent.mark.joining
+        let joining = forwarded.mark.joining
         if mapping.codec == .av1, !joining.isEmpty {
             return pad(
                 slot, length: offset + joining.write(payload, into: slot + offset), sent, repeatedAs: rtxSequence)
         }
         (slot + offset).copyMemory(from: payload.baseAddress!, byteCount: payload.count)
         FrameNumbers(codec: mapping.codec, payload: payload).write(
-            into: slot + offset, picture: sent.pictureDelta, temporalZero: sent.temporalZeroDelta,
-            keyIndex: sent.mark.keyIndexDelta)
+            into: slot + offset, picture: forwarded.deltas.picture, temporalZero: forwarded.deltas.temporalZero,
+            keyIndex: forwarded.mark.keyIndexDelta)
         return pad(slot, length: offset + payload.count, sent, repeatedAs: rtxSequence)
     }
 
@@ -60,9 +62,11 @@ struct PacketRenderer {
 
     /// The length that `write` produces before padding; nil if only writing determines it.
     @inline(__always)
-    func length(of sent: SentPacket, record: UnsafePointer<PacketRecord>) -> Int? {
-        guard mapping.codec != .red, !mapping.stripsRED, !sent.mark.hasTargets,
-            mapping.codec != .av1 || sent.mark.joining.isEmpty
+    func length(
+        of sent: SentPacket, _ forwarded: SentPacket.Forwarded, record: UnsafePointer<PacketRecord>
+    ) -> Int? {
+        guard mapping.codec != .red, !mapping.stripsRED, !forwarded.mark.hasTargets,
+            mapping.codec != .av1 || forwarded.mark.joining.isEmpty
         else { return nil }
         var elements = wire.ownElements(withMID: sent.flags.contains(.mid))
         var isTwoByte = wire.hasLargeIDs
@@ -96,7 +100,8 @@ struct PacketRenderer {
     /// Writes the extension block of a stored packet; returns the offset of the payload.
     @inline(__always)
     private func writeExtensions(
-        _ sent: SentPacket, record: UnsafePointer<PacketRecord>, packet: UnsafeRawBufferPointer,
+        _ sent: SentPacket, _ forwarded: SentPacket.Forwarded, record: UnsafePointer<PacketRecord>,
+        packet: UnsafeRawBufferPointer,
         of layer: UnsafeMutablePointer<ReceiveLayer>, into slot: UnsafeMutableRawPointer
     ) -> Int {
         let count = record.pointee.extensions.count
@@ -106,7 +111,8 @@ struct PacketRenderer {
             isTwoByte = (place.length > 16 || place.length == 0) && wire.extensions[place.meaning] != 0
         }
         let targets =
-            sent.mark.hasTargets ? AnnouncedTargets(sent.mark.targets, record, packet: packet, of: layer) : nil
+            forwarded.mark.hasTargets
+            ? AnnouncedTargets(forwarded.mark.targets, record, packet: packet, of: layer) : nil
         isTwoByte = isTwoByte || targets?.length ?? 0 > 16
         var writer = ExtensionBlockWriter(slot: slot, isTwoByte: isTwoByte)
         writeOwn(sent, with: &writer)
@@ -118,7 +124,7 @@ struct PacketRenderer {
                 let value = UnsafeMutableRawBufferPointer(
                     start: writer.element(id, length: targets.length), count: targets.length)
                 targets.write(packet, place, to: value)
-                DependencyDescriptorRewriter.moveFrameNumber(value, by: sent.frameDelta)
+                DependencyDescriptorRewriter.moveFrameNumber(value, by: forwarded.deltas.frame)
                 continue
             }
             let value = writer.element(id, length: Int(place.length))
@@ -126,7 +132,7 @@ struct PacketRenderer {
             switch place.meaning {
             case .dependencyDescriptor:
                 DependencyDescriptorRewriter.moveFrameNumber(
-                    UnsafeMutableRawBufferPointer(start: value, count: Int(place.length)), by: sent.frameDelta)
+                    UnsafeMutableRawBufferPointer(start: value, count: Int(place.length)), by: forwarded.deltas.frame)
             case .absoluteCaptureTime:
                 if place.length == 16, sent.flags.contains(.captureOffset) { moveCaptureOffset(value) }
             default: break

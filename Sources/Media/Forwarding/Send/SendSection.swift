@@ -150,7 +150,7 @@ struct SendSection: ~Copyable {
         mapping.payloadType = payloadType
         mapping.rtxPayloadType = payloadType
         let renderer = PacketRenderer(wire: wire, mapping: mapping, isSingleStream: isSingleStream, captureOffset: 0)
-        var sent = SentPacket()
+        var sent = SentPacket(sequence: 0, content: .padding(.init(timestamp: timestamp, format: format)))
         sent.apply(stamp)
         sent.flags = .mid
         renderer.writeHeader(sent, timestamp: timestamp, marker: false, repeatedAs: number, into: base)
@@ -160,9 +160,14 @@ struct SendSection: ~Copyable {
     }
 
     private func hasRTXPayloadType(of sent: SentPacket, track: PublishedTrack) -> Bool {
-        if sent.isOwn { return formats[sent.ownFormat].rtxPayloadType != FormatMapping.unmapped }
-        guard let record = Self.record(of: sent, in: track.layer(Int(sent.layer))) else { return false }
-        return formats[record.pointee.format].rtxPayloadType != FormatMapping.unmapped
+        let format: UInt8? =
+            switch sent.content {
+            case .none: nil
+            case .forwarded(let packet):
+                Self.record(of: packet, in: track.layer(Int(sent.layer)))?.pointee.format
+            case .parameterSets(let generated, _), .padding(let generated): generated.format
+            }
+        return format.map { formats[$0].rtxPayloadType != FormatMapping.unmapped } ?? false
     }
 
     /// Whether rendering gives the same bytes again. Packets depend on negotiated parameters and on the state of the layer, which may have changed
@@ -170,9 +175,14 @@ struct SendSection: ~Copyable {
     private func isReproducible(_ sent: SentPacket, number: Int64, of track: PublishedTrack) -> Bool {
         guard number > renegotiatedAt else { return false }
         let layer = track.layer(Int(sent.layer))
-        if sent.flags.contains(.parameterSets) { return sent.setsRevision == layer.pointee.parameterSets.revision }
-        guard !sent.flags.contains(.filler), sent.mark.hasTargets else { return true }
-        guard let record = Self.record(of: sent, in: layer) else { return false }
-        return record.pointee.sequence >= layer.pointee.targetsSince
+        switch sent.content {
+        case .none: return false
+        case .padding: return true
+        case .parameterSets(_, let revision): return revision == layer.pointee.parameterSets.revision
+        case .forwarded(let packet):
+            guard packet.mark.hasTargets else { return true }
+            guard let record = Self.record(of: packet, in: layer) else { return false }
+            return record.pointee.sequence >= layer.pointee.targetsSince
+        }
     }
 }

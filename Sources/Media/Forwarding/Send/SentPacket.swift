@@ -1,60 +1,103 @@
+import PayloadFormats
 import Primitives
 
-/// One number of a subscription's output: the stored packet it refers to and everything needed to render it again,
-/// byte for byte.
+/// One number of a subscription's output: what stands under it, and everything needed to render it again, byte for byte.
 ///
 /// A retransmission on the media SSRC uses the same SRTP packet index, and two different plaintexts under one index would reveal the
 /// GCM authentication key; so send time and transport-wide number are kept and reused, not renewed.
 public struct SentPacket: Sendable {
-    /// The kind of packet and what was written into it.
-    public struct Flags: OptionSet, Sendable {
-        public let rawValue: UInt8
-        @inlinable public init(rawValue: UInt8) { self.rawValue = rawValue }
-        /// The entry is used; an all-zero entry is not.
-        public static let used = Self(rawValue: 1)
-        /// Cached parameter sets instead of a stored packet.
-        public static let parameterSets = Self(rawValue: 2)
-        /// A number that the publisher used for padding: sent as padding, so that no gap stays open.
-        public static let filler = Self(rawValue: 4)
-        /// It contains the mid extension.
-        public static let mid = Self(rawValue: 8)
-        /// The marker is set although the publisher's packet has none (SVC picture without its upper layers).
-        public static let marker = Self(rawValue: 16)
+    /// What stands under the number.
+    enum Content: Sendable {
+        /// Nothing yet: the entry is unused.
+        case none
+        /// A packet of the publisher.
+        case forwarded(Forwarded)
+        /// The layer's cached parameter sets, of this revision; see `ParameterSetCache`.
+        case parameterSets(Generated, revision: UInt16)
+        /// Padding alone: a number that the publisher used for it, or one whose packet cannot be sent, so that no gap stays open; or a probe.
+        case padding(Generated)
+    }
+
+    /// A packet of the publisher, and what is changed in it.
+    struct Forwarded: Sendable {
+        /// The publisher's extended sequence number, low 32 bits.
+        var source: UInt32
+        var deltas: NumberDeltas
+        /// Its layer information.
+        var mark: LayerMark
+    }
+
+    /// A packet that the server generates.
+    struct Generated: Sendable {
+        var timestamp: UInt32
+        /// The publisher's format whose payload type it has.
+        var format: UInt8
+    }
+
+    /// What was written into the packet.
+    struct Flags: OptionSet, Sendable {
+        let rawValue: UInt8
+        /// The mid extension.
+        static let mid = Self(rawValue: 1)
+        /// The marker, although the publisher's packet has none (SVC picture without its upper layers).
+        static let marker = Self(rawValue: 2)
         /// The capture clock offset was known when it was written.
-        public static let captureOffset = Self(rawValue: 32)
+        static let captureOffset = Self(rawValue: 4)
         /// It was sent at least once.
-        public static let sent = Self(rawValue: 64)
+        static let sent = Self(rawValue: 8)
     }
 
     /// The extended output sequence number, low 32 bits.
-    public var sequence: UInt32 = 0
-    /// The publisher's extended sequence number, low 32 bits.
-    public var source: UInt32 = 0
-    /// Added to the publisher's timestamp; the whole timestamp if there is no stored packet.
-    public var timestampDelta: UInt32 = 0
+    public internal(set) var sequence: UInt32
     /// abs-send-time, 24 bits.
-    var sendTime: UInt32 = 0
-    /// Milliseconds of the last retransmission, low 32 bits; 0 before the first.
-    var lastRepeat: UInt32 = 0
-    /// Added to the VP8 or VP9 picture id; for cached parameter sets their revision, see `ParameterSetCache`.
-    var pictureDelta: UInt16 = 0
-    /// Added to the frame number of the dependency descriptor.
-    var frameDelta: UInt16 = 0
+    private(set) var sendTime: UInt32 = 0
+    var content: Content
+    /// The layer whose history or parameter sets it is from.
+    let layer: UInt8
     /// The transport-wide sequence number.
-    var transportSequence: UInt16 = 0
-    /// The layer whose history has the packet.
-    public var layer: UInt8 = 0
-    public var flags: Flags = []
-    /// Added to TL0PICIDX.
-    var temporalZeroDelta: UInt8 = 0
-    /// Its layer information.
-    var mark = LayerMark()
+    private(set) var transportSequence: UInt16 = 0
+    /// The last retransmission, see `moment(of:)`; 0 before the first.
+    var lastRepeat: UInt16 = 0
+    var flags: Flags = []
     /// The binding of the subscription it belongs to; another track's history does not have it.
     var epoch: UInt8 = 0
-    /// Bytes of RTP padding after the payload, which make it as long as its neighbours.
+    /// Bytes of RTP padding: after a payload as many as make it as long as its neighbours.
     var padding: UInt8 = 0
 
-    @inlinable public init() {}
+    init(sequence: UInt32, content: Content, layer: UInt8 = 0) {
+        self.sequence = sequence
+        self.content = content
+        self.layer = layer
+    }
+
+    /// An unused entry.
+    init() { self.init(sequence: 0, content: .none) }
+
+    /// Padding alone in place of this packet, to be sent as such.
+    @inline(__always) func filler(_ generated: Generated) -> SentPacket {
+        SentPacket(sequence: sequence, content: .padding(generated), layer: layer)
+    }
+
+    @inline(__always) var isUsed: Bool { if case .none = content { false } else { true } }
+
+    /// The packet of the publisher; nil if the server generated it.
+    @inline(__always) var forwarded: Forwarded? { if case .forwarded(let packet) = content { packet } else { nil } }
+
+    @inline(__always) var isPadding: Bool { if case .padding = content { true } else { false } }
+
+    /// Sets the layer information of a publisher's packet.
+    @inline(__always) mutating func mark(_ mark: LayerMark) {
+        guard var packet = forwarded else { return }
+        packet.mark = mark
+        content = .forwarded(packet)
+    }
+
+    /// Joins a publisher's packet to a neighbour, in addition to earlier joins.
+    mutating func join(_ neighbour: AV1Joining) {
+        guard var packet = forwarded else { return }
+        packet.mark.join(neighbour)
+        content = .forwarded(packet)
+    }
 
     /// Sets what depends on when and on which transport it is sent.
     @inline(__always) mutating func apply(_ stamp: SendStamp) {
@@ -62,31 +105,13 @@ public struct SentPacket: Sendable {
         transportSequence = stamp.transportSequence
     }
 
-    /// `time` as stored in `lastRepeat`. 0 means never; one millisecond in 49 days does not matter.
-    static func moment(of time: MonotonicTime) -> UInt32 { max(1, UInt32(truncatingIfNeeded: time.milliseconds)) }
-}
+    /// `time` as stored in `lastRepeat`: milliseconds, low 16 bits. 0 means never; a millisecond in a minute does not matter, nor does a request that
+    /// comes a whole minute after the packet was repeated and is taken for one of the same moment.
+    static func moment(of time: MonotonicTime) -> UInt16 { max(1, UInt16(truncatingIfNeeded: time.milliseconds)) }
 
-// Packets generated by the server have no stored packet: they reuse its fields.
-extension SentPacket {
-    /// Generated by the server: cached parameter sets, or padding under a number of the stream.
-    @inline(__always) var isOwn: Bool { !flags.isDisjoint(with: [.parameterSets, .filler]) }
-
-    /// Generated packets: the publisher's format whose payload type it has.
-    var ownFormat: UInt8 {
-        get { UInt8(truncatingIfNeeded: source) }
-        set { source = UInt32(newValue) }
-    }
-
-    /// Generated packets: the whole timestamp.
-    var ownTimestamp: UInt32 {
-        get { timestampDelta }
-        set { timestampDelta = newValue }
-    }
-
-    /// Parameter sets: their revision.
-    var setsRevision: UInt16 {
-        get { pictureDelta }
-        set { pictureDelta = newValue }
+    /// Time since its last retransmission; nil before the first.
+    func sinceRepeat(at now: MonotonicTime) -> TimeInterval? {
+        lastRepeat == 0 ? nil : .milliseconds(Int64(Self.moment(of: now) &- lastRepeat))
     }
 }
 
@@ -137,7 +162,7 @@ struct SentPacketRing: ~Copyable {
     @inline(__always) func place(_ sequence: UInt32) -> UnsafeMutablePointer<SentPacket>? {
         guard let places else { return nil }
         let place = places + Int(sequence & mask)
-        return place.pointee.sequence == sequence && place.pointee.flags.contains(.used) ? place : nil
+        return place.pointee.sequence == sequence && place.pointee.isUsed ? place : nil
     }
 
     /// The entry of the newest extended number whose low 16 bits are `wire`, at or before `highest`.
@@ -152,8 +177,8 @@ struct SentPacketRing: ~Copyable {
         if packet.sequence & mask == 0 { turnOver(at: now) }
         var current = self.places ?? places
         // Packets queued at the pacer are sent from here. A large frame may arrive in one turn after minutes of small ones.
-        let old = current[Int(packet.sequence & mask)].flags
-        if old.contains(.used), !old.contains(.sent), Int(mask) + 1 < maximum {
+        let old = current + Int(packet.sequence & mask)
+        if old.pointee.isUsed, !old.pointee.flags.contains(.sent), Int(mask) + 1 < maximum {
             grow(from: current)
             current = self.places ?? current
         }
@@ -164,7 +189,7 @@ struct SentPacketRing: ~Copyable {
     private mutating func turnOver(at now: MonotonicTime) {
         let lap = now - lapStart
         lapStart = now
-        guard let old = places, old[0].flags.contains(.used), lap < .seconds(1), Int(mask) + 1 < maximum else { return }
+        guard let old = places, old[0].isUsed, lap < .seconds(1), Int(mask) + 1 < maximum else { return }
         grow(from: old)
     }
 
@@ -172,7 +197,7 @@ struct SentPacketRing: ~Copyable {
         let capacity = Int(mask) + 1
         let grown = Self.allocate(capacity * 2)
         let newMask = UInt32(capacity * 2 - 1)
-        for index in 0..<capacity where old[index].flags.contains(.used) {
+        for index in 0..<capacity where old[index].isUsed {
             grown[Int(old[index].sequence & newMask)] = old[index]
         }
         old.deallocate()

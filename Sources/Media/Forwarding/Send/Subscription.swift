@@ -208,8 +208,9 @@ public struct Subscription: ~Copyable {
         packet.flags.insert(.sent)
         if section.sendsMID { packet.flags.insert(.mid) }
         if section.captureOffset != nil { packet.flags.insert(.captureOffset) }
-        if packet.flags.contains(.parameterSets) {
-            packet.setsRevision = track.layer(Int(packet.layer)).pointee.parameterSets.revision
+        if case .parameterSets(let generated, _) = packet.content {
+            let cached = track.layer(Int(packet.layer)).pointee.parameterSets.revision
+            packet.content = .parameterSets(generated, revision: cached)
         }
         guard let written = section.render(packet, of: track, repeatedAs: nil, into: slot) else { return nil }
         note(packet, length: written.length, payload: written.payload, at: now)
@@ -236,11 +237,8 @@ public struct Subscription: ~Copyable {
     ) -> Int? {
         let tail = output.numbering.tail
         guard let format = section.fillerFormat(preferring: tail.format) else { return nil }
-        var filler = planned
-        filler.flags = [.used, .filler, .sent]
-        filler.ownFormat = format
-        filler.ownTimestamp = tail.timestamp
-        filler.padding = 0
+        var filler = planned.filler(.init(timestamp: tail.timestamp, format: format))
+        filler.flags = .sent
         filler.apply(stamp)
         filler.epoch = output.numbering.epoch
         return writeOwn(filler, at: now, into: slot)
@@ -250,7 +248,7 @@ public struct Subscription: ~Copyable {
     private mutating func writeOwn(
         _ filler: SentPacket, at now: MonotonicTime, into slot: UnsafeMutableRawBufferPointer
     ) -> Int? {
-        guard let length = section.renderOwn(filler, of: nil, repeatedAs: nil, into: slot) else { return nil }
+        guard let length = section.renderGenerated(filler, of: nil, repeatedAs: nil, into: slot) else { return nil }
         note(filler, length: length, payload: 0, at: now)
         return length
     }
@@ -329,10 +327,8 @@ public struct Subscription: ~Copyable {
             let format = section.fillerFormat(preferring: tail.format),
             let timestamp = tail.isEmpty ? track.newestTimestamp : tail.timestamp
         else { return nil }
-        var filler = SentPacket()
-        filler.ownFormat = format
-        filler.ownTimestamp = timestamp
-        filler.flags = section.sendsMID ? [.used, .filler, .sent, .mid] : [.used, .filler, .sent]
+        var filler = SentPacket(sequence: 0, content: .padding(.init(timestamp: timestamp, format: format)))
+        filler.flags = section.sendsMID ? [.sent, .mid] : .sent
         filler.padding = UInt8(clamping: count)
         filler.apply(stamp)
         output.insert(&filler, whileForwarding: isForwarding, at: now)
