@@ -108,12 +108,26 @@ def test_a_file_to_a_viewer_on_a_narrow_link_leaves_its_video_and_sound_whole(tm
             server.stop()
 
 
+# A player that decodes and shows nothing: five pages that draw 720 lines take more than two processors have.
+PLAY = """async (url) => {
+    const connection = new RTCPeerConnection();
+    for (const kind of ["audio", "video"]) connection.addTransceiver(kind, { direction: "recvonly" });
+    await connection.setLocalDescription();
+    const answer = await fetch(url, { method: "POST", headers: { "Content-Type": "application/sdp" }, body: connection.localDescription.sdp });
+    if (answer.status !== 201) throw new Error(`${answer.status} ${await answer.text()}`);
+    await connection.setRemoteDescription({ type: "answer", sdp: await answer.text() });
+    (window.players ??= []).push(connection);
+}"""
+PLAYED = """Promise.all(players.map(async (connection) =>
+    [...(await connection.getStats()).values()].find((one) => one.type === "inbound-rtp" && one.kind === "video") ?? {}))"""
+
+
 @pytest.mark.at_night
 def test_H12_five_viewers_share_one_link():
-    """Five pages behind 3 Mbit/s, each large enough for 720 lines: over 50 s all see video, with no more keyframe requests than one in two seconds on average.
+    """Five WHEP players behind 3 Mbit/s: over 50 s all see video, with no more keyframe requests than one in two seconds on average.
 
-    The row's 80 % of the link are not met: 57 to 62 % in three runs. The layer of 360 lines takes 450 to 560 kbit/s, of 600 that are a viewer's part, so that each viewer has it for some
-    time only. Half of the link is asked for, below which something else is wrong."""
+    The row's 80 % are of the link, with headers, sound and repeats: 75, 78, 80 and 83 % in four runs, so they are not always met. 70 % are asked for. In the first of them all five had 360
+    lines in all frames for most of the time, which takes 2.2 Mbit/s together; the next layer takes another 0.4 for a viewer."""
     seconds = 50
 
     def asked(server):
@@ -126,28 +140,28 @@ def test_H12_five_viewers_share_one_link():
             ada = await open_room(one, server, "home", "ada", token=token("ada", "home"))
             await until(ada, "martlet.sent().then((all) => all.some((r) => r.frameHeight === 720 && r.framesPerSecond > 10))", 40)
             lab.set(2, "ab rate 3000")
-            pages = []
+            page = await two.new_page(bypass_csp=True)
+            await page.goto(f"{server.url}/")
             for number in range(5):
-                name = f"viewer{number}"
-                pages.append(await open_room(two, server, "home", name, send="nothing", token=token(name, "home"), size=(1700, 1050)))
+                await page.evaluate(PLAY, f"{server.url}/whep/home?access_token={token(f'viewer{number}', 'home')}")
                 await asyncio.sleep(1)
             await asyncio.sleep(15)
-            first, requests, most = [await page.evaluate(VIDEO) for page in pages], [asked(server)], 0
+            first, arrived, requests, most = await page.evaluate(PLAYED), lab.arrived_bytes(2), [asked(server)], 0
             started = time.monotonic()
             while time.monotonic() - started < seconds:
                 await asyncio.sleep(0.5)
                 requests.append(await asyncio.to_thread(asked, server))
                 most = max(most, requests[-1] - requests[max(0, len(requests) - 5)])
-            elapsed = time.monotonic() - started
-            last = [await page.evaluate(VIDEO) for page in pages]
-            rates = [round((b["bytesReceived"] - a["bytesReceived"]) * 8 / elapsed / 1e3) for a, b in zip(first, last)]
+            used = (lab.arrived_bytes(2) - arrived) * 8 / (time.monotonic() - started) / 3_000_000
+            last = await page.evaluate(PLAYED)
+            rates = [round((b["bytesReceived"] - a["bytesReceived"]) * 8 / seconds / 1e3) for a, b in zip(first, last)]
             frames = [b["framesDecoded"] - a["framesDecoded"] for a, b in zip(first, last)]
-            freezes = [b["freezeCount"] - a["freezeCount"] for a, b in zip(first, last)]
+            frozen = [round(b["totalFreezesDuration"] - a["totalFreezesDuration"], 1) for a, b in zip(first, last)]
             total = requests[-1] - requests[0]
-            print(f"figures: {sum(rates) / 3_000:.0%} used, {total} keyframe requests ({most} in 2 s), kbit/s {rates}, frames {frames}, "
-                  f"freezes {freezes}, heights {[one['frameHeight'] for one in last]}")
+            print(f"figures: {used:.0%} used, {total} keyframe requests ({most} in 2 s), kbit/s of video {rates}, frames {frames}, "
+                  f"seconds frozen {frozen}, heights {[one['frameHeight'] for one in last]}")
             assert all(count > 5 * seconds for count in frames), frames
-            assert sum(rates) >= 0.5 * 3_000, rates
+            assert used >= 0.7, rates
             assert total <= seconds / 2, requests
 
     with Lab("mhome", 2, "both", "delay", 25) as lab:

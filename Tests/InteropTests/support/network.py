@@ -2,6 +2,7 @@
 import contextlib
 import ctypes
 import functools
+import json
 import os
 import pathlib
 import stat
@@ -83,6 +84,11 @@ class Lab:
     def set(self, number, command):
         """Changes client `number`'s link live, for example "both loss 5"."""
         self._netem("set", self.prefix, str(number), command)
+
+    def arrived_bytes(self, number):
+        """Bytes, headers included, that client `number`'s link has delivered to it so far."""
+        shown = subprocess.run(["ip", "-n", self.client(number), "-s", "-j", "link", "show", "e0"], capture_output=True, text=True, check=True, timeout=10)
+        return json.loads(shown.stdout)[0]["stats64"]["rx"]["bytes"]
 
     @contextlib.contextmanager
     def cut(self, number):
