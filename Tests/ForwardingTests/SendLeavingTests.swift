@@ -47,7 +47,8 @@ struct SendLeavingTests {
         #expect(harness.layer == 0)
         let small = try #require(harness.out.last).header.sequenceNumber
         #expect(
-            harness.subscription.pointee.requestRepeat(large, roundTrip: .milliseconds(50), at: at(500))
+            harness.subscription.pointee.requestRepeat(
+                large, of: harness.track, roundTrip: .milliseconds(50), at: at(500))
                 == .dropped(.retransmissionTooOld))
         #expect(harness.repeats(of: small, at: at(500)) != nil)
     }
@@ -87,7 +88,8 @@ struct SendLeavingTests {
         #expect(checker.errors.isEmpty, "\(checker.errors)")
         let large = harness.out[before].header.sequenceNumber
         #expect(
-            harness.subscription.pointee.requestRepeat(large, roundTrip: .milliseconds(50), at: at(500))
+            harness.subscription.pointee.requestRepeat(
+                large, of: harness.track, roundTrip: .milliseconds(50), at: at(500))
                 == .dropped(.retransmissionTooOld))
     }
 

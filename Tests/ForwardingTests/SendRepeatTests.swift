@@ -94,11 +94,11 @@ struct SendRepeatTests {
         let (harness, _) = begun(rtx: true)
         let first = harness.out[0].header.sequenceNumber
         #expect(
-            harness.subscription.pointee.requestRepeat(first &- 5, roundTrip: .zero, at: at(1))
+            harness.subscription.pointee.requestRepeat(first &- 5, of: harness.track, roundTrip: .zero, at: at(1))
                 == .dropped(.retransmissionTooOld))
         let last = harness.out.last!.header.sequenceNumber
         #expect(
-            harness.subscription.pointee.requestRepeat(last &+ 3, roundTrip: .zero, at: at(1))
+            harness.subscription.pointee.requestRepeat(last &+ 3, of: harness.track, roundTrip: .zero, at: at(1))
                 == .dropped(.retransmissionTooOld))
     }
 
@@ -109,7 +109,9 @@ struct SendRepeatTests {
         packets.remove(at: 1)
         harness.turn(packets, at: at(150))
         let number = harness.out.last!.header.sequenceNumber &- 1
-        #expect(harness.subscription.pointee.requestRepeat(number, roundTrip: .zero, at: at(160)) == .notYetHere)
+        #expect(
+            harness.subscription.pointee.requestRepeat(number, of: harness.track, roundTrip: .zero, at: at(160))
+                == .notYetHere)
     }
 
     @Test("G3: a packet that the publisher repaired is not sent again for NACKs that were under way")

@@ -120,9 +120,10 @@ final class SendHarness {
     func repeats(of number: UInt16, roundTrip: TimeInterval = .milliseconds(50), at now: MonotonicTime)
         -> WrittenPacket?
     {
-        guard case .send(let sequence) = holder.pointee.requestRepeat(number, roundTrip: roundTrip, at: now) else {
-            return nil
-        }
+        guard
+            case .send(let sequence) = holder.pointee.requestRepeat(
+                number, of: track, roundTrip: roundTrip, at: now)
+        else { return nil }
         transportSequence &+= 1
         let stamp = SendStamp(at: now, transportSequence: transportSequence)
         guard let length = holder.pointee.writeRepeat(sequence, of: track, stamp: stamp, at: now, into: slot) else {

@@ -67,6 +67,25 @@ struct SendThinningTests {
         checkContinuity(sender.harness)
     }
 
+    @Test("Frames of a temporal layer that is left are not repeated until it is back; others are", arguments: [0, 1])
+    func noRepeats(temporal: Int) {
+        let sender = Sender()
+        sender.send(8)
+        let sent = sender.harness.out.suffix(12)
+        #expect(Set(sent.filter(\.startsFrame).map(\.temporalLayer)) == [0, 1, 2])
+        sender.bound(temporal: temporal)
+        for packet in sent where packet.startsFrame {
+            let repeated = sender.harness.repeats(of: packet.header.sequenceNumber, at: sender.now)
+            #expect((repeated != nil) == (packet.temporalLayer <= temporal))
+        }
+        // Back to all: what was not yet repeated is.
+        sender.bound(temporal: 2)
+        sender.send(8)
+        for packet in sent where packet.startsFrame && packet.temporalLayer == 2 {
+            #expect(sender.harness.repeats(of: packet.header.sequenceNumber, at: sender.now) != nil)
+        }
+    }
+
     @Test("H8: more temporal layers start with a frame that refers to no earlier frame of its layer")
     func up() {
         let sender = Sender()

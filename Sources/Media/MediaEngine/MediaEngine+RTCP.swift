@@ -122,6 +122,7 @@ extension MediaEngine {
             let downlink = tables.peers[peer].pointee.downlink
         else { return counters.drops.count(.rtcpUnexpected) }
         let state = tables.subscriptions[index]
+        let track = state.pointee.track < 0 ? nil : tables.tracks[state.pointee.track].pointee.track
         let roundTrip = self.roundTrip(of: peer)
         for position in 0..<nack.count {
             let entry = nack.entry(at: position, in: packet.bytes)
@@ -131,7 +132,9 @@ extension MediaEngine {
                 continue
             }
             for number in entry {
-                switch state.pointee.subscription.requestRepeat(number, roundTrip: roundTrip, at: now) {
+                switch state.pointee.subscription.requestRepeat(
+                    number, of: track, roundTrip: roundTrip, at: now)
+                {
                 case .send(let sequence):
                     addRepeat(of: sequence, to: index)
                 case .dropped(let reason): counters.drops.count(reason)

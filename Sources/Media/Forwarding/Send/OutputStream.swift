@@ -328,15 +328,15 @@ struct OutputStream: ~Copyable {
     /// every 20 ms (libwebrtc's NACK timer).
     private static var leastRepeatDistance: TimeInterval { .milliseconds(5) }
 
-    /// Looks up the number `wire` of a NACK; a packet is not retransmitted twice within `roundTrip`, nor one of a video that was abandoned.
+    /// Looks up the number `wire` of a NACK; a packet is not retransmitted twice within `roundTrip`, nor one that `isNeedless`.
     mutating func requestRepeat(
-        _ wire: UInt16, after abandoned: AbandonedVideo, roundTrip: TimeInterval, at now: MonotonicTime
+        _ wire: UInt16, roundTrip: TimeInterval, at now: MonotonicTime, unless isNeedless: (SentPacket, Int64) -> Bool
     ) -> RepeatVerdict {
         guard let place = log.place(wire: wire, highest: UInt32(truncatingIfNeeded: numbering.highest)) else {
             return numbering.isOpenGap(wire) ? .notYetHere : .dropped(.retransmissionTooOld)
         }
         guard isOfBinding(place.pointee), place.pointee.flags.contains(.sent),
-            !abandoned.contains(number(of: place.pointee))
+            !isNeedless(place.pointee, number(of: place.pointee))
         else {
             return .dropped(.retransmissionTooOld)
         }

@@ -261,12 +261,16 @@ public struct Subscription: ~Copyable {
 
     // MARK: - Retransmission
 
-    /// Looks up the number `wire` of a NACK; a packet is not retransmitted twice within `roundTrip`.
-    public mutating func requestRepeat(_ wire: UInt16, roundTrip: TimeInterval, at now: MonotonicTime) -> RepeatVerdict
-    {
+    /// Looks up the number `wire` of a NACK. A packet is not retransmitted twice within `roundTrip`, nor one of what is not forwarded any more and nothing that
+    /// follows refers to: bandwidth was the cause, and its repeats would delay what follows.
+    public mutating func requestRepeat(
+        _ wire: UInt16, of track: PublishedTrack?, roundTrip: TimeInterval, at now: MonotonicTime
+    ) -> RepeatVerdict {
         sent.countNACK()
         planner.noteMissing(wire)
-        return output.requestRepeat(wire, after: planner.abandonedVideo, roundTrip: roundTrip, at: now)
+        return output.requestRepeat(wire, roundTrip: roundTrip, at: now) { packet, number in
+            planner.abandonedVideo.contains(number) || planner.selector.leavesOut(packet, of: track)
+        }
     }
 
     /// Whether a keyframe repairs better than retransmissions, reported once; see `SpatialFilter`.
