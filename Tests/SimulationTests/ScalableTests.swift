@@ -129,8 +129,8 @@ struct ScalableTests {
         } when: {
             mode.spatial == 1
         }
-        // 1.3 to 2.2 s were seen with eight seeds.
-        #expect(freeze <= .milliseconds(2_500))
+        // 0.96 to 1.83 s were seen with eight seeds (1.2 to 2.2 while frames of the layers that were left were repeated).
+        #expect(freeze <= .milliseconds(2_000))
         #expect(world.faults == [])
     }
 

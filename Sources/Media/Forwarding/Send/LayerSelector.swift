@@ -1,4 +1,5 @@
 import MediaControl
+import PayloadFormats
 import Primitives
 
 /// Which layer a subscription forwards and which one it waits for.
