@@ -178,6 +178,19 @@ struct SendJoiningTests {
         }
     }
 
+    @Test(
+        "Frames of a temporal layer that was left are repeated, but not for a receiver whose descriptor says that no other needs them",
+        arguments: [nil, 5] as [UInt8?])
+    func repeatsOfLeftLayers(descriptor: UInt8?) throws {
+        let (harness, packets, _) = try play(descriptor: descriptor)
+        _ = harness.subscription.pointee.setBound(
+            .upTo(LayerPoint(spatial: .max, temporal: 0)), track: harness.track, at: at(59_000))
+        let repeated = packets.suffix(40).filter {
+            harness.repeats(of: $0.header.sequenceNumber, at: at(60_000)) != nil
+        }
+        #expect(descriptor == nil ? repeated.count == 40 : (1..<40).contains(repeated.count))
+    }
+
     @Test("With a negotiated descriptor payloads are unchanged")
     func unchangedWithDescriptor() throws {
         let (_, packets, _) = try play(descriptor: 5)

@@ -1,5 +1,4 @@
 import MediaControl
-import PayloadFormats
 import Primitives
 
 /// Which layer a subscription forwards and which one it waits for.
@@ -148,14 +147,8 @@ struct LayerSelector {
     /// The layers in force now.
     @inline(__always) var caps: LayerCaps { LayerCaps(spatial: spatial.cap, temporal: temporal.cap) }
 
-    /// Whether a sent packet belongs to a frame of a temporal layer that is no longer forwarded: the frames that are do not refer to it. (Those of a lower
-    /// spatial layer do not either, but receivers show no picture before all its layers that were begun are whole.)
-    func leavesOut(_ packet: SentPacket, of track: PublishedTrack?) -> Bool {
-        guard let forwarded = packet.forwarded, active == packet.layer,
-            let layer = track?.layer(Int(packet.layer)), let record = SendSection.record(of: forwarded, in: layer)
-        else { return false }
-        return record.pointee.summary.temporalLayer > Int(min(temporal.cap, temporal.target))
-    }
+    /// The highest temporal layer that is forwarded from the next frame on.
+    var temporalLimit: UInt8 { min(temporal.cap, temporal.target) }
 
     /// The layers in force for the frame of `timestamp`; `caps` were those of its range.
     func caps(at timestamp: Int64, else caps: LayerCaps) -> LayerCaps {

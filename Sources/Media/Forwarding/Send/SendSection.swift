@@ -68,6 +68,27 @@ struct SendSection: ~Copyable {
     /// Whether the subscriber can tell layers inside a stream apart by their descriptors.
     @inline(__always) var hasDependencyDescriptor: Bool { wire.extensions[.dependencyDescriptor] != 0 }
 
+    /// Whether the receiver shows the frames up to the temporal layer `limit` without a sent packet of a higher one. They do not refer to it, but the receiver must be
+    /// able to tell. libwebrtc does by the dependency descriptor; in VP9 by the layer of each frame; in VP8 by TL0PICIDX, for the lowest layer alone. With nothing of
+    /// that it waits for what is missing before a frame, whatever that was. (Of a higher spatial layer it misses every packet: it shows no picture before all its
+    /// layers that were begun are whole.)
+    func shows(upTo limit: UInt8, without sent: SentPacket, of track: PublishedTrack?) -> Bool {
+        guard let forwarded = sent.forwarded, let layer = track?.layer(Int(sent.layer)),
+            let record = Self.record(of: forwarded, in: layer),
+            record.pointee.summary.temporalLayer > Int(limit)
+        else { return false }
+        if hasDependencyDescriptor, record.pointee.summary.hasDescriptor { return true }
+        switch formats[record.pointee.format].codec {
+        case .vp9: return true
+        case .vp8:
+            let packet = layer.pointee.history.packet(record)
+            let payload = UnsafeRawBufferPointer(rebasing: packet[Int(record.pointee.payloadOffset)...])
+            let numbers = FrameNumbers(codec: .vp8, payload: payload)
+            return limit == 0 && numbers.pictureOffset >= 0 && numbers.temporalZeroOffset >= 0
+        case .av1, .h264, .opus, .red, .otherAudio: return false
+        }
+    }
+
     /// The first packet of a keyframe that a decoder can start with; delimiters before the parameter sets are skipped.
     func firstDecodable(of keyframe: KeyframePosition, in layer: UnsafeMutablePointer<ReceiveLayer>) -> Int64? {
         var sequence = keyframe.firstSequence

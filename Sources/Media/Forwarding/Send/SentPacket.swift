@@ -75,7 +75,9 @@ public struct SentPacket: Sendable {
 
     /// Padding alone in place of this packet, to be sent as such.
     @inline(__always) func filler(_ generated: Generated) -> SentPacket {
-        SentPacket(sequence: sequence, content: .padding(generated), layer: layer)
+        var filler = SentPacket(sequence: sequence, content: .padding(generated), layer: layer)
+        filler.lastRepeat = lastRepeat
+        return filler
     }
 
     @inline(__always) var isUsed: Bool { if case .none = content { false } else { true } }

@@ -269,7 +269,9 @@ public struct Subscription: ~Copyable {
         sent.countNACK()
         planner.noteMissing(wire)
         return output.requestRepeat(wire, roundTrip: roundTrip, at: now) { packet, number in
-            planner.abandonedVideo.contains(number) || planner.selector.leavesOut(packet, of: track)
+            planner.abandonedVideo.contains(number)
+                || planner.selector.active == packet.layer
+                    && section.shows(upTo: planner.selector.temporalLimit, without: packet, of: track)
         }
     }
 
