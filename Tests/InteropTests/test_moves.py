@@ -388,6 +388,36 @@ def test_I8_what_a_moved_livekit_client_still_says_on_its_old_socket_ends_neithe
         asyncio.run(run(server))
 
 
+@pytest.mark.parametrize("protocol", ["15", "16"])
+def test_I8_a_livekit_client_whose_socket_is_away_while_it_is_moved_comes_back_to_where_it_is(protocol):
+    """With the token of the room that it knows: by resuming where it understands moves (from protocol 16 on), else by joining anew."""
+    async def run(server):
+        assert [server.api("POST", "/v1/rooms", {"name": name})[0] for name in ("hall", "booth")] == [201, 201]
+        first = token("ada", "hall")
+        async with livekit_rtc.opened(server, "/rtc", first, protocol=protocol) as old:
+            sid = (await old.wait_for("join")).participant.sid
+        assert server.api("POST", "/v1/rooms/hall/participants/ada/move", {"room": "booth"})[0] == 200
+        async with contextlib.AsyncExitStack() as sockets:
+            new = await sockets.enter_async_context(livekit_rtc.opened(server, "/rtc", first, protocol=protocol, reconnect="1", sid=sid))
+            if protocol == "16":
+                moved = await new.wait_for("room_moved")
+                assert [one.WhichOneof("message") for one in new.messages[:2]] == ["reconnect", "refresh_token"]
+                assert (moved.room.name, moved.participant.sid, moved.token) == ("booth", sid, new.of("refresh_token")[0])
+            else:
+                assert (await new.wait_for("leave")).action == rtc.LeaveRequest.RECONNECT
+                new = await sockets.enter_async_context(livekit_rtc.opened(server, "/rtc", first, protocol=protocol))
+                joined = await new.wait_for("join")
+                assert (joined.room.name, joined.participant.sid) == ("booth", sid)
+            await new.send(ping=1)
+            await new.wait_for("pong")
+            assert not new.of("leave")
+            members = [server.api("GET", f"/v1/rooms/{room}/participants")[1]["participants"] for room in ("hall", "booth")]
+            assert [[one["identity"] for one in room] for room in members] == [[], ["ada"]]
+
+    with running() as server:
+        asyncio.run(run(server))
+
+
 def test_I8_livekits_javascript_sdk_which_knows_no_moves_joins_the_locked_room_that_it_is_moved_to():
     async def run(server):
         assert [server.api("POST", "/v1/rooms", {"name": name})[0] for name in ("hall", "booth")] == [201, 201]

@@ -153,6 +153,57 @@ struct MoveTests {
         #expect(try await service.room(named: "far").participants.isEmpty)
     }
 
+    @Test(
+        "I8: whose socket was away while it was moved comes back with the first room's token, and that of no other, to where it is now"
+    )
+    func awayMeanwhile() async throws {
+        let service = RoomService(media: plane)
+        func from(_ room: String, _ identity: String = "ada") -> JoinRequest {
+            request(identity) {
+                $0.claims.video.room = room
+                $0.recovery = .byJoining
+                $0.understandsMoves = true
+            }
+        }
+        let ada = try await service.join(from("R"))
+        let sid = ada.snapshot.participant.sid
+        _ = await service.detach(ada.session, attachment: ada.attachment)
+        // Over another room: what it shows is of the first.
+        for (room, next) in [("R", "Q"), ("Q", "S")] { _ = try await service.move("ada", from: room, to: next) }
+        for other in [from("Q"), from("T"), from("R", "eve")] {
+            #expect(await code { _ = try await service.resume(participant: sid, claims: other.claims) } != nil)
+        }
+        let back = try await service.resume(participant: sid, claims: from("R").claims)
+        #expect(back.session == ada.session && back.snapshot.room.name == "S")
+        await service.leave(ada.session)
+        #expect(
+            await code { _ = try await service.resume(participant: sid, claims: from("R").claims) } == .sessionNotFound)
+    }
+
+    @Test("I8: whose socket was away while it lost its connections by a move joins where it is now")
+    func joinsWhereItIs() async throws {
+        let service = RoomService(media: plane)
+        let first = request("ada") {
+            $0.claims.video.room = "R"
+            ($0.recovery, $0.understandsMoves) = (.byJoining, false)
+        }
+        let ada = try await service.join(first)
+        _ = try await service.join(request("bob"))
+        _ = await service.detach(ada.session, attachment: ada.attachment)
+        _ = try await service.move("ada", from: "R", to: "Q")
+        let sid = ada.snapshot.participant.sid
+        #expect(
+            await code { _ = try await service.resume(participant: sid, claims: first.claims) } == .sessionNotFound,
+            "there is nothing to go on with but by a join")
+        try await service.checkJoin(first)
+        let joined = try await service.join(first)
+        #expect(joined.start == .rejoined && joined.session == ada.session && joined.snapshot.room.name == "Q")
+        #expect(try await service.room(named: "R").participants.map(\.info.identity) == ["bob"])
+        await service.leave(joined.session, attachment: joined.attachment)
+        // Its place is kept no longer.
+        #expect(try await service.join(first).snapshot.room.name == "R")
+    }
+
     @Test("I8: whoever was moved past a waiting room need not wait when it comes back")
     func waitingRoom() async throws {
         let service = RoomService(media: plane)

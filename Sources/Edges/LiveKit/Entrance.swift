@@ -56,13 +56,18 @@ struct Entrance: Sendable {
         }
         let snapshot = returned.snapshot
         let people = [snapshot.participant] + snapshot.others
-        var greeting: [ServerSignal] = [
-            .reconnect(iceServers, lastSequence: returned.lastSequence), .update(people),
-        ]
-        for gone in returned.departed where !people.contains(where: { $0.sid == gone.participant }) {
-            greeting.append(.left(participant: gone.participant, identity: gone.identity, gone.reason))
+        var greeting: [ServerSignal] = [.reconnect(iceServers, lastSequence: returned.lastSequence)]
+        if snapshot.room.name == claims.video.room {
+            greeting.append(.update(people))
+            for gone in returned.departed where !people.contains(where: { $0.sid == gone.participant }) {
+                greeting.append(.left(participant: gone.participant, identity: gone.identity, gone.reason))
+            }
+            greeting.append(.room(snapshot.room))
+        } else {
+            // It was moved while its socket was away.
+            let token = context.gate.returnToken(claims, room: snapshot.room.name)
+            greeting += (token.map { [.refreshToken($0)] } ?? []) + [.moved(snapshot, token: token ?? "")]
         }
-        greeting.append(.room(snapshot.room))
         greeting.append(.dataTracksReceived(snapshot.dataTracks))
         return session(
             returned.session, returned.events, returned.attachment, greeting: greeting, people: people, start: .resumed)

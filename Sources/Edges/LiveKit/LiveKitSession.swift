@@ -29,9 +29,7 @@ struct LiveKitSession: Sendable {
         let start: SessionStart
     }
 
-    /// A token that the client can show for as long as it takes to come back; LiveKit's own server gives ten minutes.
-    private static let tokenSeconds: Int64 = 600
-    /// Half of that: a client that is late has a good one.
+    /// Half of what a token is good for: a client that is late has a good one.
     private static let tokenInterval = Duration.seconds(300)
 
     /// How long after the end of its socket a client's close_notify may arrive: longer than usual round trips.
@@ -128,12 +126,7 @@ struct LiveKitSession: Sendable {
         }
     }
 
-    /// One that the client can come back with; it may be in another room than the one that it joined.
-    private func token(for room: String) -> String? {
-        var claims = claims
-        claims.video.room = room
-        return try? context.gate.mint(claims, seconds: Self.tokenSeconds)
-    }
+    private func token(for room: String) -> String? { context.gate.returnToken(claims, room: room) }
 
     /// A client shows its token again when it comes back, by which time the first may have expired.
     private func refreshTokens(of session: SessionID, _ socket: some LiveKitSocket) async {
@@ -143,6 +136,16 @@ struct LiveKitSession: Sendable {
             socket.send(.refreshToken(token))
             guard (try? await Task.sleep(for: Self.tokenInterval)) != nil else { return }
         }
+    }
+}
+
+extension TokenGate {
+    /// A token that a client can show for as long as it takes to come back, ten minutes as from LiveKit's own server, to `room`, which may not be the one that
+    /// it joined; nil where no key makes tokens.
+    func returnToken(_ claims: AccessClaims, room: String) -> String? {
+        var claims = claims
+        claims.video.room = room
+        return try? mint(claims, seconds: 600)
     }
 }
 

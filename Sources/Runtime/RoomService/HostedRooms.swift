@@ -1,3 +1,4 @@
+import AccessTokens
 import MediaControl
 import Primitives
 import Rooms
@@ -7,6 +8,8 @@ struct HostedRooms {
     private var rooms: [String: HostedRoom] = [:]
     private var nameByID: [RoomID: String] = [:]
     private var nameBySession: [SessionID: String] = [:]
+    /// Sessions that were moved, by their participant's sid, and the room that they joined.
+    private var movedSessions: [String: (session: SessionID, joined: String)] = [:]
     /// Peers and tracks that are in another room than the one that made them.
     private(set) var moved = MovedNumbers()
     private var lastRoom: UInt64 = 0
@@ -50,12 +53,38 @@ struct HostedRooms {
     mutating func place(_ session: SessionID, in room: String) { nameBySession[session] = room }
 
     /// The session has ended.
-    mutating func forget(_ session: SessionID) { nameBySession[session] = nil }
+    mutating func forget(_ session: SessionID) {
+        nameBySession[session] = nil
+        if !movedSessions.isEmpty { movedSessions = movedSessions.filter { $0.value.session != session } }
+    }
 
     /// A member is in another room from now on, with its peers and tracks.
     mutating func move(_ member: MovingMember, to hosted: HostedRoom) {
-        nameBySession[member.session] = hosted.room.name
+        let former = nameBySession.updateValue(hosted.room.name, forKey: member.session)
+        if let joined = movedSessions[member.info.sid]?.joined ?? former {
+            movedSessions[member.info.sid] = (member.session, joined)
+        }
         moved.add(member.numbers, to: hosted.room.id)
+    }
+
+    // Whose client was away while it was moved shows a token of the room that it knows.
+
+    /// The session of a participant, and where it is: in the room that is named, or where it was moved; nil: nowhere.
+    func place(of participant: String, in name: String) -> (hosted: HostedRoom, session: SessionID)? {
+        if let hosted = rooms[name], let session = hosted.room.find(participant) { return (hosted, session) }
+        guard let moved = movedSessions[participant], moved.joined == name,
+            let hosted = nameBySession[moved.session].flatMap({ rooms[$0] })
+        else { return nil }
+        return (hosted, moved.session)
+    }
+
+    /// The session that a join with `claims` goes on with, and where it is: in the room that they name, or where it was moved; nil: there is none.
+    func awaited(_ claims: AccessClaims, in name: String) -> (hosted: HostedRoom, session: SessionID)? {
+        let moved = movedSessions.values.lazy.filter { $0.joined == name }.compactMap { self.nameBySession[$0.session] }
+        for hosted in ([name] + Set(moved)).compactMap({ self.rooms[$0] }) {
+            if let session = hosted.room.awaited(claims) { return (hosted, session) }
+        }
+        return nil
     }
 
     /// Forgets moved peers and tracks that are gone.

@@ -37,15 +37,15 @@ extension RoomService {
 
     /// The session that a join goes on with, where it was moved without its connections.
     private func awaited(_ request: JoinRequest) throws(RoomError) -> (HostedRoom, SessionID)? {
-        guard let name = request.claims.video.room, let hosted = rooms[name],
-            let session = hosted.room.awaited(request.claims)
-        else { return nil }
+        guard let name = request.claims.video.room, let found = rooms.awaited(request.claims, in: name) else {
+            return nil
+        }
         do throws(RoomError) {
-            try rules.check(request.claims, room: name, now: media.now())
+            try rules.check(request.claims, room: found.hosted.room.name, now: media.now())
         } catch {
             throw counted(error)
         }
-        return (hosted, session)
+        return found
     }
 
     private func rejoin(
@@ -327,7 +327,7 @@ extension RoomService {
     /// Goes on with the stay of the participant `sid` on a new socket. The older socket's events end, and the server's own connection is offered anew.
     /// `claims` are those of the new socket's token, which must be good for what the session's own was good for.
     public func resume(participant sid: String, claims: AccessClaims) async throws(RoomError) -> ReturnedSession {
-        guard let name = claims.video.room, let hosted = rooms[name], let session = hosted.room.find(sid),
+        guard let name = claims.video.room, let (hosted, session) = rooms.place(of: sid, in: name),
             hosted.room.participant(session)?.sid == sid,
             // Its connections ended with a move: there is nothing to go on with but by a join.
             hosted.room.awaited(claims) != session

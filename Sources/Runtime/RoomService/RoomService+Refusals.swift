@@ -26,8 +26,8 @@ extension RoomService {
     public func checkJoin(_ request: JoinRequest) throws(RoomError) {
         let name = roomName(of: request)
         // Whoever was moved without connections comes to a place that is kept.
-        if let hosted = rooms[name], hosted.room.awaited(request.claims) != nil {
-            return try rules.check(request.claims, room: name, now: media.now())
+        if let found = rooms.awaited(request.claims, in: name) {
+            return try rules.check(request.claims, room: found.hosted.room.name, now: media.now())
         }
         guard !isEnding else { throw Self.isShuttingDown }
         try checkServer(request.claims, room: name)
