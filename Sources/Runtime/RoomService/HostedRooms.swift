@@ -3,13 +3,22 @@ import MediaControl
 import Primitives
 import Rooms
 
+/// Whose client may not know yet where it is, or that it cannot go back.
+private struct MovedSession {
+    let participant: String
+    let identity: String
+    /// The rooms that it was moved out of.
+    var rooms: Set<String> = []
+}
+
 /// The rooms that are hosted, by name, and in which of them each session, peer and track is.
 struct HostedRooms {
     private var rooms: [String: HostedRoom] = [:]
     private var nameByID: [RoomID: String] = [:]
     private var nameBySession: [SessionID: String] = [:]
-    /// Sessions that were moved, by their participant's sid, and the room that they joined.
-    private var movedSessions: [String: (session: SessionID, joined: String)] = [:]
+    /// Sessions that were moved, and their participants' sids.
+    private var movedSessions: [SessionID: MovedSession] = [:]
+    private var sessionByMovedParticipant: [String: SessionID] = [:]
     /// Peers and tracks that are in another room than the one that made them.
     private(set) var moved = MovedNumbers()
     private var lastRoom: UInt64 = 0
@@ -55,15 +64,16 @@ struct HostedRooms {
     /// The session has ended.
     mutating func forget(_ session: SessionID) {
         nameBySession[session] = nil
-        if !movedSessions.isEmpty { movedSessions = movedSessions.filter { $0.value.session != session } }
+        if let moved = movedSessions.removeValue(forKey: session) { sessionByMovedParticipant[moved.participant] = nil }
     }
 
     /// A member is in another room from now on, with its peers and tracks.
     mutating func move(_ member: MovingMember, to hosted: HostedRoom) {
         let former = nameBySession.updateValue(hosted.room.name, forKey: member.session)
-        if let joined = movedSessions[member.info.sid]?.joined ?? former {
-            movedSessions[member.info.sid] = (member.session, joined)
-        }
+        let info = member.info
+        movedSessions[member.session, default: MovedSession(participant: info.sid, identity: info.identity)].rooms
+            .formUnion([former].compactMap { $0 })
+        sessionByMovedParticipant[info.sid] = member.session
         moved.add(member.numbers, to: hosted.room.id)
     }
 
@@ -72,17 +82,24 @@ struct HostedRooms {
     /// The session of a participant, and where it is: in the room that is named, or where it was moved; nil: nowhere.
     func place(of participant: String, in name: String) -> (hosted: HostedRoom, session: SessionID)? {
         if let hosted = rooms[name], let session = hosted.room.find(participant) { return (hosted, session) }
-        guard let moved = movedSessions[participant], moved.joined == name,
-            let hosted = nameBySession[moved.session].flatMap({ rooms[$0] })
+        guard let session = sessionByMovedParticipant[participant],
+            movedSessions[session]?.rooms.contains(name) == true,
+            let hosted = nameBySession[session].flatMap({ rooms[$0] })
         else { return nil }
-        return (hosted, moved.session)
+        return (hosted, session)
     }
 
-    /// The session that a join with `claims` goes on with, and where it is: in the room that they name, or where it was moved; nil: there is none.
+    /// The session that a join with `claims` goes on with, and where it is: in the room that they name, or where it was moved; nil: there is none. Where somebody of
+    /// that identity is in the named room, that one may be the one who comes back.
     func awaited(_ claims: AccessClaims, in name: String) -> (hosted: HostedRoom, session: SessionID)? {
-        let moved = movedSessions.values.lazy.filter { $0.joined == name }.compactMap { self.nameBySession[$0.session] }
-        for hosted in ([name] + Set(moved)).compactMap({ self.rooms[$0] }) {
+        if let hosted = rooms[name] {
             if let session = hosted.room.awaited(claims) { return (hosted, session) }
+            guard !hosted.room.hasMember(identity: claims.identity) else { return nil }
+        }
+        for (session, moved) in movedSessions where moved.identity == claims.identity && moved.rooms.contains(name) {
+            guard let hosted = nameBySession[session].flatMap({ rooms[$0] }), hosted.room.awaited(claims) == session
+            else { continue }
+            return (hosted, session)
         }
         return nil
     }

@@ -41,11 +41,17 @@ extension RoomService {
             return nil
         }
         do throws(RoomError) {
-            try rules.check(request.claims, room: found.hosted.room.name, now: media.now())
+            try checkReturn(request.claims, from: name, to: found.hosted)
         } catch {
             throw counted(error)
         }
         return found
+    }
+
+    /// Refuses whoever may not go on with a session that is awaited in `hosted`, with a token of the room `name`.
+    func checkReturn(_ claims: AccessClaims, from name: String, to hosted: HostedRoom) throws(RoomError) {
+        if hosted.room.name == name { return try rules.check(claims, room: name, now: media.now()) }
+        try rules.checkReturn(claims, room: hosted.room.name, now: media.now())
     }
 
     private func rejoin(

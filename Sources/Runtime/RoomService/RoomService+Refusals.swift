@@ -27,7 +27,7 @@ extension RoomService {
         let name = roomName(of: request)
         // Whoever was moved without connections comes to a place that is kept.
         if let found = rooms.awaited(request.claims, in: name) {
-            return try rules.check(request.claims, room: found.hosted.room.name, now: media.now())
+            return try checkReturn(request.claims, from: name, to: found.hosted)
         }
         guard !isEnding else { throw Self.isShuttingDown }
         try checkServer(request.claims, room: name)

@@ -22,6 +22,12 @@ struct StandingRules {
     /// Refuses a token that is not good for joining the room now, or its bearer.
     func check(_ claims: AccessClaims, room: String, now: MonotonicTime) throws(RoomError) {
         try cutoffs.check(claims, room: room, now: now)
+        try checkReturn(claims, room: room, now: now)
+    }
+
+    /// Refuses the bearer of a token, or the token, who was moved to the room and comes back with it: it is of another room, and what this one's end or a removal from it
+    /// made worthless was passed by the move.
+    func checkReturn(_ claims: AccessClaims, room: String, now: MonotonicTime) throws(RoomError) {
         try bans.check(claims.identity, room: room, now: now)
         guard revocations.revokes(claims, now: now) else { return }
         throw RoomError(.tokenRevoked, "the token was revoked; get a new one")

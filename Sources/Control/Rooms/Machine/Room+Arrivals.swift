@@ -69,7 +69,7 @@ extension Room {
             member: try state.member(session), tracks: tracks, losesConnections: losesConnections,
             lostConnections: lostConnections, publishes: publishes, policy: policy)
         moving.member.options.autoSubscribe = options.autoSubscribe
-        moving.member.tokenRoom = moving.member.tokenRoom ?? self.name
+        moving.member.formerRooms.insert(self.name)
         depart(moving.member, .moved, keepsConnections: !losesConnections, &turn)
         distribution.follow(&state, &turn)
         makeOffers(&turn)
@@ -106,8 +106,7 @@ extension Room {
         member.lastSequence = 0
         for index in member.connections.indices { member.connections[index].requestedSections = nil }
         if moving.losesConnections { member.loseConnections() }
-        // Whoever was here before, and is moved back, shows the room's own token.
-        if member.tokenRoom == name { member.tokenRoom = nil }
+        member.formerRooms.remove(name)
         arrive(member, &turn)
         for connection in member.connections where connection.isOpened {
             turn.media(.movePeer(connection.peer, to: id))

@@ -15,8 +15,8 @@ struct Member: Sendable {
     private(set) var tokenExpiry: MonotonicTime
     /// The beginning of its stay in this room.
     var joined: MonotonicTime
-    /// The room that its token names, where it was moved to another one.
-    var tokenRoom: String?
+    /// Rooms that it was moved out of: its client may show a token of any of them.
+    var formerRooms: Set<String> = []
     /// What others see, without tracks.
     var info: ParticipantInfo
     var options: MemberOptions
@@ -104,9 +104,9 @@ extension Member {
         grantedRules = [SubscribeRule](claims.video)
     }
 
-    /// A token for this room, or for the one that the member was moved from.
+    /// A token for this room, or for one that the member was moved out of.
     private func checkRoom(of claims: AccessClaims, _ room: String) throws(RoomError) {
-        if let tokenRoom, claims.video.room == tokenRoom { return }
+        if let granted = claims.video.room, formerRooms.contains(granted) { return }
         try RoomNames.checkMatch(granted: claims.video.room, asked: room)
     }
 
