@@ -152,9 +152,10 @@ def test_H12_five_viewers_share_one_link():
                 await asyncio.sleep(0.5)
                 requests.append(await asyncio.to_thread(asked, server))
                 most = max(most, requests[-1] - requests[max(0, len(requests) - 5)])
-            used = (lab.arrived_bytes(2) - arrived) * 8 / (time.monotonic() - started) / 3_000_000
+            elapsed = time.monotonic() - started
+            used = (lab.arrived_bytes(2) - arrived) * 8 / elapsed / 3_000_000
             last = await page.evaluate(PLAYED)
-            rates = [round((b["bytesReceived"] - a["bytesReceived"]) * 8 / seconds / 1e3) for a, b in zip(first, last)]
+            rates = [round((b["bytesReceived"] - a["bytesReceived"]) * 8 / elapsed / 1e3) for a, b in zip(first, last)]
             frames = [b["framesDecoded"] - a["framesDecoded"] for a, b in zip(first, last)]
             frozen = [round(b["totalFreezesDuration"] - a["totalFreezesDuration"], 1) for a, b in zip(first, last)]
             total = requests[-1] - requests[0]

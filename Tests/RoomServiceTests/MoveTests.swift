@@ -154,7 +154,7 @@ struct MoveTests {
     }
 
     @Test(
-        "I8: whose socket was away while it was moved comes back to where it is now, with a token of a room that it was in and of no other"
+        "I8: a client whose socket was down during a move resumes in the new room, with a token of any room that it was in and of no other"
     )
     func awayMeanwhile() async throws {
         let service = RoomService(media: plane)
@@ -186,7 +186,7 @@ struct MoveTests {
             await code { _ = try await service.resume(participant: sid, claims: from("R").claims) } == .sessionNotFound)
     }
 
-    @Test("I8: whose socket was away while it lost its connections by a move joins where it is now")
+    @Test("I8: a client whose socket was down during a move that ended its connections joins the new room")
     func joinsWhereItIs() async throws {
         let service = RoomService(media: plane)
         let first = request("ada") {

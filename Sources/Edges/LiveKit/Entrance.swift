@@ -62,13 +62,12 @@ struct Entrance: Sendable {
             for gone in returned.departed where !people.contains(where: { $0.sid == gone.participant }) {
                 greeting.append(.left(participant: gone.participant, identity: gone.identity, gone.reason))
             }
-            greeting.append(.room(snapshot.room))
+            greeting += [.room(snapshot.room), .dataTracksReceived(snapshot.dataTracks)]
         } else {
-            // It was moved while its socket was away.
-            let token = context.gate.returnToken(claims, room: snapshot.room.name)
-            greeting += (token.map { [.refreshToken($0)] } ?? []) + [.moved(snapshot, token: token ?? "")]
+            // It was moved while its socket was down.
+            greeting += EventTranslator.moved(
+                snapshot, token: context.gate.returnToken(claims, room: snapshot.room.name))
         }
-        greeting.append(.dataTracksReceived(snapshot.dataTracks))
         return session(
             returned.session, returned.events, returned.attachment, greeting: greeting, people: people, start: .resumed)
     }

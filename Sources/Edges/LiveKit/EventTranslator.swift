@@ -108,11 +108,14 @@ struct EventTranslator: Sendable {
 
     private mutating func move(_ snapshot: SessionSnapshot) -> [ServerSignal] {
         self = EventTranslator(people: snapshot.others + [snapshot.participant], token: token)
-        let token = token(snapshot.room.name)
-        // A client comes back with the last of the refreshed tokens; that of a move is read by none.
-        return (token.map { [.refreshToken($0)] } ?? []) + [.moved(snapshot, token: token ?? "")]
-            + [.dataTracksReceived(snapshot.dataTracks)]
+        return Self.moved(snapshot, token: token(snapshot.room.name))
             + (snapshot.isAwaited ? [.leave(.migration, .reconnect)] : [])
+    }
+
+    /// What tells a client that it is in another room. It comes back with the last of the refreshed tokens; that of a move is read by none.
+    static func moved(_ snapshot: SessionSnapshot, token: String?) -> [ServerSignal] {
+        (token.map { [.refreshToken($0)] } ?? []) + [.moved(snapshot, token: token ?? "")]
+            + [.dataTracksReceived(snapshot.dataTracks)]
     }
 
     private mutating func update(_ track: TrackInfo) -> [ServerSignal] {

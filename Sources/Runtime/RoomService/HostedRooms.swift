@@ -3,21 +3,13 @@ import MediaControl
 import Primitives
 import Rooms
 
-/// Whose client may not know yet where it is, or that it cannot go back.
-private struct MovedSession {
-    let participant: String
-    let identity: String
-    /// The rooms that it was moved out of.
-    var rooms: Set<String> = []
-}
-
 /// The rooms that are hosted, by name, and in which of them each session, peer and track is.
 struct HostedRooms {
     private var rooms: [String: HostedRoom] = [:]
     private var nameByID: [RoomID: String] = [:]
     private var nameBySession: [SessionID: String] = [:]
-    /// Sessions that were moved, and their participants' sids.
-    private var movedSessions: [SessionID: MovedSession] = [:]
+    /// Sessions that were moved, whose clients may not know it yet, with their participants' sids and identities.
+    private var movedSessions: [SessionID: (participant: String, identity: String)] = [:]
     private var sessionByMovedParticipant: [String: SessionID] = [:]
     /// Peers and tracks that are in another room than the one that made them.
     private(set) var moved = MovedNumbers()
@@ -69,34 +61,31 @@ struct HostedRooms {
 
     /// A member is in another room from now on, with its peers and tracks.
     mutating func move(_ member: MovingMember, to hosted: HostedRoom) {
-        let former = nameBySession.updateValue(hosted.room.name, forKey: member.session)
-        let info = member.info
-        movedSessions[member.session, default: MovedSession(participant: info.sid, identity: info.identity)].rooms
-            .formUnion([former].compactMap { $0 })
-        sessionByMovedParticipant[info.sid] = member.session
+        nameBySession[member.session] = hosted.room.name
+        movedSessions[member.session] = (member.info.sid, member.info.identity)
+        sessionByMovedParticipant[member.info.sid] = member.session
         moved.add(member.numbers, to: hosted.room.id)
     }
 
-    // Whose client was away while it was moved shows a token of the room that it knows.
+    // A client whose socket was down during a move shows a token of the room that it knows. Which tokens are good for a session, its room knows.
 
-    /// The session of a participant, and where it is: in the room that is named, or where it was moved; nil: nowhere.
+    /// The session of a participant, and where it is: in the named room, or where it was moved; nil: nowhere.
     func place(of participant: String, in name: String) -> (hosted: HostedRoom, session: SessionID)? {
         if let hosted = rooms[name], let session = hosted.room.find(participant) { return (hosted, session) }
         guard let session = sessionByMovedParticipant[participant],
-            movedSessions[session]?.rooms.contains(name) == true,
             let hosted = nameBySession[session].flatMap({ rooms[$0] })
         else { return nil }
         return (hosted, session)
     }
 
-    /// The session that a join with `claims` goes on with, and where it is: in the room that they name, or where it was moved; nil: there is none. Where somebody of
-    /// that identity is in the named room, that one may be the one who comes back.
+    /// The session that a join with `claims` goes on with, and where it is: in the named room, or where it was moved; nil: there is none. If somebody with that
+    /// identity is in the named room, the join may be that client's return.
     func awaited(_ claims: AccessClaims, in name: String) -> (hosted: HostedRoom, session: SessionID)? {
         if let hosted = rooms[name] {
             if let session = hosted.room.awaited(claims) { return (hosted, session) }
             guard !hosted.room.hasMember(identity: claims.identity) else { return nil }
         }
-        for (session, moved) in movedSessions where moved.identity == claims.identity && moved.rooms.contains(name) {
+        for (session, moved) in movedSessions where moved.identity == claims.identity {
             guard let hosted = nameBySession[session].flatMap({ rooms[$0] }), hosted.room.awaited(claims) == session
             else { continue }
             return (hosted, session)

@@ -25,8 +25,8 @@ struct StandingRules {
         try checkReturn(claims, room: room, now: now)
     }
 
-    /// Refuses the bearer of a token, or the token, who was moved to the room and comes back with it: it is of another room, and what this one's end or a removal from it
-    /// made worthless was passed by the move.
+    /// Refuses a token with which somebody who was moved to the room comes back, or its bearer. The token is for another room; that this one was closed to older
+    /// tokens does not count, because an operator's move passes that.
     func checkReturn(_ claims: AccessClaims, room: String, now: MonotonicTime) throws(RoomError) {
         try bans.check(claims.identity, room: room, now: now)
         guard revocations.revokes(claims, now: now) else { return }

@@ -70,8 +70,8 @@ struct SendSection: ~Copyable {
 
     /// Whether the receiver shows the frames up to the temporal layer `limit` without a sent packet of a higher one. They do not refer to it, but the receiver must be
     /// able to tell. libwebrtc does by the dependency descriptor; in VP9 by the layer of each frame; in VP8 by TL0PICIDX, for the lowest layer alone. With nothing of
-    /// that it waits for what is missing before a frame, whatever that was. (Of a higher spatial layer it misses every packet: it shows no picture before all its
-    /// layers that were begun are whole.)
+    /// that it waits for what is missing before a frame, whatever that was. (It needs every packet of a higher spatial layer: it shows no picture until all
+    /// of its layers that were begun are whole.)
     func shows(upTo limit: UInt8, without sent: SentPacket, of track: PublishedTrack?) -> Bool {
         guard let forwarded = sent.forwarded, let layer = track?.layer(Int(sent.layer)),
             let record = Self.record(of: forwarded, in: layer),

@@ -261,8 +261,8 @@ public struct Subscription: ~Copyable {
 
     // MARK: - Retransmission
 
-    /// Looks up the number `wire` of a NACK. A packet is not retransmitted twice within `roundTrip`, nor one of what is not forwarded any more and nothing that
-    /// follows refers to: bandwidth was the cause, and its repeats would delay what follows.
+    /// Looks up the number `wire` of a NACK. A packet is not retransmitted twice within `roundTrip`, nor if it is of a video or temporal layer that is no
+    /// longer forwarded and nothing needs it: bandwidth was the cause, and its repeats would delay what follows.
     public mutating func requestRepeat(
         _ wire: UInt16, of track: PublishedTrack?, roundTrip: TimeInterval, at now: MonotonicTime
     ) -> RepeatVerdict {
