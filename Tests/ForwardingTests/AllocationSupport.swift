@@ -110,7 +110,7 @@ func camera(
     _ offers: [LayerOffer] = Offers.simulcast, height: Int? = nil, spatial: Int? = nil, frames: Double? = nil,
     priority: TrackPriority? = nil, publisher: TrackPriority = .standard, pinned: Bool = false, dominant: Bool = false,
     blocked: DecisionReason.Block? = nil, at current: (Int, Int)? = nil, mayRise: Bool = true,
-    draining: Bool = false, beginning: Bool = false,
+    draining: Bool = false, beginning: Bool = false, mayThin: Bool = false, mayRegain: Bool = false,
     failed: AllocationRequest.FailedStep? = nil
 ) -> AllocationRequest {
     var request = AllocationRequest(
@@ -121,6 +121,8 @@ func camera(
         current: current.map { .init(spatial: $0.0, temporal: $0.1) }, mayRise: mayRise)
     request.isDraining = draining
     request.isBeginning = beginning
+    request.mayThin = mayThin
+    request.mayRegainFrames = mayRegain
     request.failed = failed
     return request
 }

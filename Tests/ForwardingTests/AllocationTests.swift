@@ -130,6 +130,29 @@ struct AllocationTests {
     func importance(_ line: AllocationCase) { Self.check(line) }
 
     @Test(
+        "H2: a video keeps its size in too few frames while those that look smooth nearly fit",
+        arguments: [
+            AllocationCase("has too few", 270, [camera(at: (1, 1), mayThin: true)], "360p8", why: "bandwidth"),
+            AllocationCase("is never smaller meanwhile", 270, [camera(at: (1, 0), mayThin: true)], "360p8"),
+            AllocationCase("becomes smaller where it may not", 270, [camera(at: (1, 1))], "180p30"),
+            AllocationCase("or where a quarter is missing", 262, [camera(at: (1, 1), mayThin: true)], "180p30"),
+            AllocationCase("or where even those do not fit", 200, [camera(at: (1, 1), mayThin: true)], "180p30"),
+            AllocationCase("does not become larger so", 290, [camera(at: (0, 2), mayThin: true)], "180p30"),
+            AllocationCase(
+                "has the smooth ones back while it may not rise", 900,
+                [camera(at: (1, 0), mayRise: false, mayThin: true, mayRegain: true)], "360p15", why: "settling"),
+            AllocationCase(
+                "not at once", 900, [camera(at: (1, 0), mayRise: false, mayThin: true)], "360p8", why: "settling"),
+            AllocationCase(
+                "not where half of the frames are the fewest", 280,
+                [camera(Offers.wavering, at: (1, 1), mayThin: true)], "180p27"),
+            AllocationCase(
+                "another video has its small steps first", 430, [camera(), camera(at: (1, 1), mayThin: true)],
+                "180p30 360p8"),
+        ])
+    func thinning(_ line: AllocationCase) { Self.check(line) }
+
+    @Test(
         "H8, A10: a screen keeps its size and loses frames",
         arguments: [
             AllocationCase("40 % of the demand", .collaboration, 1_080, [camera(), screen()], "180p30 1080p15"),

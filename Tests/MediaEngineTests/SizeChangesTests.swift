@@ -133,7 +133,7 @@ struct PostponedChangeTests {
         let record = DecisionRecord(
             time: start, subscription: SubscriptionID(1), track: nil, layer: layer, estimate: .kilobitsPerSecond(700),
             reason: reason)
-        _ = video.apply(record, costBefore: .zero, over: PathCondition(), at: start)
+        _ = video.apply(record, isThinned: false, costBefore: .zero, over: PathCondition(), at: start)
         return video
     }
 

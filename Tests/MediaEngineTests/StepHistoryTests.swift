@@ -13,10 +13,12 @@ struct StepHistoryTests {
     private func at(_ seconds: Double) -> MonotonicTime { .zero + .milliseconds(Int64(seconds * 1_000)) }
 
     private func change(
-        _ from: LayerPoint?, _ to: LayerPoint?, short: Bool = true, estimate: Int64 = 500, cost: Int64 = 400
+        _ from: LayerPoint?, _ to: LayerPoint?, short: Bool = true, estimate: Int64 = 500, cost: Int64 = 400,
+        thinned: Bool = false
     ) -> StepHistory.Change {
         StepHistory.Change(
-            from: from, to: to, costBefore: .kilobitsPerSecond(600), cost: .kilobitsPerSecond(cost), isShort: short,
+            from: from, to: to, costBefore: .kilobitsPerSecond(600), cost: .kilobitsPerSecond(cost),
+            isThinned: thinned, isShort: short,
             estimate: .kilobitsPerSecond(estimate), isByLoss: false)
     }
 
@@ -58,6 +60,43 @@ struct StepHistoryTests {
         #expect(history.failedStep(on: .kilobitsPerSecond(500), at: at(49))?.isBarred == true)
         #expect(history.failedStep(on: .kilobitsPerSecond(500), at: at(49))?.attempts == 2)
         #expect(history.failedStep(on: .kilobitsPerSecond(500), at: at(50.1))?.isBarred == false)
+    }
+
+    @Test(
+        "A video keeps its size in too few frames for 5 s, and may have them back after 1.5 s: that is no fall and no raise"
+    )
+    func thinning() {
+        var history = risen()
+        let few = LayerPoint(spatial: 1, temporal: 0)
+        #expect(history.mayThin(at: at(15)) && !history.mayRegainFrames(at: at(15)))
+        history.note(change(high, few, thinned: true), isFirst: false, at: at(15))
+        #expect(history.mayRise(on: .kilobitsPerSecond(500), at: at(16)) && !history.isDraining(at: at(16)))
+        #expect(history.mayThin(at: at(19.9)) && !history.mayThin(at: at(20)))
+        #expect(!history.mayRegainFrames(at: at(16.4)) && history.mayRegainFrames(at: at(16.5)))
+        history.note(change(few, high), isFirst: false, at: at(18))
+        #expect(history.failedStep(on: .kilobitsPerSecond(500), at: at(18)) == nil)
+        #expect(history.mayThin(at: at(21)) && !history.mayRegainFrames(at: at(21)))
+    }
+
+    @Test("A video that becomes smaller after a time of too few frames fell from the step that it had before them")
+    func fallAfterThinning() {
+        var history = risen()
+        let few = LayerPoint(spatial: 1, temporal: 0)
+        history.note(change(high, few, thinned: true), isFirst: false, at: at(15))
+        // Too long, and it waits for the moment that all subscribers share.
+        history.note(change(few, few), isFirst: false, at: at(20))
+        #expect(!history.mayThin(at: at(20.5)))
+        history.note(change(few, low), isFirst: false, at: at(21))
+        #expect(history.failedStep(on: .kilobitsPerSecond(500), at: at(22))?.layer == high)
+        #expect(!history.mayRise(on: .kilobitsPerSecond(500), at: at(25.9)))
+        #expect(history.mayThin(at: at(22)))
+    }
+
+    @Test("A video that has just begun does not keep its size")
+    func thinningBegins() {
+        var history = StepHistory()
+        history.note(change(nil, high), isFirst: true, at: at(1))
+        #expect(!history.mayThin(at: at(3.9)) && history.mayThin(at: at(4)))
     }
 
     @Test("A path with twice the bandwidth of the fall clears the failed step")

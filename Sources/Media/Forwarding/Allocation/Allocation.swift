@@ -22,6 +22,9 @@ public enum Allocation {
     /// Additional share of its own bitrate by which a layer that has just become larger may exceed the budget: its keyframe inflates the measured rate
     /// by a tenth. Twice this share let subscribers behind one bottleneck displace each other.
     static let beginningSlack = 0.1
+    /// Share of its former bitrate that must be there for a video to keep its size in fewer frames: after a fall to 500 kbit/s the estimate left 82 to
+    /// 93 % of it until it had recovered (Chromium, five runs).
+    static let edge = 0.75
 
     /// One decision for each request, in the order of the requests. Equal requests give equal decisions.
     public static func decide(_ requests: [AllocationRequest], under rules: AllocationRules) -> [AllocationDecision] {
@@ -78,7 +81,9 @@ private struct AllocationRound {
 
     private mutating func admit(_ index: Int) {
         let request = requests[index]
-        let ladder = Ladder(request.offers, hint: request.hint, limits: request.limits)
+        let ladder = Ladder(
+            request.offers, hint: request.hint, limits: request.limits,
+            keeping: request.mayThin ? request.current?.spatial : nil)
         guard let top = ladder.steps.last else { return }
         let current = request.current.flatMap { ladder.index(of: $0) } ?? -1
         let unlimited = Ladder(request.offers, hint: request.hint, limits: ViewerLimits()).steps.last
@@ -157,13 +162,29 @@ private struct AllocationRound {
         if screenWaits, !request.isScreen { return .yieldsToScreen }
         let next = entry.ladder.steps[entry.step + 1]
         let isBarred = !request.mayRise || request.failed.map { $0.isBarred && $0.includes(next) } ?? false
-        if isBarred, entry.step >= entry.current, entry.current >= 0 { return .settling }
-        let above = next.bitrate
-        guard spent + cost(of: index) > limit(for: entry.step + 1, of: entry) else { return nil }
+        let unbarred = entry.current + (request.mayRegainFrames ? 1 : 0)
+        if isBarred, entry.step >= unbarred, entry.current >= 0 { return .settling }
         let own = entry.ladder.steps[entry.step].bitrate.bitsPerSecond
         let available = Bitrate.bitsPerSecond(rules.budget.bitsPerSecond - spent + own)
+        let aim = entry.ladder.step(above: entry.step) ?? next
+        if fits(entry.step + 1, of: entry), next == aim || isWorthThinning(entry, to: aim, with: available) {
+            return nil
+        }
         return rules.isCapped
-            ? .capped(needed: above, available: available) : .bandwidth(needed: above, available: available)
+            ? .capped(needed: aim.bitrate, available: available)
+            : .bandwidth(needed: aim.bitrate, available: available)
+    }
+
+    private func fits(_ step: Int, of entry: Entry) -> Bool {
+        let steps = entry.ladder.steps
+        let cost = steps[step].bitrate.bitsPerSecond - steps[entry.step].bitrate.bitsPerSecond
+        return spent + cost <= limit(for: step, of: entry)
+    }
+
+    /// Whether the step above too few frames fits, or nearly.
+    private func isWorthThinning(_ entry: Entry, to aim: LayerOffer, with available: Bitrate) -> Bool {
+        fits(entry.step + 2, of: entry)
+            || Double(available.bitsPerSecond) >= Double(aim.bitrate.bitsPerSecond) * Allocation.edge
     }
 
     /// The most that the sum may be for an entry to be on a step.
@@ -202,9 +223,10 @@ private struct AllocationRound {
         }
         for entry in entries {
             result[entry.request].layer = entry.step >= 0 ? entry.ladder.steps[entry.step] : nil
+            result[entry.request].isThinned =
+                result[entry.request].layer.map { $0.point == entry.ladder.thinned } ?? false
             result[entry.request].reason = entry.reason
-            let above = entry.step + 1
-            result[entry.request].next = above < entry.ladder.steps.count ? entry.ladder.steps[above] : nil
+            result[entry.request].next = entry.ladder.step(above: entry.step)
         }
         return result
     }

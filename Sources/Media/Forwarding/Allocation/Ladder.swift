@@ -7,11 +7,15 @@ import Primitives
 /// motion   180p8  180p15  180p30  360p15  360p30  720p15  720p30      frames first, then size
 /// detail   180p8  360p8   720p8   720p15  720p30                      size first, then frames
 /// ```
+/// A video of `motion` that keeps its size for a moment may also have fewer frames than look smooth: 180p8 180p15 360p8 360p15 360p30 …
+///
 /// Every step costs more than the one below it. Simulcast encoders sometimes spend less on a larger frame (of a still scene); then the smaller
 /// layer is no step, because it would cost more and show less.
 struct Ladder: Sendable {
     /// Ascending by bitrate and by quality.
     let steps: [LayerOffer]
+    /// The step that has fewer frames than look smooth, to keep its size; nil: none.
+    let thinned: LayerPoint?
 
     /// A larger layer with fewer frames per second than this looks worse than the smaller one at its full rate: half of the
     /// usual 30, and the rate below which talking faces look like stills. Film at 24 or 25 fps and screen shares at 5 fps are judged
@@ -21,11 +25,24 @@ struct Ladder: Sendable {
     /// disappears with that drops the video by a size (measured: three times in ten minutes of Chromium on 600 kbit/s).
     private static let wavering = 0.8
 
-    /// The ladder of `offers` under a subscriber's limits; empty when nothing is offered.
-    init(_ offers: [LayerOffer], hint: ContentHint, limits: ViewerLimits) {
+    /// The ladder of `offers` under a subscriber's limits; empty when nothing is offered. `kept`: the spatial layer that may have fewer frames than
+    /// look smooth.
+    init(_ offers: [LayerOffer], hint: ContentHint, limits: ViewerLimits, keeping kept: Int? = nil) {
         let allowed = limits.apply(to: offers.filter { $0.bitrate > .zero })
-        let wanted = hint.keepsResolution ? Self.detail(allowed) : Self.motion(allowed)
-        steps = Self.ascending(wanted)
+        guard !hint.keepsResolution else {
+            steps = Self.ascending(Self.detail(allowed))
+            thinned = nil
+            return
+        }
+        let smooth = Self.motion(allowed)
+        let fewest = allowed.filter { $0.point.spatial == kept }.min { $0.point < $1.point }
+        if let fewest, let above = smooth.firstIndex(where: { $0.point.spatial == kept }), !smooth.contains(fewest) {
+            steps = Self.ascending(smooth[..<above] + [fewest] + smooth[above...])
+            thinned = fewest.point
+        } else {
+            steps = Self.ascending(smooth)
+            thinned = nil
+        }
     }
 
     private static func motion(_ offers: [LayerOffer]) -> [LayerOffer] {
@@ -57,6 +74,9 @@ struct Ladder: Sendable {
         }
         return kept.reversed()
     }
+
+    /// The next step that has frames enough; nil: none.
+    func step(above index: Int) -> LayerOffer? { steps.dropFirst(index + 1).first { $0.point != thinned } }
 
     /// The highest step that is no better than the layer; nil when even the lowest is.
     func index(of layer: LayerPoint) -> Int? { steps.lastIndex { $0.point <= layer } }

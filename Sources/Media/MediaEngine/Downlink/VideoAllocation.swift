@@ -42,6 +42,8 @@ struct VideoAllocation {
         request.current = layer
         request.mayRise = history.mayRise(on: path.estimate, at: now)
         request.isDraining = history.isDraining(at: now)
+        request.mayThin = history.mayThin(at: now)
+        request.mayRegainFrames = history.mayRegainFrames(at: now)
         // A receiver's own estimate (REMB) does not reflect the keyframe's queue.
         request.isBeginning = path.certainty == .settled && history.isBeginning(at: now)
         request.failed = history.failedStep(on: path.estimate, at: now)
@@ -59,7 +61,8 @@ struct VideoAllocation {
         else { return false }
         let sameSize = request.offers.filter { $0.point.spatial == layer.spatial && $0.bitrate > .zero }
         if new.point.spatial > layer.spatial {
-            guard record?.reason.isShort == true, let current = sameSize.first(where: { $0.point == layer }),
+            let step = history.stepBeforeThinning ?? layer
+            guard record?.reason.isShort == true, let current = sameSize.first(where: { $0.point == step }),
                 !mayChange(.bitsPerSecond(new.bitrate.bitsPerSecond - current.bitrate.bitsPerSecond))
             else { return false }
             decision.layer = current
@@ -75,11 +78,12 @@ struct VideoAllocation {
 
     /// Puts a decision in force; true when it differs from the former one. `costBefore` is the bitrate of the former layers.
     mutating func apply(
-        _ decision: DecisionRecord, costBefore: Bitrate, over path: PathCondition, at now: MonotonicTime
+        _ decision: DecisionRecord, isThinned: Bool, costBefore: Bitrate, over path: PathCondition,
+        at now: MonotonicTime
     ) -> Bool {
         let change = StepHistory.Change(
             from: layer, to: decision.layer?.point, costBefore: costBefore, cost: decision.layer?.bitrate ?? .zero,
-            isShort: decision.reason.isShort && !path.isSilent, estimate: decision.estimate,
+            isThinned: isThinned, isShort: decision.reason.isShort && !path.isSilent, estimate: decision.estimate,
             isByLoss: path.isBoundByLoss)
         let isNew = isFirst || change.from != change.to || record.map { !$0.reason.isSame(as: decision.reason) } ?? true
         history.note(change, isFirst: isFirst, at: now)
