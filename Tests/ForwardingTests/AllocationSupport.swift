@@ -34,6 +34,15 @@ enum Offers {
         offer(0, 0, 100, 180, 13.2), offer(0, 1, 136, 180, 27.2), offer(1, 0, 300, 360, 13.2),
         offer(1, 1, 482, 360, 27.2),
     ]
+    /// A camera with 15 frames.
+    static let slow = [
+        offer(0, 0, 30, 180, 7.5), offer(0, 1, 50, 180, 15), offer(1, 0, 90, 360, 3.75), offer(1, 1, 130, 360, 15),
+    ]
+    /// The fewest frames of the larger size cost less than all of the smaller one.
+    static let dear = [
+        offer(0, 0, 60, 180, 7.5), offer(0, 1, 85, 180, 15), offer(0, 2, 120, 180, 30),
+        offer(1, 0, 100, 360, 7.5), offer(1, 1, 200, 360, 15), offer(1, 2, 300, 360, 30),
+    ]
     /// A still camera: the large picture costs less than the small one at full rate.
     static let still = [offer(0, 0, 60, 180, 15), offer(0, 1, 120, 180, 30), offer(1, 0, 80, 720, 30)]
 

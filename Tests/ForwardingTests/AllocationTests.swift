@@ -133,24 +133,54 @@ struct AllocationTests {
         "H2: a video keeps its size in too few frames while those that look smooth nearly fit",
         arguments: [
             AllocationCase("has too few", 270, [camera(at: (1, 1), mayThin: true)], "360p8", why: "bandwidth"),
-            AllocationCase("is never smaller meanwhile", 270, [camera(at: (1, 0), mayThin: true)], "360p8"),
+            AllocationCase("stays so with less", 242, [camera(at: (1, 0), mayThin: true)], "360p8"),
+            AllocationCase("until those do not fit either", 237, [camera(at: (1, 0), mayThin: true)], "180p30"),
             AllocationCase("becomes smaller where it may not", 270, [camera(at: (1, 1))], "180p30"),
             AllocationCase("or where a quarter is missing", 262, [camera(at: (1, 1), mayThin: true)], "180p30"),
             AllocationCase("or where even those do not fit", 200, [camera(at: (1, 1), mayThin: true)], "180p30"),
-            AllocationCase("does not become larger so", 290, [camera(at: (0, 2), mayThin: true)], "180p30"),
+            AllocationCase("does not rise to a larger size so", 290, [camera(at: (0, 2), mayThin: true)], "180p30"),
             AllocationCase(
                 "has the smooth ones back while it may not rise", 900,
                 [camera(at: (1, 0), mayRise: false, mayThin: true, mayRegain: true)], "360p15", why: "settling"),
             AllocationCase(
+                "where they fit, without more", 351,
+                [camera(at: (1, 0), mayRise: false, mayThin: true, mayRegain: true)], "360p15"),
+            AllocationCase(
+                "also when the time is over", 351, [camera(at: (1, 0), mayRise: false, mayRegain: true)], "360p15"),
+            AllocationCase(
+                "but no larger size", 900, [camera(at: (0, 2), mayRise: false, mayRegain: true)], "180p30"),
+            AllocationCase(
                 "not at once", 900, [camera(at: (1, 0), mayRise: false, mayThin: true)], "360p8", why: "settling"),
             AllocationCase(
-                "not where half of the frames are the fewest", 280,
+                "not where half of the frames look smooth and are the fewest", 280,
                 [camera(Offers.wavering, at: (1, 1), mayThin: true)], "180p27"),
+            AllocationCase(
+                "not where a policy is the limit", 5_000, cap: 270, [camera(at: (1, 1), mayThin: true)], "180p30",
+                why: "capped"),
+            AllocationCase(
+                "not where the fewest look like stills", 110, [camera(Offers.slow, at: (1, 1), mayThin: true)], "180p15"
+            ),
+            AllocationCase(
+                "nor takes it a smooth small size away", 130, [camera(Offers.dear, at: (1, 1), mayThin: true)], "180p30"
+            ),
+            AllocationCase(
+                "of two, one keeps what it has", 520,
+                [camera(at: (1, 1), mayThin: true), camera(at: (1, 1), mayThin: true)], "360p15 180p30"),
             AllocationCase(
                 "another video has its small steps first", 430, [camera(), camera(at: (1, 1), mayThin: true)],
                 "180p30 360p8"),
         ])
     func thinning(_ line: AllocationCase) { Self.check(line) }
+
+    @Test("A video becomes smaller at once where others in its subscriber's network watch it too")
+    func thinningInANetwork() {
+        let line = AllocationCase(
+            "", 430, [camera(at: (1, 1), mayThin: true), camera(at: (1, 1), mayThin: true)], "")
+        let sizes = [[], [0], [1], [0, 1]].map { shared in
+            Allocation.decide(line.requests, under: line.rules) { shared.contains($0) }.map { shown($0.layer) }
+        }
+        #expect(sizes == [["360p8", "180p30"], ["180p30", "360p8"], ["360p8", "180p30"], ["180p30", "180p30"]])
+    }
 
     @Test(
         "H8, A10: a screen keeps its size and loses frames",

@@ -62,41 +62,91 @@ struct StepHistoryTests {
         #expect(history.failedStep(on: .kilobitsPerSecond(500), at: at(50.1))?.isBarred == false)
     }
 
+    private let few = LayerPoint(spatial: 1, temporal: 0)
+
     @Test(
-        "A video keeps its size in too few frames for 5 s, and may have them back after 1.5 s: that is no fall and no raise"
+        "A video keeps its size in too few frames for 5 s, and has all its frames back after 1.5 s: no fall and no raise"
     )
     func thinning() {
         var history = risen()
-        let few = LayerPoint(spatial: 1, temporal: 0)
         #expect(history.mayThin(at: at(15)) && !history.mayRegainFrames(at: at(15)))
         history.note(change(high, few, thinned: true), isFirst: false, at: at(15))
-        #expect(history.mayRise(on: .kilobitsPerSecond(500), at: at(16)) && !history.isDraining(at: at(16)))
+        #expect(!history.mayRise(on: nil, at: at(16.4)))
+        #expect(history.mayRise(on: .kilobitsPerSecond(500), at: at(16.5)) && !history.isDraining(at: at(16)))
         #expect(history.mayThin(at: at(19.9)) && !history.mayThin(at: at(20)))
         #expect(!history.mayRegainFrames(at: at(16.4)) && history.mayRegainFrames(at: at(16.5)))
         history.note(change(few, high), isFirst: false, at: at(18))
         #expect(history.failedStep(on: .kilobitsPerSecond(500), at: at(18)) == nil)
-        #expect(history.mayThin(at: at(21)) && !history.mayRegainFrames(at: at(21)))
+        #expect(!history.mayRegainFrames(at: at(21)))
+    }
+
+    @Test(
+        "Times of too few frames within 5 s of each other share the 5 s: a video that wavers for longer becomes smaller"
+    )
+    func wavering() {
+        var history = risen()
+        history.note(change(high, few, thinned: true), isFirst: false, at: at(15))
+        history.note(change(few, high), isFirst: false, at: at(18))
+        #expect(history.mayThin(at: at(21)))
+        history.note(change(high, few, thinned: true), isFirst: false, at: at(21))
+        #expect(history.mayThin(at: at(22.9)) && !history.mayThin(at: at(23)))
+        history.note(change(few, high), isFirst: false, at: at(22.9))
+        #expect(!history.mayThin(at: at(27.8)) && history.mayThin(at: at(27.9)))
+    }
+
+    @Test("Frames that a stall took come back at once when it ended at once")
+    func forgivenThinning() {
+        var history = risen()
+        history.note(change(high, few, thinned: true), isFirst: false, at: at(15))
+        history.forgive(at(12))
+        #expect(!history.mayRegainFrames(at: at(15.3)))
+        history.forgive(at(15.2))
+        #expect(history.mayRegainFrames(at: at(15.3)) && history.mayRise(on: nil, at: at(15.3)))
+    }
+
+    @Test(
+        "A step that is left within 15 s of the raise has failed, also where too few frames put off the change of size")
+    func lateFall() {
+        var history = risen()
+        history.note(change(high, few, thinned: true), isFirst: false, at: at(24.9))
+        history.note(change(few, low), isFirst: false, at: at(29.9))
+        #expect(history.failedStep(on: .kilobitsPerSecond(500), at: at(30))?.layer == high)
+        var other = risen()
+        other.note(change(high, few, thinned: true), isFirst: false, at: at(25))
+        other.note(change(few, low), isFirst: false, at: at(29.9))
+        #expect(other.failedStep(on: .kilobitsPerSecond(500), at: at(30)) == nil)
+    }
+
+    @Test("Where only some frames come back, the video fell at the moment at which they became too few")
+    func partialReturn() {
+        var history = risen()
+        history.note(change(high, few, thinned: true), isFirst: false, at: at(30))
+        history.note(change(few, LayerPoint(spatial: 1, temporal: 1)), isFirst: false, at: at(32))
+        #expect(!history.isDraining(at: at(32)))
+        #expect(!history.mayRise(on: .kilobitsPerSecond(500), at: at(34.9)))
+        #expect(history.mayRise(on: .kilobitsPerSecond(500), at: at(35)))
     }
 
     @Test("A video that becomes smaller after a time of too few frames fell from the step that it had before them")
     func fallAfterThinning() {
         var history = risen()
-        let few = LayerPoint(spatial: 1, temporal: 0)
         history.note(change(high, few, thinned: true), isFirst: false, at: at(15))
         // Too long, and it waits for the moment that all subscribers share.
-        history.note(change(few, few), isFirst: false, at: at(20))
+        history.note(change(few, few, thinned: true), isFirst: false, at: at(20))
         #expect(!history.mayThin(at: at(20.5)))
         history.note(change(few, low), isFirst: false, at: at(21))
         #expect(history.failedStep(on: .kilobitsPerSecond(500), at: at(22))?.layer == high)
-        #expect(!history.mayRise(on: .kilobitsPerSecond(500), at: at(25.9)))
-        #expect(history.mayThin(at: at(22)))
+        #expect(!history.mayRise(on: .kilobitsPerSecond(500), at: at(30.9)))
+        #expect(history.mayRise(on: .kilobitsPerSecond(500), at: at(31)))
     }
 
-    @Test("A video that has just begun does not keep its size")
-    func thinningBegins() {
+    @Test("A video that began within 3 s or became larger within 2 s does not keep its size")
+    func triedOnly() {
         var history = StepHistory()
-        history.note(change(nil, high), isFirst: true, at: at(1))
+        history.note(change(nil, low), isFirst: true, at: at(1))
         #expect(!history.mayThin(at: at(3.9)) && history.mayThin(at: at(4)))
+        history.note(change(low, high, short: false), isFirst: false, at: at(10))
+        #expect(!history.mayThin(at: at(11.9)) && history.mayThin(at: at(12)))
     }
 
     @Test("A path with twice the bandwidth of the fall clears the failed step")

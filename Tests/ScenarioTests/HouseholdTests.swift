@@ -64,10 +64,10 @@ struct HouseholdTests {
         return outcome
     }
 
-    /// Not met: 38 of 40 runs have one request in any 2 s, two have 3. On a shared bottleneck an estimate sees the own share only, so a raise
+    /// Not met: 32 of 40 runs have one request in any 2 s, the others 2 to 4. On a shared bottleneck an estimate sees the own share only, so a raise
     /// may be one too many; the losses then cost keyframes for repair, which do not wait. With changes of size at common moments there were 16 requests in
     /// 50 s instead of 32, and 18 changes instead of 34 (means of 30 runs); since what the network did not carry together is not tried again soon there are
-    /// 8 and 9 (means of 40 runs; 14 and 18 at most). See `SizeChanges`.
+    /// 8 and 9 (means of 40 runs; 14 and 17 at most). See `SizeChanges`.
     @Test(
         "H12: five subscribers share 3 Mbit/s: they use 80 % of it, with at most one keyframe request in 2 s",
         arguments: [71, 72, 73, 74, 75])

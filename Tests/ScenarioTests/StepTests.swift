@@ -5,7 +5,7 @@ import Simulation
 import Testing
 
 /// Links that fall far below what is being sent, over and over and at any moment between two frames. One seed in `make test`: the sawtooth misses its bound with
-/// one of eight (0.53 s), as `make scenarios` reports.
+/// one of eight (0.52 s), as `make scenarios` reports.
 @Suite("Scenario: steps", .oneSeed)
 struct StepTests {
     /// What the viewer saw from the first step on.

@@ -20,14 +20,14 @@ public struct AllocationRequest: Sendable, Hashable {
     public var blocked: DecisionReason.Block?
     /// The layer that is forwarded now; nil: none.
     public var current: LayerPoint?
-    /// False for some time after a step down, because rising again would flap. The caller keeps the time.
+    /// False for some time after a step down, because rising again would flap, and while it has too few frames to keep its size. The caller keeps the time.
     public var mayRise: Bool
     /// It stepped down a moment ago: the excess is still in the queue and lowers the estimate once more.
     public var isDraining = false
     /// It may be sent in fewer frames than look smooth before it becomes smaller: bandwidth often comes back within seconds, and each change of
     /// size is seen. The caller keeps the time.
     public var mayThin = false
-    /// It has been sent in too few frames long enough to try more, even where it may not rise otherwise.
+    /// It has been sent in too few frames long enough to have all that look smooth back, even where it may not rise otherwise.
     public var mayRegainFrames = false
     /// It became larger a moment ago: the keyframe at its start is in the queue and lowers the estimate.
     public var isBeginning = false

@@ -7,7 +7,7 @@ import Primitives
 /// motion   180p8  180p15  180p30  360p15  360p30  720p15  720p30      frames first, then size
 /// detail   180p8  360p8   720p8   720p15  720p30                      size first, then frames
 /// ```
-/// A video of `motion` that keeps its size for a moment may also have fewer frames than look smooth: 180p8 180p15 360p8 360p15 360p30 …
+/// A video of `motion` that keeps its size for a moment may also have fewer frames than look smooth: 180p8 180p15 180p30 360p8 360p15 360p30 …
 ///
 /// Every step costs more than the one below it. Simulcast encoders sometimes spend less on a larger frame (of a still scene); then the smaller
 /// layer is no step, because it would cost more and show less.
@@ -21,6 +21,8 @@ struct Ladder: Sendable {
     /// usual 30, and the rate below which talking faces look like stills. Film at 24 or 25 fps and screen shares at 5 fps are judged
     /// by their own full rate, of which half is enough.
     static let smoothFramesPerSecond = 14.0
+    /// Fewer look like stills, even for a moment: a screen share's usual rate.
+    private static let fewestFramesPerSecond = 5.0
     /// Measured rates vary: the lower of two temporal layers has 45 to 55 % of the frames from second to second, and a step that appears and
     /// disappears with that drops the video by a size (measured: three times in ten minutes of Chromium on 600 kbit/s).
     private static let wavering = 0.8
@@ -29,20 +31,18 @@ struct Ladder: Sendable {
     /// look smooth.
     init(_ offers: [LayerOffer], hint: ContentHint, limits: ViewerLimits, keeping kept: Int? = nil) {
         let allowed = limits.apply(to: offers.filter { $0.bitrate > .zero })
-        guard !hint.keepsResolution else {
-            steps = Self.ascending(Self.detail(allowed))
+        let smooth = Self.ascending(hint.keepsResolution ? Self.detail(allowed) : Self.motion(allowed))
+        let fewest = allowed.filter { $0.point.spatial == kept }.min { $0.point < $1.point }
+        guard !hint.keepsResolution, let fewest, fewest.framesPerSecond >= Self.fewestFramesPerSecond,
+            let above = smooth.firstIndex(where: { $0.point.spatial == kept }), above > 0,
+            smooth[above - 1].bitrate < fewest.bitrate, fewest.bitrate < smooth[above].bitrate
+        else {
+            steps = smooth
             thinned = nil
             return
         }
-        let smooth = Self.motion(allowed)
-        let fewest = allowed.filter { $0.point.spatial == kept }.min { $0.point < $1.point }
-        if let fewest, let above = smooth.firstIndex(where: { $0.point.spatial == kept }), !smooth.contains(fewest) {
-            steps = Self.ascending(smooth[..<above] + [fewest] + smooth[above...])
-            thinned = fewest.point
-        } else {
-            steps = Self.ascending(smooth)
-            thinned = nil
-        }
+        steps = smooth[..<above] + [fewest] + smooth[above...]
+        thinned = fewest.point
     }
 
     private static func motion(_ offers: [LayerOffer]) -> [LayerOffer] {

@@ -32,9 +32,6 @@ struct AllocationInput {
         for index in subscriptions { requests.append(Self.request(base + index, tables, over: path, at: now)) }
     }
 
-    /// The video becomes smaller rather than keep its size in fewer frames than look smooth.
-    mutating func forbidThinning(at position: Int) { requests[position].mayThin = false }
-
     private static func request(
         _ state: UnsafeMutablePointer<SubscriptionState>, _ tables: borrowing Tables, over path: PathCondition,
         at now: MonotonicTime

@@ -94,14 +94,15 @@ struct BandwidthAllocator {
             return []
         }
         nextLook = .distantFuture
-        var input = AllocationInput(chain, tables, over: condition, at: now)
+        let input = AllocationInput(chain, tables, over: condition, at: now)
         guard !input.requests.isEmpty else { return [] }
         // The start value applies if feedback is negotiated and nothing was sent yet.
         if condition.certainty == .unknown, input.expectsFeedback(tables) { path.expectFeedback() }
         estimate = path.estimate(at: now)
         let outcome = path.condition(at: now)
-        var results = divide(
-            among: &input, tables, under: rules(over: outcome, audioBitsPerSecond: input.audioBitsPerSecond))
+        var results = Allocation.decide(
+            input.requests, under: rules(over: outcome, audioBitsPerSecond: input.audioBitsPerSecond)
+        ) { position in tables.group(ofSubscription: input.subscriptions[position]).map { $0.count > 1 } ?? false }
         let next = postpone(&results, of: input, tables, at: now)
         var changes: [Change] = []
         for (position, result) in results.enumerated() {
@@ -113,23 +114,6 @@ struct BandwidthAllocator {
         scheduleNext(after: results, at: now)
         nextLook = min(nextLook, next)
         return changes
-    }
-
-    /// The allocation, in which no video keeps its size at the expense of others: where several subscribers of a track in one network probably share a
-    /// bottleneck, it becomes smaller at once (measured: five viewers behind one bottleneck had 2 to 4 keyframe requests in 2 s in 13 of 40 runs instead of 2).
-    private func divide(
-        among input: inout AllocationInput, _ tables: borrowing Tables, under rules: AllocationRules
-    ) -> [AllocationDecision] {
-        let results = Allocation.decide(input.requests, under: rules)
-        var isAtOthersExpense = false
-        for (position, result) in results.enumerated() where result.isThinned {
-            guard let group = tables.group(ofSubscription: input.subscriptions[position]), group.count > 1 else {
-                continue
-            }
-            input.forbidThinning(at: position)
-            isAtOthersExpense = true
-        }
-        return isAtOthersExpense ? Allocation.decide(input.requests, under: rules) : results
     }
 
     /// Postpones changes of size to the moments that all subscribers of a track share; returns the first such moment.

@@ -14,8 +14,7 @@ struct StepHistory {
     private var began = MonotonicTime.zero
     /// The step that was tried and soon left, how often, its bitrate then, and when that last happened; nil: none. Smaller ones have not failed.
     private var failed: (layer: LayerPoint, attempts: Int, bitrate: Bitrate, at: MonotonicTime)?
-    /// It keeps its size in fewer frames than look smooth: the step that it came from, that step's bitrate, and since when; nil: it does not.
-    private var thinned: (from: LayerPoint, bitrate: Bitrate, since: MonotonicTime)?
+    private var thinning = Thinning()
     /// The estimate at its last fall; after an attempt that failed by losses, the estimate at its rise if that was higher. Nil: the estimate was not the cause.
     private var estimateAtFall: Bitrate?
     /// The estimate when it last rose. On links that drop the excess without a queue probes overestimate by far: the same estimate again proves nothing.
@@ -36,10 +35,6 @@ struct StepHistory {
     /// By then queues of up to a second and a half are empty.
     private static let draining = TimeInterval.milliseconds(1_500)
     private static let fitting = TimeInterval.seconds(3)
-    /// A video keeps its size in too few frames for so long at most, and for so long at least. After a fall to 500 kbit/s the estimate stood below 350
-    /// for 0.3 to 1.9 s, and at 355 to 400 for up to 3.5 s now and then (Chromium, five runs).
-    private static let mostThinned = TimeInterval.seconds(5)
-    private static let leastThinned = TimeInterval.milliseconds(1_500)
     /// A layer begins with a keyframe, which inflates its measured rate for this long.
     private static let keyframeInfluence = TimeInterval.seconds(2)
     /// Neighbouring layers differ by a factor of three, so a factor of eight means that the step was never in question.
@@ -56,8 +51,9 @@ struct StepHistory {
     }
 
     /// Whether it may rise again at all. If the path carries many times the estimate at the fall, it was interrupted, and waiting would show nothing new;
-    /// unless that happens again and again.
+    /// unless that happens again and again. In too few frames it waits for a moment, whatever the path carries.
     func mayRise(on estimate: Bitrate?, at now: MonotonicTime) -> Bool {
+        if thinning.origin != nil, !thinning.mayEnd(at: now) { return false }
         if fell == .zero || (failed == nil && carries(Self.interruption, asMuch: estimate)) { return true }
         return now - fell >= Self.settling * (failed == nil || isOtherPath(estimate) ? 1 : 2)
     }
@@ -65,17 +61,18 @@ struct StepHistory {
     /// Whether it stepped down a moment ago, so that the queue that caused it still exists.
     func isDraining(at now: MonotonicTime) -> Bool { fell != .zero && now - fell < Self.draining }
 
-    /// Whether it may be sent in fewer frames than look smooth rather than become smaller: not while it is being fitted in, and for some seconds only.
+    /// Whether it may be sent in fewer frames than look smooth rather than become smaller: not while it is being fitted in, nor just after it became
+    /// larger, when it leaves what was only tried.
     func mayThin(at now: MonotonicTime) -> Bool {
-        guard !isBeingFitted(at: now) else { return false }
-        return thinned.map { now - $0.since < Self.mostThinned } ?? true
+        guard !isBeingFitted(at: now), !roseInSize || now - rose >= Self.keyframeInfluence else { return false }
+        return thinning.isAllowed(at: now)
     }
 
     /// The step that it left to keep its size in too few frames; nil: it did not.
-    var stepBeforeThinning: LayerPoint? { thinned?.from }
+    var stepBeforeThinning: LayerPoint? { thinning.origin?.step }
 
     /// Whether it may try all frames that look smooth again.
-    func mayRegainFrames(at now: MonotonicTime) -> Bool { thinned.map { now - $0.since >= Self.leastThinned } ?? false }
+    func mayRegainFrames(at now: MonotonicTime) -> Bool { thinning.mayEnd(at: now) }
 
     /// Whether its first keyframe since it became larger is still in the queue. When many videos start, each is fitted in first, and that is no reason to wait.
     func isBeginning(at now: MonotonicTime) -> Bool {
@@ -126,17 +123,21 @@ struct StepHistory {
 
     /// Records a decision; the first one about a video is never a fall.
     mutating func note(_ change: Change, isFirst: Bool, at now: MonotonicTime) {
-        guard !noteThinning(change, at: now) else { return }
-        let old = thinned?.from ?? change.from ?? Self.nothing, new = change.to ?? Self.nothing
-        let costBefore = thinned?.bitrate ?? change.costBefore
-        thinned = nil
+        if change.isThinned, let from = change.from {
+            thinning.begin(from: from, change.costBefore, estimate: change.estimate, at: now)
+            return
+        }
+        let origin = thinning.finish(at: now)
+        let old = origin?.step ?? change.from ?? Self.nothing, new = change.to ?? Self.nothing
         if change.to != nil, change.from == nil { began = now }
         // In its first seconds a video is being fitted in: that is no failed attempt.
         if !isFirst, new < old, change.isShort, now - began >= Self.fitting {
-            noteFall(from: old, costBefore, at: now)
+            // Some of its frames are back: it fell when it lost them.
+            let partial = new.spatial == old.spatial ? origin : nil
+            let moment = partial?.since ?? now, estimate = partial?.estimate ?? change.estimate
+            noteFall(from: old, origin?.bitrate ?? change.costBefore, after: (origin?.since ?? now) - rose, at: moment)
             estimateAtFall =
-                change.isByLoss && failed?.at == now
-                ? change.estimate.map { max($0, estimateAtRise ?? $0) } : change.estimate
+                change.isByLoss && failed?.at == moment ? estimate.map { max($0, estimateAtRise ?? $0) } : estimate
         } else if new > old {
             rose = now
             risenTo = new
@@ -146,25 +147,15 @@ struct StepHistory {
         }
     }
 
-    /// Fewer frames for a moment, and their return, are no fall and no rise; true if it was that.
-    private mutating func noteThinning(_ change: Change, at now: MonotonicTime) -> Bool {
-        if change.isThinned {
-            if thinned == nil, let from = change.from { thinned = (from, change.costBefore, now) }
-            return true
-        }
-        guard let thinned, change.to?.spatial == thinned.from.spatial, let new = change.to else { return false }
-        // In its fewest frames it waits for the moment at which it may become smaller.
-        guard new >= thinned.from else { return new == change.from }
-        self.thinned = nil
-        return new == thinned.from
-    }
-
-    private mutating func noteFall(from old: LayerPoint, _ bitrate: Bitrate, at now: MonotonicTime) {
+    /// A fall at `now` from a step that was short of bandwidth so long after the last rise.
+    private mutating func noteFall(
+        from old: LayerPoint, _ bitrate: Bitrate, after held: TimeInterval, at now: MonotonicTime
+    ) {
         fell = now
-        if rose != .zero, now - rose < Self.trial, old >= risenTo {
+        if rose != .zero, held < Self.trial, old >= risenTo {
             let before = remembered(at: now).map { $0.layer == old ? $0.attempts : 0 } ?? 0
             // Its keyframe inflates the measured rate.
-            let isKnown = !roseInSize || now - rose >= Self.keyframeInfluence
+            let isKnown = !roseInSize || held >= Self.keyframeInfluence
             failed = (old, min(before + 1, Self.mostDoublings), isKnown ? bitrate : .zero, now)
         } else if let failed, old < failed.layer {
             // A further step down, for the same reason or another: the failed step above stays recorded.
@@ -175,6 +166,7 @@ struct StepHistory {
 
     /// The estimate fell at `moment` for a stall that ended at once: a video that stepped down for it need not wait to rise again.
     mutating func forgive(_ moment: MonotonicTime) {
+        thinning.forgive(moment, within: Self.stall)
         guard fell != .zero, fell - moment < Self.stall, moment - fell < Self.stall else { return }
         if failed?.at == fell { failed = nil }
         fell = .zero

@@ -61,8 +61,8 @@ struct VideoAllocation {
         else { return false }
         let sameSize = request.offers.filter { $0.point.spatial == layer.spatial && $0.bitrate > .zero }
         if new.point.spatial > layer.spatial {
-            let step = history.stepBeforeThinning ?? layer
-            guard record?.reason.isShort == true, let current = sameSize.first(where: { $0.point == step }),
+            let step = sameSize.first { $0.point == history.stepBeforeThinning } ?? sameSize.first { $0.point == layer }
+            guard record?.reason.isShort == true, let current = step,
                 !mayChange(.bitsPerSecond(new.bitrate.bitsPerSecond - current.bitrate.bitsPerSecond))
             else { return false }
             decision.layer = current
@@ -81,6 +81,8 @@ struct VideoAllocation {
         _ decision: DecisionRecord, isThinned: Bool, costBefore: Bitrate, over path: PathCondition,
         at now: MonotonicTime
     ) -> Bool {
+        // It stays thinned while it waits for the moment to become smaller.
+        let isThinned = isThinned || isAboutToShrink && history.stepBeforeThinning != nil
         let change = StepHistory.Change(
             from: layer, to: decision.layer?.point, costBefore: costBefore, cost: decision.layer?.bitrate ?? .zero,
             isThinned: isThinned, isShort: decision.reason.isShort && !path.isSilent, estimate: decision.estimate,

@@ -1,0 +1,63 @@
+import MediaControl
+import Primitives
+
+/// How long one video keeps its size in fewer frames than look smooth, and what it left for that.
+struct Thinning {
+    /// What it left, and when.
+    struct Origin {
+        var step: LayerPoint
+        var bitrate: Bitrate
+        var estimate: Bitrate?
+        fileprivate(set) var since: MonotonicTime
+    }
+
+    /// Nil: it has all frames that look smooth.
+    private(set) var origin: Origin?
+    /// When it must have them back or become smaller.
+    private var end = MonotonicTime.zero
+    /// When it had them back, and how much time was left then.
+    private var regained = MonotonicTime.zero
+    private var left = Self.most
+    private var isForgiven = false
+
+    /// It has too few frames for at most so long, and has them back after this at the earliest. After a fall to 500 kbit/s the estimate stood below the
+    /// 350 that the smooth frames of 360 lines needed for 0.3 to 1.9 s, and at 355 to 400 for up to 3.5 s now and then (Chromium, five runs).
+    private static let most = TimeInterval.seconds(5)
+    private static let least = TimeInterval.milliseconds(1_500)
+    /// Times of too few frames this close together count as one: a video that wavers for longer becomes smaller.
+    private static let apart = TimeInterval.seconds(5)
+
+    func isAllowed(at now: MonotonicTime) -> Bool {
+        if origin != nil { return now < end }
+        return allowance(at: now) >= Self.least
+    }
+
+    /// Whether it may try all frames that look smooth again.
+    func mayEnd(at now: MonotonicTime) -> Bool { origin.map { isForgiven || now - $0.since >= Self.least } ?? false }
+
+    private func allowance(at now: MonotonicTime) -> TimeInterval {
+        regained != .zero && now - regained < Self.apart ? left : Self.most
+    }
+
+    mutating func begin(from step: LayerPoint, _ bitrate: Bitrate, estimate: Bitrate?, at now: MonotonicTime) {
+        guard origin == nil else { return }
+        end = now + allowance(at: now)
+        origin = Origin(step: step, bitrate: bitrate, estimate: estimate, since: now)
+        isForgiven = false
+    }
+
+    /// Ends it, whatever comes then; returns what it had left.
+    mutating func finish(at now: MonotonicTime) -> Origin? {
+        guard let origin else { return nil }
+        left = max(end - now, .zero)
+        regained = now
+        self.origin = nil
+        return origin
+    }
+
+    /// It began for a stall that ended at once: it need not last.
+    mutating func forgive(_ moment: MonotonicTime, within span: TimeInterval) {
+        guard let origin, origin.since - moment < span, moment - origin.since < span else { return }
+        isForgiven = true
+    }
+}
