@@ -163,6 +163,7 @@ struct AllocationTests {
             AllocationCase(
                 "nor takes it a smooth small size away", 130, [camera(Offers.dear, at: (1, 1), mayThin: true)], "180p30"
             ),
+            AllocationCase("even if it costs less", 155, [camera(Offers.dear, at: (1, 1), mayThin: true)], "360p8"),
             AllocationCase(
                 "of two, one keeps what it has", 520,
                 [camera(at: (1, 1), mayThin: true), camera(at: (1, 1), mayThin: true)], "360p15 180p30"),

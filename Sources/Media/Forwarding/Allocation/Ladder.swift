@@ -14,7 +14,8 @@ import Primitives
 struct Ladder: Sendable {
     /// Ascending by bitrate and by quality.
     let steps: [LayerOffer]
-    /// The step that has fewer frames than look smooth, to keep its size; nil: none.
+    /// The step that has fewer frames than look smooth, to keep its size; nil: none. It may cost less than the smaller size below it (Chromium: 178 and
+    /// 181 kbit/s), which is reached through that one all the same.
     let thinned: LayerPoint?
 
     /// A larger layer with fewer frames per second than this looks worse than the smaller one at its full rate: half of the
@@ -35,7 +36,7 @@ struct Ladder: Sendable {
         let fewest = allowed.filter { $0.point.spatial == kept }.min { $0.point < $1.point }
         guard !hint.keepsResolution, let fewest, fewest.framesPerSecond >= Self.fewestFramesPerSecond,
             let above = smooth.firstIndex(where: { $0.point.spatial == kept }), above > 0,
-            smooth[above - 1].bitrate < fewest.bitrate, fewest.bitrate < smooth[above].bitrate
+            fewest.bitrate < smooth[above].bitrate
         else {
             steps = smooth
             thinned = nil
