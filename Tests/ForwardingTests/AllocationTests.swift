@@ -136,9 +136,10 @@ struct AllocationTests {
             AllocationCase("stays so with less", 242, [camera(at: (1, 0), mayThin: true)], "360p8"),
             AllocationCase("until those do not fit either", 237, [camera(at: (1, 0), mayThin: true)], "180p30"),
             AllocationCase("becomes smaller where it may not", 270, [camera(at: (1, 1))], "180p30"),
-            AllocationCase("or where a quarter is missing", 262, [camera(at: (1, 1), mayThin: true)], "180p30"),
-            AllocationCase("or where even those do not fit", 200, [camera(at: (1, 1), mayThin: true)], "180p30"),
-            AllocationCase("does not rise to a larger size so", 290, [camera(at: (0, 2), mayThin: true)], "180p30"),
+            AllocationCase("or where too few do not fit", 230, [camera(at: (1, 1), mayThin: true)], "180p30"),
+            AllocationCase(
+                "or where a third of what is sent is missing", 330, [camera(at: (1, 2), mayThin: true)], "180p30"),
+            AllocationCase("does not rise to a larger size so", 300, [camera(at: (0, 2), mayThin: true)], "180p30"),
             AllocationCase(
                 "has the smooth ones back while it may not rise", 900,
                 [camera(at: (1, 0), mayRise: false, mayThin: true, mayRegain: true)], "360p15", why: "settling"),
@@ -159,9 +160,6 @@ struct AllocationTests {
                 why: "capped"),
             AllocationCase(
                 "not where the fewest look like stills", 110, [camera(Offers.slow, at: (1, 1), mayThin: true)], "180p15"
-            ),
-            AllocationCase(
-                "nor takes it a smooth small size away", 130, [camera(Offers.dear, at: (1, 1), mayThin: true)], "180p30"
             ),
             AllocationCase("even if it costs less", 155, [camera(Offers.dear, at: (1, 1), mayThin: true)], "360p8"),
             AllocationCase(

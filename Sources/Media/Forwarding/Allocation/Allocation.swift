@@ -22,9 +22,10 @@ public enum Allocation {
     /// Additional share of its own bitrate by which a layer that has just become larger may exceed the budget: its keyframe inflates the measured rate
     /// by a tenth. Twice this share let subscribers behind one bottleneck displace each other.
     static let beginningSlack = 0.1
-    /// Share of the bitrate of the fewest frames that look smooth that must be there for a video to keep its size in fewer than those: after a fall to 500 kbit/s the estimate left 82 to
-    /// 93 % of it until it had recovered (Chromium, five runs).
-    static let edge = 0.75
+    /// Share of what is sent of a video that must be there for it to keep its size in too few frames: after a fall to 500 kbit/s the estimate left 75 to
+    /// 93 % of it until it had recovered (Chromium, ten runs). A link that falls to a third fills its queue at once: too few frames of the large size, though
+    /// they fit, froze the video for 1.1 s instead of 0.3 (2.5 to 0.8 Mbit/s in virtual time).
+    static let edge = 0.7
 
     /// One decision for each request, in the order of the requests. Equal requests give equal decisions.
     ///
@@ -187,7 +188,7 @@ private struct AllocationRound {
         let own = entry.ladder.steps[entry.step].bitrate.bitsPerSecond
         let available = Bitrate.bitsPerSecond(rules.budget.bitsPerSecond - spent + own)
         let aim = entry.ladder.step(above: entry.step) ?? next
-        if fits(entry.step + 1, of: entry), next == aim || isWorthThinning(entry, to: aim, with: available) {
+        if fits(entry.step + 1, of: entry), next == aim || isWorthThinning(entry, with: available) {
             return nil
         }
         return rules.isCapped
@@ -201,10 +202,11 @@ private struct AllocationRound {
         return spent + cost <= limit(for: step, of: entry)
     }
 
-    /// Whether it is worth having too few frames, the next step, for the sake of `aim` above them: it has them already, or that fits, or nearly.
-    private func isWorthThinning(_ entry: Entry, to aim: LayerOffer, with available: Bitrate) -> Bool {
-        entry.current == entry.step + 1 || fits(entry.step + 2, of: entry)
-            || Double(available.bitsPerSecond) >= Double(aim.bitrate.bitsPerSecond) * Allocation.edge
+    /// Whether it is worth having too few frames, the next step, for the sake of those above it: it has too few already, or those above fit, or little is missing.
+    private func isWorthThinning(_ entry: Entry, with available: Bitrate) -> Bool {
+        let sent = requests[entry.request].currentBitrate
+        return entry.current == entry.step + 1 || fits(entry.step + 2, of: entry)
+            || Double(available.bitsPerSecond) >= Double(sent.bitsPerSecond) * Allocation.edge
     }
 
     /// Whether a step only gives the frames back that were left out to keep the size.
