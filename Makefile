@@ -110,7 +110,7 @@ fuzz:
 	Tests/Fuzz/run.sh $(SECONDS_PER_TARGET)
 
 ## The tests that take hours: sanitizers, ten minutes per fuzz target, benchmark thresholds, many seeds and rooms, churn, a soak. The last line is the verdict:
-## make nightly PARTS="fuzz soak" FUZZ_SECONDS=60 SOAK_SECONDS=120
+## make nightly PARTS="fuzz soak" FUZZ_SECONDS=60 SOAK_SECONDS=120; one that was interrupted goes on with: make nightly CONTINUE=1
 nightly:
 	@Tests/Support/nightly.sh $(PARTS)
 

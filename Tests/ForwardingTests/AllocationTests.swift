@@ -147,6 +147,13 @@ struct AllocationTests {
                 "where they fit, without more", 351,
                 [camera(at: (1, 0), mayRise: false, mayThin: true, mayRegain: true)], "360p15"),
             AllocationCase(
+                "and what others have leaves room", 1_250,
+                [
+                    camera(at: (1, 0), mayRise: false, mayThin: true, mayRegain: true),
+                    camera(at: (2, 1)),
+                ], "360p8 720p15"
+            ).atEase,
+            AllocationCase(
                 "also when the time is over", 351, [camera(at: (1, 0), mayRise: false, mayRegain: true)], "360p15"),
             AllocationCase(
                 "but no larger size", 900, [camera(at: (0, 2), mayRise: false, mayRegain: true)], "180p30"),
@@ -161,7 +168,9 @@ struct AllocationTests {
             AllocationCase(
                 "not where the fewest look like stills", 110, [camera(Offers.slow, at: (1, 1), mayThin: true)], "180p15"
             ),
-            AllocationCase("even if it costs less", 155, [camera(Offers.dear, at: (1, 1), mayThin: true)], "360p8"),
+            AllocationCase(
+                "also where too few cost less than the smaller size", 155,
+                [camera(Offers.dear, at: (1, 1), mayThin: true)], "360p8"),
             AllocationCase(
                 "of two, one keeps what it has", 520,
                 [camera(at: (1, 1), mayThin: true), camera(at: (1, 1), mayThin: true)], "360p15 180p30"),

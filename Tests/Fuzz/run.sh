@@ -15,7 +15,13 @@ program=$work/build/release/fuzz
 targets=("$@")
 [ ${#targets[@]} -gt 0 ] || mapfile -t targets < <("$program")
 failed=()
+# A night that goes on (Tests/Support/nightly.sh) runs only the targets that were not good with the same commit, for the same time.
+was_good() { [ -n "${CONTINUE:-}" ] && [ -n "${NIGHTLY_COMMIT:-}" ] && grep -qsxF "$NIGHTLY_COMMIT $seconds $1" "$work/good"; }
 for target in "${targets[@]}"; do
+    if was_good "$target"; then
+        echo "== $target was good in an earlier run of this commit"
+        continue
+    fi
     mkdir -p "$work/corpus/$target" "$work/seeds/$target"
     inputs=("$work/corpus/$target" "$work/seeds/$target")
     [ -d "Tests/Fuzz/Corpus/$target" ] && inputs+=("Tests/Fuzz/Corpus/$target")
@@ -25,6 +31,7 @@ for target in "${targets[@]}"; do
         -max_len=16384 -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 -verbosity=0 \
         -artifact_prefix="$work/crashes/$target-" "${inputs[@]}" >"$log" 2>&1; then
         grep -aE 'executed_units|exec_per_sec|new_units|peak_rss' "$log"
+        [ -z "${NIGHTLY_COMMIT:-}" ] || echo "$NIGHTLY_COMMIT $seconds $target" >>"$work/good"
     else
         tail -n 40 "$log"
         failed+=("$target")

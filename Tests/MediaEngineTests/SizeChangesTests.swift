@@ -137,6 +137,20 @@ struct PostponedChangeTests {
         return video
     }
 
+    private static func apply(_ layer: LayerOffer?, to video: inout VideoAllocation, after seconds: Int64) {
+        let record = DecisionRecord(
+            time: start + .seconds(seconds), subscription: SubscriptionID(1), track: nil, layer: layer,
+            estimate: .kilobitsPerSecond(400), reason: short)
+        _ = video.apply(
+            record, isThinned: false, costBefore: .zero, over: PathCondition(), at: start + .seconds(seconds))
+    }
+
+    private static func request(of video: inout VideoAllocation, after seconds: Int64) -> AllocationRequest {
+        var request = AllocationRequest(id: SubscriptionID(1), offers: thinnable)
+        video.fill(&request, over: PathCondition(), at: start + .seconds(seconds))
+        return request
+    }
+
     /// What becomes of the change to `new`, `seconds` after the video began, while no change is admitted; nil: it is made.
     private static func outcome(
         of video: inout VideoAllocation, to new: LayerOffer, because reason: DecisionReason,
@@ -164,6 +178,20 @@ struct PostponedChangeTests {
         let decision = Self.outcome(of: &video, to: Self.offer(0, 1, 150), because: Self.short)
         #expect(decision?.layer?.point == LayerPoint(spatial: 1, temporal: 0))
         #expect(video.isAboutToShrink)
+    }
+
+    @Test(
+        "A video that waits for its moment to become smaller is not thinned, and when no other subscriber is left it falls at once"
+    )
+    func waiting() {
+        var video = Self.video(in: Self.offer(1, 1, 500), because: .best)
+        let fewest = Self.outcome(of: &video, to: Self.offer(0, 1, 150), because: Self.short)?.layer
+        Self.apply(fewest, to: &video, after: 10)
+        #expect(Self.request(of: &video, after: 11).mayThin == false)
+        #expect(!video.isAboutToShrink)
+        Self.apply(Self.offer(0, 1, 150), to: &video, after: 11)
+        #expect(Self.request(of: &video, after: 15).mayRise == false)
+        #expect(Self.request(of: &video, after: 16).mayRise)
     }
 
     @Test("Without temporal layers, in its first 3 s, or by the subscriber's preference a change is immediate")

@@ -2,7 +2,8 @@
 # What takes a night: every part in turn, whatever the others came to. The last line says how many were good; the exit status is 0 when all were.
 #   nightly.sh [PART…]       parts: address thread fuzz bench rooms seeds scenarios churn schema more livekit examples recording deploying image paths storm overload drain rolling soak monitoring fresh
 # How long: FUZZ_SECONDS (600 for each target), ROOMS (10000), SEEDS (8), CHURN_JOINS (100000), STORM_RATE (30000 packets/s), SOAK_SECONDS (1800), CALL_MINUTES (10).
-# What each part printed is in .build/nightly/PART.log.
+# What each part printed is in .build/nightly/PART.log. A run that was interrupted goes on with CONTINUE=1: parts and fuzz targets that were good
+# with the same commit, for the same time, are not run again, as long as the working tree has no changes.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 work=.build/nightly
@@ -11,7 +12,13 @@ strict=(--explicit-target-dependency-import-check error -Xswiftc -warnings-as-er
 parts=("$@")
 [ ${#parts[@]} -gt 0 ] || parts=(address thread fuzz bench rooms seeds scenarios churn schema more livekit examples recording deploying image paths storm overload drain rolling soak monitoring fresh)
 good=0
+earlier=0
 bad=()
+# What a result holds for; nothing with changes that are in no commit.
+export NIGHTLY_COMMIT=
+[ -n "$(git status --porcelain)" ] || NIGHTLY_COMMIT=$(git rev-parse HEAD)
+length="${FUZZ_SECONDS:-600} ${ROOMS:-10000} ${SEEDS:-8} ${CHURN_JOINS:-100000} ${STORM_RATE:-30000} ${SOAK_SECONDS:-1800} ${CALL_MINUTES:-10} ${SCHEMA_EXAMPLES:-100}"
+was_good() { [ -n "${CONTINUE:-}" ] && [ -n "$NIGHTLY_COMMIT" ] && grep -qsxF "$NIGHTLY_COMMIT $length $1" "$work/good"; }
 
 # Tests of the simulator, optimised: the whole numbers take hours otherwise.
 simulated() { swift test -q "${strict[@]}" -c release -Xswiftc -enable-testing --scratch-path .build/optimised --filter "$1"; }
@@ -62,10 +69,17 @@ for part in "${parts[@]}"; do
         echo "There is no part '$part'." >&2
         exit 2
     fi
+    if was_good "$part"; then
+        good=$((good + 1))
+        earlier=$((earlier + 1))
+        echo "== $part was good in an earlier run of this commit"
+        continue
+    fi
     echo "== $part"
     started=$SECONDS
     if "$part" >"$work/$part.log" 2>&1; then
         good=$((good + 1))
+        [ -z "$NIGHTLY_COMMIT" ] || echo "$NIGHTLY_COMMIT $length $part" >>"$work/good"
         tail -n 3 "$work/$part.log"
     else
         bad+=("$part")
@@ -73,5 +87,5 @@ for part in "${parts[@]}"; do
     fi
     echo "== $part took $((SECONDS - started)) s"
 done
-echo "nightly: $good good, ${#bad[@]} bad${bad:+: ${bad[*]}}"
+echo "nightly: $good good ($earlier of them in earlier runs of the same commit), ${#bad[@]} bad${bad:+: ${bad[*]}}"
 [ ${#bad[@]} -eq 0 ]

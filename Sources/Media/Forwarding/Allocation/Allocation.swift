@@ -9,7 +9,7 @@ import Primitives
 ///    class that is max-min fairness over bitrates; in presentation mode an earlier subscription outweighs all later ones.
 ///
 /// Staying on a step needs only its bitrate; rising to one must fit with `riseMargin` to spare, and with more after attempts that failed, so
-/// that a layer whose bitrate fluctuates does not flap.
+/// that a layer whose bitrate fluctuates does not flap. Frames that a video lost to keep its size come back without a margin.
 public enum Allocation {
     /// Share of a step's bitrate that must be free beyond it before a rise: VP8's rate varies by a tenth from second to second (measured).
     static let riseMargin = 0.1
@@ -37,12 +37,14 @@ public enum Allocation {
         sharesNetwork: (_ position: Int) -> Bool = { _ in false }
     ) -> [AllocationDecision] {
         let decisions = decideAlone(requests, under: rules)
-        guard decisions.contains(where: { $0.isThinned }) else { return decisions }
+        guard decisions.indices.contains(where: { decisions[$0].isThinned && sharesNetwork($0) }) else {
+            return decisions
+        }
         var others = requests
         for position in others.indices where others[position].mayThin && sharesNetwork(position) {
             others[position].mayThin = false
         }
-        return others == requests ? decisions : decideAlone(others, under: rules)
+        return decideAlone(others, under: rules)
     }
 
     private static func decideAlone(_ requests: [AllocationRequest], under rules: AllocationRules)
@@ -160,7 +162,7 @@ private struct AllocationRound {
     }
 
     private func price(of entry: Entry) -> Double {
-        // Too few frames are a part of the step above them.
+        // The thinned step costs what the one above it does, for whose sake it exists.
         guard let next = entry.ladder.step(above: entry.step) else { return 0 }  // At the top: is closed at once.
         return Double(next.bitrate.bitsPerSecond) / entry.weight
     }
@@ -202,9 +204,9 @@ private struct AllocationRound {
         return spent + cost <= limit(for: step, of: entry)
     }
 
-    /// Whether it is worth having too few frames, the next step, for the sake of those above it: it has too few already, or those above fit, or little is missing.
+    /// Whether to go to the thinned step, which is the next: it is on it already, or the step above it fits too, or little is missing.
     private func isWorthThinning(_ entry: Entry, with available: Bitrate) -> Bool {
-        let sent = requests[entry.request].currentBitrate
+        let sent = entry.ladder.steps[max(entry.current, 0)].bitrate
         return entry.current == entry.step + 1 || fits(entry.step + 2, of: entry)
             || Double(available.bitsPerSecond) >= Double(sent.bitsPerSecond) * Allocation.edge
     }
@@ -227,8 +229,10 @@ private struct AllocationRound {
             let own = request.isBeginning ? Double(request.currentBitrate.bitsPerSecond) * Allocation.beginningSlack : 0
             return budget + Int64(slack + own)
         }
-        // A first layer, however small, is worth more than its margin, and frames that come back have been counted on.
-        guard step > 0, !regains(step, entry) else { return budget }
+        // A first layer, however small, is worth more than its margin.
+        guard step > 0 else { return budget }
+        // Frames that come back were sent a moment ago.
+        guard !regains(step, entry) else { return budget - flowing(besides: entry) }
         let offer = entry.ladder.steps[step]
         let spare = requests[entry.request].room(for: offer).bitsPerSecond - offer.bitrate.bitsPerSecond
         return budget - spare - flowing(besides: entry)

@@ -20,7 +20,7 @@ public struct AllocationRequest: Sendable, Hashable {
     public var blocked: DecisionReason.Block?
     /// The layer that is forwarded now; nil: none.
     public var current: LayerPoint?
-    /// False for some time after a step down, because rising again would flap, and while it has too few frames to keep its size. The caller keeps the time.
+    /// False for some time after a step down, because rising again would flap, and just after it lost frames to keep its size. The caller keeps the time.
     public var mayRise: Bool
     /// It stepped down a moment ago: the excess is still in the queue and lowers the estimate once more.
     public var isDraining = false

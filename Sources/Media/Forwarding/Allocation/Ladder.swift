@@ -9,13 +9,13 @@ import Primitives
 /// ```
 /// A video of `motion` that keeps its size for a moment may also have fewer frames than look smooth: 180p8 180p15 180p30 360p8 360p15 360p30 …
 ///
-/// Every step costs more than the one below it. Simulcast encoders sometimes spend less on a larger frame (of a still scene); then the smaller
+/// Every step but that one costs more than the one below it. Simulcast encoders sometimes spend less on a larger frame (of a still scene); then the smaller
 /// layer is no step, because it would cost more and show less.
 struct Ladder: Sendable {
-    /// Ascending by bitrate and by quality.
+    /// Ascending by quality and, `thinned` apart, by bitrate.
     let steps: [LayerOffer]
     /// The step that has fewer frames than look smooth, to keep its size; nil: none. It may cost less than the smaller size below it (Chromium: 178 and
-    /// 181 kbit/s), which is reached through that one all the same.
+    /// 181 kbit/s), and is reached only where that one fits too.
     let thinned: LayerPoint?
 
     /// A larger layer with fewer frames per second than this looks worse than the smaller one at its full rate: half of the

@@ -102,7 +102,7 @@ struct BandwidthAllocator {
         let outcome = path.condition(at: now)
         var results = Allocation.decide(
             input.requests, under: rules(over: outcome, audioBitsPerSecond: input.audioBitsPerSecond)
-        ) { position in tables.group(ofSubscription: input.subscriptions[position]).map { $0.count > 1 } ?? false }
+        ) { position in tables.sharesNetwork(input.subscriptions[position]) }
         let next = postpone(&results, of: input, tables, at: now)
         var changes: [Change] = []
         for (position, result) in results.enumerated() {

@@ -8,8 +8,9 @@ struct StepHistory {
     private var fell = MonotonicTime.zero
     private var rose = MonotonicTime.zero
     private var risenTo = Self.nothing
-    /// It rose to a larger layer, which begins with a keyframe.
-    private var roseInSize = false
+    /// When it last rose to a larger layer, which begins with a keyframe.
+    private var grew = MonotonicTime.zero
+    private var roseInSize: Bool { grew != .zero && grew == rose }
     /// When it began to be sent.
     private var began = MonotonicTime.zero
     /// The step that was tried and soon left, how often, its bitrate then, and when that last happened; nil: none. Smaller ones have not failed.
@@ -62,9 +63,9 @@ struct StepHistory {
     func isDraining(at now: MonotonicTime) -> Bool { fell != .zero && now - fell < Self.draining }
 
     /// Whether it may be sent in fewer frames than look smooth rather than become smaller: not while it is being fitted in, nor just after it became
-    /// larger, when it leaves what was only tried.
+    /// larger, because then the attempt has failed.
     func mayThin(at now: MonotonicTime) -> Bool {
-        guard !isBeingFitted(at: now), !roseInSize || now - rose >= Self.keyframeInfluence else { return false }
+        guard !isBeingFitted(at: now), grew == .zero || now - grew >= Self.keyframeInfluence else { return false }
         return thinning.isAllowed(at: now)
     }
 
@@ -141,13 +142,13 @@ struct StepHistory {
         } else if new > old {
             rose = now
             risenTo = new
-            roseInSize = new.spatial > old.spatial
+            if new.spatial > old.spatial { grew = now }
             costAtRise = change.cost
             estimateAtRise = change.estimate
         }
     }
 
-    /// A fall at `now` from a step that was short of bandwidth so long after the last rise.
+    /// A fall at `now`. `held`: how long after its last rise the video ran short.
     private mutating func noteFall(
         from old: LayerPoint, _ bitrate: Bitrate, after held: TimeInterval, at now: MonotonicTime
     ) {

@@ -1,9 +1,9 @@
 import MediaControl
 import Primitives
 
-/// How long one video keeps its size in fewer frames than look smooth, and what it left for that.
+/// How long one video keeps its size in fewer frames than look smooth, and the step that it came from.
 struct Thinning {
-    /// What it left, and when.
+    /// The step that it came from, and when.
     struct Origin {
         var step: LayerPoint
         var bitrate: Bitrate
@@ -11,18 +11,19 @@ struct Thinning {
         fileprivate(set) var since: MonotonicTime
     }
 
-    /// Nil: it has all frames that look smooth.
+    /// Nil: it does not.
     private(set) var origin: Origin?
     /// When it must have them back or become smaller.
     private var end = MonotonicTime.zero
-    /// When it had them back, and how much time was left then.
-    private var regained = MonotonicTime.zero
+    /// When it last ended, and how much time was left then.
+    private var ended = MonotonicTime.zero
     private var left = Self.most
     private var isForgiven = false
 
-    /// It has too few frames for at most so long, and has them back after this at the earliest. After a fall to 500 kbit/s the estimate stood below the
-    /// 350 that the smooth frames of 360 lines needed for 0.3 to 1.9 s, and at 355 to 400 for up to 3.5 s now and then (Chromium, five runs).
+    /// It has too few frames for at most so long. After a fall to 500 kbit/s the estimate stood below the 350 that the smooth frames of 360 lines needed for
+    /// 0.3 to 1.9 s, and at 355 to 400 for up to 3.5 s now and then (Chromium, five runs).
     private static let most = TimeInterval.seconds(5)
+    /// It may have more again after this at the earliest.
     private static let least = TimeInterval.milliseconds(1_500)
     /// Times of too few frames this close together count as one: a video that wavers for longer becomes smaller.
     private static let apart = TimeInterval.seconds(5)
@@ -36,7 +37,7 @@ struct Thinning {
     func mayEnd(at now: MonotonicTime) -> Bool { origin.map { isForgiven || now - $0.since >= Self.least } ?? false }
 
     private func allowance(at now: MonotonicTime) -> TimeInterval {
-        regained != .zero && now - regained < Self.apart ? left : Self.most
+        ended != .zero && now - ended < Self.apart ? left : Self.most
     }
 
     mutating func begin(from step: LayerPoint, _ bitrate: Bitrate, estimate: Bitrate?, at now: MonotonicTime) {
@@ -46,11 +47,11 @@ struct Thinning {
         isForgiven = false
     }
 
-    /// Ends it, whatever comes then; returns what it had left.
+    /// Ends it, whatever comes then; returns what it came from.
     mutating func finish(at now: MonotonicTime) -> Origin? {
         guard let origin else { return nil }
         left = max(end - now, .zero)
-        regained = now
+        ended = now
         self.origin = nil
         return origin
     }

@@ -32,6 +32,7 @@ struct VideoAllocation {
 
     /// Completes the allocation request by the state kept here.
     mutating func fill(_ request: inout AllocationRequest, over path: PathCondition, at now: MonotonicTime) {
+        isAboutToShrink = false
         if let moment = path.wrongFall { history.forgive(moment) }
         for index in request.offers.indices where request.offers[index].point == layer {
             request.offers[index].bitrate = history.cost(request.offers[index].bitrate, at: now)
@@ -42,7 +43,11 @@ struct VideoAllocation {
         request.current = layer
         request.mayRise = history.mayRise(on: path.estimate, at: now)
         request.isDraining = history.isDraining(at: now)
-        request.mayThin = history.mayThin(at: now)
+        // In the fewest frames already, it waits for the moment at which it may become smaller, unless it is thinned.
+        let hasFewer = request.offers.contains {
+            $0.bitrate > .zero && $0.point.spatial == layer?.spatial && $0.point.temporal < layer?.temporal ?? 0
+        }
+        request.mayThin = (hasFewer || history.stepBeforeThinning != nil) && history.mayThin(at: now)
         request.mayRegainFrames = history.mayRegainFrames(at: now)
         // A receiver's own estimate (REMB) does not reflect the keyframe's queue.
         request.isBeginning = path.certainty == .settled && history.isBeginning(at: now)
@@ -50,13 +55,12 @@ struct VideoAllocation {
     }
 
     /// Replaces a decision that changes the size for bandwidth, unless `mayChange` admits it now (by how much it
-    /// becomes larger; nil: it becomes smaller): a larger video waits in its layer, a smaller one in the
+    /// becomes larger; nil: it becomes smaller): a larger video waits in its layer, or in the one that it had before it was thinned, a smaller one in the
     /// fewest frames of its size. True when it was replaced. A video that has no fewer frames cannot wait, nor can one that has just begun.
     mutating func postpone(
         _ decision: inout AllocationDecision, for request: AllocationRequest, at now: MonotonicTime,
         unless mayChange: (_ raise: Bitrate?) -> Bool
     ) -> Bool {
-        isAboutToShrink = false
         guard !history.isBeingFitted(at: now), let layer, let new = decision.layer, new.point.spatial != layer.spatial
         else { return false }
         let sameSize = request.offers.filter { $0.point.spatial == layer.spatial && $0.bitrate > .zero }

@@ -156,6 +156,11 @@ struct Tables: ~Copyable {
     /// Whether a track has several subscriptions.
     @inline(__always) func isShared(_ track: Int) -> Bool { tracks[track].pointee.subscriptions.count > 1 }
 
+    /// Whether another subscription of the same track is in the same network.
+    func sharesNetwork(_ index: Int) -> Bool {
+        isShared(subscriptions[index].pointee.track) && group(ofSubscription: index).map { $0.count > 1 } ?? false
+    }
+
     /// The subscriptions of the same track in the same network; nil before the address of the subscription's peer is known.
     func group(ofSubscription index: Int) -> SizeChanges.Group? {
         let state = subscriptions[index]
