@@ -143,7 +143,7 @@ private struct AllocationRound {
                 entries[index].reason = obstacle
                 open.removeAll { $0 == index }
             } else {
-                spent += cost(of: index)
+                spent += cost(of: entries[index].step + 1, for: entries[index])
                 entries[index].step += 1
             }
         }
@@ -167,9 +167,9 @@ private struct AllocationRound {
         return Double(next.bitrate.bitsPerSecond) / entry.weight
     }
 
-    private func cost(of index: Int) -> Int64 {
-        let steps = entries[index].ladder.steps, step = entries[index].step
-        return steps[step + 1].bitrate.bitsPerSecond - steps[step].bitrate.bitsPerSecond
+    /// What an entry costs more on a step than on its own.
+    private func cost(of step: Int, for entry: Entry) -> Int64 {
+        entry.ladder.steps[step].bitrate.bitsPerSecond - entry.ladder.steps[entry.step].bitrate.bitsPerSecond
     }
 
     /// Why an entry may not rise; nil when it may.
@@ -199,9 +199,7 @@ private struct AllocationRound {
     }
 
     private func fits(_ step: Int, of entry: Entry) -> Bool {
-        let steps = entry.ladder.steps
-        let cost = steps[step].bitrate.bitsPerSecond - steps[entry.step].bitrate.bitsPerSecond
-        return spent + cost <= limit(for: step, of: entry)
+        spent + cost(of: step, for: entry) <= limit(for: step, of: entry)
     }
 
     /// Whether to go to the thinned step, which is the next: it is on it already, or the step above it fits too, or little is missing.

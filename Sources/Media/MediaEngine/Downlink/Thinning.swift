@@ -11,9 +11,9 @@ struct Thinning {
         fileprivate(set) var since: MonotonicTime
     }
 
-    /// Nil: it does not.
+    /// Nil: it is not thinned.
     private(set) var origin: Origin?
-    /// When it must have them back or become smaller.
+    /// When it must have more frames again or become smaller.
     private var end = MonotonicTime.zero
     /// When it last ended, and how much time was left then.
     private var ended = MonotonicTime.zero
