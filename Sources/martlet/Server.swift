@@ -31,6 +31,7 @@ struct Server {
     let workers: MediaWorkerPool
     let rooms: RoomService
     private let recorder: Recorder?
+    private let recorderTask: Task<Void, Never>?
     private let jobs: OfflineJobs?
     private let player: Player?
     let webhooks: Webhooks
@@ -94,12 +95,13 @@ struct Server {
         let areKnown = await addresses?.ask() ?? false
         let keepers = [
             Task { await workers.watch() }, Task { await HeapKeeper.run(rooms, publicListener, logger) },
-            Task { await LoadKeeper.run(load, workers, rooms) }, Task { if let recorder { await recorder.run(rooms) } },
+            Task { await LoadKeeper.run(load, workers, rooms) },
             Task { if let jobs { await jobs.run(rooms) } }, Task { if let player { await player.run(rooms) } },
             Task { if let addresses { await addresses.run(areKnown: areKnown) } },
         ]
         let server = Server(
-            live: live, workers: workers, rooms: rooms, recorder: recorder, jobs: jobs, player: player,
+            live: live, workers: workers, rooms: rooms, recorder: recorder,
+            recorderTask: recorder.map { recorder in Task { await recorder.run(rooms) } }, jobs: jobs, player: player,
             webhooks: webhooks, traces: traces, tracesTask: traces.map { traces in Task { await traces.run() } },
             roomsTask: roomsTask, webhooksTask: webhooksTask, sessions: sessions, sessionsTask: sessionsTask,
             keepers: keepers, addresses: addresses, publicListener: publicListener,
@@ -331,7 +333,11 @@ struct Server {
         health.becomeUnready()
         await drain()
         await webhooks.stop()
-        await rooms.shutDown()
+        await rooms.shutDown {
+            // No room is left, and what its workers recorded is in the rings: every file is finished and told, before who waits for it hears no more.
+            recorder?.finish()
+            await recorderTask?.value
+        }
         await waitForGoodbyes()
         await publicListener.stop()
         roomsTask.cancel()
@@ -339,7 +345,6 @@ struct Server {
         jobs?.beginStop()
         // Stopping waits for each worker until it is known to hang.
         await workers.stop()
-        // No further records come: what is in the rings is written and every file finished. Jobs can wait, recordings cannot.
         recorder?.stop()
         jobs?.stop()
         for keeper in keepers {

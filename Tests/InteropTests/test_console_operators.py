@@ -5,6 +5,7 @@ import json
 import pytest
 from support.chromium import chromium, open_room, room_address, until
 from support.firefox import firefox
+from support.waiting import PATIENCE_S
 
 ROOM = "[...document.querySelectorAll('#rooms button')].find((one) => one.querySelector('.name').textContent === {name!r})"
 
@@ -29,9 +30,9 @@ def test_the_operators_tab_shows_what_happens_in_a_room_as_it_happens(developmen
         async with chromium() as browser:
             ada = await open_room(browser, server, "kitchen", "ada", send="nothing")
             page = await open_operators(browser, server)
-            await page.locator("#events li", has_text="ada joined.").wait_for(timeout=15000)
+            await page.locator("#events li", has_text="ada joined.").wait_for(timeout=PATIENCE_S * 1000)
             await page.locator("#lock-room").click()
-            await page.locator("#events li", has_text="The room was locked.").wait_for(timeout=15000)
+            await page.locator("#events li", has_text="The room was locked.").wait_for(timeout=PATIENCE_S * 1000)
             # Newest first, each once, although the list of rooms is read again and again.
             await page.wait_for_timeout(2_500)
             lines = await page.locator("#events li").all_inner_texts()
@@ -94,20 +95,20 @@ def test_4_5_closing_a_room_and_removing_a_participant_ask_for_confirmation(deve
                                lambda: page.keyboard.press("Enter")):
                     await button.click()
                     dialog = page.get_by_role("alertdialog", name=question)
-                    await dialog.wait_for(timeout=15000)
+                    await dialog.wait_for(timeout=PATIENCE_S * 1000)
                     assert await dialog.get_by_text(consequence).is_visible()
                     assert await page.evaluate("document.activeElement.textContent") == "Cancel"
                     await refuse()
-                    await dialog.wait_for(state="hidden", timeout=15000)
+                    await dialog.wait_for(state="hidden", timeout=PATIENCE_S * 1000)
                     assert await button.evaluate("(one) => one === document.activeElement")
             assert rooms_of(server) == ["kitchen"] and await ada.evaluate("martlet.joined")
 
             await remove.click()
             await page.get_by_role("alertdialog").get_by_role("button", name="Remove").click()
-            await ada.wait_for_selector("#join", timeout=15000)
+            await ada.wait_for_selector("#join", timeout=PATIENCE_S * 1000)
             await page.click("#close-room")
             await page.get_by_role("alertdialog").get_by_role("button", name="Close room").click()
-            await page.wait_for_selector("#no-room", timeout=15000)
+            await page.wait_for_selector("#no-room", timeout=PATIENCE_S * 1000)
             assert rooms_of(server) == [] and not page.problems
 
     asyncio.run(run())

@@ -7,6 +7,7 @@ from support.chromium import chromium, open_room, stands_still, until, wait_for_
 from support.firefox import firefox
 from support.signalling import signal
 from support.tokens import token
+from support.waiting import PATIENCE_S
 
 #: The lines of what a change would do, one string.
 IMPACT = "document.querySelector('#policy-impact').innerText"
@@ -61,7 +62,7 @@ def test_the_editor_shows_whom_a_change_affects_and_applies_it_only_when_confirm
 
             # What ends for others asks for confirmation.
             await page.click("#policy-apply")
-            await page.get_by_role("alertdialog", name="Apply the policy of “talk”?").wait_for(timeout=15000)
+            await page.get_by_role("alertdialog", name="Apply the policy of “talk”?").wait_for(timeout=PATIENCE_S * 1000)
             assert await page.inner_text("#ask-text") == "1 track ends."
             await page.keyboard.press("Escape")
             assert edits(page)[1] == [] and not (await policy(server, "talk"))["audioOnly"]
@@ -139,7 +140,7 @@ def test_an_edit_of_another_operator_is_never_overwritten_unnoticed(development_
                 await page.click("#policy-apply")
             else:
                 await change(server, "shared", maxParticipants=8, lockRight="members")
-            await page.get_by_text("Somebody else changed this policy after you opened it.").wait_for(timeout=15000)
+            await page.get_by_text("Somebody else changed this policy after you opened it.").wait_for(timeout=PATIENCE_S * 1000)
             lines = await page.locator("#policy-conflict li").all_inner_texts()
             assert lines == ["Maximum participants: 8, was not set; you want 5",
                              "Who may lock the room: Everybody in the room, was Operators and moderators"], lines

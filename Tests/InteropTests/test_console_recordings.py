@@ -7,7 +7,7 @@ import urllib.request
 import pytest
 
 from conftest import running
-from support.chromium import chromium, open_room, until, wait_for_video
+from support.chromium import SAME_SIZE, chromium, open_room, until, wait_for_video
 from support.tokens import KEY, SECRET
 from support.waiting import PATIENCE_S, until_true
 from test_backend_page import PAGE
@@ -56,7 +56,8 @@ def test_a_recording_is_begun_watched_downloaded_copied_played_into_a_room_and_d
 
     async def run():
         async with chromium() as browser:
-            await open_room(browser, server, "den", "ada")
+            # An encoder that adapts its size may round it off 16:9.
+            await open_room(browser, server, "den", "ada", script=SAME_SIZE)
             bob = await open_room(browser, server, "attic", "bob", send="nothing")
             page = await operator(browser, server, "#/recordings?room=den")
             folder = await record(page, server, "den")

@@ -8,6 +8,7 @@ from support.chromium import chromium, open_room, until, wait_for_video
 from support.firefox import firefox
 from support.signalling import signal
 from support.tokens import token
+from support.waiting import PATIENCE_S
 
 ROWS = "[...document.querySelectorAll('#sessions-list tbody tr')].map((row) => [...row.cells].map((cell) => cell.innerText))"
 
@@ -57,7 +58,7 @@ def test_past_sessions_are_listed_newest_first_and_found_by_room_and_identity(de
             await until(page, f"{ROWS}.length === 2")
             await page.get_by_label("Identity").fill("nobody")
             await page.get_by_role("button", name="Search").click()
-            await page.get_by_text("No past session is kept that matches.").wait_for(timeout=15000)
+            await page.get_by_text("No past session is kept that matches.").wait_for(timeout=PATIENCE_S * 1000)
             assert problems == []
 
     asyncio.run(run())
@@ -117,7 +118,7 @@ def test_a_past_session_shows_what_was_sent_how_it_went_and_why_it_ended(develop
             assert await page.locator("#session-body svg .span").count() == 2
             assert await page.evaluate("Math.max(...[...document.querySelectorAll('main, main *')].map((one) => one.getBoundingClientRect().right))") <= 360
             await page.goto(f"{server.url}/#/sessions/PA_unknown")
-            await page.get_by_text("There is no past stay of this id, or it is no longer kept.").wait_for(timeout=15000)
+            await page.get_by_text("There is no past stay of this id, or it is no longer kept.").wait_for(timeout=PATIENCE_S * 1000)
         async with firefox() as fox:
             await fox.open(f"{server.url}/#/sessions/{summary['session']}")
             await fox.wait_for("document.querySelectorAll('#session-body svg .span').length === 2")

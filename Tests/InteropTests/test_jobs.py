@@ -209,7 +209,7 @@ def test_a_job_is_cancelled_and_a_killed_server_leaves_no_process_and_no_half_fi
     assert ended(server, job, PATIENCE_S)["state"] == "cancelled"
     until_true(lambda: not pathlib.Path(f"/proc/{process}").exists() and not list(folder_of(server, found).glob(f"{job['sid']}*")), PATIENCE_S)
     # The server is killed: so is the process; the next one begins again, without what was half done.
-    job = begin(server, found, **{**long, "width": 1280, "height": 720, "frameRate": 30, "bitrate": 2_000_000})
+    job = begin(server, found, **{**long, "width": 640, "height": 360, "frameRate": 15, "bitrate": 500_000})
     until_true(lambda: children(server), PATIENCE_S)
     (process,) = children(server)
     # It stays half done until the server is killed, however fast the machine is.

@@ -63,6 +63,21 @@ struct CapacityTests {
         #expect(await service.statistics().reservedConnections == 0)
     }
 
+    @Test("A room that was made on a worker that begins to hang goes away again: the next try makes it elsewhere")
+    func hungNewRoom() async throws {
+        let service = service(connections: 100)
+        plane.hangAtNextCommand()
+        #expect(await code { _ = try await service.createRoom(named: "R") } == .mediaUnavailable)
+        #expect(await service.listRooms().isEmpty)
+        plane.setHangs(false)
+        _ = try await service.createRoom(named: "R")
+        plane.hangAtNextCommand()
+        #expect(await code { _ = try await service.join(request("ada", room: "S")) } == .mediaUnavailable)
+        #expect(await service.listRooms().map(\.name) == ["R"])
+        plane.setHangs(false)
+        _ = try await service.join(request("ada", room: "S"))
+    }
+
     @Test("What is reserved goes back to nothing, however connections come and go")
     func balanced() async throws {
         let service = service(connections: 20)

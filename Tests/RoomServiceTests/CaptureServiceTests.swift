@@ -52,8 +52,7 @@ struct CaptureServiceTests {
         #expect(captured.map(\.isOn) == [true, false] && captured[0].peer == captured[1].peer)
         let ended = try #require(await service.captures(of: "ada", in: "R").first)
         #expect(ended.end == .duration && ended.id == info.id && ended.by == "k/operator")
-        let past = await service.pastEvents(room: "R", after: .beginning, limit: 100).events.map(\.event)
-        let notices = past.compactMap { if case .captureChanged(_, let notice) = $0 { notice } else { nil } }
+        let notices = await notices(service)
         #expect(notices.map(\.isActive) == [true, false] && notices.allSatisfy { $0.by == "k/operator" })
         let file = try #require(await service.captureFile(info.id))
         #expect(file.prefix(4) == [0x0a, 0x0d, 0x0d, 0x0a])
@@ -79,6 +78,55 @@ struct CaptureServiceTests {
         #expect(await service.captures(of: "ada", in: "R").map(\.end) == [.left])
         await service.deleteCapture(first.id)
         _ = try await service.startCapture(of: "bob", in: "R", Self.wanted)
+    }
+
+    private func notices(_ service: RoomService) async -> [CaptureNotice] {
+        await service.pastEvents(room: "R", after: .beginning, limit: 100).events.compactMap {
+            if case .captureChanged(_, let notice) = $0.event { notice } else { nil }
+        }
+    }
+
+    @Test("The end is told once where a capture is deleted while its packets are fetched, however many end it")
+    func deletedWhileFetched() async throws {
+        let service = service()
+        let ada = try await service.join(request("ada"))
+        _ = try await service.offer(ada.session, connection: "pub", sdp: client.offer([.audio("0")]))
+        let info = try await service.startCapture(of: "ada", in: "R", Self.wanted)
+        plane.setHoldsCaptureReports(true)
+        let fetching = Task { await service.continueCaptures() }
+        while plane.heldCaptureReports < 1 { await Task.yield() }
+        let deletions = (0..<2).map { number in
+            Task {
+                while plane.heldCaptureReports < 1 + number { await Task.yield() }
+                await service.deleteCapture(info.id)
+            }
+        }
+        while plane.heldCaptureReports < 3 { await Task.yield() }
+        plane.setHoldsCaptureReports(false)
+        // The one that asked last goes on first; what was fetched comes after all else.
+        for deletion in deletions.reversed() {
+            plane.releaseCaptureReport()
+            await deletion.value
+        }
+        plane.releaseCaptureReport()
+        _ = await fetching.value
+        #expect(await notices(service).map(\.isActive) == [true, false])
+        #expect(captured.map(\.isOn) == [true, false])
+    }
+
+    @Test("The end of a capture is told after its room has ended, as of that room, though another one has the name")
+    func roomEnded() async throws {
+        let service = service()
+        _ = try await service.join(request("ada"))
+        let former = try await service.room(named: "R").info.sid
+        _ = try await service.startCapture(of: "ada", in: "R", Self.wanted)
+        try await service.deleteRoom(named: "R")
+        _ = try await service.createRoom(named: "R")
+        _ = await service.continueCaptures()
+        let told = await service.pastEvents(room: "R", after: .beginning, limit: 100).events
+        let last = try #require(told.last)
+        #expect(last.event.type == .captureEnded && last.roomSID == former)
+        #expect(await notices(service).map(\.isActive) == [true, false])
     }
 
     @Test("The room of a check is in no list, event or summary, and there are no more than configured")

@@ -18,6 +18,8 @@ final class FakePlane: MediaPlane {
         var hangs = false
         var hangsAtNextCommand = false
         var workers = [WorkerIndex(1), WorkerIndex(0)]
+        var holdsCaptureReports = false
+        var heldCaptureReports: [CheckedContinuation<Void, Never>] = []
     }
 
     init() { events = AsyncStream { $0.finish() } }
@@ -63,9 +65,19 @@ final class FakePlane: MediaPlane {
         }
     }
     func report(_ scope: ReportScope, on worker: WorkerIndex) async throws(WorkerHangs) -> MediaReport? {
+        if case .captures = scope { await waitForRelease() }
         guard case .room(let room) = scope else { return MediaReport() }
         guard !hangs(worker) else { throw WorkerHangs() }
         return state.withLock { $0.statistics[room] }
+    }
+    /// Reports of captures come when they are released, until told otherwise.
+    func setHoldsCaptureReports(_ holds: Bool) { state.withLock { $0.holdsCaptureReports = holds } }
+    var heldCaptureReports: Int { state.withLock { $0.heldCaptureReports.count } }
+    /// Lets the one through that was asked for last.
+    func releaseCaptureReport() { state.withLock { $0.heldCaptureReports.popLast() }?.resume() }
+    private func waitForRelease() async {
+        guard state.withLock({ $0.holdsCaptureReports }) else { return }
+        await withCheckedContinuation { held in state.withLock { $0.heldCaptureReports.append(held) } }
     }
     func now() -> MonotonicTime { state.withLock { $0.now } }
     func wallClockMilliseconds() -> Int64 { 1_700_000_000_000 }

@@ -7,6 +7,33 @@ import Testing
 
 @testable import RoomService
 
+/// Writes rules down when it is let.
+private final class SlowStore: Sendable {
+    private let state = Mutex((kept: [StandingRule](), holds: false, waiting: [CheckedContinuation<Void, Never>]()))
+
+    var kept: [StandingRule] { state.withLock { $0.kept } }
+    var isAsked: Bool { state.withLock { !$0.waiting.isEmpty } }
+
+    func hold() { state.withLock { $0.holds = true } }
+    func release() {
+        let waiting = state.withLock { state in
+            defer { (state.holds, state.waiting) = (false, []) }
+            return state.waiting
+        }
+        for one in waiting { one.resume() }
+    }
+    func keep(_ rule: StandingRule) async {
+        await withCheckedContinuation { asked in
+            let goesOn = state.withLock { state in
+                if state.holds { state.waiting.append(asked) }
+                return !state.holds
+            }
+            if goesOn { asked.resume() }
+        }
+        state.withLock { $0.kept.append(rule) }
+    }
+}
+
 @Suite("Revoked tokens, and rules that outlast the process")
 struct RevocationTests {
     private let plane = FakePlane()
@@ -65,6 +92,38 @@ struct RevocationTests {
         #expect(entries[2].event == .revocationChanged(.token("t-1"), until: nil, by: "key"))
         #expect(entries.map(\.concernsServer) == [true, false, true])
         #expect([entries[0].sequence, entries[2].sequence] == [1, 2])
+    }
+
+    @Test("Stays end before their ban or revocation is written down; rules are written in the order of their making")
+    func slowStore() async throws {
+        let store = SlowStore()
+        let service = RoomService(media: plane, keep: { await store.keep($0) })
+        _ = try await service.join(request("ada"))
+        _ = try await service.join(joining("bob", token: "t-1"))
+        store.hold()
+        let banning = Task { try await service.ban("ada", from: "R", for: .seconds(60), reason: "") }
+        while !store.isAsked { await Task.yield() }
+        #expect(try await service.room(named: "R").participants.map(\.info.identity) == ["bob"])
+        let revoking = Task { try await service.revoke(.token("t-1"), for: .seconds(60)) }
+        while await service.statistics().participants > 0 { await Task.yield() }
+        let ending = Task {
+            try await service.endRevocation(of: .token("t-1"))
+        }
+        while await !service.listRevocations().isEmpty { await Task.yield() }
+        let lifting = Task { try await service.endBan(of: "ada", in: "R") }
+        while await !service.bans(ofRoom: "R").isEmpty { await Task.yield() }
+        #expect(store.kept.isEmpty)
+        store.release()
+        _ = try await (banning.value, revoking.value)
+        _ = try await (ending.value, lifting.value)
+        // Who was banned also needs a newer token.
+        let kept = store.kept.filter { if case .closure = $0 { false } else { true } }
+        try #require(kept.count == 4)
+        guard case .ban("ada", "R", .some) = kept[0], case .revocation(.token("t-1"), .some) = kept[1] else {
+            Issue.record("\(kept)")
+            return
+        }
+        #expect(Array(kept[2...]) == [.revocation(.token("t-1"), nil), .ban(identity: "ada", room: "R", nil)])
     }
 
     @Test("A token that is revoked during a stay cannot prolong it")

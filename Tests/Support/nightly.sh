@@ -36,7 +36,8 @@ rooms() {
 }
 seeds() {
     local status=0
-    for seed in $(seq "${SEEDS:-8}"); do
+    # As far apart as those of `make scenarios`: a suite adds them to seeds of its own that follow each other.
+    for seed in $(seq 0 10 $((10 * ${SEEDS:-8} - 10))); do
         echo "== seed $seed"
         MARTLET_SEED=$seed simulated 'SimulationTests' || status=1
     done

@@ -4,65 +4,10 @@ import Logging
 import Primitives
 import Rooms
 import Storage
-import Synchronization
 import Testing
 
 @testable import RoomService
 @testable import Webhooks
-
-/// A receiver that answers as the test says, and whose sender's waits pass at once.
-private final class Receiver: Sendable {
-    struct State {
-        var bodies: [String] = []
-        /// The content type of each body.
-        var types: [String: String] = [:]
-        var waits: [TimeInterval] = []
-        var now: Int64 = 1_700_000_000_000
-        var answer: @Sendable (_ body: String, _ attempt: Int) -> WebhookOutcome = { _, _ in .answered(status: 200) }
-        var attempts = 0
-    }
-
-    private let state = Mutex(State())
-    private let (signals, signal) = AsyncStream<Void>.makeStream()
-
-    var bodies: [String] { state.withLock { $0.bodies } }
-    var types: [String: String] { state.withLock { $0.types } }
-    var waits: [TimeInterval] { state.withLock { $0.waits } }
-
-    func answer(_ answer: @escaping @Sendable (_ body: String, _ attempt: Int) -> WebhookOutcome) {
-        state.withLock { $0.answer = answer }
-    }
-
-    var world: Webhooks.World {
-        Webhooks.World(
-            post: { [self] request, _ in
-                let body = String(decoding: request.body, as: UTF8.self)
-                let outcome = state.withLock { state in
-                    state.attempts += 1
-                    let outcome = state.answer(body, state.attempts)
-                    if outcome == .answered(status: 200) { state.bodies.append(body) }
-                    let type = request.headers.first { $0.hasPrefix("Content-Type: ") }
-                    state.types[body] = type.map { String($0.dropFirst("Content-Type: ".count)) }
-                    return outcome
-                }
-                signal.yield()
-                return outcome
-            },
-            sleep: { [self] interval in
-                state.withLock { state in
-                    state.waits.append(interval)
-                    state.now += interval.milliseconds
-                }
-                await Task.yield()
-            }, now: { [self] in state.withLock { $0.now } }, jitter: { 1 })
-    }
-
-    /// Waits until so many events were accepted.
-    func accepted(_ count: Int) async {
-        if bodies.count >= count { return }
-        for await _ in signals where bodies.count >= count { return }
-    }
-}
 
 @Suite("Webhooks", .timeLimit(.minutes(1)))
 struct WebhooksTests {
@@ -216,6 +161,28 @@ struct WebhooksTests {
             #expect(all.map(\.webhook) == [webhook()] && all.first?.delivered == 1)
             try await rooms.deleteRoom(named: "R")
             await receiver.accepted(2)
+        }
+        #expect(receiver.bodies == ["R 1 roomStarted", "R 2 roomEnded"])
+    }
+
+    @Test("I4: an event that was accepted is not posted again while the database does not forget it")
+    func forgetful() async throws {
+        let database = try Database(path: nil, schema: Webhooks.schema)
+        let receiver = Receiver()
+        try await with(database, receiver) { rooms, webhooks in
+            try await webhooks.put(webhook())
+            try await database.transaction { (sql) throws(DatabaseError) in
+                _ = try sql.run(
+                    "CREATE TRIGGER keeper BEFORE DELETE ON webhook_events BEGIN SELECT RAISE(ABORT, 'locked'); END")
+            }
+            _ = try await rooms.createRoom(named: "R")
+            await receiver.accepted(1)
+            while receiver.waits.count < 5 { await Task.yield() }
+            #expect(receiver.bodies == ["R 1 roomStarted"])
+            try await database.transaction { (sql) throws(DatabaseError) in _ = try sql.run("DROP TRIGGER keeper") }
+            try await rooms.deleteRoom(named: "R")
+            await receiver.accepted(2)
+            while try await webhooks.status(of: "w")?.queued != 0 { await Task.yield() }
         }
         #expect(receiver.bodies == ["R 1 roomStarted", "R 2 roomEnded"])
     }

@@ -80,7 +80,7 @@ public final class Player: PlaybackPlane {
 
     /// Lets participants of files that are at their end leave, until the player stops.
     public func run(_ rooms: RoomService) async {
-        for await item in news { try? await rooms.endPlayback(item.playback, item.end, room: item.room) }
+        for await item in news { await rooms.playbackHasEnded(item.playback, item.end, room: item.room) }
     }
 
     /// Ends all playbacks and the threads.

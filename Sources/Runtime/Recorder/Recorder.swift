@@ -122,14 +122,21 @@ public final class Recorder: RecordingPlane {
         sweeper.cancel()
     }
 
-    /// Finishes every file. Blocks until that is done: nothing more comes from the workers then.
-    public func stop() {
-        thread.post(.stop)
+    /// Finishes every file and tells so, after which ``run(_:)`` returns. Blocks until that is done: nothing more is recorded then.
+    public func finish() {
         let running = loop.withLock { loop in
             defer { loop = nil }
             return loop
         }
-        running?.join()
+        guard let running else { return }
+        thread.post(.stop)
+        running.join()
+        endNews()
+    }
+
+    /// The same, and ends what works on finished files: it goes on at the next start.
+    public func stop() {
+        finish()
         finisher.stop()
         let finishing = finisherLoop.withLock { loop in
             defer { loop = nil }
@@ -142,7 +149,6 @@ public final class Recorder: RecordingPlane {
             return loop
         }
         uploading?.join()
-        endNews()
     }
 
     // MARK: - For the API

@@ -33,7 +33,9 @@ struct Captures {
     mutating func remove(_ capture: RunningCapture) { captures.removeAll { $0 === capture } }
 
     /// A participant was moved; what is captured of it goes on.
-    func participantMoved(_ sid: String, to room: String) {
-        for capture in captures where capture.info.participant == sid { capture.roomChanged(to: room) }
+    func participantMoved(_ sid: String, to room: Room) {
+        for capture in captures where capture.info.participant == sid {
+            capture.roomChanged(to: room.name, sid: room.sid)
+        }
     }
 }

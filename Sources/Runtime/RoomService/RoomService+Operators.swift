@@ -56,7 +56,25 @@ extension RoomService {
         } catch {
             throw counted(error)
         }
-        return try await step(hosted, turn) { room, _ in room.info }
+        return try await open(hosted, turn) { $0.info }
+    }
+
+    /// The first step of a room that nobody joins with it. Where its worker does not answer the room goes away again: the next one goes to another worker.
+    private func open<Reply: Sendable>(
+        _ hosted: HostedRoom, _ turn: consuming RoomTurn, _ reply: (Room) -> Reply
+    ) async throws(RoomError) -> Reply {
+        do throws(RoomError) {
+            return try await step(hosted, turn) { room, _ in reply(room) }
+        } catch {
+            await closeUnused(hosted)
+            throw error
+        }
+    }
+
+    /// Closes a room that could not be used, unless somebody is in it meanwhile.
+    func closeUnused(_ hosted: HostedRoom) async {
+        guard rooms[hosted.room.name] === hosted, hosted.room.isEmpty else { return }
+        await step(hosted) { $0.close(reason: .roomDeleted, turn: &$1) }
     }
 
     /// Ends a room and everybody's stay in it. Older tokens do not bring it back.
@@ -135,7 +153,7 @@ extension RoomService {
         } catch {
             throw counted(error)
         }
-        return try await step(hosted, turn) { room, _ in room.name }
+        return try await open(hosted, turn) { $0.name }
     }
 }
 
@@ -252,7 +270,7 @@ extension RoomService {
         if !staysOnWorker { try capacity.checkLoad(of: target.worker) }
         (source.room, target.room) = (former, next)
         rooms.move(moving, to: target)
-        captures.participantMoved(moving.info.sid, to: next.name)
+        captures.participantMoved(moving.info.sid, to: target.room)
         let carried = source.stays.carried(by: moving.info.sid)
         // No await before this: events of two steps must not overtake each other.
         let left = carryOut(leaving.effects, source), entered = carryOut(entering.effects, target)
@@ -306,12 +324,18 @@ extension RoomService {
         return info
     }
 
-    /// Ends a playback: through the API, or because the player came to the file's end. A room that ended meanwhile has none.
+    /// Ends a playback.
     public func endPlayback(
         _ sid: String, _ end: PlaybackEnd, room name: String
     ) async throws(RoomError) {
         try await step(try hosted(named: name)) { (room, turn) throws(RoomError) in
             try room.endPlayback(sid, end, turn: &turn)
         }
+    }
+
+    /// The player came to a file's end: not refused where the worker hangs, since nobody says it again. A room that ended meanwhile has no such playback.
+    public func playbackHasEnded(_ sid: String, _ end: PlaybackEnd, room name: String) async {
+        guard let hosted = rooms[name], hosted.room.hasPlayback(sid) else { return }
+        await step(hosted) { room, turn in _ = try? room.endPlayback(sid, end, turn: &turn) }
     }
 }

@@ -32,6 +32,14 @@ extension RoomService {
             room: hosted.room.sid, policy: policy, document: document, preset: hosted.preset, revision: revision)
     }
 
+    /// Replaces what a room says of its policy by what `change` makes of it, in one step: nobody else's change comes in between.
+    public func changePolicy(
+        ofRoom name: String, _ change: @Sendable (PolicyDocument) -> PolicyDocument
+    ) async throws(RoomError) {
+        let document = change(try hosted(named: name).document)
+        _ = try await setPolicy(document, ofRoom: name, ifRevision: nil)
+    }
+
     /// Whom ``setPolicy(_:ofRoom:ifRevision:removesExcess:by:)`` would concern.
     public func impact(
         of document: PolicyDocument, onRoom name: String, ifRevision revision: UInt64?, removesExcess: Bool
@@ -151,7 +159,7 @@ extension RoomService {
     /// Creates or replaces a preset, for rooms that are created from now on. Returns whether it is new.
     public func setPreset(_ document: PolicyDocument, named name: String) async throws(RoomError) -> Bool {
         let (isNew, rule) = try placePreset(document, named: name)
-        await keep(rule)
+        await ruleWriter.write(rule).value
         return isNew
     }
 
@@ -170,14 +178,16 @@ extension RoomService {
         named name: String, _ change: @Sendable (PolicyDocument) -> Result<PolicyDocument, Refusal>
     ) async throws(RoomError) -> Result<PolicyDocument, Refusal> {
         let result = change(try preset(named: name))
-        if case .success(let document) = result { await keep(try placePreset(document, named: name).rule) }
+        if case .success(let document) = result {
+            await ruleWriter.write(try placePreset(document, named: name).rule).value
+        }
         return result
     }
 
     /// Deletes a preset; rooms that were created with it keep its rules.
     public func deletePreset(named name: String) async throws(RoomError) {
         _ = try preset(named: name)
-        await keep(rules.deletePreset(named: name))
+        await ruleWriter.write(rules.deletePreset(named: name)).value
     }
 
     /// The bans of a room that hold, by identity.
@@ -205,13 +215,13 @@ extension RoomService {
         if let hosted = rooms[name] {
             record(.banChanged(identity: identity, until: made.until, reason: reason), in: hosted)
         }
-        // Before its stays end: the step waits for the worker, and meanwhile the ban may be ended, which must be kept after this.
-        await keep(rule)
+        let written = ruleWriter.write(rule)
         // After the rule is made: whose stay ends may try to join again at once.
         if let hosted = rooms[name] {
             let message = reason.isEmpty ? nil : reason
             await step(hosted) { $0.removeAll(identity: identity, message: message, turn: &$1) }
         }
+        await written.value
         return made
     }
 
@@ -224,7 +234,7 @@ extension RoomService {
             throw counted(error)
         }
         if let hosted = rooms[name] { record(.banChanged(identity: identity, until: nil, reason: ""), in: hosted) }
-        await keep(rule)
+        await ruleWriter.write(rule).value
     }
 
     /// Makes tokens good for nothing for `duration`, and ends the stays of those who joined with them. `author`: who does so, for the event log.
@@ -238,9 +248,13 @@ extension RoomService {
             throw counted(error)
         }
         record(.revocationChanged(subject, until: revocation.until, by: author))
-        for hosted in rooms.all { await step(hosted) { $0.endStays(by: subject, turn: &$1) } }
         let closure = StandingRule.Closure(issuedAfter: revocation.issuedAfter, until: revocation.until)
-        await keep(.revocation(subject, closure))
+        let written = ruleWriter.write(.revocation(subject, closure))
+        // Again, because a member may be moved, while a worker is waited for, to a room that was seen before.
+        while case let concerned = rooms.all.filter({ $0.room.hasStay(by: subject) }), !concerned.isEmpty {
+            for hosted in concerned { await step(hosted) { $0.endStays(by: subject, turn: &$1) } }
+        }
+        await written.value
         return revocation
     }
 
@@ -255,7 +269,7 @@ extension RoomService {
             throw counted(error)
         }
         record(.revocationChanged(subject, until: nil, by: author))
-        await keep(.revocation(subject, nil))
+        await ruleWriter.write(.revocation(subject, nil)).value
     }
 
     /// What holds for tokens when something is ended now.

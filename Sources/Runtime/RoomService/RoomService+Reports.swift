@@ -167,7 +167,7 @@ extension RoomService {
         }
         var turn = newTurn()
         let capture = RunningCapture(
-            request, of: info, room: name, id: Room.captureID(turn: &turn), at: media.now(),
+            request, of: info, room: name, roomSID: hosted.room.sid, id: Room.captureID(turn: &turn), at: media.now(),
             wallClock: media.wallClockMilliseconds())
         captures.add(capture)
         await follow(capture)
@@ -186,7 +186,7 @@ extension RoomService {
     /// Stops a capture and forgets what was captured.
     public func deleteCapture(_ id: String) async {
         guard let capture = captures.find(id) else { return }
-        if capture.info.end == nil { await finish(capture, .stopped) }
+        if capture.info.end == nil { await end(capture, .stopped) }
         captures.remove(capture)
     }
 
@@ -197,13 +197,17 @@ extension RoomService {
         return !captures.running.isEmpty
     }
 
+    /// The room that a capture's participant is in, or was in last; nil where it has ended. Another one may have its name.
+    private func room(of capture: RunningCapture) -> HostedRoom? {
+        rooms[capture.info.room].flatMap { $0.room.sid == capture.roomSID ? $0 : nil }
+    }
+
     private func collect(_ capture: RunningCapture) async {
-        guard let hosted = rooms[capture.info.room], hosted.room.find(capture.info.participant) != nil else {
-            return await finish(capture, .left)
+        guard let hosted = room(of: capture), hosted.room.find(capture.info.participant) != nil else {
+            return await end(capture, .left)
         }
         await add(to: capture, hosted)
-        guard capture.info.end == nil else { return await finish(capture, nil) }
-        await attach(capture, hosted)
+        if capture.info.end == nil { await attach(capture) } else { await letGo(capture) }
     }
 
     /// Adds what was copied. A worker that hangs has copied nothing.
@@ -213,30 +217,45 @@ extension RoomService {
     }
 
     /// Begins to copy on connections that are new.
-    private func attach(_ capture: RunningCapture, _ hosted: HostedRoom) async {
-        guard let session = hosted.room.find(capture.info.participant) else { return }
+    private func attach(_ capture: RunningCapture) async {
+        // It may have been deleted before it had begun.
+        guard capture.info.end == nil, let hosted = room(of: capture),
+            let session = hosted.room.find(capture.info.participant)
+        else { return }
         let settings = CaptureSettings(keepsPayload: capture.info.keepsPayload)
         let commands = hosted.room.connections(of: session).map(\.peer).filter { capture.add($0) }
             .map { MediaCommand.setCapture($0, settings) }
         if !commands.isEmpty { try? await media.apply(commands, on: hosted.worker) }
     }
 
-    /// Ends a capture for `reason`, where it has not ended by itself, and lets go of its connections.
-    private func finish(_ capture: RunningCapture, _ reason: CaptureInfo.End?) async {
-        let hosted = rooms[capture.info.room]
-        if let reason {
-            if let hosted { await add(to: capture, hosted) }
-            capture.end(reason, wallClock: media.wallClockMilliseconds())
-        }
-        guard let hosted else { return }
+    /// Ends a capture for `reason`, where it does not end by itself or by another task at this moment.
+    private func end(_ capture: RunningCapture, _ reason: CaptureInfo.End) async {
+        if let hosted = room(of: capture) { await add(to: capture, hosted) }
+        capture.end(reason, wallClock: media.wallClockMilliseconds())
+        await letGo(capture)
+    }
+
+    /// Tells of the end of a capture, once, and lets go of its connections.
+    private func letGo(_ capture: RunningCapture) async {
+        guard capture.takeEnd() else { return }
+        await note(capture)
+        guard let hosted = room(of: capture) else { return }
         try? await media.apply(capture.peers.map { .setCapture($0, nil) }, on: hosted.worker)
-        await step(hosted) { $0.noteCapture(capture.notice, of: capture.info.participant, turn: &$1) }
+    }
+
+    /// Tells how a capture stands, also where its room has ended meanwhile.
+    private func note(_ capture: RunningCapture) async {
+        let (notice, participant) = (capture.notice, capture.info.participant)
+        guard let hosted = room(of: capture) else {
+            return record(
+                .captureChanged(participant: participant, notice), ofRoom: capture.info.room, sid: capture.roomSID)
+        }
+        await step(hosted) { $0.noteCapture(notice, of: participant, turn: &$1) }
     }
 
     private func follow(_ capture: RunningCapture) async {
-        guard let hosted = rooms[capture.info.room] else { return }
-        await step(hosted) { $0.noteCapture(capture.notice, of: capture.info.participant, turn: &$1) }
-        await attach(capture, hosted)
+        await note(capture)
+        await attach(capture)
     }
 }
 
@@ -272,7 +291,7 @@ extension RoomService {
         if let hosted = rooms[name], hosted.room.sid == roomSID {
             record(.recording(event), in: hosted)
         } else {
-            record(event, ofRoom: name, sid: roomSID)
+            record(.recording(event), ofRoom: name, sid: roomSID)
         }
     }
 

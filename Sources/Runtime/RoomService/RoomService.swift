@@ -17,8 +17,6 @@ public actor RoomService {
     let recorder: (any RecordingPlane)?
     /// For the player; nil: nothing can be played.
     let player: (any PlaybackPlane)?
-    /// Writes a rule down.
-    let keep: @Sendable (StandingRule) async -> Void
     /// Tokens that are good for nothing any more.
     public nonisolated let revocations: RevocationList
     /// What the server has used up, before joins are refused for it.
@@ -31,6 +29,7 @@ public actor RoomService {
     var rooms = HostedRooms()
     var mailboxes = Mailboxes()
     var rules: StandingRules
+    var ruleWriter: RuleWriter
     var capacity: Capacity
     var captures = Captures()
     var calls = MemberCalls()
@@ -54,7 +53,7 @@ public actor RoomService {
     ) {
         live = Mutex(configuration)
         self.media = media
-        self.keep = keep
+        ruleWriter = RuleWriter(keep)
         self.recorder = recorder
         self.player = player
         self.revocations = revocations
@@ -176,14 +175,15 @@ extension RoomService {
         }
         // No await before this: events of two steps must not overtake each other.
         let commands = carryOut(turn.effects, hosted)
+        let written = ruleWriter.write(rules.takeUnkept())
         if hosted.room.hasNews { alarm.raise() }
         do throws(WorkerHangs) {
             if !commands.isEmpty { try await media.apply(commands, on: hosted.worker) }
         } catch {
-            await keepRules()
+            await written?.value
             throw counted(.workerHangs)
         }
-        await keepRules()
+        await written?.value
         return try outcome.get()
     }
 
@@ -192,14 +192,10 @@ extension RoomService {
         var turn = newTurn()
         body(&hosted.room, &turn)
         let commands = carryOut(turn.effects, hosted)
+        let written = ruleWriter.write(rules.takeUnkept())
         if hosted.room.hasNews { alarm.raise() }
         if !commands.isEmpty { try? await media.apply(commands, on: hosted.worker) }
-        await keepRules()
-    }
-
-    /// Writes down the rules that steps have made.
-    private func keepRules() async {
-        for rule in rules.takeUnkept() { await keep(rule) }
+        await written?.value
     }
 
     /// Delivers what is for sessions and the log; returns what is for the worker.
@@ -341,13 +337,15 @@ extension RoomService {
         if rooms.all.contains(where: { $0.room.nextDeadline < now + Self.quietInterval }) { alarm.raise() }
     }
 
-    /// Tells every member `server_shutdown`, ends every session, refuses new ones.
-    public func shutDown() async {
+    /// Tells every member `server_shutdown`, ends every session, refuses new ones. What `lastNews` waits for is still told to who follows events.
+    public func shutDown(_ lastNews: @Sendable () async -> Void = {}) async {
         isEnding = true
         for name in rooms.names {
             guard let hosted = rooms[name] else { continue }
             await step(hosted) { $0.close(reason: .serverShutdown, turn: &$1) }
         }
+        _ = await continueCaptures()
+        await lastNews()
         closeEvents()
     }
 }
@@ -361,10 +359,9 @@ extension RoomService {
         totals.connectTimes.add(milliseconds)
     }
 
-    /// Writes down what happened to a recording whose room is no longer here.
-    func record(_ event: RecordingEvent, ofRoom name: String, sid: String) {
-        journal.write(
-            .recording(event), room: name, roomSID: sid, sequence: 0, at: media.wallClockMilliseconds())
+    /// Writes down what happened to what outlives its room, which is no longer here.
+    func record(_ event: RoomLogEvent, ofRoom name: String, sid: String) {
+        journal.write(event, room: name, roomSID: sid, sequence: 0, at: media.wallClockMilliseconds())
     }
 
     /// Writes down what concerns the server rather than one room.

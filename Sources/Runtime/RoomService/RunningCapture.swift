@@ -6,16 +6,20 @@ import Rooms
 /// One capture: what was copied so far, and when it is over. Touched by the service's actor only.
 final class RunningCapture {
     private(set) var info: CaptureInfo
+    /// Of the room that `info` names.
+    private(set) var roomSID: String
     private let maxBytes: Int
     private let endsAt: MonotonicTime
     private var file: CaptureFile
     /// The participant's connections in the order in which they were found, which gives them their ports.
     private(set) var peers: [PeerID] = []
+    private var isEndTaken = false
 
     init(
-        _ request: CaptureRequest, of participant: ParticipantInfo, room: String, id: String, at now: MonotonicTime,
-        wallClock: Int64
+        _ request: CaptureRequest, of participant: ParticipantInfo, room: String, roomSID: String, id: String,
+        at now: MonotonicTime, wallClock: Int64
     ) {
+        self.roomSID = roomSID
         info = CaptureInfo(
             id: id, room: room, participant: participant.sid, identity: participant.identity,
             keepsPayload: request.keepsPayload, startedAt: wallClock,
@@ -36,7 +40,7 @@ final class RunningCapture {
     }
 
     /// The participant was moved to another room; what is captured goes on.
-    func roomChanged(to room: String) { info.room = room }
+    func roomChanged(to room: String, sid: String) { (info.room, roomSID) = (room, sid) }
 
     /// Remembers a connection; false if it is known.
     func add(_ peer: PeerID) -> Bool {
@@ -80,6 +84,13 @@ final class RunningCapture {
         file.finish(dropped: info.dropped, time: wallClock * 1_000_000)
         info.packets = file.packets
         info.bytes = file.bytes.count
+    }
+
+    /// Whether whoever asks is to tell of the end: the first after it. Several tasks see that a capture has ended, each after it waited for a worker.
+    func takeEnd() -> Bool {
+        guard info.end != nil, !isEndTaken else { return false }
+        isEndTaken = true
+        return true
     }
 
     /// The file; without its end while the capture goes on.

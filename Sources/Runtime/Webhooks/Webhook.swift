@@ -1,4 +1,9 @@
+import AccessTokens
+import HTTPClient
+import NetworkIO
+import Primitives
 public import RoomService
+import Rooms
 
 /// Where events are posted to.
 public struct Webhook: Sendable, Hashable {
@@ -109,4 +114,46 @@ public enum WebhookError: Error, Sendable, Hashable {
     case tooMany
     /// The database failed.
     case storage(String)
+}
+
+// MARK: - Checks
+
+extension Webhook {
+    /// The host is the first part.
+    private static var urlForm: Regex<(Substring, Substring, Substring?, Substring?)> {
+        /https?:\/\/([A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?(\/[!-~]*)?/
+    }
+
+    /// Refuses what cannot work. `keys`: those that may sign; `allowsPrivate`: receivers may be on this machine and in private networks.
+    func check(keys: [APIKey], allowsPrivate: Bool) throws(WebhookError) {
+        guard name.wholeMatch(of: /[A-Za-z0-9_-]{1,64}/) != nil else {
+            throw .invalid("the name of a webhook must have 1 to 64 letters, digits, hyphens and underscores")
+        }
+        guard url.utf8.count <= Limits.urlBytes, let url = url.wholeMatch(of: Self.urlForm) else {
+            throw .invalid(
+                "the url must be http:// or https:// with a host, perhaps a port and a path, and have at most \(Limits.urlBytes) bytes"
+            )
+        }
+        // Names are judged when they are resolved; what is plain is said at once.
+        let host = url.output.1
+        let address = SocketAddress(numeric: String(host.hasPrefix("[") ? host.dropFirst().dropLast() : host))
+        guard allowsPrivate || host != "localhost" && address?.isPublic != false else { throw .privateAddress }
+        switch signer {
+        case .secret(let secret):
+            guard secret.wholeMatch(of: /[ -~]{16,256}/) != nil else {
+                throw .invalid("the secret must have 16 to 256 printable ASCII characters")
+            }
+        case .key(let signing): guard keys.contains(where: { $0.name == signing }) else { throw .keyNotFound }
+        }
+        if format == .liveKit, case .secret = signer {
+            throw .invalid(
+                "receivers of LiveKit's format verify a token: give the name of an API key in place of a secret")
+        }
+        guard rooms?.count ?? 0 <= Limits.rooms else {
+            throw .invalid("a webhook names at most \(Limits.rooms) rooms")
+        }
+        for room in rooms ?? [] {
+            if let fault = TextRule.identifier.fault(in: room) { throw .invalid("the name of a room \(fault)") }
+        }
+    }
 }

@@ -28,6 +28,9 @@ public actor Webhooks {
         let task: Task<Void, Never>
     }
 
+    /// How long a lane waits for a database that failed.
+    private static let databasePause = TimeInterval.seconds(1)
+
     private struct Entry {
         var webhook: Webhook
         /// The number of the change that made it; nil: the database has it.
@@ -214,7 +217,7 @@ extension Webhooks {
 
     /// In force at once, before the database is waited for, so that no two are made in the place of one. The number of this change.
     private func place(_ webhook: Webhook) throws(WebhookError) -> Int {
-        try check(webhook)
+        try webhook.check(keys: keys, allowsPrivate: allowsPrivate)
         let name = webhook.name
         guard entries[name] != nil || entries.count < Webhook.Limits.webhooks else { throw .tooMany }
         close(name)
@@ -266,11 +269,6 @@ extension Webhooks {
         return true
     }
 
-    /// The host is the first part.
-    private static var urlForm: Regex<(Substring, Substring, Substring?, Substring?)> {
-        /https?:\/\/([A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?(\/[!-~]*)?/
-    }
-
     private func storing<Value: Sendable>(
         _ work: () async throws(DatabaseError) -> Value
     ) async throws(WebhookError) -> Value {
@@ -278,39 +276,6 @@ extension Webhooks {
             return try await work()
         } catch {
             throw .storage(error.description)
-        }
-    }
-
-    private func check(_ webhook: Webhook) throws(WebhookError) {
-        guard webhook.name.wholeMatch(of: /[A-Za-z0-9_-]{1,64}/) != nil else {
-            throw .invalid("the name of a webhook must have 1 to 64 letters, digits, hyphens and underscores")
-        }
-        guard webhook.url.utf8.count <= Webhook.Limits.urlBytes, let url = webhook.url.wholeMatch(of: Self.urlForm)
-        else {
-            throw .invalid(
-                "the url must be http:// or https:// with a host, perhaps a port and a path, and have at most \(Webhook.Limits.urlBytes) bytes"
-            )
-        }
-        // Names are judged when they are resolved; what is plain is said at once.
-        let host = url.output.1
-        let address = SocketAddress(numeric: String(host.hasPrefix("[") ? host.dropFirst().dropLast() : host))
-        guard allowsPrivate || host != "localhost" && address?.isPublic != false else { throw .privateAddress }
-        switch webhook.signer {
-        case .secret(let secret):
-            guard secret.wholeMatch(of: /[ -~]{16,256}/) != nil else {
-                throw .invalid("the secret must have 16 to 256 printable ASCII characters")
-            }
-        case .key(let name): guard keys.contains(where: { $0.name == name }) else { throw .keyNotFound }
-        }
-        if webhook.format == .liveKit, case .secret = webhook.signer {
-            throw .invalid(
-                "receivers of LiveKit's format verify a token: give the name of an API key in place of a secret")
-        }
-        guard webhook.rooms?.count ?? 0 <= Webhook.Limits.rooms else {
-            throw .invalid("a webhook names at most \(Webhook.Limits.rooms) rooms")
-        }
-        for room in webhook.rooms ?? [] {
-            if let fault = TextRule.identifier.fault(in: room) { throw .invalid("the name of a room \(fault)") }
         }
     }
 }
@@ -339,7 +304,10 @@ extension Webhooks {
     private func serve(_ name: String, _ lane: Int) async {
         var backoff = WebhookBackoff()
         while !Task.isCancelled, let webhook = entries[name]?.webhook, entries[name]?.state != .parked {
-            guard let event = try? await queue.oldest(of: name, lane: lane) else { return }
+            let found = await patiently(name) { () async throws(DatabaseError) in
+                try await queue.oldest(of: name, lane: lane)
+            }
+            guard let found, let event = found else { return }
             let outcome = await send(event, to: webhook)
             // Set anew or forgotten meanwhile: what was accepted is sent again rather than lost.
             guard !Task.isCancelled, entries[name]?.webhook == webhook else { return }
@@ -351,11 +319,31 @@ extension Webhooks {
             }
             note(outcome, step, name)
             switch step {
-            case .next, .giveUp: try? await queue.remove(event.id)
+            case .next, .giveUp:
+                await patiently(name) { () async throws(DatabaseError) in try await queue.remove(event.id) }
             case .again(let wait): await world.sleep(wait)
             case .park: return
             }
         }
+    }
+
+    /// Tries until the database answers, and no webhook's lane is closed: a lane that went on would send again what was delivered, and one that returned would
+    /// wait for an event that may not come. nil: it was closed.
+    @discardableResult
+    private func patiently<Value: Sendable>(
+        _ name: String, _ work: () async throws(DatabaseError) -> Value
+    ) async -> Value? {
+        while !Task.isCancelled {
+            do throws(DatabaseError) {
+                return try await work()
+            } catch {
+                logger.error(
+                    "the database does not answer a webhook; its events wait",
+                    ["webhook": .text(name), "error": .text(error.description)])
+                await world.sleep(Self.databasePause)
+            }
+        }
+        return nil
     }
 
     private func send(_ event: QueuedEvent, to webhook: Webhook) async -> WebhookOutcome {

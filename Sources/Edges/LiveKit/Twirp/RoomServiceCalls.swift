@@ -91,8 +91,7 @@ struct RoomServiceCalls: Sendable {
             } catch {
                 guard error.code == .roomExists else { throw error }
             }
-            let old = try await rooms.rules(ofRoom: name).document
-            _ = try await rooms.setPolicy(old.overlaid(by: document), ofRoom: name, ifRevision: nil)
+            try await rooms.changePolicy(ofRoom: name) { $0.overlaid(by: document) }
             return try await metadata.isEmpty
                 ? rooms.room(named: name).info : rooms.setMetadata(metadata, ofRoom: name)
         }
@@ -275,13 +274,15 @@ struct RoomServiceCalls: Sendable {
         }
         try checkModerates(room)
         let info = try await asking { () async throws(RoomError) -> ParticipantInfo in
-            let before = try await rooms.participant(identity, in: room).info
-            var change = RoomService.ParticipantChange()
-            if !name.isEmpty { change.name = name }
-            if !metadata.isEmpty { change.metadata = metadata }
-            if !attributes.isEmpty { change.attributes = attributes }
-            change.permissions = permission?.applied(to: before.permissions)
-            return try await rooms.change(before.sid, in: room, change).info
+            let changed = try await rooms.change(identity, in: room) { info -> Result<_, Never> in
+                var change = RoomService.ParticipantChange()
+                if !name.isEmpty { change.name = name }
+                if !metadata.isEmpty { change.metadata = metadata }
+                if !attributes.isEmpty { change.attributes = attributes }
+                change.permissions = permission?.applied(to: info.permissions)
+                return .success(change)
+            }
+            return changed.get().info
         }
         return reply(info)
     }

@@ -41,12 +41,16 @@ public final class WebhookTranslator: Sendable {
     private static func take(_ entry: RoomLogEntry, into state: inout State) -> [WebhookNews] {
         guard !entry.concernsServer else { return [] }
         let isCurrent = state.rooms[entry.room]?.info.sid == entry.roomSID
-        // The files of a recording may be finished after the end of its room, when another room has that name.
-        if !isCurrent, case .recording = entry.event {
-            var former = WebhookRoom(entry)
-            return former.take(entry.event)
+        if !isCurrent {
+            // The files of a recording may be finished after the end of its room, when another room has that name.
+            switch entry.event {
+            case .recording, .captureChanged:
+                var former = WebhookRoom(entry)
+                return former.take(entry.event)
+            default: break
+            }
+            state.rooms[entry.room] = WebhookRoom(entry)
         }
-        if !isCurrent { state.rooms[entry.room] = WebhookRoom(entry) }
         defer { if entry.event == .roomEnded { state.rooms[entry.room] = nil } }
         var news = state.rooms[entry.room]?.take(entry.event) ?? []
         switch entry.event {
