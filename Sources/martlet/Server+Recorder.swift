@@ -49,4 +49,16 @@ extension Server {
             throw CommandError(message: "martlet: jobs on recordings cannot be done: \(error)", exitCode: 1)
         }
     }
+
+    /// No room is left, and what workers recorded is in the rings: whoever waits for the files is told of them, unless the disk hangs. `task` is in
+    /// ``Recorder/run(_:)``.
+    static func tellRecordings(_ recorder: Recorder?, _ task: Task<Void, Never>?) async {
+        guard let recorder, let task else { return }
+        recorder.finish()
+        let timer = Task {
+            if (try? await Task.sleep(for: .seconds(5))) != nil { task.cancel() }
+        }
+        await task.value
+        timer.cancel()
+    }
 }

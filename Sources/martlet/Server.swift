@@ -332,11 +332,9 @@ struct Server {
         logger.info("shutting down")
         health.becomeUnready()
         await drain()
-        await webhooks.stop()
         await rooms.shutDown {
-            // No room is left, and what its workers recorded is in the rings: every file is finished and told, before who waits for it hears no more.
-            recorder?.finish()
-            await recorderTask?.value
+            await Self.tellRecordings(recorder, recorderTask)
+            await webhooks.stop()
         }
         await waitForGoodbyes()
         await publicListener.stop()

@@ -120,7 +120,6 @@ def test_muting_stops_the_packets_and_is_signalled(server):
     asyncio.run(run())
 
 
-@pytest.mark.judging
 def test_each_simulcast_layer_is_sent_on_request(server):
     """Three sizes are received and the one that the subscriber requests is forwarded; a paused one is not.
 

@@ -33,7 +33,7 @@ def test_people_chat_and_send_files_whatever_they_publish(development_server, tm
             assert await ada.evaluate("document.querySelector('#chat-log li p:last-child').textContent") == "<img src=x onerror=alert(1)> Hello"
             assert await ada.evaluate("document.querySelectorAll('#chat-log img').length") == 0
             await ada.set_input_files("#chat-file", small)
-            await until(bob, "document.querySelector('#chat-log .file a') !== null", 15)
+            await until(bob, "document.querySelector('#chat-log .file a') !== null")
             await until(ada, f"{LOG}.includes('Received by 1 person')")
             assert "Ada <i>" in await bob.evaluate(LOG) and "300 kB" in await bob.evaluate(LOG)
             async with bob.expect_download() as download:

@@ -55,7 +55,6 @@ def test_4_10_an_overloaded_machine_is_shown_on_its_own_tile(server, how):
     asyncio.run(run())
 
 
-@pytest.mark.judging
 def test_4_10_a_small_tile_of_a_scalable_stream_requests_its_size_too(server):
     """VP9 with its layers in one stream: as with simulcast, from the first decision on no more is sent than the smallest layer that fills the tile."""
     async def run():

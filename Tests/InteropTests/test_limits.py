@@ -76,7 +76,6 @@ def voices(count):
     return (head + sections).format(ufrag="abcd", password="p" * 24, fingerprint=fingerprint).replace("\n", "\r\n")
 
 
-@pytest.mark.judging
 def test_the_251st_track_waits_and_is_received_when_another_ends(server):
     """A browser receives 250 tracks on one connection; one more waits, the subscriber is notified, and receives it as soon as there is room."""
     waiting = "raw.events.filter((one) => one.type === 'subscriptionsWaiting').map((one) => `${one.waiting} of ${one.limit}`).join()"

@@ -89,7 +89,6 @@ def cpu_share(server, before, seconds):
     return (server.cpu_seconds() - before) / seconds
 
 
-@pytest.mark.judging
 def test_B2_feedback_to_a_browser_stays_small_while_it_sends_much(server):
     """B2: with transport-wide feedback, which grows with what is sent, all downlink traffic stays within 5 kbit/s."""
     async def run():

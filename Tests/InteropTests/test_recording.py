@@ -262,19 +262,19 @@ def packets(path):
 
 @pytest.fixture
 def memory_disk():
-    """A folder in memory: after a kill the kernel still writes to the disk what a process had written, so the disk is not what is tested, and ten
+    """A folder in memory: after a kill the kernel still writes to the disk what a process had written, so the disk is not what is tested, and twenty
     writers at a time may wait for it longer than they live."""
     with tempfile.TemporaryDirectory(prefix="martlet-", dir="/dev/shm") as folder:
         yield pathlib.Path(folder)
 
 
 def test_E16_a_hundred_writers_killed_at_random_leave_files_that_lack_at_most_two_seconds(memory_disk):
-    """Ten processes at a time, each killed 1.5 to 3 s after its start; every file is read as it was left."""
+    """Twenty processes at a time, each killed 1.5 to 3 s after its start; every file is read as it was left."""
     random.seed(16)
     worst = 0
-    for turn in range(10):
+    for turn in range(5):
         writers = []
-        for number in range(10):
+        for number in range(20):
             folder = memory_disk / f"{turn}-{number}"
             process = subprocess.Popen([BENCH, "record", str(folder), "1"], stdout=subprocess.PIPE)
             process.stdout.readline()
@@ -353,7 +353,10 @@ def test_a_server_that_is_stopped_tells_that_its_recordings_are_ready(recording_
         await until_true(lambda: sum(bool(track["files"]) for track in recording(server, begun["sid"])["tracks"]) == 2, PATIENCE_S, "both tracks have a file")
         await asyncio.to_thread(server.terminate)
         events.thread.join(10)
-        assert [one for one in events.types() if one.startswith("recording")] == ["recordingStarted", "recordingStopped", "recordingReady"]
+        assert not events.thread.is_alive(), "the stream has ended"
+        # A gap may be told, too, where this machine lost a packet.
+        ends = ("recordingStarted", "recordingStopped", "recordingReady", "recordingFailed")
+        assert [one for one in events.types() if one in ends] == list(ends[:3]), events.types()
         (folder,) = server.recordings.glob("RM_*/RC_*")
         assert len(list(folder.glob("*.mp4"))) == 2
         await sender.close()

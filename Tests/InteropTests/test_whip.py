@@ -55,7 +55,6 @@ def test_aiortc_publishes_and_plays(server):
     asyncio.run(run())
 
 
-@pytest.mark.judging
 def test_follow_mode_plays_the_dominant_speaker_without_renegotiation(server):
     """The speaker changes: the video changes, in the same two streams, without renegotiation."""
     async def run():

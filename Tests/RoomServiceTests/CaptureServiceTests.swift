@@ -86,7 +86,9 @@ struct CaptureServiceTests {
         }
     }
 
-    @Test("The end is told once where a capture is deleted while its packets are fetched, however many end it")
+    @Test(
+        "The end is told once where a capture is deleted while its packets are fetched, however many end it",
+        .timeLimit(.minutes(1)))
     func deletedWhileFetched() async throws {
         let service = service()
         let ada = try await service.join(request("ada"))
@@ -94,19 +96,19 @@ struct CaptureServiceTests {
         let info = try await service.startCapture(of: "ada", in: "R", Self.wanted)
         plane.setHoldsCaptureReports(true)
         let fetching = Task { await service.continueCaptures() }
-        while plane.heldCaptureReports < 1 { await Task.yield() }
+        while plane.heldCaptureReports < 1 { try await giveWay() }
         let deletions = (0..<2).map { number in
             Task {
-                while plane.heldCaptureReports < 1 + number { await Task.yield() }
+                while plane.heldCaptureReports < 1 + number { try await giveWay() }
                 await service.deleteCapture(info.id)
             }
         }
-        while plane.heldCaptureReports < 3 { await Task.yield() }
+        while plane.heldCaptureReports < 3 { try await giveWay() }
         plane.setHoldsCaptureReports(false)
         // The one that asked last goes on first; what was fetched comes after all else.
         for deletion in deletions.reversed() {
             plane.releaseCaptureReport()
-            await deletion.value
+            try await deletion.value
         }
         plane.releaseCaptureReport()
         _ = await fetching.value

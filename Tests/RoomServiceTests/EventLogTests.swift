@@ -192,6 +192,20 @@ struct EventLogTests {
         #expect(refused == ["ada limitExceeded", "ada limitExceeded"])
     }
 
+    @Test("A server that ends tells what it waits for after its rooms have ended, and then no more")
+    func lastNews() async throws {
+        let service = RoomService(media: FakePlane())
+        let feed = await service.follow(room: nil, after: nil)
+        let room = try await service.createRoom(named: "R")
+        await service.shutDown {
+            await service.recordingHappened(RecordingEvent(.ready, recording: "RC_1"), room: "R", roomSID: room.sid)
+        }
+        await service.recordingHappened(RecordingEvent(.ready, recording: "RC_2"), room: "R", roomSID: room.sid)
+        let entries = await feed.events.reduce(into: []) { $0.append($1) }
+        #expect(entries.map(\.event.type) == [.roomStarted, .roomEnded, .recordingReady])
+        #expect(entries.allSatisfy { $0.roomSID == room.sid })
+    }
+
     @Test("What is set aside takes bounded memory, however long many rooms are busy alike")
     func spareOrder() {
         var spare = SpareEvents(maxEntries: 5_000)

@@ -41,7 +41,6 @@ public final class Recorder: RecordingPlane {
     private let uploaderLoop: Mutex<LoopThread?>
     private let finisherLoop: Mutex<LoopThread?>
     private let news: AsyncStream<RecorderThread.News>
-    private let endNews: @Sendable () -> Void
     /// Recordings that are to be deleted are looked for this often.
     private static let sweepInterval = Duration.seconds(10)
 
@@ -66,7 +65,6 @@ public final class Recorder: RecordingPlane {
         let thread = try RecorderThread(rings: rings, books: books, finisher: finisher, news: continuation)
         self.thread = thread
         news = stream
-        endNews = { continuation.finish() }
         for recording in books.awaitingWork { finisher.post(recording) }
         finisherLoop = Mutex(try LoopThread(name: "recording-files", cpu: nil) { finisher.run() })
         if let uploader {
@@ -75,7 +73,11 @@ public final class Recorder: RecordingPlane {
         } else {
             uploaderLoop = Mutex(nil)
         }
-        loop = Mutex(try LoopThread(name: "recorder", cpu: nil) { thread.run() })
+        loop = Mutex(
+            try LoopThread(name: "recorder", cpu: nil) {
+                thread.run()
+                continuation.finish()
+            })
     }
 
     // MARK: - For rooms
@@ -122,21 +124,17 @@ public final class Recorder: RecordingPlane {
         sweeper.cancel()
     }
 
-    /// Finishes every file and tells so, after which ``run(_:)`` returns. Blocks until that is done: nothing more is recorded then.
-    public func finish() {
+    /// Nothing is recorded from now on: every file is finished, and told of, after which ``run(_:)`` returns. Waits for none of that.
+    public func finish() { thread.post(.stop) }
+
+    /// Waits until every file is finished, and ends what works on finished ones: it goes on at the next start. Blocks.
+    public func stop() {
+        finish()
         let running = loop.withLock { loop in
             defer { loop = nil }
             return loop
         }
-        guard let running else { return }
-        thread.post(.stop)
-        running.join()
-        endNews()
-    }
-
-    /// The same, and ends what works on finished files: it goes on at the next start.
-    public func stop() {
-        finish()
+        running?.join()
         finisher.stop()
         let finishing = finisherLoop.withLock { loop in
             defer { loop = nil }

@@ -10,6 +10,8 @@ final class HostedRoom {
     /// The rules below the room's own document: the server's defaults with the preset above them.
     let base: RoomPolicy
     let preset: String?
+    /// Its worker has carried out commands of it.
+    var hasWorked = false
     /// It serves a pre-call check: no list, event, or summary mentions it.
     let isCheck: Bool
     /// What the room itself says about its rules.

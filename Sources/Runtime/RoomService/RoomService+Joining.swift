@@ -226,7 +226,7 @@ extension RoomService {
             return reply
         } catch {
             if let joined { await leave(joined) }
-            if isNew, error.code == .mediaUnavailable { await closeUnused(hosted) }
+            if error.code == .mediaUnavailable { await closeUnused(hosted) }
             throw error
         }
     }

@@ -66,14 +66,14 @@ extension RoomService {
         do throws(RoomError) {
             return try await step(hosted, turn) { room, _ in reply(room) }
         } catch {
-            await closeUnused(hosted)
+            if error.code == .mediaUnavailable { await closeUnused(hosted) }
             throw error
         }
     }
 
-    /// Closes a room that could not be used, unless somebody is in it meanwhile.
+    /// Closes a room whose worker has never answered, once nobody waits in it any more: whoever made it, and all who tried to join meanwhile, call this.
     func closeUnused(_ hosted: HostedRoom) async {
-        guard rooms[hosted.room.name] === hosted, hosted.room.isEmpty else { return }
+        guard rooms[hosted.room.name] === hosted, hosted.room.isEmpty, !hosted.hasWorked else { return }
         await step(hosted) { $0.close(reason: .roomDeleted, turn: &$1) }
     }
 

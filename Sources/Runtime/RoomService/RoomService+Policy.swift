@@ -250,12 +250,26 @@ extension RoomService {
         record(.revocationChanged(subject, until: revocation.until, by: author))
         let closure = StandingRule.Closure(issuedAfter: revocation.issuedAfter, until: revocation.until)
         let written = ruleWriter.write(.revocation(subject, closure))
-        // Again, because a member may be moved, while a worker is waited for, to a room that was seen before.
-        while case let concerned = rooms.all.filter({ $0.room.hasStay(by: subject) }), !concerned.isEmpty {
-            for hosted in concerned { await step(hosted) { $0.endStays(by: subject, turn: &$1) } }
-        }
+        await endStays(by: subject)
         await written.value
         return revocation
+    }
+
+    /// In all rooms before any worker is waited for: meanwhile a member may be moved to a room that was seen before, or come back with a newer token.
+    private func endStays(by subject: Revocations.Subject) async {
+        var workers: Set<WorkerIndex> = []
+        for hosted in Array(rooms.all) {
+            var turn = newTurn()
+            hosted.room.endStays(by: subject, turn: &turn)
+            let commands = carryOut(turn.effects, hosted)
+            if hosted.room.hasNews { alarm.raise() }
+            guard !commands.isEmpty else { continue }
+            media.post(commands, on: hosted.worker)
+            workers.insert(hosted.worker)
+        }
+        let written = ruleWriter.write(rules.takeUnkept())
+        for worker in workers { try? await media.apply([], on: worker) }
+        await written?.value
     }
 
     /// The revocations that hold.

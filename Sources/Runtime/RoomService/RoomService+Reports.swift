@@ -167,7 +167,7 @@ extension RoomService {
         }
         var turn = newTurn()
         let capture = RunningCapture(
-            request, of: info, room: name, roomSID: hosted.room.sid, id: Room.captureID(turn: &turn), at: media.now(),
+            request, of: info, in: hosted, id: Room.captureID(turn: &turn), at: media.now(),
             wallClock: media.wallClockMilliseconds())
         captures.add(capture)
         await follow(capture)
@@ -247,8 +247,12 @@ extension RoomService {
     private func note(_ capture: RunningCapture) async {
         let (notice, participant) = (capture.notice, capture.info.participant)
         guard let hosted = room(of: capture) else {
-            return record(
-                .captureChanged(participant: participant, notice), ofRoom: capture.info.room, sid: capture.roomSID)
+            // Nothing mentions a pre-call check.
+            if !capture.isOfCheck {
+                record(
+                    .captureChanged(participant: participant, notice), ofRoom: capture.info.room, sid: capture.roomSID)
+            }
+            return
         }
         await step(hosted) { $0.noteCapture(notice, of: participant, turn: &$1) }
     }

@@ -178,7 +178,10 @@ extension RoomService {
         let written = ruleWriter.write(rules.takeUnkept())
         if hosted.room.hasNews { alarm.raise() }
         do throws(WorkerHangs) {
-            if !commands.isEmpty { try await media.apply(commands, on: hosted.worker) }
+            if !commands.isEmpty {
+                try await media.apply(commands, on: hosted.worker)
+                hosted.hasWorked = true
+            }
         } catch {
             await written?.value
             throw counted(.workerHangs)

@@ -8,6 +8,8 @@ final class RunningCapture {
     private(set) var info: CaptureInfo
     /// Of the room that `info` names.
     private(set) var roomSID: String
+    /// Its room serves a pre-call check.
+    let isOfCheck: Bool
     private let maxBytes: Int
     private let endsAt: MonotonicTime
     private var file: CaptureFile
@@ -16,10 +18,12 @@ final class RunningCapture {
     private var isEndTaken = false
 
     init(
-        _ request: CaptureRequest, of participant: ParticipantInfo, room: String, roomSID: String, id: String,
+        _ request: CaptureRequest, of participant: ParticipantInfo, in hosted: HostedRoom, id: String,
         at now: MonotonicTime, wallClock: Int64
     ) {
-        self.roomSID = roomSID
+        let room = hosted.room.name
+        roomSID = hosted.room.sid
+        isOfCheck = hosted.isCheck
         info = CaptureInfo(
             id: id, room: room, participant: participant.sid, identity: participant.identity,
             keepsPayload: request.keepsPayload, startedAt: wallClock,

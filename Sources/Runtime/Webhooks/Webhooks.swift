@@ -314,7 +314,9 @@ extension Webhooks {
             let step = backoff.step(after: outcome, at: world.now(), jitter: world.jitter())
             if step == .park {
                 // Before anybody sees that it is parked: the server may end right then, and its next life must know.
-                try? await queue.park(name, Self.error(in: outcome) ?? "")
+                await patiently(name) { () async throws(DatabaseError) in
+                    try await queue.park(name, Self.error(in: outcome) ?? "")
+                }
                 guard !Task.isCancelled else { return }
             }
             note(outcome, step, name)

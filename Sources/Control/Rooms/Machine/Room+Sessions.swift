@@ -120,16 +120,10 @@ extension Room {
 
     /// Ends the stays of those whose token was revoked.
     public mutating func endStays(by revocation: Revocations.Subject, turn: inout RoomTurn) {
-        remove(state.roster.sessions.filter { isNamed($0, by: revocation) }, reason: .tokenRevoked, &turn)
-    }
-
-    /// Whether somebody is here whose stay ``endStays(by:turn:)`` would end.
-    public func hasStay(by revocation: Revocations.Subject) -> Bool {
-        state.roster.sessions.contains { isNamed($0, by: revocation) }
-    }
-
-    private func isNamed(_ session: SessionID, by revocation: Revocations.Subject) -> Bool {
-        state.roster[session].map { revocation.names(tokenID: $0.tokenID, identity: $0.info.identity) } ?? false
+        let ending = state.roster.sessions.filter { session in
+            state.roster[session].map { revocation.names(tokenID: $0.tokenID, identity: $0.info.identity) } ?? false
+        }
+        remove(ending, reason: .tokenRevoked, &turn)
     }
 
     private mutating func remove(
