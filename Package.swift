@@ -268,7 +268,9 @@ let testTargets: [Target] = [
         also: ["MediaControl", "MediaEngine", "Cryptography", "NetworkIO", "Logging", "RTP", "Simulation"]),
     tests(
         of: "RoomService",
-        also: ["Rooms", "SDP", "AccessTokens", "MediaControl", "MediaWorkers", "Cryptography", "Logging"]),
+        also: [
+            "Rooms", "SDP", "AccessTokens", "MediaControl", "MediaEngine", "MediaWorkers", "Cryptography", "Logging",
+        ]),
     tests(of: "Storage"),
     tests(of: "ObjectStorage"),
     tests(of: "HTTPClient", also: ["HTTPServing", "NetworkIO", "Logging"]),

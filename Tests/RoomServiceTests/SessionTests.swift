@@ -278,4 +278,20 @@ struct SessionTests {
             #expect(try await service.participant("ada", in: "R").info.quality == expected)
         }
     }
+
+    @Test("Whoever returns is not told that somebody is gone who has come back under another sid")
+    func departedForGood() async throws {
+        let service = RoomService(media: plane)
+        let joining = request("ada") { ($0.claims.video.room, $0.recovery) = ("R", .byJoining) }
+        let ada = try await service.join(joining)
+        let bob = try await service.join(request("bob"))
+        let eve = try await service.join(request("eve"))
+        await service.leave(bob.session)
+        _ = try await service.join(request("bob"))
+        _ = await service.detach(ada.session, attachment: ada.attachment)
+        await service.leave(eve.session)
+        let back = try await service.resume(participant: ada.snapshot.participant.sid, claims: joining.claims)
+        #expect(back.departed.map(\.identity) == ["bob", "eve"])
+        #expect(back.departedForGood.map(\.identity) == ["eve"])
+    }
 }

@@ -97,9 +97,12 @@ struct PublishTests {
         #expect(bench.takeEvents(bob).contains { if case .trackUpdated(let t) = $0 { t.muted } else { false } })
         try bench.perform(.setMuted(track: sid, false), ada)
         #expect(throws: RoomError.self) { try bench.perform(.setMuted(track: sid, true), bob) }
+        _ = bench.takeEvents(ada)
         try bench.perform(.setMuted(track: sid, true), boss)
         let told = bench.takeEvents(ada)
-        #expect(told.contains(.trackMutedByOther(track: sid, by: bench.info(boss)?.sid)))
+        let other = told.firstIndex(of: .trackMutedByOther(track: sid, by: bench.info(boss)?.sid))
+        let updated = told.firstIndex { if case .trackUpdated(let track) = $0 { track.muted } else { false } }
+        #expect(try #require(other) < #require(updated), "who did it comes first")
         #expect(throws: RoomError.self) { try bench.perform(.setMuted(track: sid, false), boss) }
         #expect(bench.info(ada)?.resources.audio == false)
     }
@@ -162,6 +165,10 @@ struct PublishTests {
         let bob = try bench.join("bob")
         let answer = try bench.offer(ada, [.audio("0"), .video("1"), .video("2")])
         #expect(answer.tracks.count == 2)
+        let announcement = SessionRequest.announce(TrackAnnouncement("0", source: .microphone))
+        #expect(throws: RoomError(.limitExceeded, "publisher limit of the room reached"), "before its offer") {
+            try bench.perform(announcement, bob)
+        }
         #expect(throws: RoomError.self) { try bench.offer(bob, [.audio("0")]) }
         try bench.offer(ada, "second", [.audio("0", "inactive")])
         #expect(throws: RoomError.self) { try bench.offer(ada, "third", [.audio("0")]) }

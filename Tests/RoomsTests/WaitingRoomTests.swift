@@ -96,6 +96,15 @@ struct WaitingRoomTests {
         }
         #expect(try bench.room.snapshot(bob).guests.isEmpty)
         #expect(try bench.room.snapshot(host).guests.map(\.identity) == ["dora"])
+        // One of the members becomes a moderator, and is none any more.
+        var permissions = try #require(bench.info(bob)?.permissions)
+        _ = bench.takeEvents(bob)
+        permissions.roomAdmin = true
+        try bench.setPermissions(permissions, "bob")
+        #expect(bench.takeEvents(bob).contains(.waitingRoomChanged(bench.room.guests)))
+        permissions.roomAdmin = false
+        try bench.setPermissions(permissions, "bob")
+        #expect(bench.takeEvents(bob).contains(.waitingRoomChanged([])))
     }
 
     @Test("Who is in a room when it gets a waiting room may come back; who waits when it loses it is no longer listed")

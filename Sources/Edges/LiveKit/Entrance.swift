@@ -59,7 +59,7 @@ struct Entrance: Sendable {
         var greeting: [ServerSignal] = [.reconnect(iceServers, lastSequence: returned.lastSequence)]
         if snapshot.room.name == claims.video.room {
             greeting.append(.update(people))
-            for gone in returned.departed where !people.contains(where: { $0.sid == gone.participant }) {
+            for gone in returned.departedForGood {
                 greeting.append(.left(participant: gone.participant, identity: gone.identity, gone.reason))
             }
             greeting += [.room(snapshot.room), .dataTracksReceived(snapshot.dataTracks)]

@@ -60,7 +60,9 @@ extension LiveKitSession {
             // Its stay has ended, or its connections have with a move: the session's events say what to do.
             if [.sessionNotFound, .connectionNotFound].contains(error.code) { return }
             // There is no word for a refused description; without an answer the client would wait for one.
-            socket.send(.leave(.joinFailure, .disconnect))
+            // What passes is tried again by joining anew.
+            let passes = [.mediaUnavailable, .overloaded].contains(error.code)
+            socket.send(.leave(.joinFailure, passes ? .reconnect : .disconnect))
             await leave()
         }
     }

@@ -77,4 +77,10 @@ public struct ReturnedSession: Sendable {
     public let events: SessionEvents
     /// Names this stream of events; for `detach`.
     public let attachment: UInt64
+
+    /// Those of ``departed`` who have not come back under another sid: some clients know participants by their identity.
+    public var departedForGood: [(participant: String, identity: String, reason: LeaveReason)] {
+        let here = Set(([snapshot.participant] + snapshot.others).map(\.identity))
+        return departed.filter { !here.contains($0.identity) }
+    }
 }

@@ -105,7 +105,8 @@ extension Room {
         return allowed.filter(names.contains) + allowed.filter { !names.contains($0) }
     }
 
-    private func checkPublisherLimit(_ member: Member) throws(RoomError) {
+    /// Throws `limit_exceeded` where as many publish as the room's policy lets, and this one does not yet.
+    func checkPublisherLimit(_ member: Member) throws(RoomError) {
         guard let most = policy.maxPublishers, !state.routing.publishes(member.session) else { return }
         guard state.routing.publisherCount < most else {
             throw RoomError(.limitExceeded, "publisher limit of the room reached")

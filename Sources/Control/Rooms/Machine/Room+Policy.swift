@@ -56,6 +56,10 @@ extension Room {
             dataTracks.subscribeAgain(session, &state, &turn)
         }
         state.participantChanged(session, &turn)
+        if permissions.roomAdmin != member.permissions.roomAdmin, !guests.isEmpty {
+            // Otherwise told when somebody comes or goes.
+            state.roster.notify(session, .waitingRoomChanged(permissions.roomAdmin ? guests : []), &turn)
+        }
         makeOffers(&turn)
     }
 

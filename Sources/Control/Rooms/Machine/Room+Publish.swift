@@ -205,6 +205,8 @@ extension Room {
         guard state.mayPublish(announcement.source, member) else {
             throw RoomError(.permissionDenied, "not permitted to publish \(announcement.source.rawValue)")
         }
+        // Before the offer, whose refusal some clients take for the end of the call.
+        try checkPublisherLimit(member)
         let id = announcement.clientTrackID
         if let track = state.routing.tracks(of: member.session).compactMap({ state.routing[$0] }).first(where: {
             $0.info.clientTrackID == id || $0.info.mid == id
@@ -283,8 +285,9 @@ extension Room {
     ) throws(RoomError) -> TrackInfo {
         let track = try state.track(sid)
         guard !track.info.muted else { return track.info }
-        setMuted(track.id, true, &turn)
+        // First: LiveKit's clients answer a track that is muted without a word of who did it with their own state, and unmute it.
         state.roster.notify(track.publisher, .trackMutedByOther(track: sid, by: by), &turn)
+        setMuted(track.id, true, &turn)
         return try state.track(sid).info
     }
 

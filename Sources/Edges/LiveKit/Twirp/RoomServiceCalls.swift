@@ -71,16 +71,14 @@ struct RoomServiceCalls: Sendable {
         let (name, metadata, document) = try body.read(
             livekit__create_room_request__init, livekit__create_room_request__unpack
         ) { message in
+            // Beyond what a policy may say (openapi.json) the most that it may: nobody could edit the policy otherwise.
+            func bounded(_ value: UInt32, _ most: Int64) -> Int64? { value > 0 ? min(Int64(value), most) : nil }
             var document = PolicyDocument()
-            if message.empty_timeout > 0 { document.emptyTimeout = .seconds(Int64(message.empty_timeout)) }
-            if message.departure_timeout > 0 { document.departureTimeout = .seconds(Int64(message.departure_timeout)) }
-            if message.max_participants > 0 { document.maxParticipants = Int(message.max_participants) }
-            if message.min_playout_delay > 0 {
-                document.minPlayoutDelay = .milliseconds(Int64(message.min_playout_delay))
-            }
-            if message.max_playout_delay > 0 {
-                document.maxPlayoutDelay = .milliseconds(Int64(message.max_playout_delay))
-            }
+            document.emptyTimeout = bounded(message.empty_timeout, 86_400).map { .seconds($0) }
+            document.departureTimeout = bounded(message.departure_timeout, 86_400).map { .seconds($0) }
+            document.maxParticipants = bounded(message.max_participants, 1_000_000).map { Int($0) }
+            document.minPlayoutDelay = bounded(message.min_playout_delay, 10_000).map { .milliseconds($0) }
+            document.maxPlayoutDelay = bounded(message.max_playout_delay, 10_000).map { .milliseconds($0) }
             return (String(message.name), String(message.metadata), document)
         }
         try check(covers(name))
@@ -300,11 +298,11 @@ struct RoomServiceCalls: Sendable {
             )
         }
         try checkModerates(room)
+        _ = try await asking { () async throws(RoomError) in try await rooms.participant(identity, in: room) }
+        // What is not there any more, or not for this participant, holds up none of the others.
         for track in tracks.sorted() {
-            try await asking { () async throws(RoomError) in
-                try await rooms.perform(
-                    subscribes ? .subscribe(track: track) : .unsubscribe(track: track), as: identity, in: room)
-            }
+            try? await rooms.perform(
+                subscribes ? .subscribe(track: track) : .unsubscribe(track: track), as: identity, in: room)
         }
         return body.empty
     }
