@@ -60,9 +60,9 @@ extension LiveKitSession {
             // Its stay has ended, or its connections have with a move: the session's events say what to do.
             if [.sessionNotFound, .connectionNotFound].contains(error.code) { return }
             // There is no word for a refused description; without an answer the client would wait for one.
-            // What passes is tried again by joining anew.
-            let passes = [.mediaUnavailable, .overloaded].contains(error.code)
-            socket.send(.leave(.joinFailure, passes ? .reconnect : .disconnect))
+            // Where the cause is temporary the client may join anew.
+            let isTemporary = [.mediaUnavailable, .overloaded].contains(error.code)
+            socket.send(.leave(.joinFailure, isTemporary ? .reconnect : .disconnect))
             await leave()
         }
     }

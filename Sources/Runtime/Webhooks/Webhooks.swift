@@ -329,19 +329,23 @@ extension Webhooks {
         }
     }
 
-    /// Tries until the database answers, and no webhook's lane is closed: a lane that went on would send again what was delivered, and one that returned would
-    /// wait for an event that may not come. nil: it was closed.
+    /// Tries until the database carries `work` out, or the lane is closed (nil): a lane that went on would post again what was accepted, and one that returned
+    /// would wait for another event.
     @discardableResult
     private func patiently<Value: Sendable>(
         _ name: String, _ work: () async throws(DatabaseError) -> Value
     ) async -> Value? {
+        var isLogged = false
         while !Task.isCancelled {
             do throws(DatabaseError) {
                 return try await work()
             } catch {
-                logger.error(
-                    "the database does not answer a webhook; its events wait",
-                    ["webhook": .text(name), "error": .text(error.description)])
+                if !isLogged {
+                    logger.error(
+                        "the database fails; a webhook's events wait",
+                        ["webhook": .text(name), "error": .text(error.description)])
+                }
+                isLogged = true
                 await world.sleep(Self.databasePause)
             }
         }

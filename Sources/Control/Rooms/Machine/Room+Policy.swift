@@ -57,7 +57,7 @@ extension Room {
         }
         state.participantChanged(session, &turn)
         if permissions.roomAdmin != member.permissions.roomAdmin, !guests.isEmpty {
-            // Otherwise told when somebody comes or goes.
+            // The next change of the list may be far away.
             state.roster.notify(session, .waitingRoomChanged(permissions.roomAdmin ? guests : []), &turn)
         }
         makeOffers(&turn)

@@ -285,7 +285,7 @@ extension Room {
     ) throws(RoomError) -> TrackInfo {
         let track = try state.track(sid)
         guard !track.info.muted else { return track.info }
-        // First: LiveKit's clients answer a track that is muted without a word of who did it with their own state, and unmute it.
+        // Before the track's new state: a LiveKit client that learns of a mute that it has not made sends its own state, which unmutes the track.
         state.roster.notify(track.publisher, .trackMutedByOther(track: sid, by: by), &turn)
         setMuted(track.id, true, &turn)
         return try state.track(sid).info

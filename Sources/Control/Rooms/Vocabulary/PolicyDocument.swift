@@ -6,6 +6,14 @@ public import SDP
 ///
 /// Layers lie above each other: the server's defaults, a preset, the room's own document. The topmost that says something about a rule decides it.
 public struct PolicyDocument: Sendable, Hashable {
+    /// What members may be, where more than one interface sets them.
+    public enum Ranges {
+        public static let participants = 1...1_000_000
+        public static let emptyTimeoutSeconds: ClosedRange<Int64> = 1...86_400
+        public static let departureTimeoutSeconds: ClosedRange<Int64> = 0...86_400
+        public static let playoutDelayMilliseconds: ClosedRange<Int64> = 0...10_000
+    }
+
     public var topology: RoomPolicy.Topology?
     public var maxParticipants: Int?
     public var countsHidden: Bool?

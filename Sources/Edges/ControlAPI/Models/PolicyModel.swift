@@ -39,7 +39,7 @@ struct PolicyModel: Codable, Sendable, Hashable {
 
     private static let members: [PolicyMember] = [
         .word("topology", \.topology),
-        .number("maxParticipants", \.maxParticipants, 1...1_000_000),
+        .number("maxParticipants", \.maxParticipants, PolicyDocument.Ranges.participants),
         .flag("countsHidden", \.countsHidden),
         .flag("countsPublishOnly", \.countsPublishOnly),
         .number("maxPublishers", \.maxPublishers, 0...1_000_000),
@@ -54,8 +54,10 @@ struct PolicyModel: Codable, Sendable, Hashable {
         .set("moderatorSources", \.moderatorSources, of: TrackSource.named, \.rawValue),
         .flag("allowSimulcast", \.allowsSimulcast),
         .flag("allowMessages", \.allowsMessages),
-        .milliseconds("minPlayoutDelayMilliseconds", \.minPlayoutDelay, 0...10_000),
-        .milliseconds("maxPlayoutDelayMilliseconds", \.maxPlayoutDelay, 0...10_000),
+        .milliseconds(
+            "minPlayoutDelayMilliseconds", \.minPlayoutDelay, PolicyDocument.Ranges.playoutDelayMilliseconds),
+        .milliseconds(
+            "maxPlayoutDelayMilliseconds", \.maxPlayoutDelay, PolicyDocument.Ranges.playoutDelayMilliseconds),
         .number("maxMicrophones", \.maxMicrophones, 1...50),
         .number("microphoneThreshold", \.microphoneThreshold, -80...(-20)),
         .identities("alwaysHeard", \.alwaysHeard, most: 64),
@@ -76,8 +78,8 @@ struct PolicyModel: Codable, Sendable, Hashable {
         .seconds("maxDurationSeconds", \.maxDuration, 1...31_622_400),
         .seconds("maxStaySeconds", \.maxStay, 1...31_622_400),
         .flag("endStayWithToken", \.endsStayWithToken),
-        .seconds("emptyTimeoutSeconds", \.emptyTimeout, 1...86_400),
-        .seconds("departureTimeoutSeconds", \.departureTimeout, 0...86_400),
+        .seconds("emptyTimeoutSeconds", \.emptyTimeout, PolicyDocument.Ranges.emptyTimeoutSeconds),
+        .seconds("departureTimeoutSeconds", \.departureTimeout, PolicyDocument.Ranges.departureTimeoutSeconds),
     ]
 }
 

@@ -71,14 +71,20 @@ struct RoomServiceCalls: Sendable {
         let (name, metadata, document) = try body.read(
             livekit__create_room_request__init, livekit__create_room_request__unpack
         ) { message in
-            // Beyond what a policy may say (openapi.json) the most that it may: nobody could edit the policy otherwise.
-            func bounded(_ value: UInt32, _ most: Int64) -> Int64? { value > 0 ? min(Int64(value), most) : nil }
+            // What is beyond a range counts as its end: the control API could not edit the policy otherwise.
+            func bounded<Value: FixedWidthInteger>(_ value: UInt32, _ range: ClosedRange<Value>) -> Value? {
+                value > 0 ? min(Value(clamping: value), range.upperBound) : nil
+            }
+            typealias Ranges = PolicyDocument.Ranges
             var document = PolicyDocument()
-            document.emptyTimeout = bounded(message.empty_timeout, 86_400).map { .seconds($0) }
-            document.departureTimeout = bounded(message.departure_timeout, 86_400).map { .seconds($0) }
-            document.maxParticipants = bounded(message.max_participants, 1_000_000).map { Int($0) }
-            document.minPlayoutDelay = bounded(message.min_playout_delay, 10_000).map { .milliseconds($0) }
-            document.maxPlayoutDelay = bounded(message.max_playout_delay, 10_000).map { .milliseconds($0) }
+            document.emptyTimeout = bounded(message.empty_timeout, Ranges.emptyTimeoutSeconds).map { .seconds($0) }
+            document.departureTimeout = bounded(message.departure_timeout, Ranges.departureTimeoutSeconds)
+                .map { .seconds($0) }
+            document.maxParticipants = bounded(message.max_participants, Ranges.participants)
+            document.minPlayoutDelay = bounded(message.min_playout_delay, Ranges.playoutDelayMilliseconds)
+                .map { .milliseconds($0) }
+            document.maxPlayoutDelay = bounded(message.max_playout_delay, Ranges.playoutDelayMilliseconds)
+                .map { .milliseconds($0) }
             return (String(message.name), String(message.metadata), document)
         }
         try check(covers(name))
