@@ -17,7 +17,11 @@ let whole = ["-whole-module-optimization", "-num-threads", "2", "-disable-batch-
 let optimised = settings + [.unsafeFlags(["-O", "-assert-config", "Debug"] + whole, .when(configuration: .debug))]
 
 /// The macros of Swift Testing are expanded anew for each piece in which a module is compiled (RoomsTests: 44 s of processor time in three, 37 in one).
-let testing = settings + [.unsafeFlags(whole, .when(configuration: .debug))]
+/// Nothing is gained by optimising a test.
+let testing =
+    settings + [
+        .unsafeFlags(whole, .when(configuration: .debug)), .unsafeFlags(["-Onone"], .when(configuration: .release)),
+    ]
 
 func module(_ group: String, _ name: String, _ dependencies: [String], exclude: [String] = [])
     -> [Target]

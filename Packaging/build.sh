@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Makes what is installed out of the release build (`swift build -c release --product martlet`).
+# Makes what is installed out of the release build (`swift build -c release --product martlet`), or out of that in the folder PROGRAM_FOLDER.
 #   build.sh deb             .build/package/martlet_VERSION_ARCHITECTURE.deb, its SBOM, and symbols for debuggers
 #   build.sh image FOLDER STATUS
 #                            the program laid out below FOLDER as in an image whose /var/lib/dpkg/status is STATUS, with the image's SBOM
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-build=.build/release
+build=${PROGRAM_FOLDER:-.build/release}
 out=.build/package
 # With its debug information; what is installed has none.
 program=$out/martlet

@@ -15,7 +15,7 @@ import pytest
 
 from support.bare import offer
 from support.machine import SCRIPT, Machine
-from support.server import ROOT
+from support.server import BUILD, ROOT
 
 PACKAGING = ROOT / "Packaging"
 HEALTH, READY = "http://127.0.0.1:7881/healthz", "http://127.0.0.1:7881/readyz"
@@ -41,7 +41,7 @@ def root():
 @pytest.fixture(scope="module")
 def package():
     """The Debian package, out of the release build."""
-    return ROOT / output(PACKAGING / "build.sh", "deb", COMPRESSION_LEVEL="1").split()[0]
+    return ROOT / output(PACKAGING / "build.sh", "deb", COMPRESSION_LEVEL="1", PROGRAM_FOLDER=str(BUILD)).split()[0]
 
 
 def test_the_debian_package_installs_serves_and_leaves_nothing(root, package):
@@ -150,7 +150,7 @@ def container_file():
 def image(root, package):
     """What the container file adds to the root file system."""
     with tempfile.TemporaryDirectory() as folder:
-        output(PACKAGING / "build.sh", "image", folder, root / "var/lib/dpkg/status")
+        output(PACKAGING / "build.sh", "image", folder, root / "var/lib/dpkg/status", PROGRAM_FOLDER=str(BUILD))
         yield folder
 
 

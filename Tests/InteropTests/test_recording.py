@@ -15,11 +15,12 @@ import pytest
 from conftest import running
 from support.aiortc_client import Client, MovingPicture, Tone
 from support.chromium import chromium, open_room, until, wait_for_video
+from support.server import BUILD
 from support.tokens import admin_token, token
 from support.waiting import PATIENCE_S, until_true
 from test_events import Stream
 
-BENCH = pathlib.Path(__file__).parents[2] / ".build/release/bench"
+BENCH = BUILD / "bench"
 GST_READ = pathlib.Path(__file__).parent / "support/gst_read.py"
 
 

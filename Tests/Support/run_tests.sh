@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every test: Swift (unit, architecture, simulation, integration), then interop with real clients. Installs what is missing first.
+# Runs every test: interop with real clients, and Swift (unit, architecture, simulation, integration) beside it. Installs what is missing first.
 #
 # Whatever happens, the last line says "N passed, M failed, K skipped". The exit status is 0 only when M is 0 and both runners ran something.
 #   MARTLET_TEST_MINUTES=44   the whole run ends by then, and says which phase was cut off; CI ends it after 45
@@ -15,11 +15,14 @@ if [ ! -w "${HOME:-/nonexistent}" ]; then
     export HOME="$logs/home"
     mkdir -p "$HOME"
 fi
-strict=(--explicit-target-dependency-import-check error -Xswiftc -warnings-as-errors)
-# Nobody steps through what is built here: without symbols for debuggers the compiler takes a tenth less time (target RoomsTests with all that it needs:
-# 117 and 105 s of processor time). Through the index the package manager finds tests; what it would say of the system's modules, nobody asks (all tests
-# with all that they need: 409 and 317 s with two processors).
-debug=("${strict[@]}" -Xswiftc -gnone -Xswiftc -index-ignore-system-modules -Xswiftc -index-ignore-clang-modules)
+# One build for the server and for the tests of its modules: optimised as what is shipped, with assertions, and open to @testable. In a folder of its own,
+# so that it does not alternate with that of `make run`. Nobody steps through what is built here: without symbols for debuggers the compiler takes a tenth
+# less time. Through the index the package manager finds tests; what it would say of the system's modules, nobody asks (all tests with all that they need:
+# 409 and 317 s with two processors).
+built=(-c release --scratch-path .build/tested --explicit-target-dependency-import-check error)
+built+=(-Xswiftc -warnings-as-errors -Xswiftc -enable-testing -Xswiftc -assert-config -Xswiftc Debug -Xswiftc -gnone)
+built+=(-Xswiftc -index-ignore-system-modules -Xswiftc -index-ignore-clang-modules)
+export PROGRAM_FOLDER=$PWD/.build/tested/release
 broken=""
 child=""
 viewer=""
@@ -46,11 +49,13 @@ phase() {
     return "$status"
 }
 
-# begin NAME COMMAND…: runs a command beside the phases that follow, until `await NAME`; one at a time.
+# begin NAME COMMAND…: runs a command beside the phases that follow, until `await NAME`; one at a time. It gets what they leave of the processors: sessions
+# share them equally, whatever their processes' priorities are, as long as their group has none (sched(7), "The autogroup feature").
 begin() {
     local name=$1
     shift
-    timeout -k 20 $((deadline > SECONDS ? deadline - SECONDS : 1)) "$@" < /dev/null > "$logs/$name" 2>&1 &
+    setsid bash -c 'echo 19 2>/dev/null > /proc/self/autogroup; exec chrt -i 0 timeout -k 20 "$@"' "$name" \
+        $((deadline > SECONDS ? deadline - SECONDS : 1)) "$@" < /dev/null > "$logs/$name" 2>&1 &
     beside=$!
 }
 
@@ -77,10 +82,11 @@ interop_count() {
     done | awk -v word="$word" '{ for (i = 2; i <= NF; i++) if ($i ~ "^" word) n += $(i - 1) } END { print n + 0 }'
 }
 
-# Swift tests that compute for minutes in virtual time. Those with real sockets have real deadlines, so they do not share a process with these: its
-# threads are as many as the processors, and on a slower machine seventeen tests came too late once. What is not named here runs with the sockets.
+# Swift tests that compute for minutes in virtual time. Those with real sockets have real deadlines, so nothing runs beside them: on a slower machine
+# seventeen tests came too late once. What is not named here runs with the sockets.
 computing='^(ArchitectureTests|ScenarioTests|SimulationTests|LoadGeneratorTests|FuzzTests|MediaEngineTests|ForwardingTests|CongestionControlTests'
 computing+='|PeerTransportTests|DTLSTests|ICETests|SRTPTests|CryptographyTests|RecordingTests|MP4Tests|DataChannelsTests)\.'
+swift_tests=("$PROGRAM_FOLDER/martletPackageTests.xctest" --testing-library swift-testing)
 
 # How many Swift tests ended so: "✔ Test … passed after …", "✘ Test … failed after … with 3 issues.", "➜ Test … skipped". The words stand in titles
 # too, so they are looked for where a line ends.
@@ -128,17 +134,15 @@ trap 'exit 143' TERM INT HUP
 phase install cat Tests/Support/install.sh load || exit
 # What interop needs is downloaded while the compiler works.
 begin clients Tests/Support/install.sh test
-# The tests with what they need; benchmarks and the load generator's program are none of that.
-phase build "tail -60" swift build -q "${debug[@]}" --product martletPackageTests || exit
+phase build "tail -60" bash -c '"$@" --product martlet && "$@" --product bench' build swift build -q "${built[@]}" || exit
 await clients || exit
-phase sockets failures swift test "${debug[@]}" --skip-build --skip "$computing"
-# The optimiser leaves a processor idle for much of its time, and virtual time does not mind company. The tests' program is run as `swift test` runs it,
-# which would wait for the build's end.
-begin server bash -c '"$@" --product martlet && "$@" --product bench' server swift build -q "${strict[@]}" -c release
-phase computing failures .build/debug/martletPackageTests.xctest --testing-library swift-testing --filter "$computing"
-await server || exit
+# Real clients leave two fifths of two processors idle, in which the tests are compiled and compute.
+begin computing bash -c 'swift build -q "${@:3}" --product martletPackageTests && echo "== tests are built" && exec "$1" --testing-library swift-testing --filter "$2"' \
+    computing "$PROGRAM_FOLDER/martletPackageTests.xctest" "$computing" "${built[@]}"
 interop=(.venv/bin/python -u -m pytest Tests/InteropTests -q -ra --color=no --durations=20 -p no:cacheprovider)
 phase interop cat "${interop[@]}" -m "not judging and not at_night" -n 3 --dist loadscope
-# What judges loss, times or quality: nothing runs beside it.
+await computing
+# What has deadlines, or judges loss, times or quality: nothing runs beside it.
+phase sockets failures "${swift_tests[@]}" --skip "$computing"
 phase judging cat "${interop[@]}" -m "judging and not at_night"
 exit

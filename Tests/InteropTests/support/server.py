@@ -16,7 +16,9 @@ from .tokens import KEY, SECRET, admin_token
 from .waiting import PATIENCE_S
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-BINARY = pathlib.Path(os.environ.get("MARTLET_BINARY", ROOT / ".build/release/martlet"))
+# Where the programs under test are built.
+BUILD = pathlib.Path(os.environ.get("PROGRAM_FOLDER", ROOT / ".build/release"))
+BINARY = BUILD / "martlet"
 # What is exported in the shell that runs the tests, for example MARTLET_NO_SKIPS, configures no server: its test alone does.
 for _name in [name for name in os.environ if name.startswith("MARTLET_")]:
     del os.environ[_name]
