@@ -11,9 +11,7 @@ extension Server {
     /// What `POST` and `DELETE /v1/node/drain` do.
     func drainer() -> @Sendable (DrainNotice?) async -> Bool {
         { [rooms, health] notice in
-            guard health.setDraining(notice != nil) else { return false }
-            await rooms.setDrain(notice)
-            return true
+            await rooms.setDrain(notice) { health.setDraining(notice != nil) }
         }
     }
 

@@ -1,11 +1,7 @@
 """What a packet may not cost, counted in the optimised build."""
 import subprocess
 
-import pytest
-
 from support.server import BUILD
-
-pytestmark = pytest.mark.judging
 
 
 def test_a_million_more_packets_allocate_nothing_and_take_no_lock():

@@ -191,7 +191,6 @@ def test_I4_every_event_arrives_in_order_although_the_receiver_and_the_server_ar
     receiver.kill()
 
 
-@pytest.mark.judging
 def test_I4_receivers_that_never_answer_cost_a_call_no_packet_and_lose_no_event():
     """Eight receivers take connections and say nothing, while 300 events happen beside a call: all wait, in a queue for each."""
     hooks, rooms = 8, 100

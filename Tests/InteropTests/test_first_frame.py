@@ -74,7 +74,7 @@ async def rejoin(page, times):
 def test_the_first_frame_is_decoded_soon_after_the_join(server):
     """B5, D9, G6: by name into a room with a camera; 95 % within 700 ms, socket, ICE and DTLS included."""
     async def run():
-        async with chromium() as browser:
+        async with chromium(shared=False) as browser:
             await open_room(browser, server, "soon", "ada", send="camera")
             bob = await open_room(browser, server, "soon", "bob", send="nothing")
             await wait_for_video(bob)

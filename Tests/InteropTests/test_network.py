@@ -346,7 +346,8 @@ def test_F8_checks_for_one_existing_user_name_cost_others_nothing(server):
     """F8: a flood names an existing fragment, with a wrong password. Everyone else joins as before, and so does its owner."""
     async def run():
         victim = BarePeer(server, "known", "victim")
-        attack = asyncio.create_task(flood(server, "stun", 40_000, 20, ufrag=victim.remote_ufrag))
+        enough = asyncio.Event()
+        attack = asyncio.create_task(flood(server, "stun", 40_000, 20, ufrag=victim.remote_ufrag, enough=enough))
         flooded = time.monotonic()
         await asyncio.sleep(0.5)
         took, failed, clients = [], 0, []
@@ -367,6 +368,7 @@ def test_F8_checks_for_one_existing_user_name_cost_others_nothing(server):
         assert not attack.done()
         victim.check()
         assert time.monotonic() - flooded < 20, "its owner is let in while the flood lasts"
+        enough.set()
         figures = await attack
         counted = {reason: int(count) for reason, count in drops(server).items() if reason.startswith("stun")}
         print(f"figures: {len(took)} of {len(took) + failed} joins under {figures['rate']} checks/s, median "
@@ -447,12 +449,20 @@ def test_media_that_waited_while_the_server_was_stopped_is_not_sent_late(server)
 # Strangers
 
 
-async def flood(server, kind, rate, seconds, host=None, ufrag=None):
+async def flood(server, kind, rate, seconds, host=None, ufrag=None, enough=None):
+    """Floods the server for so many seconds, or until the event `enough` is set."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, FLOOD, host or server.host, str(server.udp), kind, str(rate), str(seconds), *([ufrag] if ufrag else []),
         stdout=asyncio.subprocess.PIPE)
-    out, _ = await process.communicate()
-    return json.loads(out)
+    output = asyncio.create_task(process.stdout.read())
+    if enough is not None:
+        stop = asyncio.create_task(enough.wait())
+        await asyncio.wait([output, stop], return_when=asyncio.FIRST_COMPLETED)
+        if stop.done() and not output.done():
+            process.terminate()
+        stop.cancel()
+    await process.wait()
+    return json.loads(await output)
 
 
 def drops(server):
@@ -649,7 +659,8 @@ def test_on_the_wire_audio_is_EF_video_AF41_and_nothing_else_is_marked(media, ho
 def test_F5_handshakes_complete_during_floods(server):
     """F5: ClientHellos, RTP and checks from other ports during handshakes: every legitimate one completes."""
     async def run():
-        attack = asyncio.create_task(flood(server, "mixed", 30_000, 8))
+        enough = asyncio.Event()
+        attack = asyncio.create_task(flood(server, "mixed", 30_000, 60, enough=enough))
         await asyncio.sleep(0.3)
         took, clients = [], []
         for n in range(20):
@@ -658,6 +669,8 @@ def test_F5_handshakes_complete_during_floods(server):
             await client.connected(6)
             took.append(time.monotonic() - started)
             clients.append(client)
+        assert not attack.done(), "all of them under the flood"
+        enough.set()
         figures = await attack
         print(f"figures: {len(took)} of 20 handshakes under {figures['rate']} packets/s, median {sorted(took)[10] * 1000:.0f} ms, "
               f"worst {max(took) * 1000:.0f} ms")

@@ -9,11 +9,9 @@ import pytest
 
 from conftest import running
 from support.chromium import chromium, open_room, stands_still, until, wait_for_video
-from support.waiting import until_true
+from support.waiting import PATIENCE_S, until_true
 from support.tokens import admin_token, token
 from test_recording import decodes_from_each_sync_point, ffmpeg, finished, gstreamer
-
-pytestmark = pytest.mark.judging
 
 RECEIVED = """(async () => {
     const all = {};
@@ -90,7 +88,7 @@ def change(server, playback, **patch):
     assert server.api("PATCH", f"/v1/playbacks/{playback['sid']}", patch)[0] == 204
 
 
-async def shown(server, playback, condition, timeout_s=15):
+async def shown(server, playback, condition, timeout_s=PATIENCE_S):
     """Waits until the API shows a playback as `condition` wants it."""
     for _ in range(timeout_s * 10):
         if condition(found := show(server, playback)):
@@ -115,7 +113,7 @@ async def begun(server, page, room, **request):
         all_of_them = server.api("GET", f"/v1/rooms/{room}/subscriptions")[1]["subscriptions"]
         return sum(one["publisher"] == playback["participant"] and one["state"] == "active" for one in all_of_them) == len(playback["tracks"])
 
-    await until_true(is_awaited, 15, "the page answers for all tracks of the playback")
+    await until_true(is_awaited, PATIENCE_S, "the page answers for all tracks of the playback")
     # The page's own side of it.
     await until(page, "martlet.room.sub?.connectionState === 'connected'")
     await page.wait_for_timeout(500)
@@ -123,6 +121,7 @@ async def begun(server, page, room, **request):
     return playback
 
 
+@pytest.mark.judging
 def test_A17_E3_a_file_of_60_frames_per_second_at_1080p_arrives_frame_for_frame(films):
     """H.264 and Opus: paused, gone on with, looped, sought, and ended; as many frames in the browser as the server says that it sent."""
     server = films
@@ -177,7 +176,7 @@ def test_E15_each_sync_point_of_a_recorded_file_is_one_from_which_a_decoder_star
             change(server, playback, paused=False)
             begun[codec] = one["sid"]
         for codec, sid in begun.items():
-            await until_true(lambda: not server.api("GET", f"/v1/rooms/{codec}/playbacks")[1]["playbacks"], 20, "the film ends")
+            await until_true(lambda: not server.api("GET", f"/v1/rooms/{codec}/playbacks")[1]["playbacks"], PATIENCE_S, "the film ends")
             assert server.api("DELETE", f"/v1/recordings/{sid}")[0] == 204
         return [await finished(server, sid) for sid in begun.values()]
 
@@ -195,6 +194,7 @@ def encode(path, codec):
     make(path, *video(24, "640x360", 2), *encoder, "-b:v", "300k", "-g", "24", "-pix_fmt", "yuv420p")
 
 
+@pytest.mark.judging
 @pytest.mark.at_night
 def test_A17_films_of_24_frames_per_second_are_played_in_their_codec(films):
     """VP8, VP9 and AV1, one after the other into one room: as many frames decoded as sent. By day test_webm.py shows the same codecs and rate, of WebM."""

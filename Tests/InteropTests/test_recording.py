@@ -107,7 +107,7 @@ async def plays_before_it_is_whole(browser, server, found, file, whole=False):
     await page.route("**/a.mp4", give)
     await page.evaluate("""() => {
         const video = document.createElement("video");
-        [video.id, video.muted, video.src] = ["recorded", true, "/a.mp4"];
+        [video.id, video.muted, video.playbackRate, video.src] = ["recorded", true, 4, "/a.mp4"];
         document.body.prepend(video);
         video.play();
     }""")
@@ -333,6 +333,8 @@ def test_E16_a_killed_server_leaves_files_that_play_and_finishes_them_at_its_nex
         server.start()
         found = asyncio.run(finished(server, sid))
         assert found["state"] == "ready" and found["ended"] == "crash"
+        events = server.api("GET", "/v1/events?after=0&type=recordingReady", headers={"Accept": "application/json"})[1]["events"]
+        assert [one["recording"] for one in events] == [sid], "its backend learns that the files are ready"
         for track in found["tracks"]:
             for file in track["files"]:
                 assert file["durationMilliseconds"] > 4_000 and file["index"] == "front"

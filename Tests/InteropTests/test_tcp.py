@@ -82,7 +82,6 @@ def test_F9_Chromium_and_Firefox_meet_without_UDP(walled, port):
         assert server.stop() == 0
 
 
-@pytest.mark.judging
 def test_F9_the_check_reports_that_TCP_works_where_UDP_does_not(walled):
     """What a person behind such a firewall is told before the call."""
     server = Server(host=SERVER_ADDRESS, namespace=walled.server).start()

@@ -78,6 +78,28 @@ struct CapacityTests {
         _ = try await service.join(request("ada", room: "S"))
     }
 
+    @Test("K3: a guest who asks again and again while nobody lets them in is no load; whoever comes in is")
+    func waitingGuests() async throws {
+        let gate = LoadGate(workers: 2)
+        var worker = LoadSample.Worker()
+        worker.peers = 2
+        for second in 0..<60 {
+            worker.busyTime = .milliseconds(Int64(400 * second))
+            let sample = LoadSample(workers: [worker, worker])
+            gate.take(sample, at: MonotonicTime(milliseconds: Int64(1_000 * second)))
+        }
+        let service = RoomService(configuration: RoomServiceConfiguration(), media: plane, load: gate)
+        var policy = PolicyDocument()
+        policy.waitingRoom = true
+        _ = try await service.createRoom(named: "closed", policy: policy)
+        for _ in 0..<100 {
+            #expect(await code { _ = try await service.join(request("eve", room: "closed")) } == .approvalRequired)
+        }
+        // Two peers take 40 %, so three more are more than 85 %.
+        for name in ["ada", "bob", "cyd"] { _ = try await service.join(request(name, room: "open")) }
+        #expect(await code { _ = try await service.join(request("dan", room: "open")) } == .overloaded)
+    }
+
     @Test("What is reserved goes back to nothing, however connections come and go")
     func balanced() async throws {
         let service = service(connections: 20)

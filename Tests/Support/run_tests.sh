@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every test: interop with real clients, and Swift (unit, architecture, simulation, integration) beside it. Installs what is missing first.
+# Runs every test: Swift (unit, architecture, simulation, integration), then interop with real clients. Installs what is missing first.
 #
 # Whatever happens, the last line says "N passed, M failed, K skipped". The exit status is 0 only when M is 0 and both runners ran something.
 #   MARTLET_TEST_MINUTES=44   the whole run ends by then, and says which phase was cut off; CI ends it after 45
@@ -49,13 +49,11 @@ phase() {
     return "$status"
 }
 
-# begin NAME COMMAND…: runs a command beside the phases that follow, until `await NAME`; one at a time. It gets what they leave of the processors: sessions
-# share them equally, whatever their processes' priorities are, as long as their group has none (sched(7), "The autogroup feature").
+# begin NAME COMMAND…: runs a command beside the phases that follow, until `await NAME`; one at a time.
 begin() {
     local name=$1
     shift
-    setsid bash -c 'echo 19 2>/dev/null > /proc/self/autogroup; exec chrt -i 0 timeout -k 20 "$@"' "$name" \
-        $((deadline > SECONDS ? deadline - SECONDS : 1)) "$@" < /dev/null > "$logs/$name" 2>&1 &
+    timeout -k 20 $((deadline > SECONDS ? deadline - SECONDS : 1)) "$@" < /dev/null > "$logs/$name" 2>&1 &
     beside=$!
 }
 
@@ -82,11 +80,10 @@ interop_count() {
     done | awk -v word="$word" '{ for (i = 2; i <= NF; i++) if ($i ~ "^" word) n += $(i - 1) } END { print n + 0 }'
 }
 
-# Swift tests that compute for minutes in virtual time. Those with real sockets have real deadlines, so nothing runs beside them: on a slower machine
-# seventeen tests came too late once. What is not named here runs with the sockets.
+# Swift tests that compute for minutes in virtual time. Those with real sockets have real deadlines, so they do not share a process with these: its
+# threads are as many as the processors, and on a slower machine seventeen tests came too late once. What is not named here runs with the sockets.
 computing='^(ArchitectureTests|ScenarioTests|SimulationTests|LoadGeneratorTests|FuzzTests|MediaEngineTests|ForwardingTests|CongestionControlTests'
 computing+='|PeerTransportTests|DTLSTests|ICETests|SRTPTests|CryptographyTests|RecordingTests|MP4Tests|DataChannelsTests)\.'
-swift_tests=("$PROGRAM_FOLDER/martletPackageTests.xctest" --testing-library swift-testing)
 
 # How many Swift tests ended so: "✔ Test … passed after …", "✘ Test … failed after … with 3 issues.", "➜ Test … skipped". The words stand in titles
 # too, so they are looked for where a line ends.
@@ -134,15 +131,16 @@ trap 'exit 143' TERM INT HUP
 phase install cat Tests/Support/install.sh load || exit
 # What interop needs is downloaded while the compiler works.
 begin clients Tests/Support/install.sh test
-phase build "tail -60" bash -c '"$@" --product martlet && "$@" --product bench' build swift build -q "${built[@]}" || exit
+build() { phase "$1" "tail -60" swift build -q "${built[@]}" --product "$1" || exit; }
+build martletPackageTests
+build martlet
+build bench
 await clients || exit
-# Real clients leave two fifths of two processors idle, in which the tests are compiled and compute.
-begin computing bash -c 'swift build -q "${@:3}" --product martletPackageTests && echo "== tests are built" && exec "$1" --testing-library swift-testing --filter "$2"' \
-    computing "$PROGRAM_FOLDER/martletPackageTests.xctest" "$computing" "${built[@]}"
+swift_tests=("$PROGRAM_FOLDER/martletPackageTests.xctest" --testing-library swift-testing)
+phase sockets failures "${swift_tests[@]}" --skip "$computing"
+phase computing failures "${swift_tests[@]}" --filter "$computing"
 interop=(.venv/bin/python -u -m pytest Tests/InteropTests -q -ra --color=no --durations=20 -p no:cacheprovider)
 phase interop cat "${interop[@]}" -m "not judging and not at_night" -n 3 --dist loadscope
-await computing
-# What has deadlines, or judges loss, times or quality: nothing runs beside it.
-phase sockets failures "${swift_tests[@]}" --skip "$computing"
+# What judges loss, times or quality: nothing runs beside it.
 phase judging cat "${interop[@]}" -m "judging and not at_night"
 exit

@@ -65,6 +65,11 @@ public final class Recorder: RecordingPlane {
         let thread = try RecorderThread(rings: rings, books: books, finisher: finisher, news: continuation)
         self.thread = thread
         news = stream
+        // Nobody was there to be told when their files were ready.
+        for summary in books.recovered where summary.state == .ready {
+            let event = RecordingEvent(.ready, recording: summary.sid)
+            continuation.yield(RecorderThread.News(room: summary.room, roomSID: summary.roomSid, event: event))
+        }
         for recording in books.awaitingWork { finisher.post(recording) }
         finisherLoop = Mutex(try LoopThread(name: "recording-files", cpu: nil) { finisher.run() })
         if let uploader {

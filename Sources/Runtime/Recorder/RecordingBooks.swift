@@ -23,6 +23,8 @@ final class RecordingBooks: Sendable {
     let encodeLine: @Sendable (LogLine) -> [UInt8]
     let decodeLine: @Sendable ([UInt8]) -> LogLine?
     private let logger: Logger
+    /// Recordings that an earlier life of the server left unfinished, as they were finished now.
+    let recovered: [RecordingSummary]
 
     init(_ configuration: RecorderConfiguration, _ codec: RecordingCodec, logger: Logger) throws(SystemError) {
         self.configuration = configuration
@@ -34,9 +36,11 @@ final class RecordingBooks: Sendable {
         place = RecordingFolder(configuration.directory)
         places = TrackPlaces(configuration.maximumTracks)
         try place.make(configuration.directory)
-        _ = hasRoom()
-        let found = recover(codec.decode)
+        var repair = CrashRepair(place, codec, movesIndexes: configuration.movesIndexes, logger: logger)
+        let found = repair.run()
+        recovered = repair.finished
         state.withLock { $0.summaries = found }
+        _ = hasRoom()
     }
 
     // MARK: - What there is
@@ -295,70 +299,8 @@ final class RecordingBooks: Sendable {
 
     /// Removes the files of a job, but for the one that it has made.
     func clear(_ job: RecordingJob, of recording: RecordingSummary) {
-        removeLeftovers(of: job, in: folder(of: recording))
+        place.removeLeftovers(of: job, in: folder(of: recording))
         _ = stays(recording)
-    }
-
-    private func removeLeftovers(of job: RecordingJob, in folder: String) {
-        for name in place.names(in: folder) where name.hasPrefix(job.sid) && name != job.file?.name {
-            place.remove("\(folder)/\(name)")
-        }
-    }
-
-    // MARK: - After a crash
-
-    /// Finishes what an earlier life of the server left unfinished.
-    private func recover(_ decode: ([UInt8]) -> RecordingSummary?) -> [String: RecordingSummary] {
-        var found: [String: RecordingSummary] = [:]
-        for (room, recording) in place.recordings() {
-            let folder = place.folder(room: room, recording: recording)
-            guard let bytes = place.contents("\(folder)/recording.json"), var summary = decode(bytes),
-                summary.sid == recording, summary.roomSid == room
-            else {
-                logger.warning("a folder holds no recording that can be read", ["folder": .text(folder)])
-                continue
-            }
-            // A table that was being moved: the file is as it was.
-            for name in place.names(in: folder) where name.hasSuffix(FrontIndexPass.suffix) {
-                place.remove("\(folder)/\(name)")
-            }
-            if summary.endedAt == nil { finish(&summary, in: folder) }
-            // Files that were joined when the process ended, and are there twice.
-            for file in summary.tracks.flatMap(\.files) where file.joined != nil && RecordingFolder.isSafe(file.name) {
-                place.remove("\(folder)/\(file.name)")
-            }
-            // What jobs were writing: those that were at work begin again.
-            for job in summary.jobs ?? [] { removeLeftovers(of: job, in: folder) }
-            found[recording] = summary
-        }
-        return found
-    }
-
-    private func finish(_ summary: inout RecordingSummary, in folder: String) {
-        var files = 0
-        for track in summary.tracks.indices {
-            for index in summary.tracks[track].files.indices {
-                let name = summary.tracks[track].files[index].name
-                guard RecordingFolder.isSafe(name), let file = try? OutputFile("\(folder)/\(name)", isNew: false)
-                else { continue }
-                if let content = try? file.finish() { summary.tracks[track].files[index].note(content) }
-                summary.tracks[track].files[index].bytes = file.length
-                files += 1
-            }
-            summary.tracks[track].ended = true
-        }
-        summary.endedAt = MonotonicClock.wallMilliseconds()
-        summary.ended = "crash"
-        summary.state = files > 0 || summary.joined?.isEmpty == false ? .ready : .empty
-        if summary.joinsTracks {
-            _ = summary.addJoins { _, _ in true }
-        } else if configuration.movesIndexes {
-            summary.markForIndex()
-        }
-        try? place.replace("\(folder)/recording.json", with: encode(summary))
-        logger.info(
-            "a recording was finished that an earlier process left open",
-            ["recording": .text(summary.sid), "files": .number(files)])
     }
 
     // MARK: - Limits and figures

@@ -66,6 +66,13 @@ struct RecordingFolder: Sendable {
 
     func remove(_ path: String) { unlink(path) }
 
+    /// Removes the files of a job in a recording's folder, but for the one that it has made.
+    func removeLeftovers(of job: RecordingJob, in folder: String) {
+        for name in names(in: folder) where name.hasPrefix(job.sid) && name != job.file?.name {
+            remove("\(folder)/\(name)")
+        }
+    }
+
     /// Every recording: the ids of its room and its own.
     func recordings() -> [(room: String, recording: String)] {
         names(in: root).flatMap { room in names(in: "\(root)/\(room)").map { (room, $0) } }

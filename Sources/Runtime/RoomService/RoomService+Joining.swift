@@ -213,8 +213,10 @@ extension RoomService {
         do throws(RoomError) {
             let reply = try await step(hosted, turn) { (room, turn) throws(RoomError) -> Reply in
                 do throws(RoomError) {
+                    let before = room.memberCount
                     let entered = try body(&room, &turn)
                     joined = entered.session
+                    if room.memberCount > before { self.capacity.admitted(to: hosted.worker) }
                     return entered.reply
                 } catch {
                     // A room in which somebody waits stays, so that the guest is seen.

@@ -266,8 +266,11 @@ extension RoomService {
         let moving = try former.moveOut(participant, toOtherWorker: !staysOnWorker, turn: &leaving)
         try rules.checkBan(of: moving.info.identity, room: next.name, now: media.now())
         try next.moveIn(moving, turn: &entering)
-        // On another worker it is one more, and its media comes as that of one who joins. Last, because this counts it.
-        if !staysOnWorker { try capacity.checkLoad(of: target.worker) }
+        // On another worker it is one more, and its media comes as that of one who joins. Last, because a refusal is counted.
+        if !staysOnWorker {
+            try capacity.checkLoad(of: target.worker)
+            capacity.admitted(to: target.worker)
+        }
         (source.room, target.room) = (former, next)
         rooms.move(moving, to: target)
         captures.participantMoved(moving.info.sid, to: target.room)

@@ -118,9 +118,14 @@ public actor RoomService {
     }
 
     /// The server is about to end, or (nil) is not any more. While it is, no room is made and joins to those that are here are served; members are told.
-    public func setDrain(_ notice: DrainNotice?) async {
+    /// False, and nothing is done, where `begin` does not permit it: that is asked in the same step, so that of two calls at a time the later one holds everywhere.
+    @discardableResult
+    public func setDrain(_ notice: DrainNotice?, if begin: @Sendable () -> Bool = { true }) async -> Bool {
+        guard begin() else { return false }
         drain = notice
-        for hosted in rooms.all { await step(hosted) { $0.setDrain(notice, turn: &$1) } }
+        // Not `notice`: another call may have come in between.
+        for hosted in rooms.all { await step(hosted) { $0.setDrain(drain, turn: &$1) } }
+        return true
     }
 
     private func context(of worker: WorkerIndex) -> RoomContext {

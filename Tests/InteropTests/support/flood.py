@@ -2,12 +2,14 @@
 
     flood.py HOST PORT garbage|stun|hello|mixed PACKETS_PER_SECOND SECONDS [UFRAG]      prints one JSON line: {"sent": …, "rate": …}
 
+It ends after so many seconds, or earlier by SIGTERM.
 With UFRAG, checks name a user name fragment of the server's that exists, under a password that is wrong.
 """
 import json
 import os
 import random
 import secrets
+import signal
 import socket
 import struct
 import sys
@@ -50,9 +52,10 @@ def main(host, port, kind, rate, seconds, ufrag=None):
         one.setblocking(False)
     datagrams = [make(ufrag) if make is stun else make() for make in KINDS[kind] for _ in range(600)]
     random.shuffle(datagrams)
-    rate, seconds, sent, skipped = float(rate), float(seconds), 0, 0
+    rate, seconds, sent, skipped, ended = float(rate), float(seconds), 0, 0, []
+    signal.signal(signal.SIGTERM, lambda *_: ended.append(True))
     started = time.monotonic()
-    while (now := time.monotonic() - started) < seconds:
+    while (now := time.monotonic() - started) < seconds and not ended:
         due = int(now * rate)
         # Where this process got no processor it does not catch up: that would be a flood of another rate.
         skipped += max(0, due - sent - skipped - int(0.05 * rate))
@@ -63,7 +66,7 @@ def main(host, port, kind, rate, seconds, ufrag=None):
                 pass  # the buffer is full, or a namespace refuses: it counts as sent to nobody
             sent += 1
         time.sleep(0.001)
-    print(json.dumps({"sent": sent, "rate": round(sent / max(0.001, seconds - skipped / rate))}), flush=True)
+    print(json.dumps({"sent": sent, "rate": round(sent / max(0.001, now - skipped / rate))}), flush=True)
 
 
 if __name__ == "__main__":

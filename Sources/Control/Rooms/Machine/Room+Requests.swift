@@ -329,6 +329,8 @@ extension Room {
 
     /// Whether nobody is there.
     public var isEmpty: Bool { state.roster.isEmpty }
+    /// How many are there.
+    public var memberCount: Int { state.roster.count }
     /// Sessions in the order in which they joined.
     public var sessions: [SessionID] { state.roster.sessions }
     /// Whether `session` is in this room.

@@ -47,10 +47,13 @@ struct Capacity {
 
     /// Refuses one more participant where calls that are up would suffer.
     func checkLoad(of worker: WorkerIndex) throws(RoomError) {
-        if let resource = load.admit(to: worker) { throw Self.overloaded(resource) }
+        if let resource = load.refuse(at: worker) { throw Self.overloaded(resource) }
     }
 
-    /// As `checkLoad`, and nobody is counted.
+    /// Somebody has come in who was not there before. A join that the room refuses is no load: guests who wait ask again and again.
+    func admitted(to worker: WorkerIndex) { load.admitted(to: worker) }
+
+    /// As `checkLoad`, and no refusal is counted.
     func foreseeLoad(of worker: WorkerIndex) throws(RoomError) {
         if let resource = load.refusal(of: worker) { throw Self.overloaded(resource) }
     }

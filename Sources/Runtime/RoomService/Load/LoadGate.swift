@@ -29,17 +29,17 @@ public final class LoadGate: Sendable {
     /// Workers on which no room is made now.
     func fullWorkers() -> Set<WorkerIndex> { state.withLock { Set($0.control.fullWorkers.map(WorkerIndex.init)) } }
 
-    /// Whether one more may join a room of `worker`, who then counts; else what is at its limit, which is counted.
-    func admit(to worker: WorkerIndex) -> LoadResource? {
+    /// What one more in a room of `worker` is refused for, which is counted; nil where they may come in.
+    func refuse(at worker: WorkerIndex) -> LoadResource? {
+        let refusal = refusal(of: worker)
+        if let refusal { state.withLock { $0.refusals[refusal, default: 0] += 1 } }
+        return refusal
+    }
+
+    /// Somebody has come into a room of `worker`.
+    func admitted(to worker: WorkerIndex) {
         state.withLock { state in
-            guard worker.rawValue < state.control.busy.count else { return nil }
-            let refusal = state.control.refusal(worker: worker.rawValue)
-            if let refusal {
-                state.refusals[refusal, default: 0] += 1
-            } else {
-                state.control.admitted(worker: worker.rawValue)
-            }
-            return refusal
+            if worker.rawValue < state.control.busy.count { state.control.admitted(worker: worker.rawValue) }
         }
     }
 

@@ -1,0 +1,77 @@
+import Logging
+import NetworkIO
+import Primitives
+
+/// Reads at the start of the server which recordings there are, and finishes those that an earlier process left unfinished.
+struct CrashRepair {
+    private let place: RecordingFolder
+    private let codec: RecordingCodec
+    private let movesIndexes: Bool
+    private let logger: Logger
+    /// What was finished.
+    private(set) var finished: [RecordingSummary] = []
+
+    init(_ place: RecordingFolder, _ codec: RecordingCodec, movesIndexes: Bool, logger: Logger) {
+        self.place = place
+        self.codec = codec
+        self.movesIndexes = movesIndexes
+        self.logger = logger
+    }
+
+    /// All recordings by their sids.
+    mutating func run() -> [String: RecordingSummary] {
+        var found: [String: RecordingSummary] = [:]
+        for (room, recording) in place.recordings() {
+            let folder = place.folder(room: room, recording: recording)
+            guard let bytes = place.contents("\(folder)/recording.json"), var summary = codec.decode(bytes),
+                summary.sid == recording, summary.roomSid == room
+            else {
+                logger.warning("a folder holds no recording that can be read", ["folder": .text(folder)])
+                continue
+            }
+            // A table that was being moved: the file is as it was.
+            for name in place.names(in: folder) where name.hasSuffix(FrontIndexPass.suffix) {
+                place.remove("\(folder)/\(name)")
+            }
+            if summary.endedAt == nil {
+                finish(&summary, in: folder)
+                finished.append(summary)
+            }
+            // Files that were joined when the process ended, and are there twice.
+            for file in summary.tracks.flatMap(\.files) where file.joined != nil && RecordingFolder.isSafe(file.name) {
+                place.remove("\(folder)/\(file.name)")
+            }
+            // What jobs were writing: those that were at work begin again.
+            for job in summary.jobs ?? [] { place.removeLeftovers(of: job, in: folder) }
+            found[recording] = summary
+        }
+        return found
+    }
+
+    private func finish(_ summary: inout RecordingSummary, in folder: String) {
+        var files = 0
+        for track in summary.tracks.indices {
+            for index in summary.tracks[track].files.indices {
+                let name = summary.tracks[track].files[index].name
+                guard RecordingFolder.isSafe(name), let file = try? OutputFile("\(folder)/\(name)", isNew: false)
+                else { continue }
+                if let content = try? file.finish() { summary.tracks[track].files[index].note(content) }
+                summary.tracks[track].files[index].bytes = file.length
+                files += 1
+            }
+            summary.tracks[track].ended = true
+        }
+        summary.endedAt = MonotonicClock.wallMilliseconds()
+        summary.ended = "crash"
+        summary.state = files > 0 || summary.joined?.isEmpty == false ? .ready : .empty
+        if summary.joinsTracks {
+            _ = summary.addJoins { _, _ in true }
+        } else if movesIndexes {
+            summary.markForIndex()
+        }
+        try? place.replace("\(folder)/recording.json", with: codec.encode(summary))
+        logger.info(
+            "a recording was finished that an earlier process left open",
+            ["recording": .text(summary.sid), "files": .number(files)])
+    }
+}
