@@ -121,6 +121,33 @@ struct ReceiveActivityTests {
         #expect(try #require(harness.uplink.tracks[0]).statistics(at: at(10_000)).layers[0].keyframesReceived == 21)
     }
 
+    @Test(
+        "A size that changes with each packet is announced four times a second, the last one too; goodbyes once a second"
+    )
+    func restlessPublisher() throws {
+        let harness = harness()
+        var goodbyes = 0
+        for index in 0..<1_000 {
+            let now = at(Double(index))
+            harness.run(to: now)
+            harness.receive(
+                TestPacket(
+                    sequence: UInt16(index), timestamp: UInt32(index) * 90,
+                    payload: TestPacket.vp8Keyframe(index % 2 == 0 ? 320 : 640, 180)), at: now)
+            guard index % 2 == 1 else { continue }
+            harness.receiveRTCP({ $0.appendGoodbye([0x1111]) }, at: now)
+            goodbyes += 1
+        }
+        harness.run(to: at(1_300))
+        let sizes = harness.events.compactMap { event in
+            if case .trackDimensions(_, _, let width, _) = event { width } else { nil }
+        }
+        #expect((4...6).contains(sizes.count) && sizes.last == 640, "\(sizes)")
+        #expect(goodbyes == 500)
+        #expect(harness.events.count { $0 == .trackSilent(TrackID(1)) } <= 2)
+        #expect(harness.events.count { $0 == .trackResumed(TrackID(1)) } <= 2)
+    }
+
     @Test("A5: a timestamp step under the same SSRC is no new stream and no jitter, and triggers no NACK or PLI")
     func timestampStep() throws {
         let harness = harness(.microphone())

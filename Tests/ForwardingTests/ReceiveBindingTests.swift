@@ -90,6 +90,9 @@ struct ReceiveBindingTests {
         #expect(sequence > 0x10000 + 50_001)
         let record = try #require(harness.lastTrack?.stored(sequence))
         #expect(record.flags.isSuperset(of: [.discontinuity, .newTimeline]))
+        // What the former source sent is not what this one lost.
+        let layers = try #require(harness.uplink.tracks[0]).statistics(at: at(30)).layers
+        #expect(layers[0].packetsLost == 0)
         #expect(harness.receive(packet(1, 50_002), at: at(30)) == .dropped(.rtpUnknownStream))
         #expect(harness.uplink.tracks.count == 1)
     }

@@ -51,6 +51,31 @@ struct ReceiveRepairTests {
         #expect(harness.keyframeRequests.first == at(510) + NackGenerator.maximumAge)
     }
 
+    @Test(
+        "G4: the first packet of a keyframe is asked for again when it alone is missing, and no other keyframe meanwhile",
+        arguments: [Codec.h264, .vp9])
+    func beginningOfKeyframe(codec: Codec) {
+        let harness = Self.cameraHarness(
+            .camera(encodings: [EncodingDescription(ssrc: 0x1111, rtxSSRC: 0x2222)], codec: codec))
+        // Three packets of a VP9 keyframe, or parameter sets and two fragments of an IDR picture.
+        let payloads: [[UInt8]] =
+            codec == .vp9
+            ? [[0x08, 0x82, 0x49, 0x83, 0x42, 0], [0x00, 1, 2, 3], [0x04, 1, 2, 3]]
+            : [[0x67, 0x42, 0xe0, 0x1f, 0x8c], [0x7c, 0x85, 0x88, 0x80, 1], [0x7c, 0x45, 2, 3]]
+        for number in UInt16(0)..<30 where number != 6 {
+            let now = at(Double(number) * 10)
+            harness.run(to: now)
+            let isKey = (6...8).contains(number)
+            let delta: [UInt8] = codec == .vp9 ? [0x4c, 1, 2, 3] : [0x41, 0x9a, 1, 2]
+            harness.receive(
+                TestPacket(
+                    sequence: number, timestamp: isKey ? 6_000 : UInt32(number) * 900,
+                    marker: !isKey || number == 8, payload: isKey ? payloads[Int(number) - 6] : delta), at: now)
+        }
+        #expect(Set(harness.nacked.map(\.number)) == [6])
+        #expect(harness.nacked.first?.at == at(70) + NackGenerator.reorderTolerance)
+    }
+
     @Test("Reordering within the tolerance triggers no NACK")
     func reordering() {
         let harness = Self.cameraHarness()

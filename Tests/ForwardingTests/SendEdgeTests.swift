@@ -59,6 +59,50 @@ struct SendEdgeTests {
         #expect(harness.out.last?.extensions[9] == CapturedPackets.bytes(expected))
     }
 
+    @Test("Of descriptors that one packet repeats, also broken ones, the first is read and sent, and no other")
+    func repeatedDescriptor() throws {
+        let harness = SendHarness(
+            SendSession.track(formats: [SendSession.av1], extensions: [(.dependencyDescriptor, 12)]),
+            SendSession.subscription(
+                formats: [PayloadFormat(codec: .av1, payloadType: 41, rtxPayloadType: nil, clockRateHz: 90_000)],
+                rtx: false, extensions: [(.dependencyDescriptor, 9)], preference: .spatial(0)))
+        let structure = try #require(CapturedPackets.bytes(AV1Frame.structure))
+        let frame = try #require(CapturedPackets.bytes("c10002"))
+        harness.turn([AV1Frame.packet(0, AV1Frame.structure)], at: at(0))
+        for (index, repeated) in [[[0], frame], [[0xff, 0xff, 0xff]], [structure, [1]]].enumerated() {
+            let elements = [frame] + repeated + [frame]
+            let packet = TestPacket(
+                ssrc: 0x100, payloadType: 45, sequence: UInt16(index) + 1, timestamp: UInt32(index + 1) * 3_000,
+                marker: true, payload: [0x10, 0x34, 0x61, 0xaa], extensions: elements.map { (12, $0) })
+            harness.turn([packet.bytes], at: at(Double(index + 1) * 33))
+            let out = try #require(harness.out.last)
+            #expect(harness.out.count == index + 2)
+            #expect(out.extensions.keys.sorted() == [9])
+            #expect(out.extensions[9].map { Array($0.prefix(3)) } == frame)
+            #expect(out.bytes.count < 60)
+        }
+    }
+
+    @Test("A stream without spatial layers asks for no keyframe when a bound on them is lifted")
+    func boundWithoutLayers() {
+        let harness = SendHarness(
+            SendSession.track(formats: [SendSession.vp8]),
+            SendSession.subscription(formats: [SendSession.vp8], preference: .spatial(0)))
+        func frame(_ number: UInt16, key: Bool) -> [UInt8] {
+            TestPacket(
+                ssrc: 0x100, payloadType: SendSession.vp8.payloadType, sequence: number,
+                timestamp: UInt32(number) * 3_000, marker: true,
+                payload: key ? TestPacket.vp8Keyframe() : TestPacket.vp8Delta
+            ).bytes
+        }
+        for number in UInt16(0)..<5 { harness.turn([frame(number, key: number == 0)], at: at(Double(number) * 33)) }
+        #expect(harness.out.count == 5)
+        let needsKeyframe = harness.subscription.pointee.setPreference(.best, track: harness.track, at: at(200))
+        #expect(!needsKeyframe)
+        harness.turn([frame(5, key: false)], at: at(200))
+        #expect(harness.signals.last?.contains(.wantsKeyframe) == false && harness.out.count == 6)
+    }
+
     @Test("A retransmission without RTX of cached parameter sets contains the same ones, not newer ones")
     func cachedSets() {
         let harness = SendHarness(

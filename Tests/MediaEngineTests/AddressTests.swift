@@ -1,5 +1,6 @@
 import MediaControl
 import Primitives
+import RTP
 import Simulation
 import Testing
 
@@ -50,7 +51,9 @@ struct AddressTests {
         #expect(!stage.harness.events.contains { if case .peerEnded = $0 { true } else { false } })
     }
 
-    @Test("A subscriber that stops answering checks is sent nothing, and starts with a keyframe when it answers again")
+    @Test(
+        "A subscriber that stops answering checks is sent nothing, and starts with a keyframe and sender reports when it answers again"
+    )
     func interrupted() throws {
         let harness = try EngineHarness()
         harness.apply(.addRoom(Session.room))
@@ -64,8 +67,15 @@ struct AddressTests {
                 harness.run(for: .milliseconds(33))
             }
         }
+        var reports: Int {
+            viewer.feedback.count { if case .senderReport(_) = $0.packet { true } else { false } }
+        }
         film(30)
         #expect(viewer.rtp.count == 90)
+        harness.sendRTCP(from: publisher) {
+            $0.beginSenderReport(
+                ssrc: 0x100, ntpTimestamp: 5_000 << 32, rtpTimestamp: camera.timestamp, packetCount: 1, octetCount: 1)
+        }
         viewer.transport.isMute = true
         film(30 * 16)
         let count = viewer.rtp.count
@@ -76,7 +86,9 @@ struct AddressTests {
         viewer.transport.isMute = false
         harness.run(for: .seconds(6))
         #expect(publisher.keyframeRequests.count > asked)
-        film(10)
-        #expect(viewer.rtp.count == count + 30)
+        let former = reports
+        film(60)
+        #expect(viewer.rtp.count == count + 180)
+        #expect(reports > former)
     }
 }

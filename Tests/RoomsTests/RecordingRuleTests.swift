@@ -45,6 +45,29 @@ struct RecordingRuleTests {
         #expect(words == [.started, .stopped])
     }
 
+    @Test("Who is recorded by name goes on being recorded under another sid; a recording of one track ends with it")
+    func comingBack() throws {
+        var bench = RoomBench()
+        var ada = try bench.join("ada")
+        try bench.offer(ada, [.audio("0")])
+        func start(_ scope: RecordingScope) throws(RoomError) -> RecordingInfo {
+            try bench.step { (room, turn) throws(RoomError) in try room.startRecording(scope, turn: &turn) }
+        }
+        let person = try start(RecordingScope(participant: "ada"))
+        #expect(recorded(bench).count == 1)
+        bench.leave(ada)
+        ada = try bench.join("ada")
+        try bench.offer(ada, [.audio("0"), .video("1")])
+        #expect(recorded(bench).count == 3)
+        #expect(bench.room.recordingsInProgress.map(\.sid) == [person.sid])
+        try bench.step { (room, turn) throws(RoomError) in try room.stopRecording(person.sid, turn: &turn) }
+        let camera = try #require(bench.info(ada)?.tracks.first { $0.kind == .video })
+        let track = try start(RecordingScope(track: camera.sid))
+        #expect(bench.room.recordingsInProgress.map(\.sid) == [track.sid])
+        bench.leave(ada)
+        #expect(bench.room.recordingsInProgress.isEmpty && bench.recordings.last == .stopped(track))
+    }
+
     @Test("A recording of a participant or of sources takes no other track, and a track is recorded once")
     func scopes() throws {
         var bench = RoomBench()

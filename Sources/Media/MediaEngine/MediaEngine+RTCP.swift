@@ -200,6 +200,7 @@ extension MediaEngine {
         let state = tables.peers[peer]
         guard let downlink = state.pointee.downlink, downlink.pointee.reportsAreDue(at: now) else { return true }
         guard let destination = state.pointee.media.pointee.destination else {
+            for subscription in tables.subscriptions(ofPeer: peer) { subscription.pointee.subscription.restReports() }
             downlink.pointee.reported(next: .distantFuture)
             return true
         }
@@ -210,7 +211,11 @@ extension MediaEngine {
             guard let slot = batch.reserve(Self.maximumReport + PeerTransport.protectionOverhead) else { return false }
             var writer = RTCPWriter(UnsafeMutableRawBufferPointer(rebasing: slot[..<Self.maximumReport]))
             while let subscription = next, writer.length + Self.reportRoom <= Self.maximumReport {
-                isWaiting = appendReport(of: subscription, to: &writer, at: now) || isWaiting
+                if appendReport(of: subscription, to: &writer, at: now) {
+                    isWaiting = true
+                } else {
+                    subscription.pointee.subscription.restReports()
+                }
                 next = chain.next()
             }
             if writer.length > 0 { sendRTCP(slot, length: writer.length, of: state, to: destination, into: &batch) }

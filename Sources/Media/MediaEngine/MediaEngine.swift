@@ -219,8 +219,8 @@ public final class MediaEngine {
     ) {
         if signals.contains(.started) {
             emit(.subscriptionStarted(state.pointee.subscription.id))
-            scheduleReports(of: state.pointee.peer, at: now)
         }
+        if signals.contains(.wantsReports) { scheduleReports(of: state.pointee.peer, at: now) }
         if signals.contains(.noCommonCodec) {
             emit(.subscriptionHasNoCommonCodec(state.pointee.subscription.id))
         }

@@ -64,7 +64,8 @@ struct AudioTrack {
     mutating func lose(_ sequences: ClosedRange<Int64>?, _ reason: GapReason) {
         let first = lost?.sequences?.lowerBound ?? sequences?.lowerBound
         lost = (
-            sequences.map { (first ?? $0.lowerBound)...$0.upperBound } ?? lost?.sequences,
+            // After a gap of the recorder numbers may begin anew, below those that are missing.
+            sequences.map { min(first ?? $0.lowerBound, $0.lowerBound)...$0.upperBound } ?? lost?.sequences,
             (lost?.packets ?? 0) + (sequences?.count ?? 0), reason
         )
     }

@@ -140,8 +140,8 @@ actor HTTPListener {
     /// Lets the loop end after the turn in progress.
     func requestStop() { isStopping = true }
 
-    /// Runs in a turn of the loop that has not begun.
-    func passTurn() {}
+    /// Resumes `passed` in a turn of the loop that has not begun.
+    func passTurn(_ passed: CheckedContinuation<Void, Never>) { passed.resume() }
 
     /// What the loop does each time it wakes; when to wake next at the latest.
     private func turn(_ ready: [ReadinessSet.Ready]) -> MonotonicTime? {

@@ -61,7 +61,9 @@ struct CrashRepair {
             }
             summary.tracks[track].ended = true
         }
-        summary.endedAt = MonotonicClock.wallMilliseconds()
+        // When the last of its files ends, not when the server was started again, which may be days later.
+        let end = summary.tracks.flatMap(\.files).map { $0.startMilliseconds + ($0.durationMilliseconds ?? 0) }.max()
+        summary.endedAt = end.map { summary.startedAt + $0 } ?? MonotonicClock.wallMilliseconds()
         summary.ended = "crash"
         summary.state = files > 0 || summary.joined?.isEmpty == false ? .ready : .empty
         if summary.joinsTracks {

@@ -3,6 +3,7 @@ import MP4
 import Movies
 import NetworkIO
 import Primitives
+import Synchronization
 import WebM
 
 /// The thread that works on finished files, one at a time and behind everything else: it moves their tables to the front, or joins those that belong together. It
@@ -11,20 +12,32 @@ final class FileFinisher: Sendable {
     private let queue: WorkQueue
     private let books: RecordingBooks
     private let uploader: Uploader?
+    private let news: AsyncStream<RecorderThread.News>.Continuation?
+    /// Recordings whose end is announced when their files are joined: what is named before is removed then.
+    private let unannounced = Mutex(Set<String>())
     /// The recorder is behind when packets waited so long: its disk is busy.
     private static let longestLag = TimeInterval.milliseconds(500)
     /// In microseconds.
     private static let pause: useconds_t = 200_000
 
-    /// `uploader`: who is told of what is done.
-    init(_ books: RecordingBooks, uploader: Uploader? = nil) throws(SystemError) {
+    /// `uploader`: who is told of what is done; `news` of recordings whose files are ready.
+    init(
+        _ books: RecordingBooks, uploader: Uploader? = nil, news: AsyncStream<RecorderThread.News>.Continuation? = nil
+    ) throws(SystemError) {
         queue = try WorkQueue()
         self.books = books
         self.uploader = uploader
+        self.news = news
     }
 
     /// A file of a recording is finished, or its parts are.
     func post(_ recording: String) { queue.post(recording) }
+
+    /// A recording has ended, and some of its files are to be joined: its end is announced then.
+    func announceWhenJoined(_ recording: String) {
+        unannounced.withLock { _ = $0.insert(recording) }
+        post(recording)
+    }
 
     func stop() { queue.stop() }
 
@@ -42,8 +55,16 @@ final class FileFinisher: Sendable {
             guard let summary = books[recording] else { continue }
             index(summary)
             join(summary)
+            announce(recording)
             uploader?.post(recording)
         }
+    }
+
+    private func announce(_ recording: String) {
+        guard let summary = books[recording], !summary.awaitsJoining,
+            unannounced.withLock({ $0.remove(recording) }) != nil
+        else { return }
+        news?.yield(RecorderThread.News(endOf: summary))
     }
 
     // MARK: - Tables

@@ -60,16 +60,16 @@ public final class Recorder: RecordingPlane {
                 nil
             }
         self.uploader = uploader
-        let finisher = try FileFinisher(books, uploader: uploader)
+        let finisher = try FileFinisher(books, uploader: uploader, news: continuation)
         self.finisher = finisher
         let thread = try RecorderThread(rings: rings, books: books, finisher: finisher, news: continuation)
         self.thread = thread
         news = stream
-        // Nobody was there to be told when their files were ready.
-        for summary in books.recovered where summary.state == .ready {
-            let event = RecordingEvent(.ready, recording: summary.sid)
-            continuation.yield(RecorderThread.News(room: summary.room, roomSID: summary.roomSid, event: event))
+        // Nobody was there to be told of their end.
+        for summary in books.recovered where !summary.awaitsJoining {
+            continuation.yield(RecorderThread.News(endOf: summary))
         }
+        for summary in books.all where summary.awaitsJoining { finisher.announceWhenJoined(summary.sid) }
         for recording in books.awaitingWork { finisher.post(recording) }
         finisherLoop = Mutex(try LoopThread(name: "recording-files", cpu: nil) { finisher.run() })
         if let uploader {

@@ -267,8 +267,12 @@ struct RecorderDesk {
         save(recording)
         ending.remove(recording)
         summaries[recording] = nil
-        finisher?.post(recording)
-        if summary.state == .ready { tell(summary, RecordingEvent(.ready, recording: recording)) }
+        if let finisher, books[recording]?.awaitsJoining == true {
+            finisher.announceWhenJoined(recording)
+        } else {
+            finisher?.post(recording)
+            news.yield(RecorderThread.News(endOf: summary))
+        }
     }
 
     private func save(_ recording: String) {

@@ -86,3 +86,14 @@ final class RecorderThread: Sendable {
         }
     }
 }
+
+extension RecorderThread.News {
+    /// A recording has come to its end: its files are ready, or it has none.
+    init(endOf summary: RecordingSummary) {
+        self.init(
+            room: summary.room, roomSID: summary.roomSid,
+            event: summary.state == .ready
+                ? RecordingEvent(.ready, recording: summary.sid)
+                : RecordingEvent(.failed, recording: summary.sid, reason: "no_media"))
+    }
+}

@@ -92,10 +92,12 @@ extension RecordingSummary {
         tracks.indices.flatMap { track in tracks[track].files.indices.map { (track, $0) } }
     }
 
+    /// Some of its files are to be joined.
+    public var awaitsJoining: Bool { (joined ?? []).contains { $0.state == .pending } }
+
     /// Whether something is to be done to its finished files, which others replace then.
     public var awaitsWork: Bool {
-        (joined ?? []).contains { $0.state == .pending }
-            || tracks.contains { $0.files.contains { $0.index == .pending } }
+        awaitsJoining || tracks.contains { $0.files.contains { $0.index == .pending } }
     }
 
     /// What lies in its folder to be watched, by name: files of tracks, and those into which they were joined.

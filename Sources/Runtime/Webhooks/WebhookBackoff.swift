@@ -22,6 +22,8 @@ struct WebhookBackoff {
     }
 
     private var failures = 0
+    /// Those that were refusals.
+    private var refused = 0
     private var failingSince: Int64?
 
     /// What to do after `outcome` at a moment (milliseconds since 1970); `jitter` from 0 to 1 keeps those who wait from coming back together.
@@ -33,7 +35,9 @@ struct WebhookBackoff {
         failures += 1
         let since = failingSince ?? milliseconds
         failingSince = since
-        if failures >= Self.refusals, Self.isRefusal(outcome) {
+        if Self.isRefusal(outcome) { refused += 1 }
+        // What failed for other reasons says nothing about this event: one refusal after an outage is no reason to lose it.
+        if refused >= Self.refusals, Self.isRefusal(outcome) {
             self = WebhookBackoff()
             return .giveUp
         }

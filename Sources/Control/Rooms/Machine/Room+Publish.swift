@@ -157,7 +157,6 @@ extension Room {
         let id = track.id
         distribution.trackEnds(id, &state, &turn)
         state.routing.remove(id)
-        endsRecording(of: id)
         roomChanged()
         state.roster.nextVersion(of: track.publisher)
         turn.log(.trackUnpublished(track.info))
@@ -165,6 +164,7 @@ extension Room {
             about: track.publisher,
             .trackUnpublished(participant: track.info.participant, track: track.info.sid),
             includingSubject: tellsPublisher, &turn)
+        endsRecording(of: track, &turn)
     }
 
     /// Mutes or unmutes; forwarding stops at once.

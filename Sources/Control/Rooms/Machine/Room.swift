@@ -294,7 +294,9 @@ extension Room {
     }
 
     /// A track ended.
-    mutating func endsRecording(of id: TrackID) { recordings.remove(id) }
+    mutating func endsRecording(of track: RoomTrack, _ turn: inout RoomTurn) {
+        if recordings.trackEnds(track, &turn) { recordingsChanged(&turn) }
+    }
 
     /// Other rules of recording: what they leave out ends, what they want begins.
     mutating func followRecordingRules(_ turn: inout RoomTurn) {

@@ -62,11 +62,6 @@ struct Recordings: Sendable {
 
     private func isWaiting(_ track: TrackID) -> Bool { refused[track]?.reason.isTemporary == true }
 
-    /// A track ended.
-    mutating func remove(_ track: TrackID) {
-        refused[track] = nil
-        for index in active.indices { active[index].streams[track] = nil }
-    }
 }
 
 // MARK: - By an operator
@@ -87,7 +82,10 @@ extension Recordings {
         var scope = scope
         if let name = scope.participant {
             let session = try state.session(named: name)
-            scope.participant = state.roster[session]?.info.sid
+            let info = state.roster[session]?.info
+            scope.participant = info?.sid
+            // Whoever is recorded by name is the same when they come back.
+            scope.identity = info?.sid == name ? nil : info?.identity
             if state.roster[session]?.info.encrypts == true { throw RecordingRefusal.endToEndEncrypted.error }
         }
         if let sid = scope.track {
@@ -126,6 +124,15 @@ extension Recordings {
         guard end(sid, &turn) else {
             throw RoomError(.recordingNotFound, "the room has no such recording in progress")
         }
+    }
+
+    /// A track ended, and with it a recording of nothing else. Returns whether there was one.
+    mutating func trackEnds(_ track: RoomTrack, _ turn: inout RoomTurn) -> Bool {
+        refused[track.id] = nil
+        for index in active.indices { active[index].streams[track.id] = nil }
+        let ended = active.filter { $0.info.scope.track == track.info.sid }.map(\.info.sid)
+        for sid in ended { _ = end(sid, &turn) }
+        return !ended.isEmpty
     }
 
     /// The room ends: the policy begins no other. The caller ends those that are in progress.

@@ -5,6 +5,8 @@ public import Primitives
 public struct RecordingScope: Sendable, Hashable {
     /// The sid of the only participant; nil: everybody.
     public var participant: String?
+    /// The identity of the only participant, who may come back under another sid; nil where the sid alone counts.
+    public var identity: String?
     /// The sid of the only track; nil: every track that fits.
     public var track: String?
     /// Sources; nil: all.
@@ -33,8 +35,8 @@ public struct RecordingScope: Sendable, Hashable {
 
     /// Whether it has the track.
     func contains(_ info: TrackInfo) -> Bool {
-        (participant ?? info.participant) == info.participant && (track ?? info.sid) == info.sid
-            && sources?.contains(info.source) ?? true
+        (participant.map { $0 == info.participant || identity == info.identity } ?? true)
+            && (track ?? info.sid) == info.sid && sources?.contains(info.source) ?? true
             && participants.map { $0.contains(info.participant) || $0.contains(info.identity) } ?? true
     }
 }

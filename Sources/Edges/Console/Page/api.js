@@ -2,6 +2,9 @@
 
 import { developmentToken } from "./tokens.js";
 
+/** A read that takes longer is given up: a server that says nothing at all would look healthy. What changes something may take its time. */
+const PATIENCE_MS = 15_000;
+
 export class ControlAPI {
     /** A pasted access token, or a development server's. */
     constructor() { this.token = null; }
@@ -18,9 +21,10 @@ export class ControlAPI {
         const headers = { Authorization: `Bearer ${await this.accessToken()}`, Accept: "application/json" };
         if (body !== undefined) headers["Content-Type"] = method === "POST" ? "application/json" : "application/merge-patch+json";
         if (match) headers["If-Match"] = match;
-        const reply = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) })
-            .catch(() => { throw Object.assign(new Error("The server does not answer."), { status: 0 }); });
-        if (reply.ok) return { value: reply.status === 204 ? null : await reply.json(), tag: reply.headers.get("ETag") };
+        const signal = method === "GET" ? AbortSignal.timeout(PATIENCE_MS) : undefined;
+        const silent = () => { throw Object.assign(new Error("The server does not answer."), { status: 0 }); };
+        const reply = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body), signal }).catch(silent);
+        if (reply.ok) return { value: reply.status === 204 ? null : await reply.json().catch(silent), tag: reply.headers.get("ETag") };
         const { detail, code, pointer } = await reply.json().catch(() => ({}));
         if (reply.status === 401) this.token = null;
         throw Object.assign(new Error(detail ?? `The server answered ${reply.status}.`), { status: reply.status, code, pointer });

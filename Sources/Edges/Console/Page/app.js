@@ -22,6 +22,8 @@ const FIELDS = { "room-name": "room", "your-name": "name", sending: "send", code
 let room = null;
 let media = null;
 let identity = null;
+/** Questions of the call go with it. */
+let questions = new AbortController();
 const outage = new Outage();
 const chat = new Chat(() => room);
 
@@ -170,6 +172,8 @@ function showForm(problem) {
         element("password").value = "";
     }
     if (element("devices").open) element("devices").close();
+    questions.abort();
+    questions = new AbortController();
     chat.clear();
     room = media = null;
     document.title = "Martlet";
@@ -270,6 +274,7 @@ async function askToUnmute(kind) {
     const name = CONTROLS[kind].toLowerCase();
     const isWanted = await ask({
         title: `Turn on your ${name}?`, text: "A moderator or operator asks you to.", action: `Turn on ${name}`, isHarmless: true,
+        signal: questions.signal,
     });
     if (isWanted) act(() => room.setMuted(kind, false));
 }

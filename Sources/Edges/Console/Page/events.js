@@ -90,7 +90,7 @@ export function describe(event, who) {
         case "recordingStopped": return "A recording was stopped.";
         case "recordingGap": return `A recording misses ${event.milliseconds} ms (${event.reason}).`;
         case "recordingReady": return "The files of a recording are ready.";
-        case "recordingFailed": return `A track cannot be recorded (${event.reason}).`;
+        case "recordingFailed": return event.recordedTrack ? `A track cannot be recorded (${event.reason}).` : `A recording has no files (${event.reason}).`;
         case "jobStarted": return "A file is being made of a recording.";
         case "jobFinished": return "A file was made of a recording.";
         case "jobFailed": return `No file was made of a recording (${event.reason}).`;

@@ -39,10 +39,13 @@ export class Operators {
 
     setVisible(visible, token) {
         clearInterval(this.timer);
-        if (!visible) return this.events.follow(null);
+        if (!visible) {
+            this.screens.recording.leave();
+            return this.events.follow(null);
+        }
         this.api.token = token;
         this.open(readPlace(location.hash) ?? { screen: "overview" });
-        this.timer = setInterval(() => this.look(), INTERVAL);
+        this.timer = setInterval(() => this.lookAgain(), INTERVAL);
     }
 
     /** Shows the screen of a place; `overview` is this object's own. */
@@ -74,6 +77,17 @@ export class Operators {
         const opener = this.opener?.startsWith("#") ? [...document.links].find((one) => one.hash === this.opener) : this.opener && element(this.opener);
         opener?.focus();
         this.opener = null;
+    }
+
+    /** One look at a time: a slow server's answers are shown when they come, and the failure of one that does not answer is not hidden by the next. */
+    async lookAgain() {
+        if (this.isLooking) return;
+        this.isLooking = true;
+        try {
+            await this.look();
+        } finally {
+            this.isLooking = false;
+        }
     }
 
     look() { return this.screen === "overview" ? this.refresh() : this.screens[this.screen].look(); }

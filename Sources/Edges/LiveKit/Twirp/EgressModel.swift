@@ -30,8 +30,9 @@ struct EgressModel {
         case .recording:
             status = isEnding ? LIVEKIT__EGRESS_STATUS__EGRESS_ENDING : LIVEKIT__EGRESS_STATUS__EGRESS_ACTIVE
         case .ready:
-            let isJoining = (summary.joined ?? []).contains { $0.state == .pending }
-            status = isJoining ? LIVEKIT__EGRESS_STATUS__EGRESS_ENDING : LIVEKIT__EGRESS_STATUS__EGRESS_COMPLETE
+            status =
+                summary.awaitsJoining
+                ? LIVEKIT__EGRESS_STATUS__EGRESS_ENDING : LIVEKIT__EGRESS_STATUS__EGRESS_COMPLETE
         case .empty:
             // LiveKit calls an egress aborted that was stopped before anything came.
             status = fault == nil ? LIVEKIT__EGRESS_STATUS__EGRESS_ABORTED : LIVEKIT__EGRESS_STATUS__EGRESS_FAILED

@@ -29,7 +29,7 @@ public enum DependencyDescriptorRewriter {
         to packet: UnsafeMutableRawBufferPointer, at offset: Int
     ) -> Int? {
         let length = length(of: descriptor, settingMask: true)
-        guard offset + length <= packet.count else { return nil }
+        guard offset + length <= packet.count, value.byteCount >= 3 else { return nil }
         for index in 3..<max(3, length) { packet[offset + index] = 0 }
         for index in 0..<3 { packet[offset + index] = value.readUInt8(index) }
         var target = BitWriter(packet: packet, position: (offset + 3) * 8)

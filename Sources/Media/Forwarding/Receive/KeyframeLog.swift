@@ -18,27 +18,33 @@ struct KeyframeLog {
     /// The newest packet that a mute dropped: no subscription can start with a keyframe that reaches back to it.
     private var droppedUpTo: Int64 = .min
 
-    /// Records where a keyframe lies; returns the first sequence number of a new one.
-    mutating func note(_ record: PacketRecord, in history: borrowing PacketHistory) -> Int64? {
+    /// Where a keyframe begins, as far as it has come.
+    struct Start {
+        var sequence: Int64
+        /// Of one that was not known; otherwise an earlier packet of it has come.
+        var isNew: Bool
+    }
+
+    /// Records where a keyframe lies; returns the start of a new one, and of one that begins earlier than was known.
+    mutating func note(_ record: PacketRecord, in history: borrowing PacketHistory) -> Start? {
         guard record.summary.isKeyframe || record.summary.startsKeyframe else {
             // A late earlier packet of the keyframe, or its parameter sets, begin it.
-            if let last, last.timestamp == record.timestamp { beginEarlier(with: record, in: history) }
-            return nil
+            guard let last, last.timestamp == record.timestamp else { return nil }
+            return beginEarlier(with: record, in: history)
         }
-        if let last, last.timestamp == record.timestamp {
-            beginEarlier(with: record, in: history)
-            return nil
-        }
+        if let last, last.timestamp == record.timestamp { return beginEarlier(with: record, in: history) }
         if let last, record.sequence < last.firstSequence { return nil }
         guard record.sequence > droppedUpTo else { return nil }
         let first = Self.firstSequence(of: record, in: history)
         last = KeyframePosition(firstSequence: first, timestamp: record.timestamp, arrival: record.arrival)
-        return first
+        return Start(sequence: first, isNew: true)
     }
 
-    private mutating func beginEarlier(with record: PacketRecord, in history: borrowing PacketHistory) {
-        guard let last, record.sequence < last.firstSequence else { return }
-        self.last?.firstSequence = Self.firstSequence(of: record, in: history)
+    private mutating func beginEarlier(with record: PacketRecord, in history: borrowing PacketHistory) -> Start? {
+        guard let last, record.sequence < last.firstSequence else { return nil }
+        let first = Self.firstSequence(of: record, in: history)
+        self.last?.firstSequence = first
+        return Start(sequence: first, isNew: false)
     }
 
     /// The first packet with the timestamp of `record`: parameter sets precede the frame under the same timestamp.

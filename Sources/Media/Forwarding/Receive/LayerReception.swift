@@ -44,7 +44,8 @@ struct LayerReception: ~Copyable {
             if asksForRepair, nacks.add(from: missing, to: sequence, at: now) { hasLostForGood = true }
             return .new(sequence)
         case .restarted(let sequence):
-            counters.restart(lost: expected - counters.received)
+            // What another source sent before is not this one's loss.
+            counters.restart(lost: needsTimeline ? 0 : expected - counters.received)
             counters.count()
             nacks.removeAll()
             flags.insert(.discontinuity)
@@ -110,6 +111,9 @@ struct LayerReception: ~Copyable {
 
     /// Numbers below `sequence` are no longer needed: a keyframe starts there.
     mutating func forgetMissing(below sequence: Int64) { nacks.forget(below: sequence) }
+
+    /// The first of the missing numbers that lie without a gap before `sequence`; that itself where there are none.
+    func missingRun(before sequence: Int64) -> Int64 { nacks.start(ofRunBefore: sequence) }
 
     // MARK: - Reports
 

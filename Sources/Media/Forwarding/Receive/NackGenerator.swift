@@ -68,6 +68,16 @@ struct NackGenerator: ~Copyable {
         if count == 0 { nextDue = .distantFuture }
     }
 
+    /// Whether `sequence` is tracked as missing.
+    func contains(_ sequence: Int64) -> Bool { index(of: sequence) != nil }
+
+    /// The first of the missing numbers that lie without a gap before `sequence`; that itself where there are none.
+    func start(ofRunBefore sequence: Int64) -> Int64 {
+        var start = sequence
+        while contains(start - 1) { start -= 1 }
+        return start
+    }
+
     mutating func removeAll() {
         count = 0
         nextDue = .distantFuture

@@ -223,17 +223,31 @@ public final class PublishedTrack {
         events: inout [MediaEvent]
     ) {
         let clockRate = state.pointee.terms.formats.clockRate(of: record.format)
-        let hasOtherSize = layer.pointee.observe(record, clockRate: clockRate, at: now)
+        let codec = state.pointee.terms.formats.codec(of: record.format)
+        let hasOtherSize = layer.pointee.observe(record, codec, clockRate: clockRate, at: now)
         if record.audioLevel != 255, !record.flags.contains(.repaired) {
             state.pointee.levels.receive(
                 level: record.audioLevel, timestamp: record.timestamp, clockRate: clockRate, at: now)
         }
         if !state.pointee.progress.continues(with: record.payloadType) { noteChange(record, events: &events) }
         if hasOtherSize {
-            events.append(
-                .trackDimensions(
-                    description.id, layer: rank(ofLayer: index), width: layer.pointee.size.width,
-                    height: layer.pointee.size.height))
+            if layer.pointee.sizeNews.changed(at: now) {
+                events.append(dimensions(ofLayer: index))
+            } else {
+                state.pointee.schedule?.wake(at: layer.pointee.sizeNews.due)
+            }
+        }
+    }
+
+    private func dimensions(ofLayer index: Int) -> MediaEvent {
+        let size = layerStorage[index].size
+        return .trackDimensions(description.id, layer: rank(ofLayer: index), width: size.width, height: size.height)
+    }
+
+    /// Announces sizes that were held back, those that are due at `now`.
+    func announceSizes(at now: MonotonicTime, to events: inout [MediaEvent]) {
+        for index in 0..<layerCount where layerStorage[index].sizeNews.consumeDue(at: now) {
+            events.append(dimensions(ofLayer: index))
         }
     }
 
@@ -241,7 +255,7 @@ public final class PublishedTrack {
     private func noteChange(_ record: PacketRecord, events: inout [MediaEvent]) {
         let id = description.id
         let format = description.formats[Int(record.format)]
-        let change = state.pointee.progress.begin(format, payloadType: record.payloadType)
+        let change = state.pointee.progress.begin(format, payloadType: record.payloadType, at: record.arrival)
         if change.isFirst { events.append(.trackStarted(id, format.codec)) }
         guard change.isResumed else { return }
         for index in 0..<layerCount { layerStorage[index].keyframes.streamResumed() }
@@ -267,6 +281,9 @@ extension PublishedTrack {
 
     /// No packets for longer than `TrackActivity.limit`.
     @inline(__always) public var isSilent: Bool { state.pointee.progress.isSilent }
+
+    /// When it may be silent at once, because its sender said goodbye.
+    var mayFallSilentAt: MonotonicTime { state.pointee.progress.mayFallSilentAt }
 
     /// Loudness and voice activity; empty for video and for publishers that send no levels.
     public internal(set) var levels: AudioLevelWindow {

@@ -21,6 +21,8 @@ public struct ReceiveLayer: ~Copyable {
     private(set) var rates = LayerRates()
     private(set) var frames = FrameCounter()
     private(set) var size = LayerSize()
+    /// Announcements of its size.
+    var sizeNews = NewsLimit()
     /// When the last media packet (no padding, no retransmission) arrived; `.zero` before the first.
     private(set) var lastMedia = MonotonicTime.zero
     /// The sender sent an RTCP BYE and nothing since.
@@ -82,7 +84,7 @@ public struct ReceiveLayer: ~Copyable {
     }
 
     /// Measures a stored packet and the frame that it belongs to; true when its size or its layers are others than before.
-    mutating func observe(_ record: PacketRecord, clockRate: Int64, at now: MonotonicTime) -> Bool {
+    mutating func observe(_ record: PacketRecord, _ codec: Codec, clockRate: Int64, at now: MonotonicTime) -> Bool {
         totals.bytes &+= UInt64(record.length)
         rates.packet(record, at: now)
         if record.flags.contains(.repaired) {
@@ -94,12 +96,25 @@ public struct ReceiveLayer: ~Copyable {
             reception.measureJitter(timestamp: record.timestamp, at: now, clockRate: clockRate)
         }
         if frames.note(record.timestamp, at: now) { rates.frame(record, at: now) }
-        if let first = keyframeLog.note(record, in: history) {
-            totals.keyframes &+= 1
-            keyframes.keyframeStarted()
-            reception.forgetMissing(below: first)
-        }
+        if let start = keyframeLog.note(record, in: history) { begin(start, codec) }
         return size.note(record.summary.dimensions, spatialLayers: record.summary.spatialLayers)
+    }
+
+    /// A keyframe comes: what lies before it is no longer needed, unless its own beginning is missing, which is asked for again.
+    private mutating func begin(_ start: KeyframeLog.Start, _ codec: Codec) {
+        if start.isNew { totals.keyframes &+= 1 }
+        let missing = reception.missingRun(before: start.sequence)
+        guard missing == start.sequence || isBeginning(start.sequence, codec) else {
+            return reception.forgetMissing(below: missing)
+        }
+        keyframes.keyframeStarted()
+        reception.forgetMissing(below: start.sequence)
+    }
+
+    /// Whether nothing of a keyframe can lie before its packet `sequence`. In H.264 parameter sets may, which no packet behind them tells of.
+    private func isBeginning(_ sequence: Int64, _ codec: Codec) -> Bool {
+        guard let summary = history.record(sequence)?.pointee.summary, summary.startsKeyframe else { return false }
+        return codec != .h264 || summary.containsParameterSets || summary.hasDescriptor
     }
 
     /// The track is muted.

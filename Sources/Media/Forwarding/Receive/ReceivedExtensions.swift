@@ -57,10 +57,16 @@ struct ReceivedExtensions {
     /// RFC 6464 level, or 255.
     var audioLevel: UInt8 = 255
     var voiceActivity = false
+    /// The meanings that were found, a bit each.
+    private var found: UInt32 = 0
 
+    /// Of elements with one meaning the first counts, for all who read the packet: a hostile one would be read by one and rewritten by another otherwise.
     @inline(__always) mutating func note(
         _ meaning: HeaderExtension, _ element: RTPHeaderExtensions.Element, in packet: RawSpan
     ) {
+        let bit = UInt32(1) &<< UInt32(meaning.rawValue)
+        guard found & bit == 0 else { return }
+        found |= bit
         switch meaning {
         case .mid: mid = Range(element)
         case .rid: rid = Range(element)

@@ -91,7 +91,7 @@ extension PublishedTrack {
             last = max(last ?? .zero, layer(index).pointee.lastMedia)
         }
         // All layers sent a BYE: at once.
-        return last.map { $0 + TrackActivity.limit } ?? .zero
+        return last.map { $0 + TrackActivity.limit } ?? mayFallSilentAt
     }
 }
 

@@ -1,4 +1,5 @@
 internal import MediaControl
+internal import Primitives
 
 /// Whether a track's packets come, and in which format.
 struct TrackProgress {
@@ -8,6 +9,13 @@ struct TrackProgress {
     private var payloadType: UInt8?
     /// No packets for longer than `TrackActivity.limit`.
     private(set) var isSilent = false
+    /// When packets came again after the last silence.
+    private var resumed: MonotonicTime?
+    /// A sender that says goodbye again and again is silent once in this time: all members hear of it.
+    private static let shortest = TimeInterval.seconds(1)
+
+    /// When it may be silent at once, because its sender said goodbye.
+    var mayFallSilentAt: MonotonicTime { resumed.map { $0 + Self.shortest } ?? .zero }
 
     var hasStarted: Bool { payloadType != nil }
 
@@ -15,8 +23,11 @@ struct TrackProgress {
     @inline(__always) func continues(with payloadType: UInt8) -> Bool { self.payloadType == payloadType && !isSilent }
 
     /// A packet of `format` has come; whether it is the first one, and whether it is the first after silence.
-    mutating func begin(_ format: PayloadFormat, payloadType: UInt8) -> (isFirst: Bool, isResumed: Bool) {
+    mutating func begin(
+        _ format: PayloadFormat, payloadType: UInt8, at now: MonotonicTime
+    ) -> (isFirst: Bool, isResumed: Bool) {
         let change = (isFirst: !hasStarted, isResumed: isSilent)
+        if isSilent { resumed = now }
         self.format = format
         self.payloadType = payloadType
         isSilent = false

@@ -277,7 +277,10 @@ public final class Uplink {
             min(state.pointee.reports.nextDue, state.pointee.recorder.nextDue), state.pointee.rateAdviser.nextDue)
         for case let track? in tracks {
             deadline = min(deadline, track.silenceDeadline)
-            for index in 0..<track.layerCount { deadline = min(deadline, track.layer(index).pointee.nextFeedback) }
+            for index in 0..<track.layerCount {
+                let layer = track.layer(index)
+                deadline = min(deadline, min(layer.pointee.nextFeedback, layer.pointee.sizeNews.due))
+            }
         }
         return deadline
     }
@@ -287,6 +290,7 @@ public final class Uplink {
             track.fallSilent()
             state.pointee.events.append(.trackSilent(track.description.id))
         }
+        for case let track? in tracks { track.announceSizes(at: now, to: &state.pointee.events) }
     }
 
     // MARK: - What its owner takes

@@ -33,7 +33,7 @@ export class Publishing {
     async add(sources, stream) {
         await this.open();
         for (const { track, source, ...options } of sources) this.attach(track, source, stream, options);
-        await this.offer();
+        await this.offer({}, sources.map(({ track }) => track));
     }
 
     /** The connection, made where there is none yet. */
@@ -85,31 +85,37 @@ export class Publishing {
         await Promise.race([connection.setLocalDescription(), this.ended]);
     }
 
-    /** One exchange; exchanges follow one after the other. */
-    offer(options) {
-        const exchange = async () => {
-            let connection = this.connection;
-            if (!connection) return;
-            await connection.setLocalDescription(await connection.createOffer(options));
-            const denied = await this.announce();
-            if (denied.length) {
-                await this.withdraw(denied);
-                connection = this.connection;
-                if (!connection || !this.sent.size) return;
-                await connection.setLocalDescription(await connection.createOffer(options));
-                await this.announce();
-            }
-            const answer = await this.signal.request("offer", { connection: "pub", sdp: connection.localDescription.sdp }, this)
-                .catch((problem) => this.displace(connection, problem));
-            if (connection.signalingState !== "have-local-offer") return;
-            await connection.setRemoteDescription({ type: "answer", sdp: answer.sdp });
-            this.sids = answer.tracks;
-            for (const sid of this.demand.keys()) await this.follow(sid);
-            await this.tellMuted(); // What was changed while the server answered.
-        };
+    /** One exchange; exchanges follow one after the other. `added` are the tracks that it is made for: where it fails, no later one may send them unasked. */
+    offer(options = {}, added = []) {
+        const exchange = () => this.negotiate(options).catch(async (problem) => {
+            if (problem.code !== "lost") await this.takeOut(added.filter((track) => this.sent.has(track)));
+            throw problem;
+        });
         const result = Promise.race([this.work.then(exchange), this.ended]);
         this.work = result.catch(() => {});
         return result;
+    }
+
+    async negotiate(options) {
+        let connection = this.connection;
+        if (!connection) return;
+        await connection.setLocalDescription(await connection.createOffer(options));
+        const denied = await this.announce();
+        if (denied.length) {
+            for (const track of denied) this.onDenied?.(this.sent.get(track).source, track);
+            await this.takeOut(denied);
+            connection = this.connection;
+            if (!connection || !this.sent.size) return;
+            await connection.setLocalDescription(await connection.createOffer(options));
+            await this.announce();
+        }
+        const answer = await this.signal.request("offer", { connection: "pub", sdp: connection.localDescription.sdp }, this)
+            .catch((problem) => this.displace(connection, problem));
+        if (connection.signalingState !== "have-local-offer") return;
+        await connection.setRemoteDescription({ type: "answer", sdp: answer.sdp });
+        this.sids = answer.tracks;
+        for (const sid of this.demand.keys()) await this.follow(sid);
+        await this.tellMuted(); // What was changed while the server answered.
     }
 
     /**
@@ -146,27 +152,27 @@ export class Publishing {
         return denied;
     }
 
-    /** Takes tracks that may not be sent out of an offer that was not made yet; the others may get other sections, and are announced anew. */
-    async withdraw(denied) {
-        const connection = this.connection;
+    /** Takes tracks out of an offer that has no answer; the others may get other sections, and are announced anew. */
+    async takeOut(tracks) {
+        const { connection } = this;
         if (!connection) return;
-        const first = !connection.currentRemoteDescription;
-        if (!first) await connection.setLocalDescription({ type: "rollback" });
-        for (const track of denied) {
-            const { source, transceiver } = this.sent.get(track);
-            if (!first) transceiver.stop();
-            this.sent.delete(track);
-            this.onDenied?.(source, track);
-        }
-        if (first) {
+        if (!connection.currentRemoteDescription) {
+            for (const track of tracks) this.sent.delete(track);
             // Chromium now and then never begins ICE after the rollback of a first offer (measured: 1 page of 12); a new connection does.
             connection.close();
-            await (this.opening = this.connect());
+            this.connection = this.opening = null;
+            if (!this.sent.size) return;
+            await this.open();
             for (const [track, { source, stream, options }] of [...this.sent]) this.attach(track, source, stream, options);
-        } else {
-            for (const entry of this.sent.values()) {
-                if (!(entry.transceiver.mid in this.sids)) entry.announced = undefined;
-            }
+            return;
+        }
+        if (connection.signalingState === "have-local-offer") await connection.setLocalDescription({ type: "rollback" });
+        for (const track of tracks) {
+            this.sent.get(track).transceiver.stop();
+            this.sent.delete(track);
+        }
+        for (const entry of this.sent.values()) {
+            if (!(entry.transceiver.mid in this.sids)) entry.announced = undefined;
         }
     }
 

@@ -18,6 +18,7 @@ const ENDINGS = {
     room_duration_reached: "The room has reached its longest duration.",
     stay_duration_reached: "You have reached the longest stay that this room allows.",
     token_expired: "Your access has expired.",
+    token_revoked: "Your access was withdrawn.",
     policy_changed: "The room's rules were changed: it has no more room for you.",
 };
 /** What the module itself makes of the options; the rest are the fields of `join`. */

@@ -1,0 +1,39 @@
+internal import Primitives
+
+/// Limits how often something that a publisher can change with each packet is announced: its newest state, once in a while. Every member of the room hears of
+/// each announcement, and the control plane carries those of all rooms.
+struct NewsLimit {
+    /// As soon as a person notices, and seldom enough for a room of thousands.
+    static let interval = TimeInterval.milliseconds(250)
+
+    private var last: MonotonicTime?
+    private var isPending = false
+
+    /// When a change that was held back is due.
+    var due: MonotonicTime {
+        guard isPending, let last else { return .distantFuture }
+        return last + Self.interval
+    }
+
+    /// It changed at `now`; whether that is announced at once.
+    mutating func changed(at now: MonotonicTime) -> Bool {
+        isPending = true
+        guard let last, now - last < Self.interval else {
+            announced(at: now)
+            return true
+        }
+        return false
+    }
+
+    /// Whether a change that was held back is announced at `now`.
+    mutating func consumeDue(at now: MonotonicTime) -> Bool {
+        guard isPending, now >= due else { return false }
+        announced(at: now)
+        return true
+    }
+
+    private mutating func announced(at now: MonotonicTime) {
+        last = now
+        isPending = false
+    }
+}
