@@ -5,9 +5,11 @@ import subprocess
 import time
 import urllib.parse
 
+import pytest
+
 from conftest import running
 from support.bare import offer
-from support.server import BINARY
+from support.server import BINARY, free_ports
 from support.tokens import KEY, SECRET, admin_token, token
 from support.waiting import PATIENCE_S
 
@@ -115,3 +117,30 @@ def test_every_media_port_is_asked_over_UDP_and_TCP_and_one_that_does_not_answer
             f"{transport} {address}:{server.udp}": address != "127.0.0.1" for transport in ("udp", "tcp") for address in ("127.0.0.1", "192.0.2.1")}
     with running(media={"announced_addresses": "192.0.2.1", "bind": None}) as server:
         assert "not every media port answers here" in martlet(server, "reach", status=1)
+
+
+@pytest.mark.parametrize("http", ["  control_api: private\n", "  bind: '::1'\n", "  tls:\n    certificate: {0}/cert.pem\n    key: {0}/key.pem\n"],
+                         ids=["private", "IPv6", "TLS"])
+def test_commands_find_the_server_of_their_configuration(tmp_path, http):
+    """Wherever it serves the control API, and whatever names its certificate has."""
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=sfu.example",
+         "-addext", "subjectAltName=DNS:sfu.example", "-keyout", tmp_path / "key.pem", "-out", tmp_path / "cert.pem"], check=True, capture_output=True)
+    os.chmod(tmp_path / "key.pem", 0o600)
+    port, private, udp = free_ports(3)
+    config = tmp_path / "martlet.yaml"
+    config.write_text(
+        f"http:\n  port: {port}\n{http.format(tmp_path)}" + ("" if "bind" in http else "  bind: 127.0.0.1\n") + f"private:\n  port: {private}\n"
+        f"media:\n  bind: 127.0.0.1\n  udp_port: {udp}\n  workers: 1\nkeys:\n  {KEY}: {SECRET}\n")
+    with open(tmp_path / "log", "wb") as log:
+        process = subprocess.Popen([BINARY, "serve", "--config", config], stderr=log)
+    try:
+        end = time.monotonic() + PATIENCE_S
+        while b" ready " not in (tmp_path / "log").read_bytes():
+            assert process.poll() is None and time.monotonic() < end, (tmp_path / "log").read_text()
+            time.sleep(0.05)
+        done = subprocess.run([BINARY, "rooms", "--config", config], capture_output=True, text=True, timeout=20)
+        assert done.returncode == 0 and done.stdout.startswith("ROOM"), done.stderr
+    finally:
+        process.terminate()
+        assert process.wait(15) == 0

@@ -3,7 +3,7 @@ import asyncio
 
 import pytest
 
-from support.chromium import SAME_SIZE, chromium, one_stream, open_room, until, wait_for_video
+from support.chromium import SAME_SIZE, SPARING, chromium, one_stream, open_room, until, wait_for_video
 
 # What the browser reports of its encoders and of what they are given (30 frames a second), as the test sets it: nothing makes a machine slow by the same amount twice.
 REPORTED = """(() => {
@@ -147,5 +147,37 @@ def test_3_waiting_tracks_are_counted_beside_the_room_name(server):
             ]:
                 await page.evaluate(f"martlet.room.handle({{ type: 'subscriptionsWaiting', seq: 17, limit: 250, waiting: {waiting} }})")
                 assert await page.evaluate(shown) == text
+
+    asyncio.run(run())
+
+
+def test_what_the_room_refused_is_not_sent_with_what_it_takes_later(server):
+    """One publisher is permitted. The second one's camera is refused; when there is a place, its screen is published, and nothing else with it."""
+    async def run():
+        assert server.api("POST", "/v1/rooms", {"name": "single", "policy": {"maxPublishers": 1}})[0] == 201
+        async with chromium() as browser:
+            ada = await open_room(browser, server, "single", "ada")
+            await until(ada, "martlet.sent().then((all) => all.length > 0)")
+            bob = await open_room(browser, server, "single", "bob", script=SPARING)
+            await until(bob, "document.querySelector('#room-problem').textContent !== ''")
+            assert await bob.evaluate("martlet.room.publishing.sent.size") == 0
+            await ada.click("#leave")
+            await until(bob, "martlet.room.participants?.size === 0 || martlet.room.roster.count === 1")
+            await bob.click("#share-screen")
+            await until(bob, "martlet.sent().then((all) => all.some((one) => one.kind === 'video' && one.packetsSent > 0))")
+            (member,) = server.api("GET", "/v1/rooms/single/participants")[1]["participants"]
+            assert [track["source"] for track in member["tracks"]] == ["screen"], member
+            assert not bob.problems
+
+    asyncio.run(run())
+
+
+def test_whoever_is_recorded_sees_it_on_a_phone_held_sideways(server):
+    async def run():
+        async with chromium() as browser:
+            ada = await open_room(browser, server, "sideways", "ada", send="nothing", size=(844, 390))
+            assert not await ada.is_visible("#recording") and not await ada.is_visible("#room-title")
+            await ada.evaluate("void (document.getElementById('recording').textContent = 'Recording')")
+            assert await ada.is_visible("#recording") and not await ada.is_visible("#room-title")
 
     asyncio.run(run())

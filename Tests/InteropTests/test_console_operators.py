@@ -1,6 +1,7 @@
 """The operators' tab under a person's hands: it asks before it ends anything, stays in place, and bears any entry."""
 import asyncio
 import json
+import signal
 
 import pytest
 from support.chromium import chromium, open_room, room_address, until
@@ -196,5 +197,49 @@ def test_4_4_figures_of_an_unreachable_server_are_not_shown(development_server):
             development_server.start()
             await until(page, "/Rooms[01]/.test(document.querySelector('#node').textContent)")
             await until(page, "document.querySelector('#operators-problem').textContent === ''")
+
+    asyncio.run(run())
+
+
+def test_figures_of_a_server_that_says_nothing_at_all_are_not_shown(development_server):
+    """A machine that hangs refuses no connection: what is asked of it is given up after a while, and asked again."""
+    async def run():
+        async with chromium() as browser:
+            await open_room(browser, development_server, "mute", "ada", send="nothing")
+            page = await open_operators(browser, development_server)
+            await until(page, "/Members1/.test(document.querySelector('#node').textContent)")
+            development_server.process.send_signal(signal.SIGSTOP)
+            try:
+                await until(page, "document.querySelector('#operators-problem').textContent === 'The server does not answer.'")
+                assert await page.evaluate("document.querySelector('#operators').classList.contains('stale')")
+            finally:
+                development_server.process.send_signal(signal.SIGCONT)
+            await until(page, "/Rooms[01]/.test(document.querySelector('#node').textContent)")
+            await until(page, "document.querySelector('#operators-problem').textContent === ''")
+
+    asyncio.run(run())
+
+
+def test_questions_follow_one_after_the_other_and_are_taken_back(development_server):
+    """A click answers the question that is shown and no other."""
+    async def run():
+        async with chromium() as browser:
+            page = await open_operators(browser, development_server)
+            await page.evaluate("""import("/dialog.js").then(({ ask }) => {
+                const third = new AbortController();
+                Object.assign(window, { answers: [], takeBack: () => third.abort() });
+                for (const [title, signal] of [["First?"], ["Second?"], ["Third?", third.signal], ["Fourth?", third.signal]])
+                    ask({ title, text: "", action: "Yes", signal }).then((answer) => window.answers.push(`${title} ${answer}`));
+            })""")
+            shown = "document.querySelector('#ask').open && document.querySelector('#ask-title').textContent"
+            await until(page, f"{shown} === 'First?'")
+            await page.click("#ask-confirm")
+            await until(page, f"{shown} === 'Second?'")
+            await page.keyboard.press("Escape")
+            await until(page, f"{shown} === 'Third?'")
+            await page.evaluate("takeBack()")
+            await until(page, "answers.length === 4")
+            assert await page.evaluate("answers") == ["First? true", "Second? false", "Third? false", "Fourth? false"]
+            assert not await page.evaluate("document.querySelector('#ask').open") and not page.problems
 
     asyncio.run(run())

@@ -19,6 +19,8 @@ public struct HTTPCall: Sendable, Hashable {
     public var timeout: TimeInterval? = .seconds(10)
     /// Certificates to trust, PEM; nil: the system's.
     public var certificatesPath: String?
+    /// Trusts the certificates of `certificatesPath` whatever names they have.
+    public var isPinned = false
     /// Signs it as AWS wants it (Signature Version 4); nil: not at all.
     public var signature: Signature?
     /// Opens no socket to an address that is not public, judged after names were resolved.
@@ -95,6 +97,7 @@ public struct HTTPCall: Sendable, Hashable {
                             request.header_count = lines.count
                             request.timeout_ms = Int(timeout?.milliseconds ?? 0)
                             request.ca_file = certificates
+                            request.is_pinned = isPinned ? 1 : 0
                             request.signature_scope = scope
                             request.signature_user = user
                             Self.listen(&request, toHeader: onHeader != nil, toStop: isStopped != nil)

@@ -65,20 +65,18 @@ public final class LogOutput: Sendable {
         let line = formatter.line(
             seconds: Int(time.tv_sec), milliseconds: Int(time.tv_nsec) / 1_000_000, level: level, component: component,
             message: message, fields: fields)
-        sink.withLock { $0(line) }
-    }
-
-    /// Writes a line to file descriptor 2. What does not fit (a full pipe) is lost rather than waited for twice.
-    public static func writeToStandardError(_ line: String) {
-        var text = line + "\n"
-        text.withUTF8 { bytes in
-            var rest = UnsafeRawBufferPointer(bytes)
-            while let start = rest.baseAddress, rest.count > 0 {
-                let written = Glibc.write(2, start, rest.count)
-                if written < 0 && errno == EINTR { continue }
-                guard written > 0 else { return }
-                rest = UnsafeRawBufferPointer(rebasing: rest[written...])
+        sink.withLock { sink in
+            if let lost = LineWriter.takeLost() {
+                sink(
+                    formatter.line(
+                        seconds: Int(time.tv_sec), milliseconds: Int(time.tv_nsec) / 1_000_000, level: .warning,
+                        component: "log", message: "lines of the log are lost: nobody read it for a while",
+                        fields: ["lines": .number(lost)]))
             }
+            sink(line)
         }
     }
+
+    /// Writes a line to file descriptor 2, and never waits for who reads it: see ``LineWriter``.
+    public static func writeToStandardError(_ line: String) { LineWriter.write(line + "\n", to: 2) }
 }

@@ -104,6 +104,7 @@ enum http_result http_perform(const struct http_request *request, long *status, 
         curl_easy_setopt(curl, CURLOPT_XFERINFODATA, &call);
     }
     if (request->ca_file) curl_easy_setopt(curl, CURLOPT_CAINFO, request->ca_file);
+    if (request->is_pinned) curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 0L);
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, list);
     if (request->body) {
         curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_size);

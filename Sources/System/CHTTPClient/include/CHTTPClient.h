@@ -18,6 +18,8 @@ struct http_request {
     long timeout_ms;
     /// Certificates to trust in place of the system's.
     const char *ca_file;
+    /// Those of `ca_file` are trusted whatever names they have.
+    int is_pinned;
     /// Signs the request as AWS wants it, for "provider1:provider2:region:service", by "id:secret".
     const char *signature_scope;
     const char *signature_user;

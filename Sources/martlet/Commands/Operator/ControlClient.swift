@@ -3,6 +3,7 @@ import EdgeSupport
 import HTTPClient
 import HTTPServing
 import NetworkIO
+import Primitives
 
 /// Speaks to the control API of a running server for a command.
 struct ControlClient {
@@ -18,6 +19,8 @@ struct ControlClient {
     private let server: String
     private let token: String
     private let certificatesPath: String?
+    /// The server is on this machine and has the certificate of the configuration, which is trusted as it is: it names others.
+    private let isPinned: Bool
 
     /// The options that every command for operators has.
     static let options = [
@@ -49,11 +52,14 @@ struct ControlClient {
                     exitCode: 2)
             }
             server = String(address.hasSuffix("/") ? address.dropLast() : address[...])
+            certificatesPath = given["--ca"]
+            isPinned = false
         } else {
-            let scheme = configuration?.tlsCertificatePath == nil ? "http" : "https"
-            server = "\(scheme)://127.0.0.1:\(configuration?.http.port ?? 7_880)"
+            server = configuration?.ownAddress ?? "http://127.0.0.1:7880"
+            let own = server.hasPrefix("https") ? configuration?.tlsCertificatePath : nil
+            certificatesPath = given["--ca"] ?? own
+            isPinned = given["--ca"] == nil && own != nil
         }
-        certificatesPath = given["--ca"]
         if let token = given["--token"] {
             self.token = token == "-" ? (readLine(strippingNewline: true) ?? "") : token
         } else {
@@ -177,6 +183,7 @@ struct ControlClient {
         var call = HTTPCall(method, server + path)
         call.headers = ["Authorization: Bearer \(token)"]
         call.certificatesPath = certificatesPath
+        call.isPinned = isPinned
         return call
     }
 
@@ -192,5 +199,20 @@ struct ControlClient {
 
     private func unreachable(_ words: String) -> CommandError {
         CommandError(message: "martlet: the server at \(server) cannot be reached: \(words)", exitCode: 3)
+    }
+}
+
+extension Configuration {
+    /// Where this machine reaches the listener that serves the control API.
+    fileprivate var ownAddress: String {
+        let isPrivate = apiListener == .privateOne
+        let listener = isPrivate ? privateListener : http
+        let host =
+            switch SocketAddress(numeric: listener.host) {
+            case let address? where address.isUnspecified: address.isIPv4 ? "127.0.0.1" : "::1"
+            default: listener.host
+            }
+        let scheme = isPrivate || tlsCertificatePath == nil ? "http" : "https"
+        return "\(scheme)://\(host.contains(":") ? "[\(host)]" : host):\(listener.port)"
     }
 }
