@@ -83,26 +83,6 @@ struct SendEdgeTests {
         }
     }
 
-    @Test("A stream without spatial layers asks for no keyframe when a bound on them is lifted")
-    func boundWithoutLayers() {
-        let harness = SendHarness(
-            SendSession.track(formats: [SendSession.vp8]),
-            SendSession.subscription(formats: [SendSession.vp8], preference: .spatial(0)))
-        func frame(_ number: UInt16, key: Bool) -> [UInt8] {
-            TestPacket(
-                ssrc: 0x100, payloadType: SendSession.vp8.payloadType, sequence: number,
-                timestamp: UInt32(number) * 3_000, marker: true,
-                payload: key ? TestPacket.vp8Keyframe() : TestPacket.vp8Delta
-            ).bytes
-        }
-        for number in UInt16(0)..<5 { harness.turn([frame(number, key: number == 0)], at: at(Double(number) * 33)) }
-        #expect(harness.out.count == 5)
-        let needsKeyframe = harness.subscription.pointee.setPreference(.best, track: harness.track, at: at(200))
-        #expect(!needsKeyframe)
-        harness.turn([frame(5, key: false)], at: at(200))
-        #expect(harness.signals.last?.contains(.wantsKeyframe) == false && harness.out.count == 6)
-    }
-
     @Test("A retransmission without RTX of cached parameter sets contains the same ones, not newer ones")
     func cachedSets() {
         let harness = SendHarness(

@@ -225,7 +225,7 @@ def test_questions_follow_one_after_the_other_and_are_taken_back(development_ser
     async def run():
         async with chromium() as browser:
             page = await open_operators(browser, development_server)
-            await page.evaluate("""import("/dialog.js").then(({ ask }) => {
+            await page.evaluate("""import("/console/dialog.js").then(({ ask }) => {
                 const third = new AbortController();
                 Object.assign(window, { answers: [], takeBack: () => third.abort() });
                 for (const [title, signal] of [["First?"], ["Second?"], ["Third?", third.signal], ["Fourth?", third.signal]])

@@ -121,10 +121,11 @@ struct LoggerTests {
         var ends: [Int32] = [0, 0]
         try #require(pipe(&ends) == 0)
         defer { for end in ends { close(end) } }
+        let writer = LineWriter(ends[1])
         for number in 0..<10_000 {
-            LineWriter.write("\(number) \(String(repeating: "x", count: number % 7 == 0 ? 6_000 : 100))\n", to: ends[1])
+            writer.write("\(number) \(String(repeating: "x", count: number % 7 == 0 ? 6_000 : 100))\n")
         }
-        #expect(LineWriter.takeLost(on: ends[1]) == nil, "it is still full")
+        #expect(writer.takeLost() == nil, "it is still full")
         var read: [UInt8] = []
         func empty() {
             var piece = [UInt8](repeating: 0, count: 1 << 20)
@@ -132,8 +133,8 @@ struct LoggerTests {
             while poll(&asked, 1, 0) > 0 { read += piece[..<Glibc.read(ends[0], &piece, piece.count)] }
         }
         empty()
-        let lost = try #require(LineWriter.takeLost(on: ends[1]))
-        LineWriter.write("last\n", to: ends[1])
+        let lost = try #require(writer.takeLost())
+        writer.write("last\n")
         empty()
         let lines = String(decoding: read, as: UTF8.self).split(separator: "\n")
         #expect(lines.last == "last")

@@ -190,9 +190,11 @@ extension MediaEngine {
     /// How often a peer's subscriptions are checked for a due report.
     private static let reportTick = TimeInterval.milliseconds(200)
 
-    /// Schedules a check of a peer's sender reports soon after `moment`.
-    func scheduleReports(of peer: Int, at moment: MonotonicTime) {
-        if tables.peers[peer].pointee.downlink?.pointee.hastenReports(to: moment) == true { touch(peer) }
+    /// Schedules a check of a peer's sender reports soon after `moment`, or only where none is planned because nothing was sent to it for a while.
+    func scheduleReports(of peer: Int, at moment: MonotonicTime, onlyIfResting: Bool = false) {
+        let isSooner =
+            tables.peers[peer].pointee.downlink?.pointee.hastenReports(to: moment, onlyIfResting: onlyIfResting)
+        if isSooner == true { touch(peer) }
     }
 
     /// Writes a peer's due sender reports; false when the batch is full.
@@ -211,11 +213,7 @@ extension MediaEngine {
             guard let slot = batch.reserve(Self.maximumReport + PeerTransport.protectionOverhead) else { return false }
             var writer = RTCPWriter(UnsafeMutableRawBufferPointer(rebasing: slot[..<Self.maximumReport]))
             while let subscription = next, writer.length + Self.reportRoom <= Self.maximumReport {
-                if appendReport(of: subscription, to: &writer, at: now) {
-                    isWaiting = true
-                } else {
-                    subscription.pointee.subscription.restReports()
-                }
+                isWaiting = appendReport(of: subscription, to: &writer, at: now) || isWaiting
                 next = chain.next()
             }
             if writer.length > 0 { sendRTCP(slot, length: writer.length, of: state, to: destination, into: &batch) }

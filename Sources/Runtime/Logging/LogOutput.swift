@@ -66,7 +66,7 @@ public final class LogOutput: Sendable {
             seconds: Int(time.tv_sec), milliseconds: Int(time.tv_nsec) / 1_000_000, level: level, component: component,
             message: message, fields: fields)
         sink.withLock { sink in
-            if let lost = LineWriter.takeLost() {
+            if let lost = Self.standardError.takeLost() {
                 sink(
                     formatter.line(
                         seconds: Int(time.tv_sec), milliseconds: Int(time.tv_nsec) / 1_000_000, level: .warning,
@@ -78,5 +78,7 @@ public final class LogOutput: Sendable {
     }
 
     /// Writes a line to file descriptor 2, and never waits for who reads it: see ``LineWriter``.
-    public static func writeToStandardError(_ line: String) { LineWriter.write(line + "\n", to: 2) }
+    public static func writeToStandardError(_ line: String) { standardError.write(line + "\n") }
+
+    private static let standardError = LineWriter(2)
 }

@@ -16,11 +16,9 @@ struct SpatialFilter {
     private var refreshBefore: Int64?
     /// The receiver misses packets from before that.
     private var wantsRefresh = false
-    /// Packets of layers above the cap have come since it is in force.
-    private var isLimiting = false
 
-    /// The target needs a keyframe first. Not where the stream has nothing above the cap, as one without spatial layers: a keyframe goes to all subscribers.
-    var needsKeyframe: Bool { target > cap && isLimiting }
+    /// The target needs a keyframe first.
+    var needsKeyframe: Bool { target > cap }
 
     mutating func setTarget(_ target: UInt8) { self.target = target }
 
@@ -28,7 +26,6 @@ struct SpatialFilter {
     mutating func begin(at timestamp: Int64) {
         cap = target
         since = timestamp
-        isLimiting = false
     }
 
     /// Whether the packet belongs to a layer that is not forwarded. `isNewFrame`: its timestamp is not that of the last forwarded packet; `highest`
@@ -44,13 +41,9 @@ struct SpatialFilter {
             }
             cap = target
             since = record.pointee.timestamp
-            isLimiting = false
         }
         let layer = record.pointee.summary.spatialLayer
-        if layer > Int(cap) {
-            isLimiting = true
-            return true
-        }
+        if layer > Int(cap) { return true }
         if layer > Int(top) { top = UInt8(clamping: layer) }
         if refreshBefore != nil, isNewFrame, isKeyframe { refreshBefore = nil }
         return false
