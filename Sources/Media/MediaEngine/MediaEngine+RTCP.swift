@@ -190,11 +190,9 @@ extension MediaEngine {
     /// How often a peer's subscriptions are checked for a due report.
     private static let reportTick = TimeInterval.milliseconds(200)
 
-    /// Schedules a check of a peer's sender reports soon after `moment`, or only where none is planned because nothing was sent to it for a while.
-    func scheduleReports(of peer: Int, at moment: MonotonicTime, onlyIfResting: Bool = false) {
-        let isSooner =
-            tables.peers[peer].pointee.downlink?.pointee.hastenReports(to: moment, onlyIfResting: onlyIfResting)
-        if isSooner == true { touch(peer) }
+    /// Schedules a check of a peer's sender reports soon after `moment`.
+    func scheduleReports(of peer: Int, at moment: MonotonicTime) {
+        if tables.peers[peer].pointee.downlink?.pointee.hastenReports(to: moment) == true { touch(peer) }
     }
 
     /// Writes a peer's due sender reports; false when the batch is full.
@@ -202,7 +200,6 @@ extension MediaEngine {
         let state = tables.peers[peer]
         guard let downlink = state.pointee.downlink, downlink.pointee.reportsAreDue(at: now) else { return true }
         guard let destination = state.pointee.media.pointee.destination else {
-            for subscription in tables.subscriptions(ofPeer: peer) { subscription.pointee.subscription.restReports() }
             downlink.pointee.reported(next: .distantFuture)
             return true
         }

@@ -120,6 +120,8 @@ extension MediaEngine {
     func startSubscriptions(of peer: Int, at now: MonotonicTime) {
         scheduleAllocation(of: peer, at: now)
         allocate(peer, at: now)
+        // While nothing could be sent, none was planned.
+        scheduleReports(of: peer, at: now)
         for state in tables.subscriptions(ofPeer: peer) where maySend(state.pointee.subscription.kind, to: peer) {
             state.pointee.isReady = true
             let layer = state.pointee.subscription.kind == .video ? state.pointee.subscription.layer : nil

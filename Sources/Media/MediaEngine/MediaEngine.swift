@@ -220,8 +220,6 @@ public final class MediaEngine {
         if signals.contains(.started) {
             emit(.subscriptionStarted(state.pointee.subscription.id))
             scheduleReports(of: state.pointee.peer, at: now)
-        } else if signals.contains(.wantsReports) {
-            scheduleReports(of: state.pointee.peer, at: now, onlyIfResting: true)
         }
         if signals.contains(.noCommonCodec) {
             emit(.subscriptionHasNoCommonCodec(state.pointee.subscription.id))

@@ -70,7 +70,7 @@ public final class LogOutput: Sendable {
                 sink(
                     formatter.line(
                         seconds: Int(time.tv_sec), milliseconds: Int(time.tv_nsec) / 1_000_000, level: .warning,
-                        component: "log", message: "lines of the log are lost: nobody read it for a while",
+                        component: "log", message: "log lines were lost because nobody read them for a while",
                         fields: ["lines": .number(lost)]))
             }
             sink(line)

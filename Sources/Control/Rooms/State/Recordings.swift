@@ -61,7 +61,6 @@ struct Recordings: Sendable {
     private var isAnyWaiting: Bool { refused.values.contains(where: \.reason.isTemporary) }
 
     private func isWaiting(_ track: TrackID) -> Bool { refused[track]?.reason.isTemporary == true }
-
 }
 
 // MARK: - By an operator

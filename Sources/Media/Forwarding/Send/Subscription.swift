@@ -32,8 +32,6 @@ public struct Subscription: ~Copyable {
         public static let wantsDecision = Self(rawValue: 8)
         /// The publisher sends a layer that no decision knew; it is measured after `PublishedTrack.measuringTime`.
         public static let foundLayer = Self(rawValue: 16)
-        /// Packets are sent, for the first time or after a while without any: sender reports are due again.
-        public static let wantsReports = Self(rawValue: 32)
     }
 
     public let id: SubscriptionID
@@ -46,8 +44,6 @@ public struct Subscription: ~Copyable {
     public private(set) var isPaused: Bool
     private var hold = Hold.none
     private var hasStarted = false
-    /// Nothing was sent when a report was due, and the engine no longer asks for one.
-    private var reportsRest = true
     private var sent = SubscriptionTotals()
     private(set) var reports: SenderReportState
 
@@ -185,11 +181,9 @@ public struct Subscription: ~Copyable {
         }
         let before = list.count
         var signals = planner.plan(track, in: &section, to: &output, at: now, into: &list)
-        if list.count > before, reportsRest {
-            reportsRest = false
-            signals.insert(.wantsReports)
-            if !hasStarted { signals.insert(.started) }
+        if list.count > before, !hasStarted {
             hasStarted = true
+            signals.insert(.started)
         }
         return signals
     }
@@ -368,7 +362,4 @@ public struct Subscription: ~Copyable {
 
     /// A sender report with the moment `ntp` was sent.
     public mutating func sentReport(ntp: UInt64, at now: MonotonicTime) { reports.sent(ntp: ntp, at: now) }
-
-    /// No report is asked for until packets are sent again, which `Signals.wantsReports` says.
-    public mutating func restReports() { reportsRest = true }
 }

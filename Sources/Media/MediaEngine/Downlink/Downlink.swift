@@ -375,9 +375,9 @@ struct Downlink: ~Copyable {
 
     // MARK: - Deadlines
 
-    /// Schedules a check of sender reports at `moment` or earlier, or only where none is planned; true when that is sooner than planned.
-    mutating func hastenReports(to moment: MonotonicTime, onlyIfResting: Bool = false) -> Bool {
-        guard moment < nextReport, !onlyIfResting || nextReport == .distantFuture else { return false }
+    /// Schedules a check of sender reports at `moment` or earlier; true when that is sooner than planned.
+    mutating func hastenReports(to moment: MonotonicTime) -> Bool {
+        guard moment < nextReport else { return false }
         nextReport = moment
         return true
     }

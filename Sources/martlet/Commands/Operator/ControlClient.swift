@@ -19,7 +19,7 @@ struct ControlClient {
     private let server: String
     private let token: String
     private let certificatesPath: String?
-    /// The server is on this machine and has the certificate of the configuration, which is trusted as it is: it names others.
+    /// The server is on this machine, under an address that its certificate does not name: the certificates in the configuration's file are trusted instead.
     private let isPinned: Bool
 
     /// The options that every command for operators has.
