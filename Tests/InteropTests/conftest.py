@@ -34,22 +34,23 @@ def pytest_configure(config):
         config.pluginmanager.register(FailuresAtOnce(config))
 
 
-#: Files that drive browsers most of the time: one test after the other.
+#: Files that drive browsers most of the time: one test after the other. Their lane and the next one begin first.
 BUSY = {f"test_{name}" for name in (
     "connections", "console", "console_call", "console_limits", "console_looks", "console_member", "console_names", "console_operators", "extensions",
     "matrix", "module", "network", "publish_only", "tcp")}
-#: Files that wait for timers for most of their time, those that drive no browser, and as many more as make the lanes equally long.
+#: Files that wait for timers for most of their time, and those that drive no browser.
 QUIET = {f"test_{name}" for name in (
     "captures", "churn", "command_line", "conformance", "console_check", "console_outages", "discovery", "events", "guests", "helm", "helm_coturn",
     "joining", "livekit_input", "monitoring", "operations", "package", "packet_capture", "recording", "schema", "signalling")}
 
 
 def pytest_xdist_make_scheduler(config, log):
-    """Three lanes (`-n 3 --dist loadscope`), a process for each: what is not named here is the third. Two leave a fifth of two processors idle (measured)."""
+    """Three processes (`-n 3 --dist loadscope`): one begins with each lane, and who is free takes the next file of those in neither. Two leave a fifth of two
+    processors idle (measured)."""
     class Lanes(LoadScopeScheduling):
         def _split_scope(self, nodeid):
             file = pathlib.Path(nodeid.split("::")[0]).stem
-            return "busy" if file in BUSY else "quiet" if file in QUIET else "mixed"
+            return "busy" if file in BUSY else "quiet" if file in QUIET else file
 
     return Lanes(config, log)
 
@@ -58,7 +59,12 @@ def pytest_xdist_make_scheduler(config, log):
 def running(**options):
     """A Martlet on loopback, stopped by SIGTERM at the end; its log must hold no error and no access token."""
     server = Server(**options).start()
-    yield server
+    try:
+        yield server
+    except BaseException:
+        # The test has failed already: what it left behind must not slow down the others.
+        server.discard()
+        raise
     log = server.log()
     assert server.stop() == 0, log
     for line in log.splitlines():

@@ -63,16 +63,16 @@ def test_I6_a_stay_has_a_history_while_it_lasts_and_a_summary_that_outlives_the_
             codec = next(t["codec"] for t in server.api("GET", "/v1/rooms/call/tracks")[1]["tracks"] if t["kind"] == "video")
             assert server.api("DELETE", "/v1/rooms/call/participants/ada?reason=enough")[0] == 200
             await until(ada, "document.body.innerText.includes('enough')")
-            return samples, codec, frozen
+            end = time.monotonic() + 10
+            while len(sessions := server.api("GET", "/v1/sessions?room=call")[1]["sessions"]) < 2:
+                assert time.monotonic() < end, sessions
+                await asyncio.sleep(0.05)
+            # carol's page is still there: her stay ends with the server. A page that is closed says that it leaves.
+            server.terminate()
+            return samples, codec, frozen, sessions
 
     with running(extra=f"storage:\n  path: {tmp_path / 'martlet.db'}\n") as server:
-        samples, codec, frozen = asyncio.run(run(server))
-        end = time.monotonic() + 10
-        # carol's page is gone, but may come back: her stay ends with the server.
-        while len(sessions := server.api("GET", "/v1/sessions?room=call")[1]["sessions"]) < 2:
-            assert time.monotonic() < end, sessions
-            time.sleep(0.05)
-        server.terminate()
+        samples, codec, frozen, sessions = asyncio.run(run(server))
         server.start()
         later = server.api("GET", "/v1/sessions?room=call")[1]["sessions"]
         assert later[1:] == sessions, "as before the restart"

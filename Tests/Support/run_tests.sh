@@ -15,10 +15,10 @@ if [ ! -w "${HOME:-/nonexistent}" ]; then
     export HOME="$logs/home"
     mkdir -p "$HOME"
 fi
-# One build for the server and for the tests of its modules: optimised as what is shipped, with assertions, and open to @testable. In a folder of its own,
-# so that it does not alternate with that of `make run`. Nobody steps through what is built here: without symbols for debuggers the compiler takes a tenth
-# less time. Through the index the package manager finds tests; what it would say of the system's modules, nobody asks (all tests with all that they need:
-# 409 and 317 s with two processors).
+# One build for the server and for the tests of its modules: with assertions, open to @testable, and what packets pass through optimised as what is shipped
+# (MARTLET_ONE_RUN in the manifest). In a folder of its own, so that it does not alternate with that of `make run`. Nobody steps through what is built here:
+# without symbols for debuggers the compiler takes a tenth less time. Through the index the package manager finds tests; what it would say of the system's
+# modules, nobody asks.
 built=(-c release --scratch-path .build/tested --explicit-target-dependency-import-check error)
 built+=(-Xswiftc -warnings-as-errors -Xswiftc -enable-testing -Xswiftc -assert-config -Xswiftc Debug -Xswiftc -gnone)
 built+=(-Xswiftc -index-ignore-system-modules -Xswiftc -index-ignore-clang-modules)
@@ -131,7 +131,7 @@ trap 'exit 143' TERM INT HUP
 phase install cat Tests/Support/install.sh load || exit
 # What interop needs is downloaded while the compiler works.
 begin clients Tests/Support/install.sh test
-build() { phase "$1" "tail -60" swift build -q "${built[@]}" --product "$1" || exit; }
+build() { phase "$1" "tail -60" env MARTLET_ONE_RUN=1 swift build -q "${built[@]}" --product "$1" || exit; }
 build martletPackageTests
 build martlet
 build bench
