@@ -3,7 +3,7 @@
 #   nightly.sh [PART…]       parts: address thread fuzz bench rooms seeds scenarios churn schema more livekit examples recording deploying image paths storm overload drain rolling soak monitoring fresh
 # How long: FUZZ_SECONDS (600 for each target), ROOMS (10000), SEEDS (8), CHURN_JOINS (100000), STORM_RATE (30000 packets/s), SOAK_SECONDS (1800), CALL_MINUTES (10).
 # What each part printed is in .build/nightly/PART.log. A run that was interrupted goes on with CONTINUE=1: parts and fuzz targets that were good
-# with the same commit, for the same time, are not run again, as long as the working tree has no changes.
+# with the same code, for the same time, are not run again, as long as the working tree has no changes.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 work=.build/nightly
@@ -14,11 +14,11 @@ parts=("$@")
 good=0
 earlier=0
 bad=()
-# What a result holds for; nothing with changes that are in no commit.
-export NIGHTLY_COMMIT=
-[ -n "$(git status --porcelain)" ] || NIGHTLY_COMMIT=$(git rev-parse HEAD)
+# What a result holds for: all that is built or run, as the commit has it; nothing with changes that are in no commit.
+export NIGHTLY_CODE=
+[ -n "$(git status --porcelain)" ] || NIGHTLY_CODE=$(git ls-tree HEAD Package.swift Makefile Sources Tests LoadTests Helm Packaging | git hash-object --stdin)
 length="${FUZZ_SECONDS:-600} ${ROOMS:-10000} ${SEEDS:-8} ${CHURN_JOINS:-100000} ${STORM_RATE:-30000} ${SOAK_SECONDS:-1800} ${CALL_MINUTES:-10} ${SCHEMA_EXAMPLES:-100}"
-was_good() { [ -n "${CONTINUE:-}" ] && [ -n "$NIGHTLY_COMMIT" ] && grep -qsxF "$NIGHTLY_COMMIT $length $1" "$work/good"; }
+was_good() { [ -n "${CONTINUE:-}" ] && [ -n "$NIGHTLY_CODE" ] && grep -qsxF "$NIGHTLY_CODE $length $1" "$work/good"; }
 
 # Tests of the simulator, optimised: the whole numbers take hours otherwise.
 simulated() { swift test -q "${strict[@]}" -c release -Xswiftc -enable-testing --scratch-path .build/optimised --filter "$1"; }
@@ -73,14 +73,14 @@ for part in "${parts[@]}"; do
     if was_good "$part"; then
         good=$((good + 1))
         earlier=$((earlier + 1))
-        echo "== $part was good in an earlier run of this commit"
+        echo "== $part was good in an earlier run of this code"
         continue
     fi
     echo "== $part"
     started=$SECONDS
     if "$part" >"$work/$part.log" 2>&1; then
         good=$((good + 1))
-        [ -z "$NIGHTLY_COMMIT" ] || echo "$NIGHTLY_COMMIT $length $part" >>"$work/good"
+        [ -z "$NIGHTLY_CODE" ] || echo "$NIGHTLY_CODE $length $part" >>"$work/good"
         tail -n 3 "$work/$part.log"
     else
         bad+=("$part")
@@ -88,5 +88,5 @@ for part in "${parts[@]}"; do
     fi
     echo "== $part took $((SECONDS - started)) s"
 done
-echo "nightly: $good good ($earlier of them in earlier runs of the same commit), ${#bad[@]} bad${bad:+: ${bad[*]}}"
+echo "nightly: $good good ($earlier of them in earlier runs of the same code), ${#bad[@]} bad${bad:+: ${bad[*]}}"
 [ ${#bad[@]} -eq 0 ]
