@@ -222,7 +222,7 @@ struct Server {
                     ]
                 }
                 return messages
-            }, now: { MonotonicClock.wallMilliseconds() }, logger: logger.named("webhooks"))
+            }, wallClock: MonotonicClock.wallMilliseconds, logger: logger.named("webhooks"))
         do throws(DatabaseError) {
             try await webhooks.load()
         } catch {

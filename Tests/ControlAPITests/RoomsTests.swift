@@ -39,7 +39,7 @@ struct House {
         }
         let webhooks = Webhooks(
             of: rooms.rooms, database: database, keys: [], allowsPrivate: false, encode: { _, _ in [:] },
-            now: { 0 }, logger: .quiet)
+            wallClock: { 0 }, logger: .quiet)
         let sessions = SessionStore(
             database, keptSeconds: 60, maxSessions: 100, encode: { JSONCoding.encode(SessionModel($0)) },
             encodeHistory: { JSONCoding.encode(HistoryModel($0)) })

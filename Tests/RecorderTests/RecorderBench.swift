@@ -21,6 +21,8 @@ final class RecorderBench {
     /// What finishes files, where it was asked for: it works when the test says so.
     let finisher: FileFinisher?
     private let began: MonotonicTime
+    /// By how many milliseconds the wall clock was set forward meanwhile.
+    let clockStep = ClockStep()
     var now: MonotonicTime
     static let track = TrackInfo(
         sid: "TR_camera", participant: "PA_ada", identity: "ada", name: "", kind: .audio, source: .microphone, mid: "0")
@@ -29,6 +31,12 @@ final class RecorderBench {
         private let state = Mutex<[String: RecordingSummary]>([:])
         func put(_ summary: RecordingSummary) { state.withLock { $0[summary.sid] = summary } }
         subscript(sid: String) -> RecordingSummary? { state.withLock { $0[sid] } }
+    }
+
+    final class ClockStep: Sendable {
+        private let milliseconds = Mutex<Int64>(0)
+        func set(_ step: Int64) { milliseconds.withLock { $0 = step } }
+        var wallClock: Int64 { MonotonicClock.wallMilliseconds() + milliseconds.withLock { $0 } }
     }
 
     init(indexes: Bool = false, _ change: (inout RecorderConfiguration) -> Void = { _ in }) throws {
@@ -47,7 +55,8 @@ final class RecorderBench {
         books = try RecordingBooks(configuration, codec, logger: .quiet)
         let (_, news) = AsyncStream<RecorderThread.News>.makeStream(bufferingPolicy: .bufferingNewest(1))
         finisher = indexes ? try FileFinisher(books) : nil
-        desk = RecorderDesk(books: books, finisher: finisher, news: news)
+        let clockStep = clockStep
+        desk = RecorderDesk(books: books, finisher: finisher, news: news) { clockStep.wallClock }
     }
 
     deinit {

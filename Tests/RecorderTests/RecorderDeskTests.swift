@@ -69,6 +69,48 @@ struct RecorderDeskTests {
         #expect(bench.desk.isIdle)
     }
 
+    @Test("A clock that is set forward by an hour while a recording goes on moves neither a later track nor its end")
+    func clockStep() throws {
+        let bench = try RecorderBench()
+        bench.begin()
+        bench.audio(0..<50)
+        bench.read()
+        bench.clockStep.set(3_600_000)
+        bench.record(6)
+        bench.audio(100..<150, stream: 6)
+        bench.read()
+        bench.audio(0..<0, stream: 5, then: [.ended])
+        bench.end(stream: 6)
+        let summary = try #require(bench.summary), starts = summary.tracks.flatMap(\.files).map(\.startMilliseconds)
+        try #require(starts.count == 2)
+        #expect(starts[1] - starts[0] == 2_000)
+        #expect(try #require(summary.endedAt) - summary.startedAt < 60_000)
+    }
+
+    @Test("A file that the disk did not let finish is finished at the next start; its recording has ended once")
+    func finishedLater() throws {
+        let bench = try RecorderBench()
+        bench.begin()
+        bench.audio(0..<200)
+        bench.read()
+        bench.pass()
+        let open = try #require(RecordingFolder(bench.folder).contents(bench.path))
+        bench.end()
+        var summary = try #require(bench.summary)
+        let whole = summary
+        try OutputFile(bench.path, isNew: false).truncate(to: 0)
+        try OutputFile(bench.path, isNew: false).write(open, at: 0)
+        summary.tracks[0].files[0].samples = nil
+        summary.tracks[0].files[0].durationMilliseconds = nil
+        bench.written.put(summary)
+        let books = try RecordingBooks(RecorderConfiguration(directory: bench.folder), bench.codec, logger: .quiet)
+        let found = try #require(books["RC_1"])
+        let file = try #require(found.tracks.first?.files.first)
+        #expect(file.samples ?? 0 > 100 && file.durationMilliseconds ?? 0 > 2_000)
+        #expect(found.endedAt == whole.endedAt && found.ended == "stopped" && books.recovered.isEmpty)
+        #expect(bench.written["RC_1"] == found)
+    }
+
     // MARK: - Retention
 
     private func summary(_ number: Int, bytes: Int64, endedAt: Int64?) -> RecordingSummary {

@@ -10,7 +10,7 @@ final class Receiver: Sendable {
         /// The content type of each body.
         var types: [String: String] = [:]
         var waits: [TimeInterval] = []
-        var now: Int64 = 1_700_000_000_000
+        var now = MonotonicTime.zero
         var answer: @Sendable (_ body: String, _ attempt: Int) -> WebhookOutcome = { _, _ in .answered(status: 200) }
         var attempts = 0
     }
@@ -44,10 +44,10 @@ final class Receiver: Sendable {
             sleep: { [self] interval in
                 state.withLock { state in
                     state.waits.append(interval)
-                    state.now += interval.milliseconds
+                    state.now = state.now + interval
                 }
                 await Task.yield()
-            }, now: { [self] in state.withLock { $0.now } }, jitter: { 1 })
+            }, wallClock: { 1_700_000_000_000 }, now: { [self] in state.withLock { $0.now } }, jitter: { 1 })
     }
 
     /// Waits until so many events were accepted.

@@ -36,6 +36,9 @@ struct CrashRepair {
             if summary.endedAt == nil {
                 finish(&summary, in: folder)
                 finished.append(summary)
+            } else if summary.hasUnfinishedFiles, summary.finishFiles(in: folder).finished > 0 {
+                // The disk had no room for the tables of its files when it ended.
+                save(&summary, in: folder)
             }
             // Files that were joined when the process ended, and are there twice.
             for file in summary.tracks.flatMap(\.files) where file.joined != nil && RecordingFolder.isSafe(file.name) {
@@ -49,31 +52,26 @@ struct CrashRepair {
     }
 
     private func finish(_ summary: inout RecordingSummary, in folder: String) {
-        var files = 0
-        for track in summary.tracks.indices {
-            for index in summary.tracks[track].files.indices {
-                let name = summary.tracks[track].files[index].name
-                guard RecordingFolder.isSafe(name), let file = try? OutputFile("\(folder)/\(name)", isNew: false)
-                else { continue }
-                if let content = try? file.finish() { summary.tracks[track].files[index].note(content) }
-                summary.tracks[track].files[index].bytes = file.length
-                files += 1
-            }
-            summary.tracks[track].ended = true
-        }
+        let files = summary.finishFiles(in: folder).found
+        for track in summary.tracks.indices { summary.tracks[track].ended = true }
         // When the last of its files ends, not when the server was started again, which may be days later.
         let end = summary.tracks.flatMap(\.files).map { $0.startMilliseconds + ($0.durationMilliseconds ?? 0) }.max()
         summary.endedAt = end.map { summary.startedAt + $0 } ?? MonotonicClock.wallMilliseconds()
         summary.ended = "crash"
         summary.state = files > 0 || summary.joined?.isEmpty == false ? .ready : .empty
+        save(&summary, in: folder)
+        logger.info(
+            "a recording was finished that an earlier process left open",
+            ["recording": .text(summary.sid), "files": .number(files)])
+    }
+
+    /// Has its files joined, or their tables moved, and writes that down.
+    private func save(_ summary: inout RecordingSummary, in folder: String) {
         if summary.joinsTracks {
             _ = summary.addJoins { _, _ in true }
         } else if movesIndexes {
             summary.markForIndex()
         }
         try? place.replace("\(folder)/recording.json", with: codec.encode(summary))
-        logger.info(
-            "a recording was finished that an earlier process left open",
-            ["recording": .text(summary.sid), "files": .number(files)])
     }
 }

@@ -10,12 +10,17 @@ struct RecorderDesk {
     private let books: RecordingBooks
     private let news: AsyncStream<RecorderThread.News>.Continuation
     private let finisher: FileFinisher?
+    /// Now in milliseconds since 1970.
+    private let wallClock: () -> Int64
     private var tracks: [UInt64: RecordedTrack] = [:]
     /// Where each stands in its summary.
     private var places: [UInt64: Int] = [:]
     /// Recordings to which no further track comes.
     private var ending: Set<String> = []
     private var summaries: [String: RecordingSummary] = [:]
+    /// Of each recording, wall clock minus monotonic clock when it began, in milliseconds. All of its tracks are placed by that: the wall clock may be set
+    /// meanwhile.
+    private var clockOffsets: [String: Int64] = [:]
     private var parts = RecordingParts()
     private var content: [UInt8] = []
     private var lag = TimeInterval.zero
@@ -24,8 +29,12 @@ struct RecorderDesk {
     /// How often the disk is looked at.
     static let lookInterval = TimeInterval.seconds(1)
 
-    init(books: RecordingBooks, finisher: FileFinisher?, news: AsyncStream<RecorderThread.News>.Continuation) {
+    init(
+        books: RecordingBooks, finisher: FileFinisher?, news: AsyncStream<RecorderThread.News>.Continuation,
+        wallClock: @escaping () -> Int64 = MonotonicClock.wallMilliseconds
+    ) {
         self.books = books
+        self.wallClock = wallClock
         self.finisher = finisher
         self.news = news
     }
@@ -37,7 +46,7 @@ struct RecorderDesk {
     /// False: stop.
     mutating func carryOut(_ order: RecorderThread.Order, at now: MonotonicTime) -> Bool {
         switch order {
-        case .begin(let summary): begin(summary)
+        case .begin(let summary): begin(summary, at: now)
         case .track(let recording, let stream, let track, let info):
             guard let summary = summaries[recording] else {
                 books.places.release(stream.rawValue)
@@ -46,8 +55,8 @@ struct RecorderDesk {
             let part = key(recording, RecordingSummary.Track(info)).map { parts.part(of: $0, at: now) }
             tracks[stream.rawValue] = RecordedTrack(
                 info, track: track, recording: summary, folder: books.folder(of: summary),
-                clockOffset: MonotonicClock.wallMilliseconds() - now.milliseconds, movesIndexes: movesIndexes,
-                part: part, encode: books.encodeLine)
+                clockOffset: clockOffsets[recording] ?? 0, movesIndexes: movesIndexes, part: part,
+                encode: books.encodeLine)
             note(stream.rawValue)
         case .refused(let recording, let info, let reason):
             var track = RecordingSummary.Track(info)
@@ -56,14 +65,15 @@ struct RecorderDesk {
             save(recording)
         case .end(let recording):
             ending.insert(recording)
-            endIfDone(recording)
+            endIfDone(recording, at: now)
         case .stop: return false
         }
         return true
     }
 
-    private mutating func begin(_ summary: RecordingSummary) {
+    private mutating func begin(_ summary: RecordingSummary, at now: MonotonicTime) {
         summaries[summary.sid] = summary
+        clockOffsets[summary.sid] = wallClock() - now.milliseconds
         do throws(SystemError) {
             try books.makeFolder(of: summary)
         } catch {
@@ -116,24 +126,24 @@ struct RecorderDesk {
                     RecorderThread.News(
                         room: summary.room, roomSID: summary.roomSid, gaveUp: SubscriptionID(stream)))
             }
-            remove(stream)
+            remove(stream, at: now)
         }
     }
 
     private mutating func finish(_ stream: UInt64, at now: MonotonicTime) {
         guard let track = tracks[stream] else { return }
         handle(track.finish(at: now), of: track, stream: stream)
-        remove(stream)
+        remove(stream, at: now)
     }
 
-    private mutating func remove(_ stream: UInt64) {
+    private mutating func remove(_ stream: UInt64, at now: MonotonicTime) {
         guard let track = tracks[stream] else { return }
         note(stream)
         tracks[stream] = nil
         books.places.release(stream)
         places[stream] = nil
         books.wrote(bytes: track.consumeBytesWritten())
-        endIfDone(track.recording)
+        endIfDone(track.recording, at: now)
     }
 
     /// The process ends: everything is finished.
@@ -142,7 +152,7 @@ struct RecorderDesk {
         for stream in tracks.keys { finish(stream, at: now) }
         for recording in summaries.keys {
             ending.insert(recording)
-            endIfDone(recording)
+            endIfDone(recording, at: now)
         }
     }
 
@@ -250,11 +260,13 @@ struct RecorderDesk {
         }
     }
 
-    private mutating func endIfDone(_ recording: String) {
+    private mutating func endIfDone(_ recording: String, at now: MonotonicTime) {
         guard ending.contains(recording), !tracks.values.contains(where: { $0.recording == recording }),
             var summary = summaries[recording]
         else { return }
-        summary.endedAt = MonotonicClock.wallMilliseconds()
+        // What the disk refused when a file ended it may take now.
+        if summary.hasUnfinishedFiles { _ = summary.finishFiles(in: books.folder(of: summary)) }
+        summary.endedAt = now.milliseconds + (clockOffsets.removeValue(forKey: recording) ?? 0)
         summary.ended = "stopped"
         summary.state = summary.tracks.contains { !$0.files.isEmpty } ? .ready : .empty
         if summary.joinsTracks {

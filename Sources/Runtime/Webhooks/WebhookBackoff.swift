@@ -24,16 +24,16 @@ struct WebhookBackoff {
     private var failures = 0
     /// Those that were refusals.
     private var refused = 0
-    private var failingSince: Int64?
+    private var failingSince: MonotonicTime?
 
-    /// What to do after `outcome` at a moment (milliseconds since 1970); `jitter` from 0 to 1 keeps those who wait from coming back together.
-    mutating func step(after outcome: WebhookOutcome, at milliseconds: Int64, jitter: Double) -> Step {
+    /// What to do after `outcome`; `jitter` from 0 to 1 keeps those who wait from coming back together.
+    mutating func step(after outcome: WebhookOutcome, at now: MonotonicTime, jitter: Double) -> Step {
         if case .answered(200..<300) = outcome {
             self = WebhookBackoff()
             return .next
         }
         failures += 1
-        let since = failingSince ?? milliseconds
+        let since = failingSince ?? now
         failingSince = since
         if Self.isRefusal(outcome) { refused += 1 }
         // What failed for other reasons says nothing about this event: one refusal after an outage is no reason to lose it.
@@ -41,7 +41,7 @@ struct WebhookBackoff {
             self = WebhookBackoff()
             return .giveUp
         }
-        guard milliseconds - since < Self.parking.milliseconds else { return .park }
+        guard now - since < Self.parking else { return .park }
         let doubled = Self.first * Int64(1 << min(failures - 1, 10))
         let wait = min(doubled, Self.longest)
         return .again(after: wait / 2 + .milliseconds(Int64(Double(wait.milliseconds) / 2 * jitter)))

@@ -17,8 +17,10 @@ public actor Webhooks {
         /// With whether receivers may be on this machine and in its networks.
         var post: @Sendable (WebhookRequest, Bool) async -> WebhookOutcome
         var sleep: @Sendable (TimeInterval) async -> Void
-        /// Milliseconds since 1970.
-        var now: @Sendable () -> Int64
+        /// Milliseconds since 1970, for signatures.
+        var wallClock: @Sendable () -> Int64
+        /// How long a receiver has failed is not a matter of the wall clock, which may be set.
+        var now: @Sendable () -> MonotonicTime
         /// 0 to 1.
         var jitter: @Sendable () -> Double
     }
@@ -61,14 +63,14 @@ public actor Webhooks {
     public init(
         of rooms: RoomService, database: Database, keys: [APIKey], allowsPrivate: Bool,
         encode: @escaping WebhookEncoder,
-        now: @escaping @Sendable () -> Int64, logger: Logger
+        wallClock: @escaping @Sendable () -> Int64, logger: Logger
     ) {
         self.init(
             of: rooms, database: database, keys: keys, allowsPrivate: allowsPrivate, encode: encode,
             world: World(
                 post: { await $0.post(isPublicOnly: !$1) },
                 sleep: { try? await Task.sleep(for: .milliseconds($0.milliseconds)) },
-                now: now,
+                wallClock: wallClock, now: MonotonicClock.now,
                 jitter: {
                     var random = SystemRandomNumberGenerator()
                     return Double.random(in: 0...1, using: &random)
@@ -353,7 +355,7 @@ extension Webhooks {
     }
 
     private func send(_ event: QueuedEvent, to webhook: Webhook) async -> WebhookOutcome {
-        guard let request = WebhookRequest(event, to: webhook, keys: keys, at: world.now() / 1_000) else {
+        guard let request = WebhookRequest(event, to: webhook, keys: keys, at: world.wallClock() / 1_000) else {
             return .failed("the API key that signs is no longer configured")
         }
         return await world.post(request, allowsPrivate)
