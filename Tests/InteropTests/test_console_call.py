@@ -69,6 +69,49 @@ def test_devices_are_chosen_before_joining_and_changed_during_the_call_without_n
     asyncio.run(run())
 
 
+#: What a browser does when a camera is unplugged; `isLeft`: whether it finds another one.
+UNPLUG = """(isLeft) => {
+    window.realGetUserMedia ??= navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
+    navigator.mediaDevices.getUserMedia = isLeft ? window.realGetUserMedia : () => Promise.reject(new DOMException("", "NotFoundError"));
+    const track = martlet.room.media.videoTrack;
+    track.stop();
+    track.dispatchEvent(new Event("ended"));
+}"""
+
+
+def test_a_camera_that_is_unplugged_is_replaced_and_without_another_one_shown_as_off_until_one_is_there(server):
+    off = "[...martlet.room.roster.videos()].some(({ track }) => track.muted)"
+    says = "document.querySelector('#room-problem').textContent.includes({text!r})"
+
+    async def run():
+        async with chromium(CAMERAS) as browser:
+            ada = await open_room(browser, server, "unplugged", "ada", send="camera")
+            bob = await open_room(browser, server, "unplugged", "bob", send="nothing")
+
+            async def plays():
+                decoded = (await wait_for_video(bob))[0]["framesDecoded"]
+                await wait_for_video(bob, frames=decoded + 10)
+
+            await plays()
+            await ada.evaluate(UNPLUG, True)
+            await until(ada, says.format(text="Another one is used now."))
+            await plays()
+            assert not await bob.evaluate(off)
+            await ada.evaluate(UNPLUG, False)
+            await until(ada, says.format(text="There is no camera: connect one and turn it on."))
+            await until(bob, off)
+            await ada.click("#mute-video")
+            await until(ada, "!" + says.format(text="disconnected") + " && " + says.format(text="There is no camera"))
+            assert await bob.evaluate(off), "what is not there is not turned on"
+            await ada.evaluate("void (navigator.mediaDevices.getUserMedia = window.realGetUserMedia)")
+            await ada.click("#mute-video")
+            await until(bob, f"!{off}")
+            await plays()
+            assert not ada.problems and not bob.problems
+
+    asyncio.run(run())
+
+
 def test_hands_screens_and_views_are_seen_by_all_on_a_phone_too(server):
     """Hands in the order in which they were raised, kept over a rejoin; who shares a screen; the speaker, or who is pinned, large on the stage."""
     news = "document.querySelector('#news').textContent"

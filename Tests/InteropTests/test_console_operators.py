@@ -1,6 +1,7 @@
 """The operators' tab under a person's hands: it asks before it ends anything, stays in place, and bears any entry."""
 import asyncio
 import json
+import re
 import signal
 
 import pytest
@@ -146,6 +147,40 @@ def test_4_5_the_list_of_rooms_stays_in_place(development_server):
     asyncio.run(run())
 
 
+def test_a_room_beyond_the_first_200_is_found_by_the_beginning_of_its_name_and_stays_shown(development_server):
+    server = development_server
+    names = "[...document.querySelectorAll('#rooms .name')].map((one) => one.textContent)"
+    note = "document.querySelector('#no-room:not([hidden])')?.textContent"
+
+    async def run():
+        async with chromium() as browser:
+            page = await open_operators(browser, server)
+            await until(page, f"{note} === 'No room is open.'")
+            assert await page.is_hidden("#rooms-find"), "few rooms need no search"
+            for number in range(200):
+                server.api("POST", "/v1/rooms", {"name": f"desk-{number:03}"})
+            await until(page, f"{names}.length === 200")
+            assert await page.is_hidden("#rooms-find") and await page.is_hidden("#no-room")
+            for name in ("zebra", "zoo"):
+                server.api("POST", "/v1/rooms", {"name": name})
+            await until(page, f"{note} === 'These are the first 200 by name.'")
+            await page.fill("#rooms-prefix", "z")
+            # The one that is chosen stays, whatever is looked for.
+            await until(page, f"{names}.join() === 'desk-000,zebra,zoo'")
+            await page.locator("#rooms button", has_text="zoo").click()
+            await until(page, f"{names}.join() === 'zebra,zoo'")
+            await page.fill("#rooms-prefix", "nobody")
+            await until(page, f"{note} === 'No open room’s name begins so.' && {names}.join() === 'zoo'")
+            await page.fill("#rooms-prefix", "")
+            await until(page, f"{names}.length === 201 && {names}.at(-1) === 'zoo'")
+            assert await page.text_content("#members-title") == "Members of zoo"
+            server.api("DELETE", "/v1/rooms/zoo")
+            await until(page, f"{names}.length === 200 && document.querySelector('#members-title').textContent === 'Members of desk-000'")
+            assert not page.problems
+
+    asyncio.run(run())
+
+
 def test_4_2_no_entry_breaks_the_operators_tab(development_server):
     """A room called `..`, which cannot be part of a path, and names of every kind are listed; the others are shown and can be closed."""
     server = development_server
@@ -163,7 +198,7 @@ def test_4_2_no_entry_breaks_the_operators_tab(development_server):
                 odd = [{**rooms[0], "sid": f"RM_x{number}", "name": name} for number, name in enumerate(("..", "."))] if rooms else []
                 await route.fulfill(response=reply, body=json.dumps({"rooms": odd + rooms}))
 
-            await page.route("**/v1/rooms", with_dots)
+            await page.route(re.compile(r"/v1/rooms\?"), with_dots)
             await page.goto(server.url)
             await page.click("#tab-operators")
             await until(page, "document.querySelectorAll('#rooms button').length === 5")

@@ -289,7 +289,7 @@ RESUMED = """import("/martlet/signal.js").then(async ({ Signal }) => {
         }
     };
     const signal = new Signal({
-        url: "", token: "", join: {}, onJoined() {}, onState() {}, onEnd() {},
+        url: "", token: "", join: {}, onJoined() {}, onICEServers() {}, onState() {}, onEnd() {},
         onEvent: ({ connection }) => { if (connection === "sub") signal.cancel(sub); },
     });
     await settled();

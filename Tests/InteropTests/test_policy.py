@@ -169,16 +169,35 @@ def test_I1_a_browser_holds_video_back_for_as_long_as_the_policy_says_and_no_lon
         asyncio.run(run(server))
 
 
-def test_I8_a_source_that_a_moderator_takes_away_ends_and_a_ban_holds_for_every_token():
+def test_I8_a_source_that_a_moderator_takes_away_ends_and_may_be_turned_on_again_later_and_a_ban_holds_for_every_token():
+    sends = "martlet.room.pub.getTransceivers().some((one) => one.sender.track?.kind === 'video' && one.currentDirection === 'sendonly')"
+    is_on = "document.querySelector('#mute-video').getAttribute('aria-pressed') === 'true'"
+
+    async def permit(server, *sources):
+        status, participant = await asyncio.to_thread(
+            server.api, "PATCH", "/v1/rooms/stage/participants/ada", {"permissions": {"publishSources": list(sources)}})
+        assert status == 200
+        return [track["source"] for track in participant["tracks"]]
+
     async def run(server):
         async with chromium() as browser:
             ada = await open_room(browser, server, "stage", "ada", token=token("ada", "stage"))
             bob = await open_room(browser, server, "stage", "bob", token=token("bob", "stage"), send="nothing")
             await wait_for_video(bob)
-            status, participant = await asyncio.to_thread(
-                server.api, "PATCH", "/v1/rooms/stage/participants/ada", {"permissions": {"publishSources": ["microphone"]}})
-            assert status == 200 and [t["source"] for t in participant["tracks"]] == ["microphone"]
+            assert await ada.evaluate(sends) and await ada.evaluate(is_on)
+            # A screen is permitted, but a camera is none.
+            assert await permit(server, "microphone", "screen") == ["microphone"]
             await until(bob, "martlet.received().then((all) => all.every((r) => r.kind !== 'video'))")
+            await until(ada, f"!{sends} && !({is_on})")
+            await ada.click("#mute-video")
+            await until(ada, "document.querySelector('#room-problem').textContent.includes('You may not send your camera in this room.')")
+            await until(ada, f"!({is_on})")
+            await permit(server, "microphone", "camera")
+            await ada.click("#mute-video")
+            await until(ada, f"{sends} && {is_on}")
+            await until(bob, "martlet.received().then((all) => all.some((r) => r.kind === 'video' && r.framesDecoded > 10))")
+            tracks = (await asyncio.to_thread(server.api, "GET", "/v1/rooms/stage/tracks"))[1]["tracks"]
+            assert sorted(track["source"] for track in tracks) == ["camera", "microphone"]
             status, _ = await asyncio.to_thread(server.api, "DELETE", "/v1/rooms/stage/participants/ada?reason=enough&ban=60")
             assert status == 200
             await until(ada, "document.body.innerText.includes('enough')")

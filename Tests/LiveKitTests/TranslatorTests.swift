@@ -83,6 +83,8 @@ struct TranslatorTests {
         let refused = RoomEvent.publicationRefused(connection: "c", mid: "0", track: "v", code: .permissionDenied)
         _ = translator.signals(
             for: SequencedEvent(sequence: 1, event: .trackUnpublished(participant: "PA_1", track: "TR_1")))
+        // The end of a recording of the track is announced in between, for example.
+        _ = translator.signals(for: SequencedEvent(sequence: 1, event: .speakersChanged([])))
         guard
             case .trackUnpublished("TR_1")? = translator.signals(for: SequencedEvent(sequence: 2, event: refused)).first
         else {

@@ -100,6 +100,23 @@ struct CapacityTests {
         #expect(await code { _ = try await service.join(request("dan", room: "open")) } == .overloaded)
     }
 
+    @Test("Guests who ask again use up no joins of others; on a full server whoever is in it connects anew")
+    func guestsAndReturns() async throws {
+        var configuration = RoomServiceConfiguration()
+        (configuration.maxJoinsPerSecond, configuration.maxParticipants) = (4, 2)
+        let service = RoomService(configuration: configuration, media: plane)
+        var policy = PolicyDocument()
+        policy.waitingRoom = true
+        _ = try await service.createRoom(named: "closed", policy: policy)
+        for _ in 0..<50 {
+            #expect(await code { _ = try await service.join(request("eve", room: "closed")) } == .approvalRequired)
+        }
+        for name in ["ada", "bob"] { _ = try await service.join(request(name, room: "open")) }
+        #expect(await code { _ = try await service.join(request("cyd", room: "open")) } == .overloaded)
+        _ = try await service.join(request("bob", room: "open"))
+        #expect(await service.listRooms().first { $0.name == "open" }?.participants == 2)
+    }
+
     @Test("What is reserved goes back to nothing, however connections come and go")
     func balanced() async throws {
         let service = service(connections: 20)

@@ -22,6 +22,22 @@ struct ConnectionTests {
         }
     }
 
+    @Test("bye that keeps the subscriptions: what the connection received goes on on another one")
+    func byeForAnother() throws {
+        var (bench, _, bob) = try SubscribeTests.pair()
+        let before = Set(bench.room.subscriptions(of: bob).map(\.sid))
+        let offered = bench.lastOffer(bob)?.sdp
+        try bench.step { (room, turn) throws(RoomError) in
+            try room.bye(bob, connection: "sub", keepsSubscriptions: true, turn: &turn)
+        }
+        #expect(bench.lastOffer(bob)?.connection == "sub" && bench.lastOffer(bob)?.sdp != offered)
+        #expect(try bench.answerOffers(bob) > 0)
+        let after = bench.room.subscriptions(of: bob)
+        #expect(Set(after.map(\.sid)) == before && after.allSatisfy { $0.state == .active })
+        let removed = bench.commands.lastIndex { if case .removePeer = $0 { true } else { false } }
+        #expect(SubscribeTests.subscribed(Array(bench.commands[(try #require(removed))...])).count == before.count)
+    }
+
     @Test("All connections of a participant are one group, and those of another are not in it")
     func groups() throws {
         var (bench, _, bob) = try SubscribeTests.pair()

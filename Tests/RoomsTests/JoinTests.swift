@@ -21,6 +21,16 @@ struct JoinTests {
         #expect(bench.room.has(screen) && !bench.room.has(second))
     }
 
+    @Test("Where several of an identity may be here no longer, the next one takes the place of them all")
+    func duplicatesEnd() throws {
+        var bench = RoomBench(policy: PolicyTests.policy { $0.duplicateIdentity = .allow })
+        let stays = [try bench.join("alice"), try bench.join("alice"), try bench.join("alice")]
+        #expect(bench.ended.isEmpty)
+        try bench.setPolicy(RoomPolicy())
+        let last = try bench.join("alice")
+        #expect(bench.room.sessions == [last] && Set(bench.ended.keys) == Set(stays))
+    }
+
     @Test("B17: others are told once that somebody left, and nothing of it stays")
     func leave() throws {
         var bench = RoomBench()

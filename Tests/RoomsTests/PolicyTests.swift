@@ -119,6 +119,63 @@ struct PolicyTests {
         #expect(bench.info(ada)?.tracks.map(\.source).contains(.camera) == false)
     }
 
+    @Test("A camera that was forbidden does not come back as a screen, and as a camera once it is permitted again")
+    func sourcesStay() throws {
+        var (bench, ada, _) = try Self.meeting()
+        try bench.setPolicy(Self.policy { $0.publishSources = [.microphone, .screen] })
+        try bench.offer(ada, [.audio("0"), .video("1")])
+        #expect(bench.info(ada)?.tracks.map(\.source) == [.microphone])
+        try bench.setPolicy(RoomPolicy())
+        try bench.offer(ada, [.audio("0"), .video("1")])
+        #expect(bench.info(ada)?.tracks.map(\.source) == [.microphone, .camera])
+        // Another track in the same section is another matter.
+        try bench.setPolicy(Self.policy { $0.publishSources = [.microphone, .screen] })
+        try bench.offer(ada, [.audio("0"), .video("1", track: "another")])
+        #expect(bench.info(ada)?.tracks.map(\.source) == [.microphone, .screen])
+    }
+
+    @Test("An answer to the server's offer brings no video into a room of audio, and no publisher beyond the limit")
+    func answersPublishNothingMore() throws {
+        func track(_ bench: RoomBench, _ session: SessionID) -> [MediaKind] {
+            bench.info(session)?.tracks.map(\.kind) ?? []
+        }
+        var bench = RoomBench()
+        let ada = try bench.join("ada") { $0.receivingConnection = "main" }
+        try bench.offer(ada, "main", [.audio("0"), .video("1")])
+        try bench.setPolicy(Self.policy { $0.audioOnly = true })
+        #expect(track(bench, ada) == [.audio])
+        let bob = try bench.join("bob")
+        try bench.offer(bob, [.audio("0")])
+        #expect(try bench.answerOffers(ada) > 0)
+        #expect(track(bench, ada) == [.audio])
+
+        // Nobody publishes but bob, and one may.
+        try bench.perform(.unpublish(track: bench.trackSID(ada, .audio)), ada)
+        try bench.setPolicy(Self.policy { $0.maxPublishers = 1 })
+        _ = bench.takeEvents(ada)
+        try bench.offer(bob, [.audio("0"), .video("1")])
+        #expect(try bench.answerOffers(ada) > 0)
+        #expect(track(bench, ada) == [] && track(bench, bob) == [.audio, .video])
+        let refusals = bench.takeEvents(ada).compactMap {
+            if case .publicationRefused(_, _, _, let code) = $0 { code } else { nil }
+        }
+        #expect(!refusals.isEmpty && Set(refusals) == [.limitExceeded])
+    }
+
+    @Test("Who may not publish receives by an offer that would send, too, whatever places of publishers are left")
+    func receiversAreNoPublishers() throws {
+        var bench = RoomBench(policy: Self.policy { $0.maxPublishers = 1 })
+        let ada = try bench.join("ada")
+        try bench.offer(ada, [.audio("0"), .video("1")])
+        let tv = try bench.join("tv", isSignalled: false, follow: .identity("ada")) { $0.profile = .viewer }
+        try bench.offer(tv, "main", [.audio("0", "sendrecv"), .video("1", "sendrecv")])
+        #expect(bench.room.subscriptions(of: tv).compactMap(\.track).count == 2)
+        let eve = try bench.join("eve")
+        #expect(throws: RoomError(.limitExceeded, "publisher limit of the room reached")) {
+            try bench.offer(eve, [.audio("0")])
+        }
+    }
+
     @Test("Bandwidth: caps of every publisher and limits of every subscriber follow at once")
     func bandwidth() throws {
         var (bench, ada, bob) = try Self.meeting()

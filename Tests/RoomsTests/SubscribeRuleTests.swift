@@ -154,6 +154,31 @@ struct SubscribeRuleTests {
         #expect(Self.kinds(bench, bob) == [.audio, .video] && bench.room.subscriptions(of: dora).count == 3)
     }
 
+    @Test("An audience names as many tracks for each identity as one may publish; the same again tells nothing")
+    func audienceLimits() throws {
+        var limits = RoomLimits()
+        (limits.participants, limits.tracksPerParticipant) = (3, 2)
+        var bench = RoomBench(limits: limits)
+        let ada = try bench.join("ada"), bob = try bench.join("bob")
+        try bench.offer(ada, [.audio("0"), .video("1")])
+        var audience = Audience()
+        // Together six: more than there can be participants.
+        for name in ["bob", "carol", "dora"] { audience.grant(["TR_1", bench.trackSID(ada, .audio)], to: name) }
+        _ = bench.takeEvents(bob)
+        try bench.perform(.setAudience(audience), ada)
+        #expect(Self.kinds(bench, bob) == [.audio])
+        #expect(!bench.takeEvents(bob).isEmpty)
+        try bench.perform(.setAudience(audience), ada)
+        #expect(bench.takeEvents(bob).isEmpty)
+        audience.grant(["1", "2", "3"], to: "dora")
+        let tooMany = RoomError(.tooLarge, "the audience names more tracks than a participant can publish")
+        #expect(throws: tooMany) { try bench.perform(.setAudience(audience), ada) }
+        let all: Audience = ["1", "2", "3", "4"]
+        let tooLarge = RoomError(.tooLarge, "the audience has more identities than a room can have participants")
+        #expect(throws: tooLarge) { try bench.perform(.setAudience(all), ada) }
+        #expect(Self.kinds(bench, bob) == [.audio], "what is refused changes nothing")
+    }
+
     @Test("A follower is shown nothing that its rules or the publisher keep from it, and keeps its sections")
     func followers() throws {
         var (bench, ada, _) = try Self.meeting()

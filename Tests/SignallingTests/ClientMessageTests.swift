@@ -19,7 +19,8 @@ struct ClientMessageTests {
         .ice(
             connection: "pub", candidate: "candidate:1 1 udp 2122260223 192.0.2.7 50123 typ host", mid: "0"),
         .ice(connection: "pub", candidate: nil, mid: nil),
-        .bye(connection: "pub"),
+        .bye(connection: "pub", keepsSubscriptions: false),
+        .bye(connection: "sub", keepsSubscriptions: true),
         .perform([
             .announce(.init("b2f1", source: .screen, name: "slides", muted: false, width: 1920, height: 1080))
         ]),
@@ -121,7 +122,7 @@ struct ClientMessageTests {
     func unknownFields() {
         let frame = ClientFrame(text: "{\"type\":\"bye\",\"connection\":\"pub\",\"later\":{\"deep\":[1]},\"id\":null}")
         #expect(frame.id == nil)
-        #expect(frame.request == .success(.bye(connection: "pub")))
+        #expect(frame.request == .success(.bye(connection: "pub", keepsSubscriptions: false)))
         #expect(ClientFrame(text: "{\"type\":\"join\",\"room\":null}").request == .success(.join(JoinFields())))
     }
 

@@ -11,7 +11,7 @@ struct EventTranslator: Sendable {
     /// What was last told of the layers of one's own videos; the protocol tells all of a track together.
     private var layers: [String: [WantedLayer]] = [:]
     private var backups: [String: Backup] = [:]
-    /// The track of the last event, where that was the end of one.
+    /// The track that ended last: a refusal of what the client still sends there follows, though not at once.
     private var ended: TrackInfo?
 
     /// The second codec of a track.
@@ -38,7 +38,6 @@ struct EventTranslator: Sendable {
 
     /// What a client is told of `event`.
     mutating func signals(for sequenced: SequencedEvent) -> [ServerSignal] {
-        let ended = self.ended.take()
         switch sequenced.event {
         case .participantJoined(let info), .participantUpdated(let info):
             people[info.sid] = info
@@ -69,7 +68,9 @@ struct EventTranslator: Sendable {
         case .channelClosed:
             // The client read too slowly. SDKs create their channels once per connection, so only a new one receives messages again.
             return [.leave(.stateMismatch, .reconnect)]
-        case .publicationRefused(_, _, let track, let code): return [refusal(of: track ?? "", code, ended)]
+        case .publicationRefused(_, let mid, let track, let code):
+            let ended = self.ended?.mid == mid ? self.ended.take() : nil
+            return [refusal(of: track ?? "", code, ended)]
         case .speakersChanged(let speakers): return tell(speakers)
         case .qualityChanged(let list): return [.quality(list)]
         case .layersWanted(let track, let layers):

@@ -112,7 +112,13 @@ extension LiveKitSession {
             let identity = grant.identity.isEmpty ? identities[grant.participant] : grant.identity
             if let identity { audience.grant(grant.tracks.map { Set($0) }, to: identity) }
         }
-        await perform(.setAudience(audience), session)
+        do throws(RoomError) {
+            try await context.rooms.perform(.setAudience(audience), in: session)
+        } catch {
+            // Who believes that few receive its tracks must not send them to all.
+            note(error)
+            await perform(.setAudience([]), session)
+        }
     }
 
     /// A client that publishes what is not known here begins anew.

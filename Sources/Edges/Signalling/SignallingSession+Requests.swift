@@ -94,8 +94,8 @@ extension SignallingSession {
                 try await rooms.answer(session, connection: connection, sdp: sdp)
             case .ice(let connection, let candidate, let mid):
                 try await rooms.candidate(session, connection: connection, candidate: candidate, mid: mid)
-            case .bye(let connection):
-                try await rooms.bye(session, connection: connection)
+            case .bye(let connection, let keepsSubscriptions):
+                try await rooms.bye(session, connection: connection, keepsSubscriptions: keepsSubscriptions)
             case .perform(let requests):
                 for request in requests { try await rooms.perform(request, in: session) }
             case .lock(let password):

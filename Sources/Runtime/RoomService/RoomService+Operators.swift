@@ -248,7 +248,10 @@ extension RoomService {
     private func roomToMoveTo(
         _ name: String, beside source: HostedRoom, turn: inout RoomTurn
     ) throws(RoomError) -> HostedRoom {
-        if let hosted = rooms[name], !hosted.isCheck {
+        if let hosted = rooms[name] {
+            guard !hosted.isCheck else {
+                throw RoomError(.invalidRequest, "the room of that name is of a pre-call check")
+            }
             guard !media.hangs(hosted.worker) else { throw .workerHangs }
             return hosted
         }

@@ -8,6 +8,8 @@ extension RoomService {
     /// What keeps a join out whether or not there is its room already.
     func checkServer(_ claims: AccessClaims, room name: String) throws(RoomError) {
         try rules.check(claims, room: name, now: media.now())
+        // Whoever connects anew takes the place of themselves.
+        guard rooms[name]?.room.replaces(identity: claims.identity) != true else { return }
         try capacity.check(present: rooms.sessionCount, configuration)
     }
 

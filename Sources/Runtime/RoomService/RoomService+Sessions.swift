@@ -122,11 +122,13 @@ extension RoomService {
         }
     }
 
-    /// Ends one connection, not the member.
-    public func bye(_ session: SessionID, connection: String) async throws(RoomError) {
+    /// Ends one connection, not the member. `keepsSubscriptions`: what it received goes on on another one.
+    public func bye(
+        _ session: SessionID, connection: String, keepsSubscriptions: Bool = false
+    ) async throws(RoomError) {
         try await step(try hosted(of: session)) { (room, turn) throws(RoomError) in
             room.touch(session, turn: &turn)
-            try room.bye(session, connection: connection, turn: &turn)
+            try room.bye(session, connection: connection, keepsSubscriptions: keepsSubscriptions, turn: &turn)
         }
     }
 

@@ -245,6 +245,20 @@ async def bye(target, room):
         expect([one["identity"] for one in reply["participants"]] == ["bob"], f"{reply}")
 
 
+@SUITE.check("§4", "bye that keeps the subscriptions: the server offers them on another connection")
+async def bye_for_another(target, room):
+    async with join(target, "ada", room) as ada, join(target, "bob", room) as bob, Peer(target.host) as peer:
+        sid, = (await publish(bob, peer, microphone())).values()
+        await ada.wait_for("offer")
+        reply, _ = await ada.request("bye", connection="sub", keepSubscriptions=True)
+        expect(reply["type"] == "ok", f"{reply}")
+        await ada.wait_for("connection", connection="sub", state="closed")
+        async with asyncio.timeout(8):
+            while len(offers := ada.of("offer")) < 2:
+                await asyncio.sleep(0.01)
+        expect(list(offers[1][1]["tracks"].values()) == [sid], f"{offers}")
+
+
 @SUITE.check("§5", "an announcement says what a track is, and others see it; one of the wrong kind is refused")
 async def announced(target, room):
     async with join(target, "ada", room) as ada, join(target, "bob", room) as bob, Peer(target.host) as peer:

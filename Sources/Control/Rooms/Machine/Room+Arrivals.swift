@@ -93,9 +93,8 @@ extension Room {
         let info = moving.info
         // Also when it comes back after a lost connection.
         letIn(info.identity)
-        if policy.duplicateIdentity == .replace, let older = state.roster.session(identity: info.identity) {
-            remove(older, reason: .duplicateIdentity, turn: &turn)
-        }
+        let older = policy.duplicateIdentity == .replace ? state.roster.sessions(identity: info.identity) : []
+        for session in older { remove(session, reason: .duplicateIdentity, turn: &turn) }
         var member = moving.member
         let session = member.session
         member.joined = turn.now

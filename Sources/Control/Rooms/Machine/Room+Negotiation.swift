@@ -49,11 +49,7 @@ extension Room {
         reach(.offer, session, &turn)
         apply(answer.sections, to: name, of: session, &turn)
         for section in beyondLimit {
-            state.roster.notify(
-                session,
-                .publicationRefused(
-                    connection: name, mid: section.mid, track: section.remoteSends?.trackID, code: .limitExceeded),
-                &turn)
+            refuse(section.remoteSends, .limitExceeded, mid: section.mid, on: name, of: session, &turn)
         }
         state.outdated.insert(session)
         makeOffers(&turn)
@@ -78,11 +74,11 @@ extension Room {
             if let sends = section.remoteSends, !answer.rejects {
                 let isNew = known[section.mid] == nil
                 answer.codecs = codecs(kind, of: known[section.mid], sends, mid: section.mid, member)
-                if isNew { try checkPublisherLimit(member) }
                 answer.receives =
                     member.profile != .viewer
-                    && state.permittedSource(kind, sends, mid: section.mid, member: member) != nil
-                if answer.receives, isNew, trackCount == state.context.limits.tracksPerParticipant {
+                    && state.permittedSource(kind, sends, mid: section.mid, of: name, member) != nil
+                if answer.receives, isNew { try checkPublisherLimit(member) }
+                if answer.receives, isNew, trackCount >= state.context.limits.tracksPerParticipant {
                     answer.receives = false
                     beyondLimit.append(section)
                 }
@@ -331,11 +327,14 @@ extension Room {
             ice: ice)
     }
 
-    /// Ends one connection, not the member.
-    public mutating func bye(_ session: SessionID, connection id: String, turn: inout RoomTurn) throws(RoomError) {
+    /// Ends one connection, not the member. `keepsSubscriptions`: what it received goes on on another one.
+    public mutating func bye(
+        _ session: SessionID, connection id: String, keepsSubscriptions: Bool = false, turn: inout RoomTurn
+    ) throws(RoomError) {
         _ = try state.connection(id, of: session)
-        for subscription in state.routing.subscriptions(of: session) where state.routing[subscription]?.connection == id
-        {
+        if keepsSubscriptions { state.outdated.insert(session) }
+        let subscriptions = keepsSubscriptions ? [] : state.routing.subscriptions(of: session)
+        for subscription in subscriptions where state.routing[subscription]?.connection == id {
             distribution.end(subscription, notifies: true, &state, &turn)
         }
         endConnection(session, id, commandsWorker: true, &turn)

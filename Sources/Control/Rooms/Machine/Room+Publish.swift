@@ -28,7 +28,11 @@ extension Room {
             if let track = state.routing[id] { update(track, with: sending, &turn) }
             return
         }
-        guard let source = state.permittedSource(kind, sending, mid: section.mid, member: member) else { return }
+        guard let source = state.permittedSource(kind, sending, mid: section.mid, of: name, member) else { return }
+        // An offer was checked as a whole; a client's answer to an offer of the server may bring back what has ended since.
+        if let code = refusal(of: kind, by: member) {
+            return refuse(sending, code, mid: section.mid, on: name, of: session, &turn)
+        }
         if let main = announced?.backupOf {
             return receiveBackup(of: main, sending, mid: section.mid, on: connection, of: session, &turn)
         }
@@ -58,6 +62,23 @@ extension Room {
         tellPublished(info, of: session, tellsPublisher: true, &turn)
         distribution.offer(id, &state, &turn)
         trackMayBeRecorded(id, &turn)
+    }
+
+    /// Why a member that may publish `kind` publishes no further track of it.
+    private func refusal(of kind: MediaKind, by member: Member) -> RoomError.Code? {
+        if kind == .video, policy.audioOnly { return .permissionDenied }
+        let count = state.routing.encodings(of: member.session).count
+        guard count < state.context.limits.tracksPerParticipant else { return .limitExceeded }
+        return (try? checkPublisherLimit(member)) == nil ? .limitExceeded : nil
+    }
+
+    /// Tells a client that nothing is published of what it sends on a section.
+    mutating func refuse(
+        _ sending: RemoteSending?, _ code: RoomError.Code, mid: String, on connection: String, of session: SessionID,
+        _ turn: inout RoomTurn
+    ) {
+        state.roster.notify(
+            session, .publicationRefused(connection: connection, mid: mid, track: sending?.trackID, code: code), &turn)
     }
 
     /// A track of `session` is in the room from now on.
@@ -146,7 +167,7 @@ extension Room {
             withdraw(track, tellsPublisher: true, &turn)
         }
         if commandsWorker { turn.media(.removeTrack(id)) }
-        state.roster.updateConnection(track.connection, of: track.publisher) { $0.trackByMid[track.info.mid] = nil }
+        state.roster.updateConnection(track.connection, of: track.publisher) { $0.trackEnded(track.info) }
         if let backup = track.backup { unpublish(backup, commandsWorker: commandsWorker, &turn) }
         distribution.follow(&state, &turn)
         if track.info.kind == .video { state.capTracks(of: track.publisher, &turn) }
@@ -304,7 +325,7 @@ extension Room {
 
 extension RemoteSending {
     /// The client's id of the track as others are told it; nil where it is no text to show.
-    fileprivate var shownTrackID: String? { trackID.flatMap { TextRule.label.fault(in: $0) == nil ? $0 : nil } }
+    var shownTrackID: String? { trackID.flatMap { TextRule.label.fault(in: $0) == nil ? $0 : nil } }
 }
 
 extension TrackTraits {

@@ -195,12 +195,13 @@ extension Room {
     /// Sends a message of an operator or of the application's server.
     public mutating func sendFromServer(_ message: RoomMessage, turn: inout RoomTurn) throws(RoomError) {
         try message.check(state.context.limits)
+        // A message that reaches nobody may be sent again.
+        let receivers = try state.roster.receivers(of: message, except: nil)
         guard nonces.takesIn(message.nonce) else { return }
         var message = message
         message.participant = nil
         message.identity = nil
-        state.roster.deliver(
-            message, to: try state.roster.receivers(of: message, except: nil), source: nil, state.context.limits, &turn)
+        state.roster.deliver(message, to: receivers, source: nil, state.context.limits, &turn)
     }
 
     /// The member that a call to `name` (identity or sid) reaches; refused where it has no channel of the protocol in which the call is written.
@@ -337,6 +338,10 @@ extension Room {
     public func has(_ session: SessionID) -> Bool { state.roster[session] != nil }
     /// Whether somebody with this identity is in the room.
     public func hasMember(identity: String?) -> Bool { identity.flatMap(state.roster.session(identity:)) != nil }
+    /// Whether somebody with this identity would take the place of who is here with it.
+    public func replaces(identity: String?) -> Bool {
+        policy.duplicateIdentity == .replace && hasMember(identity: identity)
+    }
     /// Whether the room has a peer or a track of this number.
     public func owns(_ number: UInt64) -> Bool {
         state.roster.owner(of: PeerID(number)) != nil || state.routing[TrackID(number)] != nil

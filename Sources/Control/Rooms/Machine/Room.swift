@@ -64,18 +64,17 @@ extension Room {
     ) throws(RoomError) -> SessionID {
         let info = try admit(request, turn: &turn)
         let promised = promisedConnections(request.profile, isSignalled: isSignalled)
-        if policy.duplicateIdentity != .allow,
-            let older = state.roster.session(identity: info.identity).flatMap({ state.roster[$0] })
-        {
-            guard policy.duplicateIdentity == .replace else {
-                throw RoomError(.identityTaken, "a participant with this identity is in the room")
-            }
-            // What is freed with the older session can be had again.
-            try turn.takeConnections(max(0, promised - max(older.promisedConnections, older.connections.count)))
-            remove(older.session, reason: .duplicateIdentity, turn: &turn)
-        } else {
-            try turn.takeConnections(promised)
+        // Several where the policy allowed them until now.
+        let older = policy.duplicateIdentity == .allow ? [] : state.roster.sessions(identity: info.identity)
+        guard older.isEmpty || policy.duplicateIdentity == .replace else {
+            throw RoomError(.identityTaken, "a participant with this identity is in the room")
         }
+        // What is freed with the older sessions can be had again.
+        let freed = older.compactMap { state.roster[$0] }.reduce(0) { sum, member in
+            sum + max(member.promisedConnections, member.connections.count)
+        }
+        try turn.takeConnections(max(0, promised - freed))
+        for session in older { remove(session, reason: .duplicateIdentity, turn: &turn) }
         let session = turn.sessionID()
         let options = MemberOptions(request, isSignalled: isSignalled, follow: follow)
         arrive(
@@ -101,14 +100,17 @@ extension Room {
         makeOffers(&turn)
     }
 
+    /// Whether this newcomer has to wait until somebody in the room decides, asking again meanwhile.
+    public func keepsWaiting(_ request: JoinRequest) -> Bool {
+        policy.waitingRoom && !request.claims.video.roomAdmin && !waitingRoom.isLetIn(request.claims.identity ?? "")
+    }
+
     /// The identity of a newcomer who may come in; whether another of that identity may be in, and whether connections are left, is not looked at.
     @discardableResult
     public func checkJoin(_ request: JoinRequest, at now: MonotonicTime) throws(RoomError) -> String {
         guard !occupancy.hasEnded else { throw RoomError(.roomClosed, "the room is closing") }
         let identity = try state.check(request)
-        guard !policy.waitingRoom || request.claims.video.roomAdmin || waitingRoom.isLetIn(identity) else {
-            throw waitingRoom.refusal(of: identity, at: now)
-        }
+        guard !keepsWaiting(request) else { throw waitingRoom.refusal(of: identity, at: now) }
         return identity
     }
 

@@ -34,8 +34,25 @@ struct Connection: Sendable {
     var requestedSections: SectionNeed?
     /// The track that comes in on each section.
     var trackByMid: [String: TrackID] = [:]
+    /// The track that came in on a section before.
+    private(set) var formerTracks: [String: TrackInfo] = [:]
     /// The subscription that goes out, or is offered to go out, on each section.
     var subscriptionByMid: [String: SubscriptionID] = [:]
+}
+
+// MARK: - Tracks
+
+extension Connection {
+    /// Nothing comes in on its section any more.
+    mutating func trackEnded(_ track: TrackInfo) {
+        trackByMid[track.mid] = nil
+        formerTracks[track.mid] = track
+    }
+
+    /// What a track of the client was when it came in on this section before.
+    func formerSource(of clientTrackID: String?, mid: String) -> TrackSource? {
+        formerTracks[mid].flatMap { $0.clientTrackID == clientTrackID ? $0.source : nil }
+    }
 }
 
 // MARK: - Negotiating

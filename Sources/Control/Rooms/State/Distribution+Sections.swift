@@ -62,7 +62,7 @@ extension Distribution {
             state.subscriptionChanged(id, &turn)
         } else {
             // The client does not want it: it stays away until asked for.
-            if let track = subscription.track { state.roster.update(member.session) { _ = $0.unwanted.insert(track) } }
+            if let track = subscription.track { state.note(track, asUnwantedBy: member.session) }
             end(id, notifies: true, &state, &turn)
         }
     }

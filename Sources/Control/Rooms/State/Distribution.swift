@@ -136,7 +136,7 @@ extension Distribution {
         guard let track = state.routing.track(sid: sid)?.id, waitingTracks.remove(track, for: session) else {
             return false
         }
-        state.roster.update(session) { _ = $0.unwanted.insert(track) }
+        state.note(track, asUnwantedBy: session)
         return true
     }
 
@@ -181,7 +181,7 @@ extension Distribution {
             guard subscription.slot == nil else {
                 throw RoomError(.invalidRequest, "a subscription that follows a participant cannot be ended alone")
             }
-            if let id = subscription.track { state.roster.update(session) { _ = $0.unwanted.insert(id) } }
+            if let id = subscription.track { state.note(id, asUnwantedBy: session) }
             end(subscription.id, notifies: true, &state, &turn)
         case .setAutoSubscribe(let enabled):
             state.roster.update(session) { $0.options.autoSubscribe = enabled && member.profile != .publishOnly }
@@ -296,14 +296,40 @@ extension Distribution {
         _ audience: Audience?, of session: SessionID, _ state: inout RoomState, _ turn: inout RoomTurn
     ) throws(RoomError) {
         // As many as there can be members; one more can be nobody.
-        guard (audience?.count ?? 0) <= state.context.limits.participants else {
+        guard audience?.identityCount ?? 0 <= state.context.limits.participants else {
             throw RoomError(.tooLarge, "the audience has more identities than a room can have participants")
         }
+        guard audience?.mostTracks ?? 0 <= state.context.limits.tracksPerParticipant else {
+            throw RoomError(.tooLarge, "the audience names more tracks than a participant can publish")
+        }
         let former = state.roster[session]?.audience
+        guard audience != former else { return }
         state.roster.update(session) { $0.audience = audience }
-        for other in state.roster.sessions where other != session {
-            state.tell(other, ofTracksOf: session, former, audience, &turn)
-            followRules(of: other, &state, &turn)
+        for track in state.routing.tracks(of: session) {
+            guard let sid = state.routing[track]?.info.sid else { continue }
+            for other in state.roster.sessions where other != session {
+                guard let identity = state.roster[other]?.info.identity else { continue }
+                let isAllowed = audience?.permits(sid, for: identity) ?? true
+                guard isAllowed != former?.permits(sid, for: identity) ?? true else { continue }
+                state.tell(other, of: track, isAllowed: isAllowed, &turn)
+                allow(track, to: other, isAllowed, &state, &turn)
+            }
+        }
+        followMode.follow(&state, &turn)
+    }
+
+    /// A publisher lets a member receive a track, or does not any more.
+    private mutating func allow(
+        _ track: TrackID, to session: SessionID, _ isAllowed: Bool, _ state: inout RoomState, _ turn: inout RoomTurn
+    ) {
+        if isAllowed {
+            guard state.wantsAutomatically(session, track) else { return }
+            subscribeWhereRoom(session, to: track, quietly: false, &state, &turn)
+        } else if let subscription = state.routing.subscription(of: session, to: track) {
+            guard subscription.slot == nil else { return }
+            end(subscription.id, notifies: true, &state, &turn)
+        } else {
+            _ = waitingTracks.remove(track, for: session)
         }
     }
 

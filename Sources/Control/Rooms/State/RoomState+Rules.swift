@@ -54,12 +54,17 @@ extension RoomState {
     ///
     /// Unannounced sections are the first of microphone and screen audio, or of camera and screen, that is permitted: so
     /// a WHIP broadcaster whose token says `screen_share` needs no announcement. A video that was announced as a microphone is neither.
+    /// A track that ended here and goes on is what it was: a camera that was forbidden does not come back as a screen.
     func permittedSource(
-        _ kind: MediaKind, _ sending: RemoteSending, mid: String, member: Member
+        _ kind: MediaKind, _ sending: RemoteSending, mid: String, of connection: String, _ member: Member
     ) -> TrackSource? {
         if let announced = member.announcements.find(sending.trackID, mid, kind)?.announcement {
             return announced.source.fits(kind) && mayPublish(announced.source, member)
                 ? announced.source : nil
+        }
+        let known = member.connectionIndex(connection).map { member.connections[$0] }
+        if let former = known?.formerSource(of: sending.shownTrackID, mid: mid), former.fits(kind) {
+            return mayPublish(former, member) ? former : nil
         }
         var guesses: [TrackSource] = kind == .audio ? [.microphone, .screenAudio] : [.camera, .screen]
         if kind == .video, sending.contentHint == "slides" { guesses.reverse() }

@@ -168,23 +168,21 @@ extension RoomState {
     /// Below this a sender can only stop, which is what muting is for.
     private static let leastCap: Int64 = 30_000
 
-    /// Which of a publisher's tracks a member may receive from now on, and which not any more.
-    mutating func tell(
-        _ other: SessionID, ofTracksOf publisher: SessionID, _ former: Audience?, _ new: Audience?,
-        _ turn: inout RoomTurn
-    ) {
-        guard let member = roster[other], member.permissions.canSubscribe, let owner = roster[publisher],
-            !owner.isHidden
+    /// A member may receive a track from now on, or not any more.
+    mutating func tell(_ member: SessionID, of track: TrackID, isAllowed: Bool, _ turn: inout RoomTurn) {
+        guard roster[member]?.permissions.canSubscribe == true, let track = routing[track],
+            let owner = roster[track.publisher], !owner.isHidden
         else { return }
-        for track in routing.tracks(of: publisher).compactMap({ routing[$0] }) {
-            func permits(_ audience: Audience?) -> Bool {
-                audience?.permits(track.info.sid, for: member.info.identity) ?? true
-            }
-            let isAllowed = permits(new)
-            guard permits(former) != isAllowed else { continue }
-            roster.notify(
-                other,
-                .trackPermission(participant: owner.info.sid, track: track.info.sid, isAllowed: isAllowed), &turn)
+        roster.notify(
+            member, .trackPermission(participant: owner.info.sid, track: track.info.sid, isAllowed: isAllowed), &turn)
+    }
+
+    /// A member does not want a track before it asks for it. Those that have ended are forgotten where the list grows beyond what one may receive.
+    mutating func note(_ track: TrackID, asUnwantedBy session: SessionID) {
+        let (routing, most) = (routing, context.limits.subscriptionsPerParticipant)
+        roster.update(session) { member in
+            member.unwanted.insert(track)
+            if member.unwanted.count > most { member.unwanted = member.unwanted.filter { routing[$0] != nil } }
         }
     }
 }

@@ -18,8 +18,10 @@ public struct Audience: Sendable, Hashable, ExpressibleByArrayLiteral {
         tracksByIdentity.updateValue(tracks, forKey: identity)
     }
 
-    /// Identities and named tracks together: what it costs to keep.
-    var count: Int { tracksByIdentity.reduce(0) { $0 + 1 + ($1.value?.count ?? 0) } }
+    /// How many identities may receive something.
+    var identityCount: Int { tracksByIdentity.count }
+    /// The most tracks that one of them is limited to.
+    var mostTracks: Int { tracksByIdentity.values.reduce(0) { max($0, $1?.count ?? 0) } }
 
     /// Whether `identity` may receive the track `sid`.
     func permits(_ sid: String, for identity: String) -> Bool {

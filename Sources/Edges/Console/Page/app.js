@@ -110,10 +110,12 @@ addEventListener("pagehide", leave);
 
 /** Entered for the first time, or afresh: whatever the page shows of the room is what the server calls it. */
 function showRoom({ name }) {
+    const isFromForm = element("join").contains(document.activeElement);
     element("join").hidden = true;
     element("join-wait").hidden = true;
     element("room").hidden = false;
     element("room-title").textContent = name;
+    if (isFromForm) element("room-title").focus(); // What had the focus is gone.
     element("room-name").value = name;
     document.title = `${name} · Martlet`;
     const address = new URL(location.href);

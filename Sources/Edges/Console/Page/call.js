@@ -1,6 +1,6 @@
 // One stay in a room, as the page shows it: what one sends and receives, and who is here. The stay itself is the module's (martlet.js).
 
-import { Room } from "/martlet.js";
+import { Room, openOther } from "/martlet.js";
 import { chosen } from "./devices.js";
 import { handIn } from "./hands.js";
 import { Roster } from "./roster.js";
@@ -10,6 +10,8 @@ import { Figures, receivedStatistics, sentStatistics } from "./statistics.js";
 
 /** One's own tracks by their source, for a person. */
 const SOURCES = { camera: "camera", microphone: "microphone", screen: "screen", screenAudio: "screen's audio" };
+/** What sends each kind, where nothing is shared. */
+const DEVICES = { audio: "microphone", video: "camera" };
 /** Seconds between reports of what people see. */
 const REPORT_EVERY = 10;
 /** Between these states and a new connection nothing is sent. */
@@ -32,6 +34,7 @@ export class Call {
         this.sinceReport = 0; // seconds
         this.reported = ""; // what the server was last told
         this.muted = { audio: false, video: false };
+        this.opening = {}; // kind -> the search for a device in place of one that is gone
         this.roster = new Roster({
             onView: () => this.tellViews(),
             onChange: () => {
@@ -45,6 +48,7 @@ export class Call {
         this.timer = setInterval(() => this.refresh().catch((problem) => console.warn(problem.message)), 1000);
         this.room.connect().catch(() => {}); // `closed` says why.
         if (media) this.room.publishAll(media.sources, media.stream);
+        if (media?.isFromDevices) for (const { track } of media.sources) this.watch(track);
     }
 
     get joined() { return this.room.state === "connected"; }
@@ -81,7 +85,7 @@ export class Call {
             },
             problem: ({ error }) => this.complain(error),
             participantJoined: ({ participant }) => this.arrange(participant),
-            participantUpdated: ({ participant }) => (participant.isLocal ? handlers.onPermissions() : this.arrange(participant)),
+            participantUpdated: ({ participant }) => (participant.isLocal ? this.changed(participant) : this.arrange(participant)),
             participantLeft: ({ participant }) => roster.remove(participant),
             trackPublished: ({ participant }) => this.arrange(participant),
             trackUpdated: ({ participant }) => this.arrange(participant),
@@ -96,7 +100,10 @@ export class Call {
             subscriptionStarted: ({ track }) => this.started.add(track),
             speakers: ({ speakers }) => this.markSpeakers(speakers),
             quality: ({ participants }) => this.markQuality(participants),
-            publicationDenied: ({ source }) => handlers.onProblem(`You may not send your ${SOURCES[source]} in this room.`),
+            publicationDenied: ({ source }) => {
+                handlers.onProblem(`You may not send your ${SOURCES[source]} in this room.`);
+                this.notSent(source);
+            },
             publicationRefused: (event) => this.refused(event),
             subscriptionsWaiting: ({ waiting, limit }) => handlers.onWaiting(waiting, limit),
             trackMutedByOther: ({ publication }) => this.mutedByOther(publication),
@@ -137,7 +144,14 @@ export class Call {
         this.ownTile.setVideoMuted(this.muted.video);
         if (this.self.quality !== null) this.ownTile.setQuality(this.self.quality);
         if (media?.videoTrack) this.ownTile.show(media.videoTrack);
-        if (this.hand) this.raiseHand(true).catch((problem) => this.complain(problem)); // A fresh session begins without it.
+        // A fresh session begins without it; the place in the order stays.
+        if (this.hand) this.raiseHand(true, this.hand).catch((problem) => this.complain(problem));
+    }
+
+    /** Oneself, as others see one: an operator may have changed that. */
+    changed({ metadata }) {
+        this.metadata = metadata;
+        this.handlers.onPermissions();
     }
 
     /** Somebody's tiles, and what is asked for them: before a publisher encodes a size that nobody looks at. */
@@ -174,15 +188,44 @@ export class Call {
         track.enabled = old.enabled;
         await this.room.publications.get(old)?.replaceTrack(track);
         this.media.replace(old, track);
+        this.watch(track);
         if (track.kind === "video") this.ownTile?.show(track);
     }
 
+    /** Notices that a camera or microphone is unplugged, or that a person withdraws it from the page; between the form and the call, too. */
+    watch(track) {
+        const lost = () => this.deviceLost(track).catch((problem) => this.complain(problem));
+        if (track.readyState === "ended") lost();
+        else track.onended = lost;
+    }
+
+    /** Another camera or microphone takes the place of one that is gone. Where there is none, everybody sees that it is off, and turning it on looks again. */
+    async deviceLost(old) {
+        const problem = await this.replaceGone(old).catch((failure) => failure);
+        if (this.room.state === "closed") return;
+        if (problem) await this.setMuted(old.kind, true);
+        this.handlers.onProblem(`Your ${DEVICES[old.kind]} was disconnected. ${problem?.message ?? "Another one is used now."}`);
+    }
+
+    /** Whoever asks while another one is being opened waits for that one. */
+    replaceGone(old) {
+        return this.opening[old.kind] ??= this.openAnother(old).finally(() => { this.opening[old.kind] = null; });
+    }
+
+    async openAnother(old) {
+        const track = await openOther(old).catch((problem) => {
+            throw problem.name === "NotFoundError" ? new Error(`There is no ${DEVICES[old.kind]}: connect one and turn it on.`) : problem;
+        });
+        if (this.room.state === "closed") track.stop(); // Left meanwhile: its light goes out.
+        else await this.replaceDevice(old, track);
+    }
+
     /** Raises or lowers one's hand, for all to see, in one's metadata; a token's own metadata stays beside it. */
-    async raiseHand(isRaised) {
-        const metadata = handIn(this.metadata, isRaised ? Date.now() : null);
+    async raiseHand(isRaised, at = Date.now()) {
+        const hand = isRaised ? at : null, metadata = handIn(this.metadata, hand);
         if (metadata === null) throw new Error("Your access token's metadata is no JSON object, so it has no place for a raised hand.");
         await this.signal.request("metadata", { metadata });
-        Object.assign(this, { metadata, hand: isRaised });
+        Object.assign(this, { metadata, hand });
         this.ownTile?.setHand(isRaised);
         this.handlers.onHand(isRaised);
     }
@@ -212,26 +255,39 @@ export class Call {
         if (connection !== "pub") return;
         const why = code === "permission_denied" ? "it is no longer permitted in this room." : "you have reached the limit of published tracks.";
         this.handlers.onProblem(`The others do not receive your ${SOURCES[publication?.source] ?? "track"}: ${why}`);
-        if (publication?.source !== "screen" || !this.screen) return;
-        const { onEnded } = this.screen;
-        this.stopSharing().catch((problem) => this.complain(problem));
-        onEnded();
+        if (publication && (code === "permission_denied" || publication.source === "screen")) this.notSent(publication.source);
+    }
+
+    /** What is not sent is shown as off, and a screen is not captured either. */
+    notSent(source) {
+        if (source === "screen" && this.screen) {
+            const { onEnded } = this.screen;
+            this.stopSharing().catch((problem) => this.complain(problem));
+            onEnded();
+        } else if (!source.startsWith("screen")) {
+            this.setMuted(source === "camera" ? "video" : "audio", true).catch((problem) => this.complain(problem));
+        }
     }
 
     async setMuted(kind, muted, byOther = false) {
+        const own = (this.media?.sources ?? []).filter(({ track, source }) => track.kind === kind && !source.startsWith("screen"));
+        const gone = !muted && this.media?.isFromDevices && own.find(({ track }) => track.readyState === "ended");
+        if (gone) await this.replaceGone(gone.track);
         this.muted[kind] = muted;
         this.handlers.onMuted(kind, muted, byOther);
         if (kind === "audio") this.ownTile?.setAudioMuted(muted);
         else this.ownTile?.setVideoMuted(muted);
         // At once, whether or not the server can be told: the next session announces the track as it is.
-        for (const { track, source } of this.media?.sources ?? []) {
-            if (track.kind === kind && !source.startsWith("screen")) track.enabled = !muted;
-        }
+        for (const { track } of own) track.enabled = !muted;
+        // What the room did not permit once it may permit now.
+        const refused = muted || !this.joined ? [] : own.filter(({ track }) => !this.room.publications.has(track));
+        if (refused.length) await this.room.publishAll(refused, this.media.stream);
         await this.publishing?.tellMuted();
     }
 
     mutedByOther({ kind, source }) {
         if (!source.startsWith("screen")) this.setMuted(kind, true, true).catch((problem) => this.complain(problem));
+        else this.handlers.onProblem(`A moderator or operator turned off your ${SOURCES[source]}. To go on, stop sharing and share it again.`);
     }
 
     // MARK: Receiving

@@ -49,10 +49,14 @@ export class Tile {
     setOnStage(isOnStage) {
         const area = isOnStage ? stage : grid;
         if (this.element.parentElement === area) return;
+        // A node that is moved loses the full screen, and the focus within it.
+        if (this.element.contains(document.fullscreenElement)) return;
+        const focused = this.element.contains(document.activeElement) ? document.activeElement : null;
         if (this.isOwn) area.prepend(this.element);
         else area.append(this.element);
         // A moved video stands still in some browsers until it is told to go on.
         this.video?.play().catch(() => {});
+        focused?.focus();
         arrange();
     }
 

@@ -18,6 +18,10 @@ import { RoomCharts } from "./roomcharts.js";
 import { SessionList, SessionPage } from "./sessions.js";
 
 const INTERVAL = 2_000;
+/** So long after the last letter the rooms are looked for. */
+const TYPED_MS = 200;
+/** Rooms that are listed at a time: further ones are found by the beginning of their names. */
+const ROOMS = 200;
 
 export class Operators {
     constructor() {
@@ -31,6 +35,10 @@ export class Operators {
         this.playbacks = new PlaybackList(this, element("playbacks"));
         const screens = [PolicyEditor, MemberPage, RecordingList, RecordingPage, SessionList, SessionPage].map((Screen) => new Screen(this));
         this.screens = Object.fromEntries(screens.map((screen) => [screen.name, screen]));
+        element("rooms-prefix").oninput = () => {
+            clearTimeout(this.typing);
+            this.typing = setTimeout(() => this.refresh(), TYPED_MS);
+        };
         element("close-room").onclick = () => this.closeRoom(this.chosen);
         element("lock-room").onclick = () => this.act(() => this.api.call(this.isLocked ? "DELETE" : "PUT", path(this.chosen, "lock")));
         element("show-recordings").onclick = () => { location.hash = placeOf(["recordings"], { room: this.chosen }); };
@@ -119,10 +127,11 @@ export class Operators {
         const look = ++this.looks;
         const isCurrent = () => look === this.looks && this.screen === "overview";
         try {
-            const [node, { rooms }] = await Promise.all([this.api.call("GET", "/v1/node"), this.api.call("GET", "/v1/rooms")]);
+            const [node, found] = await Promise.all([this.api.call("GET", "/v1/node"), this.findRooms()]);
             if (!isCurrent()) return;
             this.showNode(node);
-            this.showRooms(rooms);
+            this.showHint(found);
+            this.showRooms(found.rooms);
             await this.showMembers(isCurrent);
             this.complain(null);
         } catch (problem) {
@@ -163,6 +172,25 @@ export class Operators {
         return this.nodeValues.get(title);
     }
 
+    /** The first rooms by name of those that are looked for, and the chosen one whatever its name. `isPart`: there are others. */
+    async findRooms() {
+        const prefix = element("rooms-prefix").value;
+        const { rooms, next } = await this.api.call("GET", `/v1/rooms?limit=${ROOMS}&prefix=${encodeURIComponent(prefix)}`);
+        const found = { rooms, prefix, isPart: Boolean(next), isEmpty: !rooms.length };
+        if ((next || prefix) && isAddressable(this.chosen) && !rooms.some(({ name }) => name === this.chosen)) {
+            const chosen = await this.api.call("GET", path(this.chosen)).catch((problem) => { if (problem.status !== 404) throw problem; });
+            if (chosen) rooms.push(chosen.room);
+        }
+        return found;
+    }
+
+    showHint({ prefix, isPart, isEmpty }) {
+        // Whoever types goes on typing.
+        element("rooms-find").hidden = !isPart && !prefix && document.activeElement !== element("rooms-prefix");
+        element("no-room").hidden = !isPart && !isEmpty;
+        element("no-room").textContent = isPart ? `These are the first ${ROOMS} by name.` : prefix ? "No open room’s name begins so." : "No room is open.";
+    }
+
     /** In the order of their names, which never moves a button that is there. */
     showRooms(rooms) {
         const known = new Map(rooms.map((room) => [room.name, room]));
@@ -181,7 +209,6 @@ export class Operators {
             if (button.element === place) place = place.nextElementSibling;
             else element("rooms").insertBefore(button.element, place);
         }
-        element("no-room").hidden = rooms.length > 0;
         for (const id of ["close-room", "lock-room", "edit-policy", "show-recordings"]) element(id).hidden = !isAddressable(this.chosen);
         this.isLocked = (known.get(this.chosen)?.lock ?? "open") !== "open";
         element("lock-room").textContent = this.isLocked ? "Unlock room" : "Lock room";

@@ -8,6 +8,8 @@ import { isAddressable } from "./names.js";
 import { placeOf } from "./places.js";
 
 const PAGE = 50;
+/** What the server gives in one answer at most. */
+const MOST = 1_000;
 
 /** Where a recording lives; `parts` are below it. */
 export function pathOf(sid, ...parts) { return ["/v1/recordings", encodeURIComponent(sid), ...parts].join("/"); }
@@ -114,15 +116,26 @@ export class RecordingList {
     async look() {
         const look = ++this.looks;
         try {
-            const [{ recordings }] = await Promise.all([
-                this.api.call("GET", this.room && isAddressable(this.room) ? path(this.room, "recordings") : "/v1/recordings"), this.offer(),
-            ]);
+            const [recordings] = await Promise.all([this.newest(this.shown + 1), this.offer()]);
             if (look !== this.looks) return;
             this.render(recordings);
             this.operators.complain(null);
         } catch (problem) {
             if (look === this.looks) this.operators.complain(problem);
         }
+    }
+
+    /** The newest recordings of all rooms or of one: `count`, where there are as many. */
+    async newest(count) {
+        const place = this.room && isAddressable(this.room) ? path(this.room, "recordings") : "/v1/recordings";
+        const found = [];
+        for (let after = ""; after !== undefined && found.length < count;) {
+            const query = new URLSearchParams({ limit: Math.min(count - found.length, MOST), ...(after && { after }) });
+            const { recordings, next } = await this.api.call("GET", `${place}?${query}`);
+            found.push(...recordings);
+            after = next;
+        }
+        return found;
     }
 
     /** What can be recorded: a room, somebody in it, or one of their tracks. */

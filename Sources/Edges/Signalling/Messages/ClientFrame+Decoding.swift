@@ -53,7 +53,10 @@ extension ClientRequest {
             self = .ice(
                 connection: try fields.connection(), candidate: try fields.text("candidate"),
                 mid: try fields.text("mid"))
-        case "bye": self = .bye(connection: try fields.connection())
+        case "bye":
+            self = .bye(
+                connection: try fields.connection(),
+                keepsSubscriptions: try fields.flag("keepSubscriptions") ?? false)
         case "lock": self = .lock(password: try fields.text("password"))
         case "unlock": self = .unlock
         case "token": self = .refresh(token: try fields.requiredText("token"))

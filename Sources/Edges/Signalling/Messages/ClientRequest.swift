@@ -19,7 +19,7 @@ enum ClientRequest: Sendable, Hashable {
     case offer(connection: String, sdp: String)
     case answer(connection: String, sdp: String)
     case ice(connection: String, candidate: String?, mid: String?)
-    case bye(connection: String)
+    case bye(connection: String, keepsSubscriptions: Bool)
     /// Everything that `RoomService.perform` does; `announce` may bring several at once.
     case perform([SessionRequest])
     /// nil: nobody but moderators may come in.

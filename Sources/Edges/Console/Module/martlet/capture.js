@@ -56,11 +56,11 @@ export function screenOf(stream) {
 /**
  * The track of another camera or microphone, muted where the old one is. The old one goes on until it is stopped; where a machine opens one camera at a time, it is stopped here.
  * @param {MediaStreamTrack} old
- * @param {string} deviceId
+ * @param {string} [deviceId] the browser's choice without it, as for one that was unplugged
  * @returns {Promise<MediaStreamTrack>}
  */
 export async function openOther(old, deviceId) {
-    const wanted = { ...(old.kind === "video" ? VIDEO : AUDIO), deviceId: { exact: deviceId } };
+    const wanted = { ...(old.kind === "video" ? VIDEO : AUDIO), ...(deviceId && { deviceId: { exact: deviceId } }) };
     const constraints = { audio: old.kind === "audio" && wanted, video: old.kind === "video" && wanted };
     let stream;
     try {

@@ -185,7 +185,7 @@ class OutgoingFile {
                 position += content.length;
             } else if (!await this.changed(LOST_AFTER)) {
                 position = slowest;
-                for (const [sid, { at }] of active) if (performance.now() - at > GIVE_UP_AFTER) this.receivers.delete(sid);
+                for (const [sid, { at }] of active) if (performance.now() - at > GIVE_UP_AFTER) this.giveUp(sid);
             }
         }
     }
@@ -198,6 +198,12 @@ class OutgoingFile {
         else if (this.isOpen) this.receivers.set(sid, { bytes: 0, at: performance.now() });
         else this.exchange.tell({ file: this.id, state: "cancelled" }, [sid]);
         this.wake();
+    }
+
+    /** A receiver that makes no progress, and that may wait for more: it is told that nothing comes. */
+    giveUp(sid) {
+        this.receivers.delete(sid);
+        this.exchange.tell({ file: this.id, state: "cancelled" }, [sid]);
     }
 
     without(sid, reason) {
@@ -261,7 +267,12 @@ export class FileExchange {
         if (message.state === "offered" && !incoming) this.offered(from, message);
         else if (message.state === "cancelled" && incoming?.from === from) {
             incoming.fail(new MartletError("file_cancelled", `“${incoming.name}” was cancelled.`));
-        } else if (message.state === "received" && Number.isSafeInteger(message.bytes)) this.sending.get(message.file)?.reported(from, message.bytes);
+        } else if (message.state === "received" && Number.isSafeInteger(message.bytes)) {
+            const outgoing = this.sending.get(message.file);
+            if (outgoing) outgoing.reported(from, message.bytes);
+            // Accepted after it was cancelled. Whoever has all of it heeds no such word any more.
+            else this.tell({ file: message.file, state: "cancelled" }, [from]);
+        }
         else if (message.state === "declined") this.sending.get(message.file)?.without(from, String(message.reason ?? "declined"));
     }
 

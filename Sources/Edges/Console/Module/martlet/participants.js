@@ -134,15 +134,17 @@ export class LocalPublication extends Showable {
         return track;
     }
 
-    /** Sends another track of the same kind in the same section, without negotiation. The old one is not stopped. @param {MediaStreamTrack} track */
+    /** Sends another track of the same kind in the same section, without negotiation, muted as before. The old one is not stopped. @param {MediaStreamTrack} track */
     async replaceTrack(track) {
         const old = this.track;
+        track.enabled = old.enabled;
         let publishing;
         // Where the connection ends meanwhile, the next one has begun with the old track.
         while (publishing !== this.room.publishing) {
             publishing = this.room.publishing;
             await publishing?.replace(old, track).catch((problem) => { if (problem.code !== "lost") throw problem; });
         }
+        track.enabled = old.enabled; // It may have been muted meanwhile.
         this.setTrack(track);
         this.room.replaced(old, this);
     }

@@ -46,7 +46,7 @@ export class Receiving {
         connection.oniceconnectionstatechange = () => {
             // The server makes another "sub" for what waits then.
             if (connection.iceConnectionState !== "failed" || connection !== this.connection) return;
-            this.signal.request("bye", { connection: "sub" }, connection).catch(() => {});
+            this.signal.request("bye", { connection: "sub", keepSubscriptions: true }, connection).catch(() => {});
         };
         return connection;
     }
@@ -93,6 +93,9 @@ export class Receiving {
         this.views.set(sid, text);
         this.signal.request("view", { track: sid, ...preferences }).catch(() => this.views.delete(sid));
     }
+
+    /** A track is received no longer: whenever it is again, the server begins with its defaults. */
+    forgetView(sid) { this.views.delete(sid); }
 
     /** What was received ends; the connection stays for what comes. */
     forget() {

@@ -98,7 +98,7 @@ export class Room extends EventTarget {
             this.settled = { resolve: () => resolve(this), reject };
             this.signal = new Signal({
                 url: this.url, token: this.token, join: { speakers: true, ...fields },
-                onJoined: (reply, hello) => this.enter(reply, hello),
+                onJoined: (reply, iceServers) => this.enter(reply, iceServers),
                 onGuest: () => this.fire("waitingForApproval", {}),
                 onICEServers: (servers) => this.renewICEServers(servers),
                 onEvent: (event) => this.handle(event),
@@ -134,9 +134,9 @@ export class Room extends EventTarget {
     // MARK: The session
 
     /** A session, the first or a fresh one: everything of an older one is void, but what one publishes. */
-    enter(reply, hello) {
+    enter(reply, iceServers) {
         this.drop(lost());
-        this.configuration = { iceServers: hello.iceServers, bundlePolicy: "max-bundle" };
+        this.configuration = { iceServers, bundlePolicy: "max-bundle" };
         this.info = reply.room;
         this.channels = new DataChannels({ signal: this.signal, onMessage: (message) => this.receive(message) });
         this.receiving = new Receiving({
@@ -164,6 +164,7 @@ export class Room extends EventTarget {
 
     /** New credentials of the TURN servers: for the next connection, and for an ICE restart of those that are open. */
     renewICEServers(iceServers) {
+        if (!this.configuration) return; // Nobody has let one in yet: the join brings the newest.
         Object.assign(this.configuration, { iceServers });
         for (const owner of [this.publishing, this.receiving]) owner?.connection?.setConfiguration(this.configuration);
     }
@@ -204,7 +205,8 @@ export class Room extends EventTarget {
         case "moved": return this.moved(event);
         case "layerDemand": this.publishing?.demandChanged(event.track, event.layers); break;
         case "connection": this.connectionChanged(event); break;
-        case "publicationRefused": return this.fire(event.type, { ...event, publication: this.onSection(event) });
+        case "publicationRefused": return this.refused(event);
+        case "subscriptionEnded": this.receiving.forgetView(event.track); break;
         // `trackSubscribed` is the event of what one receives oneself.
         case "trackSubscribed": return this.concernsOwn({ ...event, type: "localTrackSubscribed" });
         case "trackMutedByOther":
@@ -216,6 +218,14 @@ export class Room extends EventTarget {
         if (event.type === "ended") this.ended(event);
         // Listeners come first: what they prefer to see is told ahead of the answer.
         if (event.type === "offer") this.receiving.take(event);
+    }
+
+    /** The server publishes nothing on a section. What is no longer permitted is not sent any more: the next offer would bring it back under another source. */
+    refused(event) {
+        const publication = this.onSection(event);
+        this.fire(event.type, { ...event, publication });
+        if (!publication || event.code !== "permission_denied" || !this.publications.delete(publication.track)) return;
+        this.publishing.remove([publication.track]).catch((problem) => this.complain(problem));
     }
 
     /** An operator moved one to another room: the others are other people. Connections and what one publishes go on, or `connectionChanged` follows. */
@@ -295,7 +305,14 @@ export class Room extends EventTarget {
      * @returns {Promise<LocalPublication[]>} its video, and its audio where there is some
      */
     async shareScreen(options) {
-        const made = await this.publishAll(await openScreen(options));
+        const sources = await openScreen(options);
+        let made = [];
+        try {
+            made = await this.publishAll(sources);
+        } finally {
+            // What is not sent is not captured either.
+            for (const { track } of sources) if (!made.some((one) => one.track === track)) track.stop();
+        }
         for (const one of made) one.track.addEventListener("ended", () => this.unpublish(made).catch((problem) => this.complain(problem)));
         return made;
     }

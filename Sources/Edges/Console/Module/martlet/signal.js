@@ -8,6 +8,8 @@ const RESUMABLE = new Set([1005, 1006, 1013, 4006]);
 const FRESH = new Set([1001, 4007, 4008]);
 /** Refusals of a rejoin that another try may not meet. */
 const TEMPORARY = new Set(["draining", "overloaded", "rate_limited"]);
+/** Requests by which a session begins or goes on; they hold for one socket. */
+const ENTERING = new Set(["join", "resume", "ping"]);
 /** What a person reads where a close code is the last word; usually the event `ended` has said it before. */
 const LAST_WORDS = {
     4002: "This session was continued in another window.",
@@ -33,7 +35,7 @@ export class Signal {
     /**
      * `url` is the server's address (http, https, ws or wss); `join` is the join request's fields; `token` the access token, or a function that returns one, or a
      * promise of one: it is called before each socket, so that a stay may outlast its first token.
-     * Handlers: onJoined(reply, hello), onGuest() while nobody has let one in, onICEServers(servers) with new credentials, onEvent(event), onState("connecting" | "connected" | "failed", cause), onSuspended(seconds),
+     * Handlers: onJoined(reply, iceServers), onGuest() while nobody has let one in, onICEServers(servers) with new credentials, onEvent(event), onState("connecting" | "connected" | "failed", cause), onSuspended(seconds),
      * onEnd(problem). `cause` is why a connection was lost: "stopping", "silent", "closed" or "unreachable".
      */
     constructor({ url, token, join, onJoined, onGuest, onICEServers, onEvent, onState, onSuspended, onEnd }) {
@@ -66,7 +68,7 @@ export class Signal {
         clearTimeout(this.retrying);
         this.retrying = null;
         this.onState("connecting", this.cause);
-        this.greeted = false;
+        this.greeted = this.isOpen = false;
         this.quiet = this.sinceAsked = 0;
         if (typeof this.token === "function") this.openWithNewToken();
         else this.open(this.token);
@@ -98,7 +100,8 @@ export class Signal {
         const message = { type, id: this.nextID++, ...fields };
         return new Promise((resolve, reject) => {
             this.waiting.set(message.id, { message, owner, resolve, reject });
-            this.send(message);
+            // Before the session goes on, all others wait for their turn, so that the server takes them in the order in which they were made.
+            if (this.isOpen || ENTERING.has(type)) this.send(message);
         });
     }
 
@@ -155,6 +158,7 @@ export class Signal {
             this.pingInterval = message.pingIntervalSeconds;
             this.enter(message);
         } else if (message.type === "iceServers") {
+            this.iceServers = message.iceServers;
             this.onICEServers(message.iceServers);
         } else if (message.seq > this.sequence) {
             this.sequence = message.seq;
@@ -163,22 +167,24 @@ export class Signal {
     }
 
     /** Resumes the session that was lost, or joins. */
-    async enter(hello) {
-        const unanswered = [...this.waiting.values()];
+    async enter({ iceServers }) {
+        this.iceServers = iceServers;
         try {
             if (this.session) {
                 await this.request("resume", { session: this.session, seq: this.sequence });
+                this.onICEServers(iceServers); // Those of the last socket expire.
                 // What was missed comes now. It may have ended connections (`cancel`), so what is about one waits for a round trip.
-                if (unanswered.some(({ owner }) => owner)) await this.request("ping");
-                // All requests are harmless twice (Protocol.md, section 8).
-                for (const { message } of unanswered) if (this.waiting.has(message.id)) this.send(message);
+                if ([...this.waiting.values()].some(({ owner }) => owner)) await this.request("ping");
             } else {
                 const reply = await this.joinOrWait();
                 this.session = reply.session;
                 this.sequence = reply.seq;
                 this.entered = true;
-                this.onJoined(reply, hello);
+                this.onJoined(reply, this.iceServers);
             }
+            this.isOpen = true;
+            // All requests are harmless twice (Protocol.md, section 8).
+            for (const { message } of this.waiting.values()) if (!ENTERING.has(message.type)) this.send(message);
             this.tries = 0;
             this.cause = undefined;
             this.onState("connected");
@@ -192,6 +198,7 @@ export class Signal {
 
     /** Joins; a room with a waiting room is asked again until somebody there decides. */
     async joinOrWait() {
+        const { socket } = this;
         while (true) {
             try {
                 return await this.request("join", this.join);
@@ -199,7 +206,7 @@ export class Signal {
                 if (problem.code !== "approval_required") throw problem;
                 this.onGuest();
                 await new Promise((resolve) => { setTimeout(resolve, problem.retryAfter * 1000); });
-                if (this.over || this.socket.readyState !== WebSocket.OPEN) throw lost();
+                if (this.over || this.socket !== socket || socket.readyState !== WebSocket.OPEN) throw lost();
             }
         }
     }
@@ -229,7 +236,7 @@ export class Signal {
     /** The socket is of no more use: another one, unless the server says that it would refuse that one, too. */
     async lost(cause, { unanswered = false } = {}) {
         for (const [id, { message, reject }] of this.waiting) {
-            if (!["join", "resume", "ping"].includes(message.type)) continue;
+            if (!ENTERING.has(message.type)) continue;
             this.waiting.delete(id);
             reject(lost());
         }
