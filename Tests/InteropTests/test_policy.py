@@ -129,6 +129,15 @@ def test_I1_a_room_that_becomes_audio_only_sends_no_more_video_and_goes_on_talki
             await until(bob, "martlet.received().then((all) => all.filter((r) => r.kind === 'audio').reduce((n, r) => n + r.packetsReceived, 0)"
                              f" > {packets + 50})")
             assert [t["kind"] for t in (await asyncio.to_thread(server.api, "GET", "/v1/rooms/talk/tracks"))[1]["tracks"]] == ["audio"]
+            # The page shows the camera as off, says why when it is turned on, and sends it once that is permitted again.
+            is_off = "document.querySelector('#mute-video').getAttribute('aria-pressed') === 'false'"
+            await until(ada, is_off)
+            assert "no longer permitted" in await ada.inner_text("#room-problem")
+            await ada.click("#mute-video")
+            await until(ada, f"{is_off} && document.querySelector('#room-problem').textContent.includes('You may not send your camera')")
+            assert (await asyncio.to_thread(server.api, "PATCH", "/v1/rooms/talk/policy", {"audioOnly": False}))[0] == 200
+            await ada.click("#mute-video")
+            await until(bob, "martlet.received().then((all) => all.some((r) => r.kind === 'video' && r.framesDecoded > 10))")
             assert ada.problems == [] and bob.problems == []
 
     with running() as server:

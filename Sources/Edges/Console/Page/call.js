@@ -216,7 +216,8 @@ export class Call {
         const track = await openOther(old).catch((problem) => {
             throw problem.name === "NotFoundError" ? new Error(`There is no ${DEVICES[old.kind]}: connect one and turn it on.`) : problem;
         });
-        if (this.room.state === "closed") track.stop(); // Left meanwhile: its light goes out.
+        // Where one left meanwhile, or chose another device, its light goes out.
+        if (this.room.state === "closed" || !this.media.sources.some((one) => one.track === old)) track.stop();
         else await this.replaceDevice(old, track);
     }
 
@@ -281,7 +282,12 @@ export class Call {
         for (const { track } of own) track.enabled = !muted;
         // What the room did not permit once it may permit now.
         const refused = muted || !this.joined ? [] : own.filter(({ track }) => !this.room.publications.has(track));
-        if (refused.length) await this.room.publishAll(refused, this.media.stream);
+        if (refused.length) {
+            await this.room.publishAll(refused, this.media.stream).catch(async (problem) => {
+                await this.setMuted(kind, true);
+                throw problem;
+            });
+        }
         await this.publishing?.tellMuted();
     }
 

@@ -47,10 +47,14 @@ export class Tile {
 
     /** Large on the stage, or in the grid, where one's own tile is the first. */
     setOnStage(isOnStage) {
+        this.isOnStage = isOnStage;
         const area = isOnStage ? stage : grid;
         if (this.element.parentElement === area) return;
         // A node that is moved loses the full screen, and the focus within it.
-        if (this.element.contains(document.fullscreenElement)) return;
+        if (this.element.contains(document.fullscreenElement)) {
+            const later = () => { if (this.element.isConnected) this.setOnStage(this.isOnStage); };
+            return document.addEventListener("fullscreenchange", later, { once: true });
+        }
         const focused = this.element.contains(document.activeElement) ? document.activeElement : null;
         if (this.isOwn) area.prepend(this.element);
         else area.append(this.element);

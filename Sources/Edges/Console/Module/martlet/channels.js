@@ -96,6 +96,7 @@ export class DataChannels {
     }
 
     async sendBySocket(content, fields) {
+        if (!fields.reliable && this.signal.isOpen === false) return; // It may be lost, and waits for no other socket.
         const body = typeof content === "string" ? { text: content } : { bytes: encoded(bytesOf(content)) };
         while (true) {
             try {

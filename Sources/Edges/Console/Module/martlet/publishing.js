@@ -114,6 +114,12 @@ export class Publishing {
         if (connection.signalingState !== "have-local-offer") return;
         await connection.setRemoteDescription({ type: "answer", sdp: answer.sdp });
         this.sids = answer.tracks;
+        // The room takes none of its kind, as one without video.
+        for (const [track, { source, transceiver }] of this.sent) {
+            if (transceiver.currentDirection !== "stopped") continue;
+            this.sent.delete(track);
+            this.onDenied?.(source, track);
+        }
         for (const sid of this.demand.keys()) await this.follow(sid);
         await this.tellMuted(); // What was changed while the server answered.
     }
@@ -209,7 +215,9 @@ export class Publishing {
             const sid = this.sids[entry.transceiver.mid];
             if (!sid || entry.announced === !track.enabled) continue;
             entry.announced = !track.enabled;
-            await this.signal.request("mute", { track: sid, muted: !track.enabled }, this);
+            await this.signal.request("mute", { track: sid, muted: !track.enabled }, this).catch((problem) => {
+                if (problem.code !== "track_not_found") throw problem; // The server has ended it meanwhile.
+            });
         }
     }
 
