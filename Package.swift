@@ -17,7 +17,7 @@ let whole = ["-whole-module-optimization", "-num-threads", "2", "-disable-batch-
 let optimised = settings + [.unsafeFlags(["-O", "-assert-config", "Debug"] + whole, .when(configuration: .debug))]
 
 /// `make test` compiles for one run: what neither packets nor descriptions pass through is not optimised there (the module Rooms: 60 s of processor time, 14
-/// without; all that `make test` builds with two processors: some 750 s, 480 without).
+/// without; all that `make test` builds with two processors: 725 to 830 s, 545 to 620 without).
 let isCompiledForOneRun = Context.environment["MARTLET_ONE_RUN"] == "1"
 let offThePath =
     isCompiledForOneRun ? settings + [.unsafeFlags(["-Onone"], .when(configuration: .release))] : settings

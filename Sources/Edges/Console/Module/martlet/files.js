@@ -272,8 +272,7 @@ export class FileExchange {
             if (outgoing) outgoing.reported(from, message.bytes);
             // Accepted after it was cancelled. Whoever has all of it heeds no such word any more.
             else this.tell({ file: message.file, state: "cancelled" }, [from]);
-        }
-        else if (message.state === "declined") this.sending.get(message.file)?.without(from, String(message.reason ?? "declined"));
+        } else if (message.state === "declined") this.sending.get(message.file)?.without(from, String(message.reason ?? "declined"));
     }
 
     offered(from, { file, name, type, size }) {
