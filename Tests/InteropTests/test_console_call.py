@@ -47,6 +47,7 @@ def test_devices_are_chosen_before_joining_and_changed_during_the_call_without_n
             await page.click("#join-button")
             await until(page, "martlet.joined")
             assert await page.evaluate("martlet.room.media.videoTrack.label") == label
+            assert await page.evaluate("document.activeElement.id") == "room-title", "the focus is not lost with the form"
             bob = await open_room(browser, server, "devices", "bob", send="nothing")
             await wait_for_video(bob)
             await page.evaluate(COUNT_OFFERS)

@@ -110,7 +110,7 @@ addEventListener("pagehide", leave);
 
 /** Entered for the first time, or afresh: whatever the page shows of the room is what the server calls it. */
 function showRoom({ name }) {
-    const isFromForm = element("join").contains(document.activeElement);
+    const isFromForm = !element("join").hidden;
     element("join").hidden = true;
     element("join-wait").hidden = true;
     element("room").hidden = false;
