@@ -76,6 +76,9 @@ CASES = [
     Case("loss-10", "10 % random loss", 30, FAR + ["ab", "loss", 10], servers=BOTH, right=[(10, 720)]),
     Case("outage", "nothing for 3 s", 40, FAR + ["ab", "rate", 3000], [(20, "both loss 100"), (23, "both loss 0")],
          right=[(10, 720)]),
+    # Longer than packets are kept for retransmission, too short for the estimate to pause the video.
+    Case("gaps", "nothing for 1.2 s, five times", 44, FAR, [(12 + 6 * n + shift, f"both loss {loss}") for n in range(5) for shift, loss in ((0, 100), (1.2, 0))],
+         right=[(10, 720)]),
     Case("narrow", "250 kbit/s from the start", 40, FAR + ["ab", "rate", 250], right=[(10, 180)]),
     Case("wifi", "stalls of 150 ms twice per second", 40, FAR + ["ab", "rate", 5000],
          [(10 + n / 2 + shift, f"ab delay {delay}") for n in range(40) for shift, delay in ((0, 175), (0.15, 25))], right=[(10, 720)]),

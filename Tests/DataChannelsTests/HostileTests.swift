@@ -82,6 +82,26 @@ import Testing
             report?[20..<24].elementsEqual([0, 0, 0, 0]) == true || (report?[22] ?? 1) == 0, "the window is closed")
     }
 
+    @Test(
+        "A thousand messages at most wait for one before them: the work for each grows with their number, and the window says so"
+    )
+    func crowd() {
+        let victim = Victim()
+        for number in 1...2_000 { victim.data(flags: 3, sequence: UInt16(number), length: 1) }
+        let report = victim.output().last { $0[12] == ChunkType.sack.rawValue }
+        #expect(report?[20..<24].elementsEqual([0, 0, 0, 0]) == true, "the window is closed")
+        // The sender gives the first message up: those that were kept are delivered, in order.
+        var value: [UInt8] = []
+        value.append(number: UInt32(2_100))
+        value.append(number: UInt16(0))
+        value.append(number: UInt16(0))
+        victim.send(.forwardTSN, value)
+        var count = 0
+        while victim.association.takeMessage() != nil { count += 1 }
+        #expect(count == Reassembly.maximumParts)
+        #expect(!victim.association.hasEnded)
+    }
+
     @Test("Numbers beyond the window are ignored")
     func farNumbers() {
         let victim = Victim()

@@ -12,6 +12,30 @@ import Testing
 
         init() {}
 
+        /// Adds an ordered message of one byte, its sequence number.
+        mutating func add(stream: UInt16, sequence: UInt16) {
+            let number = tsn
+            tsn += 1
+            var value: [UInt8] = []
+            value.append(number: number)
+            value.append(number: stream)
+            value.append(number: sequence)
+            value.append(number: UInt32(53))
+            value.append(UInt8(truncatingIfNeeded: sequence))
+            value.withUnsafeBytes { bytes in
+                let chunk = PacketReader.Chunk(
+                    type: ChunkType.data.rawValue, flags: DataChunk.beginFlag | DataChunk.endFlag, value: bytes)
+                if let data = DataChunk(chunk) { _ = reassembly.insert(data, tsn: Int64(number)) }
+            }
+        }
+
+        /// Takes all whole messages: stream and sequence number of each.
+        mutating func takeAll() -> [[UInt16]] {
+            var all: [[UInt16]] = []
+            while let message = reassembly.remove(at: 0) { all.append([message.stream, UInt16(message.payload[0])]) }
+            return all
+        }
+
         /// Adds a message on a stream.
         mutating func add(stream: UInt16) {
             let number = tsn
@@ -40,6 +64,28 @@ import Testing
             examined += count
             return found?.index
         }
+    }
+
+    @Test(
+        "Ordered messages wait for those before them on their own stream, in any order of arrival, until these come or are given up"
+    )
+    func order() {
+        var feed = Feed()
+        for sequence: UInt16 in [3, 1, 4, 1, 6, 2] { feed.add(stream: 7, sequence: sequence) }
+        feed.add(stream: 8, sequence: 1)
+        #expect(feed.takeAll() == [])
+        feed.add(stream: 7, sequence: 0)
+        #expect(feed.takeAll() == [[7, 0], [7, 1], [7, 2], [7, 3], [7, 4]])
+        feed.reassembly.skip(stream: 7, to: 5)
+        #expect(feed.takeAll() == [[7, 6]])
+        feed.reassembly.skip(stream: 8, to: 0)
+        #expect(feed.takeAll() == [[8, 1]])
+        #expect(feed.reassembly.cost == 0)
+        feed.add(stream: 8, sequence: 9)
+        feed.reassembly.reset(stream: 8)
+        feed.add(stream: 8, sequence: 0)
+        #expect(feed.takeAll() == [[8, 0]])
+        #expect(feed.reassembly.cost == 0 && !feed.reassembly.isCrowded)
     }
 
     @Test("A message that no search is for is examined once, however often there is a search")

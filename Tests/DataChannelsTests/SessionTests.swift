@@ -181,6 +181,27 @@ import Testing
     }
 
     @Test(
+        "A channel that its sender closes ends after the messages that were acknowledged on it, however long they are held"
+    )
+    func closedWhileHeld() {
+        var settings = Self.unlimited
+        settings.messagesPerSecond = 100
+        settings.messagesAtOnce = 10
+        let pair = SessionPair(settings: settings, clientSettings: Self.unlimited)
+        #expect(pair.client.open(DataChannelTerms(label: "a"), at: pair.now))
+        for number in 0..<300 {
+            #expect(pair.client.send(payload(number, length: 1_000), on: "a", at: pair.now) == .queued)
+        }
+        pair.run(for: .milliseconds(300))
+        pair.client.close("a")
+        pair.run(for: .seconds(1))
+        #expect(!pair.serverEvents.contains(.closed(label: "a", .closedByPeer)))
+        pair.run(for: .seconds(4))
+        #expect(pair.received == (0..<300).map { payload($0, length: 1_000) })
+        #expect(pair.serverEvents.contains(.closed(label: "a", .closedByPeer)))
+    }
+
+    @Test(
         "What the application has not released stays in the window, which stops the sender; nothing is lost, and nothing grows"
     )
     func heldMessages() {

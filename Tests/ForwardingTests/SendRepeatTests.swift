@@ -102,6 +102,32 @@ struct SendRepeatTests {
                 == .dropped(.retransmissionTooOld))
     }
 
+    @Test(
+        "H4: a packet that was sent and is not kept any more asks for a keyframe, once, unless a keyframe was sent since"
+    )
+    func gone() {
+        var (harness, layer) = begun(rtx: true)
+        let early = harness.out.last!.header.sequenceNumber
+        func play(from start: Double, keyframe: Bool) {
+            for frame in 0..<120 {
+                harness.turn(layer.frame(keyframe: keyframe && frame == 0), at: at(start + Double(frame) * 33))
+            }
+        }
+        func asks(_ number: UInt16, _ now: Double) -> Bool {
+            _ = harness.repeats(of: number, at: at(now))
+            return harness.subscription.pointee.consumeRepair()
+        }
+        #expect(!asks(early, 150), "a retransmission repairs it")
+        play(from: 200, keyframe: false)
+        #expect(!asks(harness.out.last!.header.sequenceNumber &+ 3, 4_200), "never sent")
+        #expect(!asks(harness.out.last!.header.sequenceNumber, 4_200), "kept")
+        #expect(asks(early, 4_200))
+        let consumed = harness.subscription.pointee.consumeRepair()
+        #expect(!consumed)
+        play(from: 4_300, keyframe: true)
+        #expect(!asks(early, 8_400), "a decoder begins with the keyframe")
+    }
+
     @Test("A packet that is missing on the uplink, too, is sent once it is repaired")
     func missingHere() {
         var (harness, layer) = begun(rtx: true)

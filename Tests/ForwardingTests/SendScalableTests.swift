@@ -102,7 +102,7 @@ struct SendScalableTests {
         /// Whether a NACK of the packet written `back` packets ago asks for a keyframe.
         func asks(_ back: Int) -> Bool {
             _ = harness.repeats(of: harness.out[harness.out.count - 1 - back].header.sequenceNumber, at: at(400))
-            return harness.subscription.pointee.consumeRefresh()
+            return harness.subscription.pointee.consumeRepair()
         }
         for number in 0..<5 { picture(number, key: number == 0) }
         #expect(!asks(2), "nothing was given up: a repeat does")

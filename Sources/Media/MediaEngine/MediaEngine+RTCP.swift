@@ -137,14 +137,13 @@ extension MediaEngine {
                 {
                 case .send(let sequence):
                     addRepeat(of: sequence, to: index)
+                case .gone: counters.drops.count(.retransmissionTooOld)
                 case .dropped(let reason): counters.drops.count(reason)
                 case .notYetHere: break
                 }
             }
         }
-        if state.pointee.subscription.consumeRefresh(), state.pointee.track >= 0 {
-            requestKeyframe(state.pointee.track, layer: 0)
-        }
+        if state.pointee.subscription.consumeRepair() { repairByKeyframe(state) }
     }
 
     private func keyframeWanted(_ ssrc: UInt32, of peer: Int) {
@@ -154,6 +153,11 @@ extension MediaEngine {
         counters.keyframeRequestsReceived &+= 1
         let state = tables.subscriptions[index]
         state.pointee.subscription.countKeyframeRequest()
+        repairByKeyframe(state)
+    }
+
+    /// Requests the keyframe that a subscriber needs to show video again.
+    private func repairByKeyframe(_ state: UnsafeMutablePointer<SubscriptionState>) {
         guard state.pointee.track >= 0, !state.pointee.subscription.isPaused, state.pointee.subscription.kind == .video
         else { return }
         // It would not be sent, but would cost all others: a keyframe is requested when its bandwidth is back.

@@ -11,6 +11,7 @@ struct LayerSelector {
     private var known = KnownLayers()
     private var temporal = TemporalFilter()
     private var spatial = SpatialFilter()
+    private var repair = KeyframeRepair()
     /// The layer being forwarded; nil while none is.
     private(set) var active: UInt8?
     /// The layer that should be forwarded; nil while none is sent.
@@ -81,6 +82,7 @@ struct LayerSelector {
         target = nil
         isAwaiting = false
         spatial = SpatialFilter()
+        repair = KeyframeRepair()
         announcements = TargetAnnouncements()
     }
 
@@ -139,7 +141,7 @@ struct LayerSelector {
     /// Judges a packet. `isNewFrame`: its timestamp is not that of the last forwarded packet; `highest` is the highest output number.
     @inline(__always)
     mutating func verdict(_ record: UnsafePointer<PacketRecord>, isNewFrame: Bool, highest: Int64) -> Verdict {
-        if spatial.drops(record, isNewFrame: isNewFrame, highest: highest) { return .aboveSpatialCap }
+        if spatial.drops(record, isNewFrame: isNewFrame, highest: highest, repair: &repair) { return .aboveSpatialCap }
         guard temporal.drops(record, isNewPicture: isNewFrame) else { return .forwarded }
         return .aboveTemporalCap(isFirst: temporal.omit(record))
     }
@@ -166,11 +168,11 @@ struct LayerSelector {
         announcements.next(layer.pointee.isWhole(below: caps) ? LayerCaps() : caps, atKeyframe: isKeyframe)
     }
 
-    /// The receiver lacks the packet with the number `wire`.
-    mutating func noteMissing(_ wire: UInt16) { spatial.noteMissing(wire) }
+    /// The receiver lacks the packet with the output number `number`. `isGone`: it was sent, and is not kept any more.
+    mutating func noteMissing(_ number: Int64, isGone: Bool) { repair.noteMissing(number, isGone: isGone) }
 
-    /// Whether a keyframe repairs better than retransmissions, reported once; see `SpatialFilter`.
-    mutating func consumeRefresh() -> Bool { spatial.consumeRefresh() }
+    /// Whether a keyframe repairs better than retransmissions, reported once.
+    mutating func consumeRepair() -> Bool { repair.consume() }
 
     // MARK: - Choosing
 

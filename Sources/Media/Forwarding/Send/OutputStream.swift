@@ -301,6 +301,12 @@ struct OutputStream: ~Copyable {
 
     // MARK: - What was sent
 
+    /// The extended form of a NACK's number; nil for one that is ahead of the last packet.
+    func number(wire: UInt16) -> Int64? {
+        let behind = UInt16(truncatingIfNeeded: numbering.highest) &- wire
+        return behind < 0x8000 ? numbering.highest - Int64(behind) : nil
+    }
+
     /// The extended form of a packet's number.
     func number(of sent: SentPacket) -> Int64 {
         numbering.highest - Int64(UInt32(truncatingIfNeeded: numbering.highest) &- sent.sequence)
@@ -333,6 +339,7 @@ struct OutputStream: ~Copyable {
         _ wire: UInt16, roundTrip: TimeInterval, at now: MonotonicTime, unless isNeedless: (SentPacket, Int64) -> Bool
     ) -> RepeatVerdict {
         guard let place = log.place(wire: wire, highest: UInt32(truncatingIfNeeded: numbering.highest)) else {
+            if let number = number(wire: wire), log.hasOverwritten(UInt32(truncatingIfNeeded: number)) { return .gone }
             return numbering.isOpenGap(wire) ? .notYetHere : .dropped(.retransmissionTooOld)
         }
         guard isOfBinding(place.pointee), place.pointee.flags.contains(.sent),

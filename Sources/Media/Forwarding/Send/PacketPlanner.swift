@@ -73,11 +73,11 @@ struct PacketPlanner: ~Copyable {
         return selector.needsKeyframe
     }
 
-    /// The receiver lacks the packet with the number `wire`.
-    mutating func noteMissing(_ wire: UInt16) { selector.noteMissing(wire) }
+    /// The receiver lacks the packet with the output number `number`. `isGone`: it was sent, and is not kept any more.
+    mutating func noteMissing(_ number: Int64, isGone: Bool) { selector.noteMissing(number, isGone: isGone) }
 
-    /// Whether a keyframe repairs better than retransmissions, reported once; see `SpatialFilter`.
-    mutating func consumeRefresh() -> Bool { selector.consumeRefresh() }
+    /// Whether a keyframe repairs better than retransmissions, reported once; see `KeyframeRepair`.
+    mutating func consumeRepair() -> Bool { selector.consumeRepair() }
 
     private func activeLayer(of track: PublishedTrack) -> UnsafeMutablePointer<ReceiveLayer>? {
         selector.active.map { track.layer(Int($0)) }

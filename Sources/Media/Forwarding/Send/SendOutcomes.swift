@@ -25,6 +25,8 @@ public enum WaitingResult: Sendable, Hashable {
 public enum RepeatVerdict: Sendable, Hashable {
     /// Retransmit the packet with this extended output number.
     case send(UInt32)
+    /// It was sent, and is not kept any more.
+    case gone
     /// Not retransmitted, for this reason.
     case dropped(DropReason)
     /// The publisher's packet is missing here too; it is sent when it is repaired.

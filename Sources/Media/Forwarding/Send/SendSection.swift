@@ -68,6 +68,12 @@ struct SendSection: ~Copyable {
     /// Whether the subscriber can tell layers inside a stream apart by their descriptors.
     @inline(__always) var hasDependencyDescriptor: Bool { wire.extensions[.dependencyDescriptor] != 0 }
 
+    /// Whether the history still has the packet that `sent` was made from.
+    func isKept(_ sent: SentPacket, of track: PublishedTrack) -> Bool {
+        guard let forwarded = sent.forwarded else { return true }
+        return Self.record(of: forwarded, in: track.layer(Int(sent.layer))) != nil
+    }
+
     /// Whether the receiver shows the frames up to the temporal layer `limit` without a sent packet of a higher one. They do not refer to it, but the receiver must be
     /// able to tell. libwebrtc does by the dependency descriptor; in VP9 by the layer of each frame; in VP8 by TL0PICIDX, for the lowest layer alone. With nothing of
     /// that it waits for what is missing before a frame, whatever that was. (It needs every packet of a higher spatial layer: it shows no picture until all

@@ -173,6 +173,13 @@ struct SentPacketRing: ~Copyable {
         return place(highest &- behind)
     }
 
+    /// Whether `sequence` was stored, and a later number took its place.
+    func hasOverwritten(_ sequence: UInt32) -> Bool {
+        guard let places else { return false }
+        let place = places + Int(sequence & mask)
+        return place.pointee.isUsed && Int32(bitPattern: place.pointee.sequence &- sequence) > 0
+    }
+
     /// Stores `packet` under its output number.
     @inline(__always) mutating func store(_ packet: SentPacket, at now: MonotonicTime) {
         guard let places else { return }

@@ -12,10 +12,6 @@ struct SpatialFilter {
     private(set) var since: Int64 = .min
     /// The highest spatial layer forwarded since the cap was last lowered.
     private var top: UInt8 = 0
-    /// The output number at which layers were dropped; nil after the next keyframe.
-    private var refreshBefore: Int64?
-    /// The receiver misses packets from before that.
-    private var wantsRefresh = false
 
     /// The target needs a keyframe first.
     var needsKeyframe: Bool { target > cap }
@@ -29,15 +25,17 @@ struct SpatialFilter {
     }
 
     /// Whether the packet belongs to a layer that is not forwarded. `isNewFrame`: its timestamp is not that of the last forwarded packet; `highest`
-    /// is the highest output number.
+    /// is the highest output number. `repair` learns of keyframes and dropped layers.
     @inline(__always)
-    mutating func drops(_ record: UnsafePointer<PacketRecord>, isNewFrame: Bool, highest: Int64) -> Bool {
+    mutating func drops(
+        _ record: UnsafePointer<PacketRecord>, isNewFrame: Bool, highest: Int64, repair: inout KeyframeRepair
+    ) -> Bool {
         let isKeyframe = record.pointee.summary.isKeyframe
         if cap != target, isNewFrame, target < cap || isKeyframe {
             // Layers are dropped with the next frame, if there are any.
             if target < top {
                 top = target
-                refreshBefore = highest
+                repair.layersDropped(after: highest)
             }
             cap = target
             since = record.pointee.timestamp
@@ -45,22 +43,7 @@ struct SpatialFilter {
         let layer = record.pointee.summary.spatialLayer
         if layer > Int(cap) { return true }
         if layer > Int(top) { top = UInt8(clamping: layer) }
-        if refreshBefore != nil, isNewFrame, isKeyframe { refreshBefore = nil }
+        if isNewFrame, isKeyframe { repair.keyframeBegins(at: highest + 1) }
         return false
-    }
-
-    /// The receiver lacks the packet with the number `wire`.
-    mutating func noteMissing(_ wire: UInt16) {
-        guard let last = refreshBefore, UInt16(truncatingIfNeeded: last) &- wire < 0x8000 else { return }
-        refreshBefore = nil
-        wantsRefresh = true
-    }
-
-    /// Whether a keyframe repairs better than retransmissions, reported once: layers were dropped for lack of bandwidth, and packets of the frames
-    /// before that are missing. Their retransmissions are large, the path is full, and libwebrtc waits three seconds for them before it requests
-    /// a keyframe itself (measured: VP9 L3T3_KEY froze for so long); a keyframe of only the lower layers is small.
-    mutating func consumeRefresh() -> Bool {
-        defer { wantsRefresh = false }
-        return wantsRefresh
     }
 }

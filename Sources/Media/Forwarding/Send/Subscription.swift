@@ -267,16 +267,22 @@ public struct Subscription: ~Copyable {
         _ wire: UInt16, of track: PublishedTrack?, roundTrip: TimeInterval, at now: MonotonicTime
     ) -> RepeatVerdict {
         sent.countNACK()
-        planner.noteMissing(wire)
-        return output.requestRepeat(wire, roundTrip: roundTrip, at: now) { packet, number in
+        var verdict = output.requestRepeat(wire, roundTrip: roundTrip, at: now) { packet, number in
             planner.abandonedVideo.contains(number)
                 || planner.selector.active == packet.layer
                     && section.shows(upTo: planner.selector.temporalLimit, without: packet, of: track)
         }
+        if case .send(let sequence) = verdict, let track, let packet = output.packet(sequence),
+            !section.isKept(packet, of: track)
+        {
+            verdict = .gone
+        }
+        if let number = output.number(wire: wire) { planner.noteMissing(number, isGone: verdict == .gone) }
+        return verdict
     }
 
-    /// Whether a keyframe repairs better than retransmissions, reported once; see `SpatialFilter`.
-    public mutating func consumeRefresh() -> Bool { planner.consumeRefresh() }
+    /// Whether a keyframe repairs better than retransmissions, reported once; see `KeyframeRepair`.
+    public mutating func consumeRepair() -> Bool { planner.consumeRepair() }
 
     /// Writes the retransmission that `requestRepeat` allowed; returns its length, or nil when the history has lost the packet.
     public mutating func writeRepeat(

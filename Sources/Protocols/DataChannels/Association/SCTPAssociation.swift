@@ -223,9 +223,10 @@ struct SCTPAssociation {
     }
 
     private mutating func receiveReconfiguration(_ value: UnsafeRawBufferPointer, at now: MonotonicTime) {
-        guard let receiving, let outcome = resets?.receive(value, cumulative: receiving.cumulative, at: now) else {
-            return
-        }
+        guard let receiving,
+            let outcome = resets?.receive(
+                value, cumulative: receiving.cumulative, at: now, holds: { receiving.holdsMessages(of: $0) })
+        else { return }
         if !outcome.answer.isEmpty { reply(.reconfiguration, outcome.answer) }
         if let streams = outcome.peerReset {
             self.receiving?.reset(streams)

@@ -96,15 +96,17 @@ struct StreamReset {
         self.request = request
     }
 
-    /// Processes a RE-CONFIG chunk; `cumulative`: everything up to there has arrived.
-    mutating func receive(_ value: UnsafeRawBufferPointer, cumulative: Int64, at now: MonotonicTime) -> Outcome {
+    /// Processes a RE-CONFIG chunk; `cumulative`: everything up to there has arrived. `holds`: messages of these streams were not taken yet.
+    mutating func receive(
+        _ value: UnsafeRawBufferPointer, cumulative: Int64, at now: MonotonicTime, holds: ([UInt16]) -> Bool
+    ) -> Outcome {
         var outcome = Outcome(), parameters = ParameterReader(value)
         // At most two parameters are allowed (RFC 6525 section 3.1).
         for _ in 0..<2 {
             guard let (type, value) = parameters.next(), value.count >= 4 else { break }
             let sequence = value.bytes.readUInt32(0)
             switch type {
-            case Parameter.outgoing: receiveRequest(value, sequence, cumulative, &outcome)
+            case Parameter.outgoing: receiveRequest(value, sequence, cumulative, holds, &outcome)
             case Parameter.incoming, Parameter.everything, Parameter.addOutgoing, Parameter.addIncoming:
                 answer(sequence, isNext(sequence) ? .denied : .badSequence, &outcome)
             case Parameter.response:
@@ -119,7 +121,8 @@ struct StreamReset {
     private func isNext(_ sequence: UInt32) -> Bool { sequence == peerSequence }
 
     private mutating func receiveRequest(
-        _ value: UnsafeRawBufferPointer, _ sequence: UInt32, _ cumulative: Int64, _ outcome: inout Outcome
+        _ value: UnsafeRawBufferPointer, _ sequence: UInt32, _ cumulative: Int64, _ holds: ([UInt16]) -> Bool,
+        _ outcome: inout Outcome
     ) {
         guard value.count >= 12 else { return }
         if sequence == peerSequence &- 1 { return answer(sequence, lastResult, repeated: true, &outcome) }
@@ -128,7 +131,10 @@ struct StreamReset {
         guard Serial.unwrap(value.bytes.readUInt32(8), near: cumulative) <= cumulative else {
             return answer(sequence, .inProgress, &outcome)
         }
-        outcome.peerReset = stride(from: 12, to: value.count - 1, by: 2).map { value.bytes.readUInt16($0) }
+        let streams = stride(from: 12, to: value.count - 1, by: 2).map { value.bytes.readUInt16($0) }
+        // What was acknowledged is delivered before its channel ends.
+        guard !holds(streams) else { return answer(sequence, .inProgress, &outcome) }
+        outcome.peerReset = streams
         answer(sequence, .performed, &outcome)
     }
 

@@ -15,6 +15,9 @@ struct ReceivedMessage: Equatable {
 struct Reassembly {
     /// Counted beside the bytes of each stored fragment and message, so that tiny ones use the window too.
     static let overhead = 64
+    /// Runs, and messages that wait for earlier ones, at most. Bytes alone would allow 8,000 of them, and the work for each fragment grows with their
+    /// number: a few hundred packets a second could keep a processor busy.
+    static let maximumParts = 1_024
     /// Streams with a sequence number. A peer has 64 channels at most; streams that were used without being opened count as well.
     static let maximumStreams = 256
 
@@ -45,7 +48,9 @@ struct Reassembly {
     private let longestMessage: Int
     /// In the order of their numbers.
     private var runs: [Run] = []
-    private var waiting: [Waiting] = []
+    /// By stream, in the order of their sequence numbers.
+    private var waiting: [UInt16: [Waiting]] = [:]
+    private var waitingCount = 0
     /// The next sequence number of each stream that was used.
     private var expected: [UInt16: UInt16] = [:]
     /// Whole messages in order, not yet taken.
@@ -55,10 +60,13 @@ struct Reassembly {
     private var searched = 0
     /// What all of this costs, in bytes of the receive window.
     private(set) var cost = 0
-    /// Messages that were dropped because their stream has no place in the table.
+    /// Messages that were dropped because their stream has no place in the table, or there is none for more that wait.
     private(set) var refused = 0
 
     init(longestMessage: Int) { self.longestMessage = longestMessage }
+
+    /// No further part may be stored, except the one that is missing first.
+    var isCrowded: Bool { runs.count + waitingCount >= Self.maximumParts }
 
     /// Stores a fragment that has not arrived before; false when its message exceeds the announced length, which ends the association.
     mutating func insert(_ chunk: DataChunk, tsn: Int64) -> Bool {
@@ -109,10 +117,23 @@ struct Reassembly {
             append(message)
             deliverWaiting(of: run.stream)
         } else if Int16(bitPattern: run.sequence &- next) > 0 {
-            let entry = Waiting(sequence: run.sequence, message: message)
-            cost += entry.cost
-            waiting.append(entry)
+            wait(Waiting(sequence: run.sequence, message: message))
         }
+    }
+
+    /// Keeps a message until those before it have arrived. A second one with the same sequence number, which no sender has, is ignored, as is one that
+    /// leaves earlier ones out although all numbers before it have arrived: only such a one comes here when there is no place.
+    private mutating func wait(_ entry: Waiting) {
+        guard !isCrowded else {
+            refused += 1
+            return
+        }
+        let stream = entry.message.stream
+        let place = (waiting[stream] ?? []).lastIndex { Int16(bitPattern: $0.sequence &- entry.sequence) <= 0 }
+        if let place, waiting[stream]?[place].sequence == entry.sequence { return }
+        waiting[stream, default: []].insert(entry, at: place.map { $0 + 1 } ?? 0)
+        waitingCount += 1
+        cost += entry.cost
     }
 
     /// The next sequence number of a stream, which gets a place in the table; nil when that is full.
@@ -123,15 +144,25 @@ struct Reassembly {
         return 0
     }
 
+    /// Delivers the messages whose turn it is.
     private mutating func deliverWaiting(of stream: UInt16) {
-        while let next = expected[stream],
-            let index = waiting.firstIndex(where: { $0.message.stream == stream && $0.sequence == next })
-        {
-            let entry = waiting.remove(at: index)
+        guard let next = expected[stream], let queue = waiting[stream] else { return }
+        var count = 0
+        while count < queue.count, queue[count].sequence == next &+ UInt16(count) { count += 1 }
+        deliverWaiting(of: stream, count: count)
+        expected[stream] = next &+ UInt16(count)
+    }
+
+    /// Delivers the first `count` messages that wait on a stream.
+    private mutating func deliverWaiting(of stream: UInt16, count: Int) {
+        guard count > 0, let passed = waiting[stream]?.prefix(count) else { return }
+        for entry in passed {
             cost -= entry.cost
-            expected[stream] = next &+ 1
             append(entry.message)
         }
+        waiting[stream]?.removeFirst(count)
+        waitingCount -= count
+        if waiting[stream]?.isEmpty == true { waiting[stream] = nil }
     }
 
     private mutating func append(_ message: ReceivedMessage) {
@@ -165,6 +196,13 @@ struct Reassembly {
         return message
     }
 
+    /// Whole messages of these streams, of any stream if the list is empty, were not taken yet.
+    func holdsMessages(of streams: [UInt16]) -> Bool {
+        guard !streams.isEmpty else { return first != nil }
+        let streams = Set(streams)
+        return whole[nextWhole...].contains { streams.contains($0.stream) }
+    }
+
     /// Removes the oldest whole message.
     private mutating func removeFirst() -> ReceivedMessage? {
         guard nextWhole < whole.count else { return nil }
@@ -184,26 +222,17 @@ struct Reassembly {
 
     /// The sender has abandoned everything up to `tsn`: unfinished messages there never become whole.
     mutating func discard(to tsn: Int64) {
-        while let run = runs.first, run.first <= tsn {
-            cost -= run.cost
-            runs.removeFirst()
-        }
+        let count = runs.prefix { $0.first <= tsn }.count
+        for run in runs[..<count] { cost -= run.cost }
+        runs.removeFirst(count)
     }
 
     /// The sender has abandoned the ordered messages of a stream up to `sequence` (RFC 3758 section 3.6). A stream that was never used gets no place.
     mutating func skip(stream: UInt16, to sequence: UInt16) {
         guard let next = expected[stream], Int16(bitPattern: sequence &- next) >= 0 else { return }
         // Those that did arrive are delivered first.
-        let passed = waiting.filter {
-            $0.message.stream == stream && Int16(bitPattern: $0.sequence &- sequence) <= 0
-        }.sorted { Int16(bitPattern: $0.sequence &- $1.sequence) < 0 }
-        waiting.removeAll {
-            $0.message.stream == stream && Int16(bitPattern: $0.sequence &- sequence) <= 0
-        }
-        for entry in passed {
-            cost -= entry.cost
-            append(entry.message)
-        }
+        let passed = waiting[stream]?.prefix { Int16(bitPattern: $0.sequence &- sequence) <= 0 }.count ?? 0
+        deliverWaiting(of: stream, count: passed)
         expected[stream] = sequence &+ 1
         deliverWaiting(of: stream)
     }
@@ -211,14 +240,14 @@ struct Reassembly {
     /// The sender starts the stream again with sequence number 0 (RFC 6525 section 5.2.2).
     mutating func reset(stream: UInt16) {
         expected[stream] = nil
-        for entry in waiting where entry.message.stream == stream { cost -= entry.cost }
-        waiting.removeAll { $0.message.stream == stream }
+        let abandoned = waiting.removeValue(forKey: stream) ?? []
+        for entry in abandoned { cost -= entry.cost }
+        waitingCount -= abandoned.count
     }
 
     /// The sender starts all streams again.
     mutating func resetAll() {
+        for stream in Array(waiting.keys) { reset(stream: stream) }
         expected = [:]
-        for entry in waiting { cost -= entry.cost }
-        waiting = []
     }
 }

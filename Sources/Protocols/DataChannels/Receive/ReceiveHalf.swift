@@ -18,7 +18,7 @@ struct ReceiveHalf {
     }
 
     /// The bytes that the peer may send.
-    var window: Int { max(0, windowSize - reassembly.cost) }
+    var window: Int { reassembly.isCrowded ? 0 : max(0, windowSize - reassembly.cost) }
     var nextDeadline: MonotonicTime { tracker.nextDeadline }
     /// All numbers up to this one have arrived.
     var cumulative: Int64 { tracker.cumulative }
@@ -74,6 +74,9 @@ struct ReceiveHalf {
         if before < windowSize / 2, window >= windowSize / 2 { tracker.requestReport() }
         return message
     }
+
+    /// Whole messages of these streams, of any stream if the list is empty, were not taken yet.
+    func holdsMessages(of streams: [UInt16]) -> Bool { reassembly.holdsMessages(of: streams) }
 
     /// The peer starts these streams again; all of them if the list is empty.
     mutating func reset(_ streams: [UInt16]) {
