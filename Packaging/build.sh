@@ -97,13 +97,15 @@ documents() {
 }
 
 deb() {
-    local root=$out/root file="$out/martlet_${version}_$architecture.deb" linked needed optional
+    local root=$out/root file="$out/martlet_${version}_$architecture.deb" linked needed optional jobs
     rm -rf "$root"
     stage "$root"
     documents "$root"
     linked=$(linked_dependencies "$(readlink -f "$root/usr/bin/martlet")")
     needed=$(Packaging/packages.sh needed | paste -sd, | sed 's/,/, /g')
-    optional=$(awk '$1 == "optional" || $1 == "jobs" { print $2 }' Packaging/runtime-packages | paste -sd, | sed 's/,/, /g')
+    optional=$(awk '$1 == "optional" { print $2 }' Packaging/runtime-packages | paste -sd, | sed 's/,/, /g')
+    # Suggested, not recommended: most servers record nothing, and ffmpeg brings 250 MB.
+    jobs=$(Packaging/packages.sh jobs | paste -sd, | sed 's/,/, /g')
     install -D -m 640 Packaging/martlet.yaml "$root/etc/martlet/martlet.yaml"
     chmod 750 "$root/etc/martlet"
     install -D -m 644 Packaging/martlet.service "$root/lib/systemd/system/martlet.service"
@@ -111,7 +113,7 @@ deb() {
     gzip -9n < "$out/martlet_$version.spdx.json" > "$root/usr/share/doc/martlet/martlet.spdx.json.gz"
     mkdir "$root/DEBIAN"
     sed -e "s/@VERSION@/$version/" -e "s/@ARCHITECTURE@/$architecture/" -e "s/@LINKED@/$linked/" -e "s/@NEEDED@/$needed/" \
-        -e "s/@OPTIONAL@/$optional/" -e "s/@SIZE@/$(du -sk --apparent-size "$root" | cut -f1)/" \
+        -e "s/@OPTIONAL@/$optional/" -e "s/@JOBS@/$jobs/" -e "s/@SIZE@/$(du -sk --apparent-size "$root" | cut -f1)/" \
         Packaging/debian/control.in > "$root/DEBIAN/control"
     install -m 755 Packaging/debian/{postinst,prerm,postrm} "$root/DEBIAN/"
     install -m 644 Packaging/debian/conffiles "$root/DEBIAN/"

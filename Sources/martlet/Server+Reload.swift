@@ -52,9 +52,9 @@ extension Server {
         rooms.load.set(next.loadLimits(openFiles: live.openFiles))
         await webhooks.set(keys: next.apiKeys, allowsPrivate: next.webhooksAllowPrivate)
         // What an operator set for a component by the control API stays, unless the file now says something else.
-        // Who restarted a router need not wait.
-        _ = await addresses?.ask()
         if reload.changed.contains("log.level") { logger.output.setLevel(next.log.level) }
+        // Who restarted a router need not wait for the next query. Last: the name server and the STUN server may take long to answer.
+        _ = await addresses?.ask()
     }
 }
 

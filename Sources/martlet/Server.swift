@@ -242,7 +242,7 @@ struct Server {
             player: player, listener: publicListener, health: health, version: Martlet.version
         ).register(on: &privateRouter)
         let isPrivate = configuration.apiListener == .privateOne
-        if isPrivate { api.register(on: &privateRouter) }
+        if isPrivate { registerAPIs(api, context, on: &privateRouter) }
         let privateRoutes = privateRouter
         let (apiSockets, publicSockets) = (api.webSocketRoutes, [signalling.webSocketRoute] + liveKit.webSocketRoutes)
         try await start(privateListener, .privateOne, privateRoutes, isPrivate ? apiSockets : [])
@@ -268,6 +268,12 @@ struct Server {
             callsPerSecond: live.apiCallsPerSecond, node: nodeReporter(), drain: drainer())
     }
 
+    /// What operators and backends call: the control API and LiveKit's.
+    private func registerAPIs(_ api: ControlAPIEdge, _ context: EdgeContext, on router: inout Router) {
+        api.register(on: &router)
+        TwirpEdge(context: context, recorder: recorder, callsPerSecond: live.apiCallsPerSecond).register(on: &router)
+    }
+
     private func publicRoutes(
         _ context: EdgeContext, _ signalling: SignallingEdge, _ liveKit: LiveKitEdge, _ api: ControlAPIEdge
     ) -> Router {
@@ -276,11 +282,9 @@ struct Server {
         ConsolePage.register(on: &router)
         signalling.register(on: &router)
         liveKit.register(on: &router)
-        TwirpEdge(context: context, recorder: recorder, callsPerSecond: live.apiCallsPerSecond)
-            .register(on: &router)
         WHIPEdge(context: context).register(on: &router)
         if configuration.apiListener == .publicOne {
-            api.register(on: &router)
+            registerAPIs(api, context, on: &router)
         } else {
             api.registerForClients(on: &router)
         }

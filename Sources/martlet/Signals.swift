@@ -34,8 +34,9 @@ struct Signals {
         for number in [SIGTERM, SIGINT] { signal(number, endAtOnce) }
     }
 
-    /// Calls `reload` for each SIGHUP, and returns when the process is asked to end. A second signal then ends it at once, the hard way.
-    func untilAskedToEnd(reload: () async -> Void) async {
+    /// Calls `reload` for each SIGHUP, one after the other, and returns when the process is asked to end, also while a reload waits for something: that one is
+    /// cancelled and not waited for. A second signal then ends it at once, the hard way.
+    func untilAskedToEnd(reload: @escaping @Sendable () async -> Void) async {
         for number in isInteractive ? [SIGTERM, SIGINT] : [SIGTERM, SIGINT, SIGHUP] { signal(number, catchSignal) }
         let (stream, continuation) = AsyncStream<Request>.makeStream()
         let source = DispatchSource.makeReadSource(fileDescriptor: readEnd, queue: .global())
@@ -44,10 +45,15 @@ struct Signals {
             while read(readEnd, &number, 1) == 1 { continuation.yield(Int32(number) == SIGHUP ? .reload : .end) }
         }
         source.resume()
+        // One that waits is enough: it reads the file when it begins.
+        let (asked, reloads) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+        let reloading = Task { for await _ in asked { await reload() } }
         for await request in stream {
             guard case .reload = request else { break }
-            await reload()
+            reloads.yield()
         }
+        reloads.finish()
+        reloading.cancel()
         for number in [SIGTERM, SIGINT] { signal(number, endAtOnce) }
         // The pipe stays until the process has ended: a SIGHUP may still be written to it.
         source.cancel()

@@ -175,6 +175,26 @@ struct EventTests {
         await behind.value
     }
 
+    @Test("With the token of a reader that is revoked its streams end, and its WebSockets are closed with 1008")
+    func revokedReaders() async throws {
+        let token = try TestTokens.token("mod", TestTokens.operatorGrant)
+        var streaming = try request(.get, "/v1/rooms/R/events", token: token)
+        streaming.headers["Accept"] = "*/*"
+        let stream = try #require(await house.answer(streaming).stream)
+        let claims = try TestTokens.gate.claims(of: token)
+        let (rooms, socket) = (house.rooms.rooms, ScriptedEventSocket())
+        let feed = await rooms.follow(room: "R", after: nil, bearer: claims)
+        let serving = Task { await EventSocketFeed.run(feed, on: socket) { rooms.isGood(claims) } }
+        #expect(try await house.ask(.put, "/v1/revocations/identity/mod", #"{"seconds":60}"#).status == 200)
+        #expect(await socket.closes.first { _ in true } == 1008)
+        socket.end()
+        await serving.value
+        #expect(try await house.ask(.post, "/v1/rooms", #"{"name":"R"}"#).status == 201)
+        var pieces = 0
+        for await _ in stream.pieces { pieces += 1 }
+        #expect(pieces == 1, "the beginning alone")
+    }
+
     @Test("What happens in all rooms is not for a moderator of one, and nothing is for members")
     func permissions() async throws {
         func status(_ target: String, _ room: String?, _ change: (inout VideoGrant) -> Void) async throws -> Int {

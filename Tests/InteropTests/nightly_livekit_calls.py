@@ -272,7 +272,7 @@ def test_a_client_that_is_told_to_reconnect_sees_again(server, single, kind):
     livekit_sdk.run(simulated, server.url, single, kind, seconds=90)
 
 
-async def unmuted(url, single):
+async def stays_muted(url, single):
     import aiohttp
     ada, bob, published, eye = await couple(url, single)
     published.track.mute()
@@ -280,15 +280,19 @@ async def unmuted(url, single):
     await stands(eye)
     async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {admin_token()}"}) as session:
         async with session.post(f"{url}/v1/rooms/r/tracks/{published.sid}/unmute-request") as reply:
-            assert reply.status < 300, await reply.text()
-    await until(lambda: bob.seen("track_unmuted"), "ada's client unmutes itself", 15)
+            assert reply.status == 503 and (await reply.json())["code"] == "not_available", await reply.text()
+    await asyncio.sleep(2)
+    assert not bob.seen("track_unmuted"), "nobody's microphone is switched on from afar"
+    # The person decides.
+    published.track.unmute()
+    await until(lambda: bob.seen("track_unmuted"), "ada unmutes", 15)
     await eye.more(10)
     await close(ada, bob)
 
 
 @BOTH
-def test_an_operator_asks_for_an_unmute_and_the_client_does_it(server, single):
-    livekit_sdk.run(unmuted, server.url, single)
+def test_an_operator_cannot_unmute_a_client(server, single):
+    livekit_sdk.run(stays_muted, server.url, single)
 
 
 async def replaced(url, single):

@@ -17,6 +17,21 @@ COUNT_OFFERS = """(() => {
         return ask.call(this, type, ...rest);
     };
 })()"""
+# Every device that the page opens, after a while.
+SLOW_DEVICES = """(() => {
+    const open = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
+    window.opened = [];
+    navigator.mediaDevices.getUserMedia = async (constraints) => {
+        await new Promise((resolve) => { setTimeout(resolve, 100); });
+        const stream = await open(constraints);
+        window.opened.push(...stream.getTracks());
+        return stream;
+    };
+})()"""
+ON = "opened.filter(({ readyState }) => readyState === 'live').map(({ kind }) => kind).sort().join()"
+# A screen that needs no person, and its end by the browser's own button.
+SCREEN = "navigator.mediaDevices.getDisplayMedia = async () => { const one = document.createElement('canvas'); one.getContext('2d'); return one.captureStream(5); }"
+END_SCREEN = "martlet.room.screen.sources.forEach(({ track }) => { track.stop(); track.dispatchEvent(new Event('ended')); })"
 LOUD = "document.querySelector('#{place} meter').value > 0.2"
 
 
@@ -37,8 +52,14 @@ def test_devices_are_chosen_before_joining_and_changed_during_the_call_without_n
 
     async def run():
         async with chromium(CAMERAS) as browser:
-            page = await open_form(browser, server, "devices", "Ada", send="camera")
+            page = await open_form(browser, server, "devices", "Ada", send="camera", script=SLOW_DEVICES)
             assert await page.is_hidden("#preview")
+            # A preview that opens after another choice is nobody's.
+            await page.click("#preview-start")
+            await page.select_option("#sending", "nothing")
+            await until(page, f"opened.length === 2 && {ON} === ''")
+            assert await page.is_hidden("#preview")
+            await page.select_option("#sending", "camera")
             await page.click("#preview-start")
             await until(page, "document.querySelector('#preview-video').videoWidth > 0")
             await until(page, LOUD.format(place="preview-devices"))
@@ -65,6 +86,21 @@ def test_devices_are_chosen_before_joining_and_changed_during_the_call_without_n
             assert await page.evaluate("JSON.stringify(martlet.room.publishing.sids)") == sids and await page.evaluate("window.offers") == 0
             muted = "martlet.room.media.sources.find(({ source }) => source === 'microphone').track.enabled === false"
             assert await page.evaluate(muted), "a muted microphone stays muted when it is another one"
+            # Two changes in a row, and one that is under way when the call ends.
+            assert await page.evaluate(ON) == "audio,video"
+            await page.click("#devices-open")
+            menu = MENU.format(place="devices-menus", kind="camera")
+            twice = f"""(() => {{
+                const menu = {menu}, used = menu.value, other = [...menu.options].find((it) => it.value !== used && it.text !== 'fake_device_1').value;
+                window.count = opened.length;
+                for (const one of [other, used]) {{ menu.value = one; menu.dispatchEvent(new Event("change")); }}
+            }})()"""
+            await page.evaluate(twice)
+            await until(page, f"opened.length === count + 2 && {ON} === 'audio,video'")
+            assert await page.evaluate("martlet.room.media.videoTrack.readyState") == "live"
+            await page.evaluate(twice)
+            await page.evaluate("document.querySelector('#leave').click()")
+            await until(page, f"opened.length > count && {ON} === ''")
             assert not page.problems and not bob.problems
 
     asyncio.run(run())
@@ -147,7 +183,14 @@ def test_hands_screens_and_views_are_seen_by_all_on_a_phone_too(server):
             await bob.evaluate("martlet.room.signal.startOver()")
             await until(bob, "martlet.joined")
             await until(ada, f"{news} === 'Raised hands: bob'")
-            assert not ada.problems and not bob.problems and not carol.problems
+            # Joined with a screen instead of a camera: the browser's own button ends that, too.
+            dave = await open_room(browser, server, "hands", "dave", send="screen", script=SCREEN)
+            await until(ada, f"{news} === 'dave shares a screen · Raised hands: bob'")
+            assert await dave.inner_text("#share-screen") == "Stop sharing"
+            await dave.evaluate(END_SCREEN)
+            await until(ada, f"{news} === 'Raised hands: bob'")
+            assert await dave.inner_text("#share-screen") == "Share screen" and await dave.evaluate("document.querySelector('.tile.own video')") is None
+            assert not ada.problems and not bob.problems and not carol.problems and not dave.problems
 
     asyncio.run(run())
 

@@ -27,6 +27,18 @@ def test_people_chat_and_send_files_whatever_they_publish(development_server, tm
             await bob.press("#chat-text", "Enter")
             await until(ada, "document.querySelector('#chat-unread').textContent === '1'")
             assert await ada.is_hidden("#chat")
+            # What is written while a message is sent is the next one's; what was not sent is there again.
+            await bob.evaluate("void (martlet.room.room.send = () => new Promise((_, reject) => { window.fail = () => reject(new Error('Not sent.')); }))")
+            for after in ("", "next"):
+                await bob.fill("#chat-text", "first")
+                await bob.press("#chat-text", "Enter")
+                assert await bob.input_value("#chat-text") == ""
+                await bob.fill("#chat-text", after)
+                await bob.evaluate("fail()")
+                await until(bob, "document.querySelector('#chat-problem').textContent === 'Not sent.'")
+                assert await bob.input_value("#chat-text") == (after or "first")
+            await bob.evaluate("void (delete martlet.room.room.send)")
+            await bob.fill("#chat-text", "")
             await until(bob, f"{LOG}.includes('Hello')")
             await ada.click("#chat-open")
             await until(ada, "document.querySelector('#chat-unread').textContent === ''")

@@ -142,6 +142,19 @@ def test_4_5_the_list_of_rooms_stays_in_place(development_server):
             await until(page, f"{names} === 'attic,den,zoo,zoo-2'")  # The list was looked at again while the button is held.
             await page.mouse.up()
             await until(page, "document.querySelector('#members-title').textContent === 'Members of zoo'")
+
+            # What went wrong with an action stays while the screen is looked at again, until the next action.
+            problem = "document.querySelector('#operators-problem').textContent"
+            await page.route("**/lock", lambda route: route.fulfill(status=503, json={"detail": "Not now."}))
+            await page.click("#lock-room")
+            await until(page, f"{problem} === 'Not now.'")
+            for room, left in (("attic", "den,zoo,zoo-2"), ("zoo-2", "den,zoo")):  # The first look is complete when the second one shows something.
+                server.api("DELETE", f"/v1/rooms/{room}")
+                await until(page, f"{names} === '{left}'")
+            assert await page.evaluate(problem) == "Not now."
+            await page.unroute("**/lock")
+            await page.click("#lock-room")
+            await until(page, f"{problem} === '' && document.querySelector('#lock-room').textContent === 'Unlock room'")
             assert not page.problems
 
     asyncio.run(run())

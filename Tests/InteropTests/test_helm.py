@@ -42,8 +42,12 @@ MATRIX = {
     "coturn with TLS": {"coturn": {**COTURN["coturn"], "tlsSecret": "turn-tls", "replicas": 2, "service": {"type": "ClusterIP", "annotations": {"a": "b"}}}},
     "monitoring": MONITORING,
     "autoscaling": {"replicas": 2, "autoscaling": {"enabled": True, "maxReplicas": 5}},
-    "uploads": {"recording": {"uploadSecret": "storage"}, "config": {"recording": {
+    "ports set aside": {"replicas": 3, "media": {"nodePort": {"portsPerPod": 8}}},
+    "a private API": {"replicas": 2, "config": {"http": {"control_api": "private"}}},
+    "uploads": {"persistence": {"enabled": True, "size": "20Gi"}, "recording": {"uploadSecret": "storage"}, "config": {"recording": {
         "directory": "/var/lib/martlet/recordings", "upload_endpoint": "https://s3.example.org", "upload_bucket": "calls"}}},
+    "a volume for recordings": {"extraVolumes": [{"name": "recordings", "persistentVolumeClaim": {"claimName": "recordings"}}],
+                                "extraVolumeMounts": [{"name": "recordings", "mountPath": "/recordings"}], "config": {"recording": {"directory": "/recordings/calls"}}},
     "a volume": {"persistence": {"enabled": True, "storageClass": "fast", "size": "10Gi"}},
     "everything": {"replicas": 2, "autoscaling": {"enabled": True}, "persistence": {"enabled": True}, "environmentSecret": "more", "imagePullSecrets": [{"name": "r"}],
                    "podAnnotations": {"a": "b"}, "podLabels": {"c": "d"}, "nodeSelector": {"e": "f"}, "tolerations": [{"operator": "Exists"}],
@@ -85,7 +89,7 @@ def test_K5_pods_have_no_privileges_and_only_the_host_network_that_was_asked_for
         assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
         assert pod["enableServiceLinks"] is False, "a Service called martlet-http would be read as a setting"
         for volume in pod.get("volumes", []):
-            assert volume.keys() - {"name"} <= {"configMap", "secret", "emptyDir"}, volume
+            assert volume.keys() - {"name"} <= {"configMap", "secret", "emptyDir"} or volume in MATRIX[name].get("extraVolumes", []), volume
         assert not pod.get("initContainers")
         for container in pod["containers"]:
             context = container["securityContext"]
@@ -152,6 +156,14 @@ def test_K5_every_pod_has_UDP_ports_of_its_own_on_a_node_and_announces_them(tmp_
         assert command == ["serve", "--config", "/etc/martlet/martlet.yaml"]
         return told
 
+    apart = render(MATRIX["ports set aside"])
+    assert [[port["nodePort"] for port in one["spec"]["ports"] if "protocol" not in port] for one in of(apart, "Service") if "-media-" in one["metadata"]["name"]] == [
+        [30900, 30901], [30908, 30909], [30916, 30917]]
+    assert announced(apart, "rel-martlet-2", "192.0.2.8") == "192.0.2.8:30916"
+    # Kubernetes refuses one node port number for two protocols under different `port`s (kubernetes issue 135439).
+    assert all({port["port"] for port in one["spec"]["ports"] if port.get("protocol") == "UDP"} == {port["port"] for port in one["spec"]["ports"] if "protocol" not in port}
+               for one in services)
+    assert all(one["metadata"]["labels"]["app.kubernetes.io/component"] == "media" for one in services)
     assert announced(objects, "rel-martlet-0", "192.0.2.7") == "192.0.2.7:31000"
     assert announced(objects, "rel-martlet-2", "192.0.2.8") == "192.0.2.8:31008"
     assert announced(objects, "rel-martlet-1", "2001:db8::7") == "[2001:db8::7]:31004"
@@ -216,12 +228,14 @@ def test_K5_pods_restart_when_what_they_announce_changes_and_not_for_a_new_versi
 
 
 @pytest.mark.parametrize("values, transport", [
-    ({}, "UDP and TCP 30900 to 30901"), ({"config": {"media": {"tcp": False}}}, "UDP 30900 to 30901"), (MATRIX["load balancers"], "UDP from port 7900"),
+    ({}, "UDP and TCP 30900 to 30901"), (MATRIX["ports set aside"], "UDP and TCP 30900 to 30917"), ({"config": {"media": {"tcp": False}}}, "UDP 30900 to 30901"), (MATRIX["load balancers"], "UDP from port 7900"),
     (MATRIX["host ports"], "UDP and TCP 40000 to 40002"), (MATRIX["host network"], "UDP and TCP 7900 to 7901")])
 def test_K5_the_notes_name_the_ports_and_TCP_where_the_pods_have_it(values, transport):
     with Chart.load(str(CHART)) as chart:
         notes = chart.render({**KEYS, **values}, name="rel", namespace="rooms")["martlet/templates/NOTES.txt"]
     assert f"\nMedia: {transport}" in notes
+    address = re.search(r"^Signalling: (.*)$", notes, re.M)[1]
+    assert address == "Service rel-martlet, port 80"
     assert ("TCP" in transport) == any(port["name"].startswith("media-tcp-") for port in server(render(values))["containers"][0]["ports"])
 
 
@@ -239,8 +253,13 @@ def test_K5_the_server_accepts_the_configuration_and_the_pod_outlives_its_drain(
                         "-subj", "/CN=rooms.example.org"], check=True, capture_output=True)
         config["http"]["tls"] = {kind: path.replace("/etc/martlet-tls", str(tmp_path)) for kind, path in config["http"]["tls"].items()}
     pod = server(objects)
-    if upload := config.get("recording"):
+    assert pod["securityContext"]["fsGroupChangePolicy"] == "OnRootMismatch", "a large folder of recordings is not walked through at each start"
+    upload = config.get("recording")
+    if upload:
+        mounts = [one["mountPath"] for one in pod["containers"][0]["volumeMounts"] if not one.get("readOnly")]
+        assert any(upload["directory"].startswith(f"{path}/") for path in mounts)
         upload["directory"] = str(tmp_path)
+    if upload and "upload_credentials" in upload:
         mount, = (one for one in pod["containers"][0]["volumeMounts"] if upload["upload_credentials"] == f"{one['mountPath']}/keys")
         volume, = (one for one in pod["volumes"] if one["name"] == mount["name"])
         assert volume["secret"] == {"secretName": "storage", "defaultMode": 0o440}
@@ -252,7 +271,7 @@ def test_K5_the_server_accepts_the_configuration_and_the_pod_outlives_its_drain(
     checked = subprocess.run([BINARY, "check-config", tmp_path / "martlet.yaml"], env=given, capture_output=True, text=True, timeout=20)
     assert checked.returncode == 0 and not checked.stderr, checked.stderr
     wait = int(pod["containers"][0]["lifecycle"]["preStop"]["exec"]["command"][1])
-    assert pod["terminationGracePeriodSeconds"] >= wait + config["sessions"]["drain"] + 10
+    assert pod["terminationGracePeriodSeconds"] >= wait + config["sessions"]["drain"] + 50
 
 
 @pytest.mark.parametrize("values, pod, ports", [
@@ -308,6 +327,33 @@ def test_K5_a_pods_own_command_serves_answers_its_probes_and_the_tests_hook_and_
         assert process.wait(15) == 0, (tmp_path / "log").read_text()
 
 
+def test_K5_the_notes_name_the_scheme_of_the_ingress():
+    for secret, scheme in (("tls", "https"), ("", "http")):
+        ingress = {**INGRESS["http"]["ingress"], "tlsSecret": secret}
+        with Chart.load(str(CHART)) as chart:
+            notes = chart.render({**KEYS, "http": {"ingress": ingress}}, name="rel", namespace="rooms")["martlet/templates/NOTES.txt"]
+        assert f"Signalling: {scheme}://rooms.example.org\n" in notes
+
+
+def test_K5_with_a_private_control_API_the_tests_hook_calls_and_reaches_the_private_port_of_each_pod():
+    for values in (MATRIX["a private API"], {**MATRIX["a private API"], "tls": {"existingSecret": "tls"}}):
+        objects = render(values)
+        hook, = of(objects, "Pod")
+        calls = re.findall(r'martlet (\w+) --server "http://([^"]+)"', hook["spec"]["containers"][0]["command"][-1])
+        assert calls == [("rooms", f"rel-martlet-{number}.rel-martlet-pods:7881") for number in range(2)]
+        policy, = of(objects, "NetworkPolicy")
+        private, = (rule for rule in policy["spec"]["ingress"] if rule["ports"] == [{"port": "private"}])
+        assert [labels_match(one["podSelector"]["matchLabels"], hook["metadata"]["labels"]) for one in private["from"]] == [True]
+    assert "podSelector" not in str(of(render({}), "NetworkPolicy")[0]["spec"]["ingress"])
+
+
+def test_K5_the_number_of_pods_is_the_autoscalers_where_there_is_one():
+    """Without a cluster there is nothing to look up, so the field is left out."""
+    assert of(render({"replicas": 3}), "StatefulSet")[0]["spec"]["replicas"] == 3
+    assert "replicas" not in of(render(MATRIX["autoscaling"]), "StatefulSet")[0]["spec"]
+    assert 'lookup "apps/v1" "StatefulSet"' in (CHART / "templates/statefulset.yaml").read_text(), "one that runs is not set to 1"
+
+
 def test_K5_the_schema_has_every_setting_of_the_server_with_its_range_but_those_that_the_chart_sets():
     text = subprocess.run([BINARY, "help", "settings"], capture_output=True, text=True, check=True).stdout
     settings = {match[1]: match[2] for match in re.finditer(r"^  (\S+)(?:  \[.*\])?\n      .* \((.*?)\)$", text, re.MULTILINE)}
@@ -354,6 +400,15 @@ def test_K5_the_schema_has_every_setting_of_the_server_with_its_range_but_those_
     ({"media": {"exposure": "hostNetwork", "sharedTcpPort": 443}}, "cannot listen on port 443"),
     ({"media": {"announcedAddresses": ["discover"]}}, "needs media.exposure hostNetwork"),
     ({"media": {"exposure": "hostNetwork", "announcedAddresses": ["discover"]}}, "config.media.stun_server is missing"),
+    ({"media": {"workers": 4, "nodePort": {"portsPerPod": 2}}}, "media.nodePort.portsPerPod is 2, but a pod has 4 media threads"),
+    ({"monitoring": {"serviceMonitor": {"enabled": True}}}, "networkPolicy.metricsFrom is missing"),
+    ({"config": {"recording": {"directory": "/var/lib/martlet/recordings"}}}, "without persistence.enabled"),
+    ({"config": {"recording": {"directory": "/var/lib/martlet/recordings"}}, "persistence": {"enabled": True}}, "a volume of 1Gi has no room for recordings"),
+    ({"config": {"recording": {"directory": "/var/lib/martlet", "reserve": 30000}}, "persistence": {"enabled": True, "size": "20Gi"}}, "leave 30000 MB of it free"),
+    ({"config": {"recording": {"directory": "/recordings"}}, "persistence": {"enabled": True, "size": "20Gi"}}, "the server cannot write to /recordings"),
+    ({"config": {"recording": {"directory": "/recordings"}}, "extraVolumes": [{"name": "r", "emptyDir": {}}], "extraVolumeMounts": [{"name": "r", "mountPath": "/record"}]},
+     "the server cannot write to /recordings"),
+    ({"extraVolumeMounts": [{"name": "r"}]}, "mountPath"),
     ({"coturn": {**COTURN["coturn"], "host": ""}}, "coturn.host is missing"),
     ({"coturn": {**COTURN["coturn"], "existingSecret": ""}}, "coturn.existingSecret is missing"),
     ({"coturn": {**COTURN["coturn"], "allowedPeers": []}}, "coturn.allowedPeers is missing"),

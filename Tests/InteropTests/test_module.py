@@ -48,6 +48,12 @@ window.app = {
 const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 0
 """
+# A room that was left takes nothing more, and leaves no camera on.
+AFTER_THE_END = """(async () => {
+    const { room } = app, pen = document.createElement("canvas").getContext("2d"), [track] = pen.canvas.captureStream(1).getTracks();
+    const publication = [...room.publications.values()][0], code = (work) => work.then(() => "", (problem) => problem.code);
+    return [await code(room.request("ping")), await code(room.send("late")), await code(publication.switchDevice("")), await code(room.publish(track)), track.readyState];
+})()"""
 FILE_BYTES = 5_000_000
 
 
@@ -133,9 +139,104 @@ def test_two_browsers_that_use_only_the_module_exchange_video_data_and_files_and
                 await page.wait(f"app.video().then(({{ frames }}) => frames > {before['frames']} + 15)")
                 assert await page.run("app.room.signal.session") == session and await page.run("app.kept === app.room.receiving.connection")
                 assert (await page.run("app.video()"))["lost"] <= before["lost"]
+            # What is received again after an outage is shown where it was.
+            received = "[...app.room.participants.values()].flatMap((one) => one.tracks).filter(({ kind, track }) => kind === 'video' && track).length"
+            await ada.run("app.room.request('audioOnly', { enabled: true })")
+            await ada.wait(f"{received} === 0")
+            await ada.run("app.room.request('audioOnly', { enabled: false })")
+            await ada.wait(f"{received} === 1")
+            assert await ada.run("document.querySelectorAll('body > video').length") == 1
             await ada.run("app.room.leave()")
             await fox.wait("app.room.participants.size === 1 && document.querySelectorAll('body > video').length === 0")
+            assert await ada.run(AFTER_THE_END) == ["left", "left", "left", "left", "ended"]
             assert not ada.page.problems
+
+    asyncio.run(run())
+
+
+# A session whose server ends or forgets it in several ways; each socket does what its line of the script says. Returns what was sent, and how it ended.
+SESSIONS = """import("/martlet/signal.js").then(async ({ Signal }) => {
+    const real = { WebSocket, fetch };
+    const run = async (scripts, until, pingIntervalSeconds = 60) => {
+        const sent = [];
+        let end = "", count = 0, signal;
+        window.WebSocket = class {
+            static OPEN = 1;
+            readyState = 1;
+            constructor() {
+                this.answers = scripts[Math.min(count++, scripts.length - 1)];
+                if (this.answers) setTimeout(() => this.give({ type: "hello", pingIntervalSeconds, resumeWindowSeconds: 30 }));
+                else setTimeout(() => this.onclose?.({ code: 1006 }));
+            }
+            give(message) { this.onmessage?.({ data: JSON.stringify(message) }); }
+            close() { this.readyState = 3; }
+            send(text) {
+                const { id, type } = JSON.parse(text), answer = this.answers?.[type];
+                sent.push(type);
+                if (type === "ping") setTimeout(() => this.give({ type: "pong", id }));
+                else if (typeof answer === "string") this.give({ type: "error", id, code: answer, message: "" });
+                else this.give({ type: type === "join" ? "joined" : "resumed", id, session: "SE_1", seq: 0 });
+                if (answer?.close) setTimeout(() => this.onclose?.({ code: answer.close }));
+            }
+        };
+        signal = new Signal({
+            url: "", token: "", join: {}, onJoined() {}, onICEServers() {}, onState() {}, onSuspended() {}, onEvent() {}, onEnd: ({ code }) => { end = code; },
+        });
+        for (let turn = 0; turn < 200 && !end && sent.filter((type) => type === until[0]).length < until[1]; turn++) await new Promise((resolve) => { setTimeout(resolve, 20); });
+        const code = end && await signal.request("ping").catch((problem) => problem.code);
+        signal.leave();
+        return [sent.filter((type) => type !== "leave").join(), end, code, count];
+    };
+    window.fetch = async () => new Response("{}", { status: 426 });
+    const found = {
+        noWebSocket: await run([null], ["", 1]),
+        tooSlow: await run([{ join: { close: 4006 } }, {}], ["join", 2]),
+        lost: await run([{ join: { close: 1005 } }, {}], ["resume", 1]),
+        former: await run([{ join: { close: 1006 } }, { resume: "grants_changed" }, { join: "identity_taken" }, {}], ["join", 3]),
+        pings: await run([{}], ["ping", 3], 0.05),
+    };
+    Object.assign(window, real);
+    return found;
+})"""
+
+# Two cameras that may not be sent, of which the second is added while the first one's announcement is under way.
+DENIED = """import("/martlet/publishing.js").then(async ({ Publishing }) => {
+    const pause = (milliseconds) => new Promise((resolve) => { setTimeout(resolve, milliseconds); });
+    const asked = [], denied = [];
+    const signal = {
+        cancel() {},
+        async request(type, { tracks, sdp }) {
+            asked.push(type);
+            await pause(50);
+            if (type === "announce") throw Object.assign(new Error(), { code: "permission_denied" });
+            asked.push(sdp.match(/m=video/g)?.length ?? 0);
+            throw Object.assign(new Error(), { code: "lost" });
+        },
+    };
+    const publishing = new Publishing({ signal, configuration: {}, onConnection: (connection) => connection.createDataChannel("reliable"), onDenied: (source) => denied.push(source) });
+    const track = () => document.createElement("canvas").getContext("2d").canvas.captureStream(1).getVideoTracks()[0];
+    const tracks = [track(), track()];
+    const stream = new MediaStream();
+    const first = publishing.add([{ track: tracks[0], source: "camera" }], stream);
+    while (!asked.length) await pause(5);
+    const second = publishing.add([{ track: tracks[1], source: "screen" }], stream);
+    await Promise.allSettled([first, second]);
+    publishing.close();
+    return [denied, asked.filter((one) => one !== "announce" && one !== "offer").every((videos) => videos === 0), publishing.sent.size];
+})"""
+
+
+def test_a_client_resumes_joins_afresh_or_ends_as_the_protocol_says_and_sends_nothing_that_was_denied(development_server):
+    async def run():
+        async with chromium() as browser:
+            page = await browser.new_page(bypass_csp=True)
+            await page.goto(development_server.url + "/examples")
+            found = await page.evaluate(SESSIONS)
+            assert found["noWebSocket"] == ["", "no_websocket", "left", 3], found
+            assert found["tooSlow"] == ["join,join", "", "", 2] and found["lost"] == ["join,resume", "", "", 2], found
+            assert found["former"] == ["join,resume,join,join", "", "", 4], found
+            assert found["pings"] == ["join,ping,ping,ping", "", "", 1], found
+            assert await page.evaluate(DENIED) == [["camera", "screen"], True, 0]
 
     asyncio.run(run())
 
@@ -203,14 +304,34 @@ TRANSFERS = """import("/martlet/files.js").then(async ({ FileExchange, chunkOf, 
     found.cancelled = [await cancelled, (await ended(1)).join()];
     const left = code(members.A.sendFile(file, { to: ["B"], onProgress: (bytes) => { if (bytes) { members.B.left("A"); members.A.left("B"); } } }, ["B"]));
     found.left = [await left, (await ended(1)).join()];
+    let late;
+    add("F", 10_000_000, (file) => { late = file; });
+    const unanswered = code(members.A.sendFile(file, { to: ["F"], acceptWithin: 50 }, ["F"]));
+    while (!late) await null;
+    members.F.left("A");
+    found.late = [await code(late.accept()), await unanswered, members.F.offers.size];
     members.B.receive({ from: "E", topic: FILE_TOPIC, text: "no JSON" });
     members.B.receive({ from: "E", topic: FILE_TOPIC, text: '{"file":"x","state":"offered","size":-1}' });
     return found;
 })"""
 
 
+# Two members of a room whose members connect to each other, and a screen that a person ends while it is being published.
+PEERS = """(tokens) => import("/martlet.js").then(async ({ connect }) => {
+    const [ada, bob] = await Promise.all(tokens.map((one) => connect("", one)));
+    const got = new Promise((resolve) => { bob.on("file", ({ file }) => resolve(file.accept().then((blob) => blob.text()))); });
+    const sent = await ada.sendFile(new File(["text"], "small.txt"));
+    const screen = document.createElement("canvas").getContext("2d").canvas.captureStream(1), [track] = screen.getTracks();
+    navigator.mediaDevices.getDisplayMedia = async () => screen;
+    ada.publishing.add = async () => { track.stop(); track.dispatchEvent(new Event("ended")); };
+    const found = [sent, await got, await ada.shareScreen(), ada.publications.size];
+    for (const one of [ada, bob]) one.leave();
+    return found;
+})"""
+
+
 def test_a_file_reaches_all_who_accept_it_and_whoever_loses_a_chunk(development_server):
-    """Loss is repaired, strangers change nothing, and each way to end has its code."""
+    """Loss is repaired, strangers change nothing, and each way to end has its code. Where the server has no data channels, it goes over the WebSocket."""
     async def run():
         async with chromium() as browser:
             page = await browser.new_page(bypass_csp=True)
@@ -219,6 +340,10 @@ def test_a_file_reaches_all_who_accept_it_and_whoever_loses_a_chunk(development_
             assert found["sent"] == {"receivers": 2} and found["whole"] == [True, True], found
             assert found["chunks"] > 1_200_000 / 32_768 + 1, "chunks were sent again"
             assert found["tooLarge"] == "too_large" and found["silent"] == "file_not_accepted", found
+            assert development_server.api("POST", "/v1/rooms", {"name": "peers", "policy": {"topology": "peerToPeer"}})[0] == 201
+            await page.reload()  # Timers run as usual again.
+            assert await page.evaluate(PEERS, [token(name, "peers") for name in ("ada", "bob")]) == [{"receivers": 1}, "text", [], 0]
+            assert found["late"] == ["file_incomplete", "file_not_accepted", 0], found
             assert found["cancelled"] == ["file_cancelled", "file_cancelled"] and found["left"] == ["file_incomplete", "file_incomplete"], found
 
     asyncio.run(run())

@@ -62,6 +62,12 @@ FIRING = {
     "MartletOutOfDescriptors": ([('process_open_fds{job="martlet",instance="a"}', "950x120"),
                                  ('process_max_fds{job="martlet",instance="a"}', "1000x120")], {"job": "martlet"}),
     "MartletWebhookFails": ([('martlet_webhook_failing{instance="a",webhook="w"}', "1x120")], {"webhook": "w"}),
+    "MartletWebhookEventsLost": ([('martlet_webhook_events_lost_total{instance="a",webhook="w"}', "0x80 1x40")], {"webhook": "w"}),
+    "MartletRecordingDiskNearlyFull": ([('martlet_recording_free_bytes{instance="a"}', "50000000000-200000000x120")], {}),
+    "MartletRecordingFails": ([('martlet_recording_failures_total{instance="a"}', "0x120"),
+                               ('martlet_recording_tracks_refused_total{instance="a",reason="disk_full"}', "0x80 2x40")], {}),
+    "MartletRecordingGaps": ([('martlet_recorded_tracks{instance="a"}', "10x120"), ('martlet_recording_gaps_total{instance="a"}', "0+5x120")], {}),
+    "MartletUploadsFail": ([('martlet_recording_upload_failures_total{instance="a"}', "0+1x120"), ('martlet_recording_uploads_pending{instance="a"}', "2x120")], {}),
 }
 
 
@@ -109,7 +115,8 @@ def fields(value, path=()):
 @pytest.mark.parametrize("values", [{}, {"replicas": 3}, COTURN, {"http": {"ingress": {"enabled": True, "host": "rooms.example.org", "perPod": True}}}],
                          ids=["defaults", "three pods", "coturn", "a host name for each pod"])
 def test_K4_K5_the_operators_objects_of_the_chart_name_a_port_that_serves_metrics_and_rules_that_Prometheus_accepts(values, tmp_path):
-    objects = render({**values, "monitoring": {"serviceMonitor": {"enabled": True, "labels": {"release": "p"}}, "rules": {"enabled": True, "labels": {"release": "p"}}}})
+    objects = render({**values, "networkPolicy": {"metricsFrom": [{"namespaceSelector": {}}]},
+                      "monitoring": {"serviceMonitor": {"enabled": True, "labels": {"release": "p"}}, "rules": {"enabled": True, "labels": {"release": "p"}}}})
     for kind, known in OPERATORS.items():
         one, = of(objects, kind)
         assert one["apiVersion"] == "monitoring.coreos.com/v1" and one["metadata"]["labels"]["release"] == "p"

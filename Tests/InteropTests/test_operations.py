@@ -176,6 +176,10 @@ def test_the_control_api_is_on_the_private_listener_alone_where_that_is_configur
         assert asyncio.run(first_event(server, server.private)) == "roomStarted"
         for path in ("/v1/rooms", "/v1/rooms/lesson", "/v1/node", "/openapi.json"):
             assert server.request("GET", path, None, headers)[0] == 404, path
+        lister = {"Authorization": f"Bearer {token('backend', '', roomList=True, roomAdmin=True)}"}
+        twirp = "/twirp/livekit.RoomService/ListRooms"
+        assert server.request("POST", twirp, {}, lister)[0] == 404
+        assert server.request("POST", twirp, {}, lister, base=private)[0] == 200
         with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
             asyncio.run(first_event(server, server.http))
         assert refused.value.status == 404

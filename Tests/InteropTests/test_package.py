@@ -71,12 +71,19 @@ def test_the_debian_package_installs_serves_and_leaves_nothing(root, package):
         machine.wait_for(HEALTH)
         assert show("MainPID") != process and machine.run("cat", "/etc/martlet/martlet.env") == key
         assert machine.run("tail", "-1", "/etc/martlet/martlet.yaml") == "# mine\n"
+        # A configuration that the server refuses makes the command fail, not only the server.
+        machine.run("sh", "-c", "cp -p /etc/martlet/martlet.yaml /root/good && echo 'nothing: 1' >> /etc/martlet/martlet.yaml")
+        machine.run("systemctl", "restart", "martlet", status=1)
+        machine.run("sh", "-c", "cp -p /root/good /etc/martlet/martlet.yaml && rm /root/good && systemctl reset-failed martlet && systemctl restart martlet")
+        machine.wait_for(HEALTH)
         machine.run("apt-get", "remove", "-y", "martlet")
         assert machine.fetch(HEALTH)[0] == 0
         machine.run("journalctl", "--sync")
         journal = machine.run("journalctl", "-u", "martlet", "-o", "cat")
         assert " error " not in journal and "Deactivated successfully" in journal and "shutting down" in journal, journal
-        assert re.findall(r"Failed with result '(.*)'", journal) == ["signal"], journal
+        # The kill, and then the configuration that was refused, until it was put right.
+        results = re.findall(r"Failed with result '(.*)'", journal)
+        assert results[0] == "signal" and set(results[1:]) == {"exit-code"} and "there is no setting 'nothing'" in journal, journal
         # A removed package keeps its configuration, a purged one leaves nothing.
         machine.run("test", "-e", "/etc/martlet/martlet.yaml", "-a", "!", "-e", "/usr/bin/martlet")
         machine.run("apt-get", "purge", "-y", "martlet")
@@ -118,7 +125,7 @@ def serves(machine):
     """The server as its administrator uses it."""
     shell = lambda line: machine.run("sh", "-c", f"set -a; . /etc/martlet/martlet.env; {line}")  # noqa: E731
     config = "--config /etc/martlet/martlet.yaml"
-    assert shell("martlet check-config /etc/martlet/martlet.yaml 2>&1").splitlines()[-1] == "/etc/martlet/martlet.yaml: valid"
+    assert shell("runuser -u martlet -- martlet check-config /etc/martlet/martlet.yaml 2>&1").splitlines()[-1] == "/etc/martlet/martlet.yaml: valid"
     token = shell(f"martlet token {config} --identity ada --room studio").strip()
     published = machine.fetch(
         "http://127.0.0.1:7880/whip/studio", "-X", "POST", "-H", f"Authorization: Bearer {token}", "-H", "Content-Type: application/sdp",
@@ -131,6 +138,25 @@ def serves(machine):
     complete = "source /usr/share/bash-completion/completions/martlet; COMP_WORDS=(martlet ki); COMP_CWORD=1; _martlet; echo ${COMPREPLY[@]}"
     assert machine.run("bash", "-c", complete).strip() == "kick"
     assert "sessions.drain" in machine.run("zcat", "/usr/share/man/man5/martlet.yaml.5.gz")
+
+
+def test_a_purge_keeps_recordings_and_removes_everything_else(tmp_path):
+    script = (PACKAGING / "debian/postrm").read_text()
+    state = tmp_path / "state"
+    functions = "\n".join(re.findall(r"^\w+\(\) \{\n.*?^\}$", script, re.M | re.S)).replace("state=/var/lib/martlet", f"state={state}")
+    assert f"state={state}\n" in functions and "\n    remove_state\n" in script
+    purge = lambda: output("sh", "-ec", f"chown() {{ :; }}\n{functions}\nremove_state")  # noqa: E731
+    for folder in ("recordings/RM_1/RC_1", "elsewhere/RM_1/RC_1", "empty", ".cache"):
+        (state / folder).mkdir(parents=True)
+    for file in ("martlet.db", "martlet.db-wal", "recordings/RM_1/RC_1/recording.json", "elsewhere/RM_1/RC_1/recording.json", ".cache/file"):
+        (state / file).touch()
+    said = purge()
+    assert {path.name for path in state.iterdir()} == {"recordings", "elsewhere"} and (state / "recordings/RM_1/RC_1/recording.json").exists()
+    assert f"{state}/recordings has recordings" in said and f"{state}/elsewhere has recordings" in said
+    shutil.rmtree(state / "recordings/RM_1")
+    shutil.rmtree(state / "elsewhere")
+    assert purge() == "" and not state.exists()
+    assert purge() == "" and not state.exists()
 
 
 def container_file():
@@ -220,7 +246,8 @@ def test_the_list_of_packages_is_the_same_everywhere(package):
     depends = {word.split()[0] for word in fields["Depends"].split(", ")}
     # The last two are what the package's scripts use.
     assert depends == listed("linked", "needed").keys() | {"adduser", "init-system-helpers"}
-    assert set(fields["Recommends"].split(", ")) == listed("optional", "jobs").keys()
+    assert set(fields["Recommends"].split(", ")) == listed("optional").keys()
+    assert listed("jobs").keys() <= set(fields["Suggests"].split(", "))
     document = json.loads(next(package.parent.glob("*.spdx.json")).read_text())
     assert listed("linked", "needed", "static").keys() <= names(document)
     licences = {one["name"]: one["licenseDeclared"] for one in document["packages"]}

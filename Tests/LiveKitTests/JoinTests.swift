@@ -23,6 +23,25 @@ struct JoinTests {
         return Data(bytes).base64EncodedString()
     }
 
+    @Test(
+        "A client is asked for a ping in a third of the keep-alive time, every 1 to 5 s",
+        arguments: [(3, 1), (9, 3), (30, 5)] as [(Int64, Int32)])
+    func pingInterval(keepAlive: Int64, interval: Int32) async throws {
+        var configuration = RoomServiceConfiguration()
+        configuration.keepAliveTimeout = .seconds(keepAlive)
+        let rooms = TestRooms(configuration: configuration)
+        let claims = try TestTokens.gate.claims(of: TestTokens.token("ada", .join("r")))
+        let entrance = Entrance(
+            context: rooms.context, claims: claims, parameters: JoinParameters(dual: [:]), address: "192.0.2.7",
+            origin: nil)
+        let session = try await entrance.enter()
+        guard case .join(let reply)? = session.greeting.first else {
+            Issue.record("the first message is no join")
+            return
+        }
+        #expect(reply.pingInterval == interval && reply.pingTimeout == 3 * interval)
+    }
+
     @Test("A join announces 64 tracks at most")
     func manyTracks() throws {
         let arena = MessageArena()

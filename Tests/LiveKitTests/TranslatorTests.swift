@@ -37,6 +37,16 @@ struct TranslatorTests {
         #expect(EventTranslator.demands(layers).map(\.isEnabled) == enabled)
     }
 
+    @Test("A client is muted by others, never unmuted")
+    func unmuteRequested() {
+        var translator = EventTranslator(people: [])
+        func count(_ event: RoomEvent) -> Int {
+            translator.signals(for: SequencedEvent(sequence: 1, event: event)).count
+        }
+        #expect(count(.trackMutedByOther(track: "TR_1", by: nil)) == 1)
+        #expect(count(.unmuteRequested(track: "TR_1", by: nil)) == 0)
+    }
+
     @Test("The demand for a track's two codecs is told together, the first codec first, until the track is gone")
     func codecDemand() throws {
         var ada = ParticipantInfo(

@@ -32,6 +32,14 @@ struct ObjectStorageTests {
         }
     }
 
+    @Test(
+        "Only a refusal may mean that the storage has forgotten an upload: no credentials, no time, and a busy storage do not",
+        arguments: [(400, true), (403, false), (404, true), (408, false), (429, false), (500, true), (503, false)])
+    func refusals(status: Int, mayBeUnknown: Bool) {
+        #expect(ObjectStore.failure(status, [], "PUT").mayBeUnknownUpload == mayBeUnknown)
+        #expect(!ObjectStore.Failure(words: "nobody listened").mayBeUnknownUpload)
+    }
+
     @Test("A file that cannot be read is not uploaded as what is there of it")
     func unreadable() {
         let store = ObjectStore(

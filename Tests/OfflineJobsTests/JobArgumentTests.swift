@@ -33,6 +33,17 @@ struct JobArgumentTests {
         #expect(filters(second).last == "[b2]null[v]")
     }
 
+    @Test("A composition needs every file that is shown; a transcode and a copy need their source alone")
+    func neededFiles() {
+        func needs(_ kind: RecordingJob.Kind, _ source: String?) -> [Bool] {
+            let job = RecordingJob(sid: "JB_1", recording: "RC_1", kind: kind, source: source, createdAt: 0)
+            return ["TR_1.000.mp4", "TR_2.000.mp4"].map { job.needs($0) }
+        }
+        #expect(needs(.composition, nil) == [true, true])
+        #expect(needs(.transcode, "TR_1.000.mp4") == [true, false])
+        #expect(needs(.copy, "TR_2.000.mp4") == [false, true])
+    }
+
     @Test("A copy has all audio and videos as they are, reads its file as MP4 and writes its index in front")
     func copies() {
         let list = JobArguments.copy(of: "TR_1.000.mp4", in: .webm, into: "JB_1.new.webm")

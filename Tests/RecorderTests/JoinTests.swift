@@ -1,3 +1,4 @@
+import Glibc
 import Logging
 import MP4
 import MediaControl
@@ -140,6 +141,19 @@ struct JoinTests {
         #expect(bench.summary?.joined?.map(\.fault) == ["disk_full"])
         #expect(names(bench) == ["TR_camera.000.mp4", "TR_camera.jsonl", "recording.json"])
         #expect(bench.summary?.storedFiles.map(\.name) == ["TR_camera.000.mp4"])
+    }
+
+    @Test("The tracks' files stay when the summary that replaces them by the joined one cannot be written")
+    func summaryNotWritten() throws {
+        let bench = try record(.participant)
+        end(bench)
+        // What takes the name of the new summary is no file, so the disk refuses to write it.
+        let obstacle = "\(bench.folder)/RM_1/RC_1/recording.json.new"
+        mkdir(obstacle, 0o700)
+        bench.finisher?.workOff()
+        rmdir(obstacle)
+        #expect(bench.summary?.joined?.map(\.state) == [.ready])
+        #expect(Set(names(bench)).isSuperset(of: ["TR_camera.000.mp4", "TR_video.000.mp4", "PA_ada.000.mp4"]))
     }
 
     @Test("E16: a server that ends while it records, or while it joins, does at its next start what it had not done")

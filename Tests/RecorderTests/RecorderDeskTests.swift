@@ -1,5 +1,6 @@
 import Glibc
 import Logging
+import NetworkIO
 import Primitives
 import Testing
 
@@ -109,6 +110,53 @@ struct RecorderDeskTests {
         #expect(file.samples ?? 0 > 100 && file.durationMilliseconds ?? 0 > 2_000)
         #expect(found.endedAt == whole.endedAt && found.ended == "stopped" && books.recovered.isEmpty)
         #expect(bench.written["RC_1"] == found)
+    }
+
+    @Test("A file that cannot be finished has neither samples nor a duration in the summary, and no table to move")
+    func unfinished() throws {
+        let bench = try RecorderBench(indexes: true)
+        bench.begin()
+        bench.audio(0..<200)
+        bench.read()
+        bench.pass()
+        try OutputFile(bench.path, isNew: false).truncate(to: 0)
+        bench.end()
+        let file = try #require(bench.summary?.tracks.first?.files.first)
+        #expect(file.samples == nil && file.durationMilliseconds == nil && file.index == nil)
+        #expect(bench.summary?.hasUnfinishedFiles == true)
+    }
+
+    @Test("The table of a file that was never finished is not said to be in front")
+    func unfinishedIndex() throws {
+        let bench = try RecorderBench()
+        bench.begin()
+        bench.audio(0..<200)
+        bench.read()
+        bench.pass()
+        let open = try #require(RecordingFolder(bench.folder).contents(bench.path))
+        bench.end()
+        try OutputFile(bench.path, isNew: false).truncate(to: 0)
+        try OutputFile(bench.path, isNew: false).write(open, at: 0)
+        var summary = try #require(bench.summary)
+        summary.markForIndex()
+        bench.books.save(summary)
+        let finisher = try FileFinisher(bench.books)
+        finisher.post("RC_1")
+        finisher.workOff()
+        let file = try #require(bench.summary?.tracks.first?.files.first)
+        #expect(file.index == .end && file.indexFault == "disk_error")
+    }
+
+    @Test("A file that is opened for reading can be read and not written")
+    func reading() throws {
+        let bench = try RecorderBench()
+        bench.begin()
+        bench.audio(0..<100)
+        bench.read()
+        bench.end()
+        let mark = try OutputFile(reading: bench.path).read(4, at: 4)
+        #expect(mark == Array("ftyp".utf8))
+        #expect(throws: SystemError.self) { try OutputFile(reading: bench.path).write([1], at: 0) }
     }
 
     // MARK: - Retention

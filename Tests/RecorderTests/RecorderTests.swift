@@ -164,7 +164,7 @@ struct RecorderTests {
     @Test(
         "A stopped recording has finished files that begin with the first packet after the order, and can be read and deleted"
     )
-    func whole() throws {
+    func whole() async throws {
         let folder = TemporaryFolder(), ring = RecordRing(bytes: 1)
         let recorder = try recorder(folder, ring)
         begin(recorder)
@@ -176,13 +176,16 @@ struct RecorderTests {
         #expect(summary.tracks[0].files.map(\.name) == ["TR_camera.000.mp4"])
         #expect(summary.tracks[0].files[0].durationMilliseconds == 2_000)
         #expect(summary.tracks[0].files[0].samples == 100)
-        let file = try #require(recorder.file("TR_camera.000.mp4", of: "RC_1"))
-        let bytes = file.read(Int(file.length), at: 0)
+        let file = try #require(try await recorder.file("TR_camera.000.mp4", of: "RC_1"))
+        let bytes = try await recorder.read(file, Int(file.length), at: 0)
         // One big mdat in place of the placeholder, and the table at the end.
         #expect(Array(bytes[28..<36]) == [0, 0, 0, 1] + Array("mdat".utf8))
-        #expect(recorder.file("../../secret", of: "RC_1") == nil)
-        #expect(recorder.file("recording.json", of: "RC_1") == nil)
-        #expect(recorder.delete("RC_1"))
+        for name in ["../../secret", "recording.json"] {
+            let none = try await recorder.file(name, of: "RC_1")
+            #expect(none == nil)
+        }
+        let isDeleted = try await recorder.delete("RC_1")
+        #expect(isDeleted)
         #expect(RecordingFolder(folder.path).recordings().isEmpty)
         #expect(recorder.recordings.isEmpty)
     }

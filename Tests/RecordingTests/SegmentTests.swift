@@ -1,5 +1,6 @@
 import MP4
 import MediaControl
+import Movies
 import Primitives
 import Testing
 
@@ -62,6 +63,49 @@ struct SegmentTests {
         #expect(recorded.segments.count > 1)
         #expect(recorded.segments.dropLast().allSatisfy { $0.count >= 2_000 && $0.count < 3_500 })
         #expect(recorded.segments.indices.reduce(0) { $0 + recorded.samples($1).count } == 400)
+    }
+
+    @Test("Timestamps that hardly rise fill no memory: a fragment ends after 1,024 samples, and after 4 MiB")
+    func standingTimestamps() {
+        var recorded = Recorded()
+        for frame in 0..<3_000 {
+            recorded.packet(
+                .vp8, sequence: frame, timestamp: UInt32(frame), marker: true,
+                MadeFrame.vp8(key: frame == 0, tag: UInt8(truncatingIfNeeded: frame)),
+                at: .seconds(Double(frame) / 1_000))
+        }
+        #expect(recorded.samples().count == 2_048)
+        recorded.finish()
+        #expect(recorded.samples().count == 3_000 && recorded.samples().filter(\.isFirst).count == 3)
+        var steps: [RecordingStep] = []
+        let format = TrackFormat(entry: .vp8(VideoSize(width: 640, height: 360)))
+        var builder = SegmentBuilder(format, usualDuration: 3_000, limit: .usual, &steps)
+        let frame = [UInt8](repeating: 1, count: 1 << 20)
+        for time in 0..<9 { builder.append(frame, time: Int64(time), isSync: time == 0, &steps) }
+        #expect(builder.bytes > 8 << 20 && builder.bytes < 9 << 20)
+    }
+
+    @Test("So many samples are a limit, too: audio goes on in another file at once")
+    func bySamples() {
+        var limit = SegmentLimit.usual
+        limit.samples = 100
+        var recorded = recorded(limit)
+        audio(&recorded, packets: 0..<250)
+        recorded.finish()
+        // The last sample of each is not yet counted when the next comes.
+        #expect(recorded.segments.indices.map { recorded.samples($0).count } == [101, 101, 48])
+    }
+
+    @Test("A video without keyframes ends a twentieth beyond its samples; what follows up to a keyframe is a gap")
+    func exhausted() {
+        var limit = SegmentLimit.usual
+        limit.samples = 100
+        var recorded = recorded(limit)
+        video(&recorded, frames: 0..<200, keys: [0, 150])
+        recorded.finish()
+        #expect(recorded.segments.indices.map { recorded.samples($0).count } == [106, 50])
+        #expect(recorded.gaps.map(\.reason) == [.format] && recorded.gaps.map(\.frames) == [44])
+        #expect(recorded.requests > 0 && recorded.recorder.totals.framesLost == 44)
     }
 
     @Test("Told to, a track goes on in another file whatever its length, once")

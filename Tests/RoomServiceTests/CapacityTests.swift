@@ -100,6 +100,45 @@ struct CapacityTests {
         #expect(await code { _ = try await service.join(request("dan", room: "open")) } == .overloaded)
     }
 
+    /// A server of two workers, of which each may still take three participants.
+    private func loadedService() -> RoomService {
+        let gate = LoadGate(workers: 2)
+        var worker = LoadSample.Worker()
+        worker.peers = 2
+        for second in 0..<60 {
+            worker.busyTime = .milliseconds(Int64(400 * second))
+            let sample = LoadSample(workers: [worker, worker])
+            gate.take(sample, at: MonotonicTime(milliseconds: Int64(1_000 * second)))
+        }
+        return RoomService(configuration: RoomServiceConfiguration(), media: plane, load: gate)
+    }
+
+    @Test("K3: a server that takes nobody more takes whoever has just left, once for each departure")
+    func returns() async throws {
+        let service = loadedService()
+        var sessions: [SessionID] = []
+        for name in ["ada", "bob", "cyd"] { sessions.append(try await service.join(request(name)).session) }
+        #expect(await code { _ = try await service.join(request("dan")) } == .overloaded)
+        await service.leave(sessions[0])
+        #expect(await code { try await service.checkJoin(request("dan")) } == .overloaded)
+        try await service.checkJoin(request("ada"))
+        _ = try await service.join(request("ada"))
+        await service.leave(sessions[1])
+        plane.pass(.seconds(60))
+        #expect(await code { _ = try await service.join(request("bob")) } == .overloaded)
+    }
+
+    @Test("K3: where an identity may be in a room more than once, each further join of it is load")
+    func sharedIdentity() async throws {
+        let service = loadedService()
+        var policy = PolicyDocument()
+        policy.duplicateIdentity = .allow
+        _ = try await service.createRoom(named: "R", policy: policy)
+        for _ in 0..<3 { _ = try await service.join(request("ada")) }
+        #expect(await code { _ = try await service.join(request("ada")) } == .overloaded)
+        #expect(await code { try await service.checkJoin(request("ada")) } == .overloaded)
+    }
+
     @Test("Guests who ask again use up no joins of others; on a full server whoever is in it connects anew")
     func guestsAndReturns() async throws {
         var configuration = RoomServiceConfiguration()

@@ -131,6 +131,30 @@ struct CaptureServiceTests {
         #expect(await notices(service).map(\.isActive) == [true, false])
     }
 
+    @Test("A move ends the captures of the room that is left; the other one has none, and the participant is told")
+    func moved() async throws {
+        let service = service()
+        let ada = try await service.join(request("ada")), bob = try await service.join(request("bob", room: "Q"))
+        _ = try await service.offer(ada.session, connection: "pub", sdp: client.offer([.audio("0")]))
+        let info = try await service.startCapture(of: "ada", in: "R", Self.wanted)
+        #expect(await service.continueCaptures())
+        _ = try await service.move("ada", from: "R", to: "Q")
+        #expect(captured.map(\.isOn) == [true, false])
+        #expect(await service.captures(of: "ada", in: "R").map(\.end) == [.left])
+        #expect(await service.captures(of: info.participant, in: "Q").isEmpty)
+        let goesOn = await service.continueCaptures()
+        #expect(!goesOn)
+        #expect(await notices(service).map(\.isActive) == [true, false])
+        let there = await service.pastEvents(room: "Q", after: .beginning, limit: 100).events
+        #expect(!there.contains { if case .captureChanged = $0.event { true } else { false } })
+        await service.leave(bob.session)
+        await service.leave(ada.session)
+        let told = await rest(of: ada.events).compactMap {
+            if case .captureChanged(let notice) = $0.event { notice.isActive } else { nil }
+        }
+        #expect(told == [true, false])
+    }
+
     @Test("The room of a check is in no list, event or summary, and there are no more than configured")
     func checks() async throws {
         var configuration = RoomServiceConfiguration()

@@ -126,6 +126,46 @@ struct LockTests {
         #expect(try await service.room(named: "R").info.lock == .closed, "a refused lock changes nothing")
     }
 
+    @Test("A lock keeps newcomers out: who is in or has just left connects anew, for a minute, not after a removal")
+    func returns() async throws {
+        let service = RoomService(media: plane)
+        let ada = try await service.join(request("ada")), bob = try await service.join(request("bob"))
+        _ = try await service.join(request("eve"))
+        _ = try await service.join(request("host"))
+        try await service.lock(room: "R", password: nil)
+        _ = try await service.join(joining("ada"))
+        await service.leave(bob.session)
+        try await service.checkJoin(joining("bob"))
+        let back = try await service.join(joining("bob"))
+        await service.leave(back.session)
+        plane.pass(.seconds(60))
+        #expect(await code { _ = try await service.join(joining("bob")) } == .roomLocked)
+        #expect(await code { try await service.checkJoin(joining("bob")) } == .roomLocked)
+        _ = try await service.remove("eve", from: "R")
+        let newer = request("eve") { $0.claims.issuedAt = 1_700_000_001 }
+        #expect(await code { _ = try await service.join(newer) } == .roomLocked)
+        #expect(await code { _ = try await service.join(joining("carol")) } == .roomLocked)
+        #expect(await rest(of: ada.events).last?.event == .ended(.duplicateIdentity, message: nil))
+    }
+
+    @Test("Of those who left a while ago, as many are remembered as the room may have participants")
+    func remembered() {
+        var members = RecentMembers()
+        let start = MonotonicTime(milliseconds: 0)
+        for (second, identity) in ["a", "b", "a", "c"].enumerated() {
+            members.add(identity, at: start + .seconds(Int64(second)), limit: 3)
+        }
+        func known(at seconds: Int64) -> [String] {
+            ["a", "b", "c"].filter { members.contains($0, at: start + .seconds(seconds)) }
+        }
+        #expect(known(at: 3) == ["a", "b", "c"])
+        members.add("d", at: start + .seconds(4), limit: 3)
+        #expect(known(at: 4) == ["a", "c"], "the oldest made room")
+        #expect(known(at: 62) == ["c"])
+        members.remove("c")
+        #expect(known(at: 62).isEmpty)
+    }
+
     @Test("C4: members get each change of the lock with the next tick, which comes within 100 ms")
     func announced() async throws {
         let service = RoomService(media: plane)

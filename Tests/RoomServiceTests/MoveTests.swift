@@ -123,7 +123,7 @@ struct MoveTests {
         #expect(moved.info.sid == ada.snapshot.participant.sid)
         // The identity alone is not enough, and neither is the name of the room outside of the token.
         #expect(await code { _ = try await service.join(request("eve") { $0.claims.video.room = "far" }) } != nil)
-        #expect(await code { _ = try await service.join(request("ada", room: "far")) } == .passwordRequired)
+        #expect(await code { _ = try await service.join(request("ada", room: "far")) } == .identityTaken)
         let again = request("ada") {
             $0.claims.video.room = "far"
             $0.recovery = .byJoining

@@ -45,6 +45,28 @@ struct RevocationTests {
         }
     }
 
+    @Test("Who follows events does so as long as its token is good: until it is revoked, or a minute after its end")
+    func feeds() async throws {
+        let service = RoomService(media: plane)
+        func claims(_ identity: String, until expiresAt: Int64) -> AccessClaims {
+            AccessClaims(apiKey: "k", identity: identity, expiresAt: expiresAt)
+        }
+        let now: Int64 = 1_700_000_000
+        let old = await service.follow(room: "R", after: nil, bearer: claims("old", until: now - 60))
+        let mod = await service.follow(room: "R", after: nil, bearer: claims("mod", until: now - 59))
+        let other = await service.follow(room: "R", after: nil, bearer: claims("other", until: now + 60))
+        _ = try await service.createRoom(named: "R")
+        _ = try await service.revoke(.identity("mod"), for: .seconds(60))
+        let revoked = await service.follow(room: "R", after: nil, bearer: claims("mod", until: now + 60))
+        try await service.deleteRoom(named: "R")
+        await service.shutDown()
+        var counts: [Int] = []
+        for feed in [old, mod, other, revoked] {
+            counts.append(await feed.events.reduce(0) { count, _ in count + 1 })
+        }
+        #expect(counts == [0, 1, 2, 0])
+    }
+
     @Test("I8: a revoked token ends the stay that it began and begins none; another token of the identity does")
     func byToken() async throws {
         let service = RoomService(media: plane)

@@ -279,6 +279,24 @@ struct SessionTests {
         }
     }
 
+    @Test("Whoever returns after a connection has ended joins again: news of that may not have arrived")
+    func lostConnection() async throws {
+        let service = RoomService(media: plane)
+        let joining = request("ada") { ($0.claims.video.room, $0.recovery) = ("R", .byJoining) }
+        let ada = try await service.join(joining)
+        let sid = ada.snapshot.participant.sid
+        _ = plane.takeCommands()
+        let offer = ClientDescriptions(ufrag: "clnt").offer([.audio("0")])
+        _ = try await service.offer(ada.session, connection: "publisher", sdp: offer)
+        let peer = try #require(
+            plane.takeCommands().lazy.compactMap { if case .addPeer(let peer) = $0 { peer.id } else { nil } }.first)
+        _ = try await service.resume(participant: sid, claims: joining.claims)
+        await service.receive([.peerEnded(peer, .consentExpired)])
+        #expect(
+            await code { _ = try await service.resume(participant: sid, claims: joining.claims) } == .resumeTooLate)
+        _ = try await service.join(joining)
+    }
+
     @Test("Whoever returns is not told that somebody is gone who has come back under another sid")
     func departedForGood() async throws {
         let service = RoomService(media: plane)

@@ -148,4 +148,19 @@ struct PolicyRuleTests {
             try bench.perform(.requestUnmute(track: track), bob)
         }
     }
+
+    @Test("A request to unmute is refused where the publisher's client would not ask the person")
+    func unmuteWithoutQuestion() throws {
+        var bench = RoomBench()
+        let ada = try bench.join("ada") { $0.understandsUnmuteRequests = false }
+        let host = try bench.join("host") { $0.claims.video.roomAdmin = true }
+        try bench.offer(ada, [.audio("0")])
+        let track = bench.trackSID(ada, .audio)
+        try bench.perform(.setMuted(track: track, true), ada)
+        _ = bench.takeEvents(ada)
+        let refusal = RoomError(
+            .notAvailable, "the publisher's client has no way to be asked for an unmute: ask the person")
+        #expect(throws: refusal) { try bench.perform(.requestUnmute(track: track), host) }
+        #expect(bench.takeEvents(ada).isEmpty)
+    }
 }

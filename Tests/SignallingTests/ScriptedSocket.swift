@@ -114,9 +114,11 @@ struct Client {
 
     /// Connects as `identity`; `hello` has been heard.
     init(
-        _ identity: String, to house: TestRooms, room: String? = "lobby", grant: VideoGrant = .join(nil)
+        _ identity: String, to house: TestRooms, room: String? = "lobby", grant: VideoGrant = .join(nil),
+        expiresAt: Int64 = TestTokens.now + 3_600
     ) async throws {
-        let claims = try TestTokens.verifier.verify(TestTokens.token(identity, grant), at: TestTokens.now)
+        var claims = try TestTokens.verifier.verify(TestTokens.token(identity, grant), at: TestTokens.now)
+        claims.expiresAt = expiresAt
         let session = SignallingSession(
             context: house.context, claims: claims, queryRoom: room, address: "192.0.2.7", userAgent: "agent/1.0",
             origin: JoinOrigin(receivedAt: 0, verification: .zero),

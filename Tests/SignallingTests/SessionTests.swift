@@ -40,6 +40,17 @@ struct SessionTests {
         #expect(await client.ears.next("iceServers")?.list("iceServers")?.isEmpty == true)
     }
 
+    @Test("A token that has expired since the socket was opened joins nothing; another of that person and room does")
+    func expiredMeanwhile() async throws {
+        var guest = try await Client("ada", to: TestRooms(), expiresAt: TestTokens.now - 61)
+        #expect(await guest.join()?.code == "token_expired")
+        for (identity, code) in [("bob", "permission_denied"), ("ada", nil)] as [(String, String?)] {
+            let token = try TestTokens.token(identity, .join(nil))
+            #expect(await guest.ask("token", "\"token\":\"\(token)\"")?.code == code)
+        }
+        #expect(await guest.join()?.type == "joined")
+    }
+
     @Test("B4: a room that the token is not for is refused, in the address before the upgrade, in join by its reply")
     func roomMismatch() async throws {
         let house = TestRooms()

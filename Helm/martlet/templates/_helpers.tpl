@@ -31,6 +31,16 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if .Values.autoscaling.enabled }}{{ max (int .Values.replicas) (int .Values.autoscaling.maxReplicas) }}{{ else }}{{ int .Values.replicas }}{{ end -}}
 {{- end -}}
 
+{{- /* How far the node ports of one pod are from those of the next. */ -}}
+{{- define "martlet.portsPerPod" -}}
+{{- int (.Values.media.nodePort.portsPerPod | default .Values.media.workers) -}}
+{{- end -}}
+
+{{- /* Not empty where the control API is served on the private port alone. */ -}}
+{{- define "martlet.privateAPI" -}}
+{{- if eq (dig "http" "control_api" "public" .Values.config) "private" }}yes{{ end -}}
+{{- end -}}
+
 {{- /* The server's image, by digest where one is given: a tag can move. */ -}}
 {{- define "martlet.image" -}}
 {{- if .Values.image.digest }}{{ .Values.image.repository }}@{{ .Values.image.digest }}{{ else }}{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ end -}}
@@ -84,7 +94,7 @@ announce() {
 }
 {{- $addresses := $media.announcedAddresses | default (list "$POD_ADDRESS") }}
 {{- if eq $media.exposure "nodePort" }}
-announce "$(({{ int $media.nodePort.first }} + ${HOSTNAME##*-} * {{ int $media.workers }}))"{{ range $addresses }} {{ . | quote }}{{ end }}
+announce "$(({{ int $media.nodePort.first }} + ${HOSTNAME##*-} * {{ include "martlet.portsPerPod" . }}))"{{ range $addresses }} {{ . | quote }}{{ end }}
 {{- else if eq $media.exposure "hostPort" }}
 announce {{ int $media.hostPort.first }}{{ range $addresses }} {{ . | quote }}{{ end }}
 {{- else if eq $media.exposure "loadBalancer" }}
@@ -99,7 +109,7 @@ announce 7900{{ range $addresses }} {{ . | quote }}{{ end }}
 exec martlet serve --config /etc/martlet/martlet.yaml
 {{ end -}}
 
-{{- /* coturn's addresses, as clients are told them. */ -}}
+{{- /* coturn's addresses, as they are announced to clients. */ -}}
 {{- define "martlet.turnURLs" -}}
 {{- $host := required "coturn.host is missing: the name or address at which clients reach coturn" .Values.coturn.host -}}
 {{- $urls := list (printf "turn:%s:3478?transport=udp" $host) (printf "turn:%s:3478?transport=tcp" $host) -}}
@@ -141,10 +151,18 @@ exec martlet serve --config /etc/martlet/martlet.yaml
 {{- fail (printf "media.sharedTcpPort: a pod without privileges cannot listen on port %d of the node; use media.exposure hostPort" (int $media.sharedTcpPort)) }}
 {{- end }}
 {{- end }}
-{{- $last := dict "nodePort" (add (int $media.nodePort.first) (mul $pods $workers) -1) "hostPort" (add (int $media.hostPort.first) $workers -1) "loadBalancer" (add (int $media.loadBalancer.firstPort) $workers -1) -}}
+{{- $stride := int (include "martlet.portsPerPod" .) -}}
+{{- if lt $stride $workers }}
+{{- fail (printf "media.nodePort.portsPerPod is %d, but a pod has %d media threads (media.workers), each with a port of its own" $stride $workers) }}
+{{- end }}
+{{- $last := dict "nodePort" (add (int $media.nodePort.first) (mul (sub $pods 1) $stride) $workers -1) "hostPort" (add (int $media.hostPort.first) $workers -1) "loadBalancer" (add (int $media.loadBalancer.firstPort) $workers -1) -}}
 {{- if gt (int (get $last $media.exposure | default 0)) 65535 }}
 {{- fail (printf "media.%s: %d pods with %d workers need ports up to %d, but the last one is 65535" $media.exposure $pods $workers (get $last $media.exposure)) }}
 {{- end }}
+{{- if and .Values.networkPolicy.enabled .Values.monitoring.serviceMonitor.enabled (not .Values.networkPolicy.metricsFrom) }}
+{{- fail "networkPolicy.metricsFrom is missing: the network policy keeps Prometheus from the private port, which the ServiceMonitor has it scrape; list the peers that may, such as the namespace of your Prometheus" }}
+{{- end }}
+{{- include "martlet.checkRecordings" . }}
 {{- if .Values.coturn.enabled }}
 {{- if not .Values.coturn.existingSecret }}
 {{- fail "coturn.existingSecret is missing: name a Secret whose entry 'secret' coturn and Martlet share, of 16 bytes or more" }}
@@ -153,4 +171,28 @@ exec martlet serve --config /etc/martlet/martlet.yaml
 {{- fail "coturn.allowedPeers is missing: list the addresses that Martlet announces, to which alone coturn relays" }}
 {{- end }}
 {{- end }}
+{{- end -}}
+
+{{- /* Recordings need a folder that the pod can write to, that outlives the pod, and that has room beside the reserve. */ -}}
+{{- define "martlet.checkRecordings" -}}
+{{- $folder := dig "recording" "directory" "" .Values.config -}}
+{{- $isMounted := false -}}
+{{- range .Values.extraVolumeMounts -}}
+{{- if hasPrefix (printf "%s/" (trimSuffix "/" .mountPath)) (printf "%s/" $folder) }}{{- $isMounted = true }}{{- end -}}
+{{- end -}}
+{{- if and $folder (not $isMounted) -}}
+{{- if not (hasPrefix "/var/lib/martlet/" (printf "%s/" $folder)) }}
+{{- fail (printf "config.recording.directory: the server cannot write to %s; name a folder below /var/lib/martlet, or mount a volume there (extraVolumes, extraVolumeMounts)" $folder) }}
+{{- end }}
+{{- if not .Values.persistence.enabled }}
+{{- fail "config.recording.directory: without persistence.enabled recordings are deleted with the pod; enable it, or mount a volume there (extraVolumes, extraVolumeMounts)" }}
+{{- end }}
+{{- $size := .Values.persistence.size -}}
+{{- $unit := get (dict "Mi" 1 "Gi" 1024 "Ti" 1048576) (regexFind "[A-Z]i$" $size) -}}
+{{- $megabytes := mul (regexFind "^[0-9]+" $size | int64) $unit -}}
+{{- $reserve := dig "recording" "reserve" 1024 .Values.config | int64 -}}
+{{- if le $megabytes $reserve }}
+{{- fail (printf "persistence.size: a volume of %s has no room for recordings, which leave %d MB of it free (config.recording.reserve)" $size $reserve) }}
+{{- end }}
+{{- end -}}
 {{- end -}}

@@ -17,20 +17,27 @@ extension WebSocketConnection: EventSocket {}
 /// Events to one WebSocket: a text message for each, the JSON that server-sent events have as data.
 ///
 /// A client that does not read holds the feed up. A feed that has more waiting than its bound ends, and the socket is closed with 1013: the client goes
-/// on with the id of the last event that it has, as it does after a lost connection.
+/// on with the id of the last event that it has, as it does after a lost connection. A feed whose reader's token is no longer good closes it with 1008.
 enum EventSocketFeed {
     /// The subprotocol's name.
     static let subprotocol = "martlet.events.v1"
     /// What a client sees first where events after its cursor are no longer kept.
     static let missed = #"{"type":"eventsMissed"}"#
 
-    static func run(_ feed: EventFeed, on socket: some EventSocket) async {
+    /// Sends until the feed or the socket ends. `isPermitted`: whether the client's token is still good.
+    static func run(
+        _ feed: EventFeed, on socket: some EventSocket, isPermitted: @escaping @Sendable () -> Bool = { true }
+    ) async {
         let sending = Task {
             if feed.missesEvents { guard await socket.sendAndDrain(missed) else { return } }
             for await entry in feed.events {
                 guard await socket.sendAndDrain(JSONCoding.encodeText(EventModel(entry))) else { return }
             }
-            socket.close(code: 1013, reason: "connect again with the id of the last event as `after`")
+            if isPermitted() {
+                socket.close(code: 1013, reason: "connect again with the id of the last event as `after`")
+            } else {
+                socket.close(code: 1008, reason: "the access token has expired or was revoked; connect with another")
+            }
         }
         for await _ in socket.messages {
             socket.close(code: 1003, reason: "events only go to the client")

@@ -6,18 +6,20 @@ import Recorder
 struct RecordingDownload: Sendable {
     private let file: RecordingFile
     private let name: String
+    private let recorder: Recorder
 
     /// The longest part that is held in memory at once; a longer one is read while it is sent.
     static let longestPart: Int64 = 1 << 20
     /// Short, so that a client on a slow link has read one before it seems to read nothing.
     private static let pieceLength: Int64 = 64 << 10
 
-    init(_ file: RecordingFile, name: String) {
+    init(_ file: RecordingFile, name: String, of recorder: Recorder) {
         self.file = file
         self.name = name
+        self.recorder = recorder
     }
 
-    func response(to request: HTTPRequest) throws(Problem) -> HTTPResponse {
+    func response(to request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         // What can be part of a name is decided by the template: no letter of it means anything in a field.
         var headers: HTTPHeaders = [
             "Content-Type": name.hasSuffix(".webm") ? "video/webm" : "video/mp4", "Accept-Ranges": "bytes",
@@ -29,22 +31,24 @@ struct RecordingDownload: Sendable {
         let isSame = request.headers["If-Range"].map { $0 == EntityTag.field(file.version) } ?? true
         guard request.method == .get, isSame, let text = request.headers["Range"],
             let range = ByteRange(text, length: file.length)
-        else { return part(0..<file.length, of: request, status: 200, headers) }
+        else { return try await part(0..<file.length, of: request, status: 200, headers) }
         guard range.first < file.length else {
             throw Problem(
                 416, "range_not_satisfiable", "The file has \(file.length) bytes.",
                 headers: ["Content-Range": "bytes */\(file.length)"])
         }
         headers["Content-Range"] = "bytes \(range.first)-\(range.last)/\(file.length)"
-        return part(range.first..<range.last + 1, of: request, status: 206, headers)
+        return try await part(range.first..<range.last + 1, of: request, status: 206, headers)
     }
 
     private func part(
         _ part: Range<Int64>, of request: HTTPRequest, status: Int, _ headers: HTTPHeaders
-    ) -> HTTPResponse {
+    ) async throws(Problem) -> HTTPResponse {
         let length = part.upperBound - part.lowerBound
         if length <= Self.longestPart, request.method == .get {
-            let bytes = file.read(Int(length), at: part.lowerBound)
+            let bytes = try await onDisk { () async throws(Recorder.DiskIsBusy) in
+                try await recorder.read(file, Int(length), at: part.lowerBound)
+            }
             // A disk that fails gives less than was promised, which a client must notice.
             if bytes.count == length { return HTTPResponse(status: status, headers: headers, body: bytes) }
         }
@@ -56,8 +60,10 @@ struct RecordingDownload: Sendable {
         let place = Place(part)
         return AsyncStream {
             let next = await place.advance(by: Self.pieceLength)
-            let bytes = next.isEmpty ? [] : file.read(next.count, at: next.lowerBound)
-            return bytes.isEmpty ? nil : bytes
+            guard !next.isEmpty else { return nil }
+            // A disk on which too much waits ends the download early, as one that fails does: the client goes on with a range.
+            let bytes = try? await recorder.read(file, next.count, at: next.lowerBound)
+            return bytes?.isEmpty == false ? bytes : nil
         }
     }
 
@@ -73,6 +79,15 @@ struct RecordingDownload: Sendable {
             rest = next.upperBound..<rest.upperBound
             return next
         }
+    }
+}
+
+/// Does something with a recording's files; busy disks are a refusal that says so.
+func onDisk<Result>(_ body: () async throws(Recorder.DiskIsBusy) -> Result) async throws(Problem) -> Result {
+    do throws(Recorder.DiskIsBusy) {
+        return try await body()
+    } catch {
+        throw Problem(503, "overloaded", "Too much waits for the disk of the recordings; try again.")
     }
 }
 

@@ -1,6 +1,7 @@
 import AccessTokens
 import EdgeSupport
 import MediaControl
+import Primitives
 import RoomService
 import Rooms
 
@@ -35,7 +36,8 @@ struct Entrance: Sendable {
         let snapshot = joined.snapshot
         let reply = JoinReply(
             room: snapshot.room, participant: snapshot.participant, others: snapshot.others, iceServers: iceServers,
-            isSubscriberPrimary: request.offering == .serverAtOnce, server: context.server)
+            isSubscriberPrimary: request.offering == .serverAtOnce, server: context.server,
+            pingInterval: pingInterval)
         return session(
             joined.session, joined.events, joined.attachment,
             greeting: [.join(reply)]
@@ -82,6 +84,11 @@ struct Entrance: Sendable {
                 session: session, events: events, attachment: attachment, people: people, start: start))
     }
 
+    /// In seconds. Of the keep-alive time two pings may be lost.
+    private var pingInterval: Int32 {
+        Int32(max(1, min(5, context.rooms.configuration.keepAliveTimeout.seconds / 3)))
+    }
+
     private var iceServers: [ICEServer] {
         context.iceServers.servers(for: claims, room: claims.video.room, origin: origin)
     }
@@ -97,6 +104,8 @@ struct Entrance: Sendable {
         request.recovery = .byJoining
         // `room_moved` came with protocol 16.
         request.understandsMoves = parameters.protocolVersion > 15
+        // On its message of an unmuted track, clients unmute without asking the person.
+        request.understandsUnmuteRequests = false
         request.streamNames = .publisherAndTrack
         request.receivingConnection = parameters.receivingConnection
         request.offering = offering

@@ -80,7 +80,6 @@ struct EventTranslator: Sendable {
             backups[track] = Backup(codec: codec, layers: layers)
             return [demand(for: track)]
         case .trackMutedByOther(let track, _): return [.mute(track: track, true)]
-        case .unmuteRequested(let track, _): return [.mute(track: track, false)]
         case .dataTrackPublished, .dataTrackUnpublished, .dataTracksReceived: return dataTracks(sequenced.event)
         case .roomUpdated(let info): return [.room(info)]
         case .moved(let snapshot): return move(snapshot)
@@ -92,6 +91,8 @@ struct EventTranslator: Sendable {
             return [.leave(ServerSignal.DisconnectReason(reason), .disconnect)]
         case .subscriptionUpdated, .subscriptionEnded, .subscriptionsWaiting, .subscriptionStarted, .connectionChanged,
             .subscriptionHeld, .dominantSpeakerChanged, .relayed, .waitingRoomChanged, .drainChanged, .captureChanged,
+            // Clients unmute on the protocol's message of an unmuted track without asking the person; it has no request.
+            .unmuteRequested,
             // Messages use data channels only, and the protocol has no message for a refusal.
             .messageReceived, .messageRefused:
             return []

@@ -17,7 +17,10 @@ extension SignallingSession {
             case .resume(let session, let sequence): return try await resume(session, sequence, frame.id, &state)
             default: break
             }
-            guard let session = state.session else { throw .notJoined }
+            guard let session = state.session else {
+                guard case .refresh(let token) = request else { throw .notJoined }
+                return try replaceClaims(with: token, frame.id, &state)
+            }
             if request == .leave {
                 var outcome = confirmation(frame.id)
                 outcome.leaves = true
@@ -39,6 +42,9 @@ extension SignallingSession {
     {
         guard state.session == nil else { throw .alreadyJoined }
         state.joins += 1
+        let claims = state.claims ?? self.claims
+        // A guest may wait to be let in for longer than the token is good.
+        guard !context.rooms.hasExpired(claims) else { throw Self.refused(.expired) }
         let joined: JoinedSession
         do throws(RoomError) {
             var request = fields.request(claims, queryRoom: queryRoom, userAgent: userAgent)
@@ -58,13 +64,34 @@ extension SignallingSession {
         return Outcome(replies: [.joined(id: id, joined.session, joined.snapshot)], isNew: true)
     }
 
-    private func refresh(_ token: String, _ session: SessionID) async throws(SignallingError) {
-        let claims: AccessClaims
-        do {
-            claims = try context.gate.claims(of: token)
-        } catch {
-            throw SignallingError(error.rawValue, Problem(error).detail)
+    /// Another token before there is a session: the next join counts with it, where it is for the same person and room.
+    private func replaceClaims(
+        with token: String, _ id: Int64?, _ state: inout State
+    ) throws(SignallingError) -> Outcome {
+        let fresh = try verified(token)
+        guard fresh.apiKey == claims.apiKey, fresh.identity == claims.identity, fresh.video.room == claims.video.room
+        else {
+            throw SignallingError(RoomError(.permissionDenied, "the token is for another participant or room"))
         }
+        guard fresh.video.roomJoin else { throw Self.refused(.notPermitted) }
+        state.claims = fresh
+        return confirmation(id)
+    }
+
+    private func verified(_ token: String) throws(SignallingError) -> AccessClaims {
+        do {
+            return try context.gate.claims(of: token)
+        } catch {
+            throw Self.refused(error)
+        }
+    }
+
+    private static func refused(_ error: AccessTokenError) -> SignallingError {
+        SignallingError(error.rawValue, Problem(error).detail)
+    }
+
+    private func refresh(_ token: String, _ session: SessionID) async throws(SignallingError) {
+        let claims = try verified(token)
         try await asking { () async throws(RoomError) in try await context.rooms.refreshToken(claims, of: session) }
     }
 
@@ -74,8 +101,9 @@ extension SignallingSession {
     ) async throws(SignallingError) -> Outcome {
         guard state.session == nil else { throw .alreadyJoined }
         state.joins += 1
+        let bearer = state.claims ?? claims
         let resumed = try await asking { () async throws(RoomError) in
-            try await context.rooms.resume(session, after: sequence, claims: claims)
+            try await context.rooms.resume(session, after: sequence, claims: bearer)
         }
         state.attachment = Attachment(session: session, events: resumed.events, number: resumed.attachment)
         return Outcome(replies: [.resumed(id: id, session, sequence: sequence)], isNew: true)

@@ -79,6 +79,8 @@ struct SignallingSession: Sendable {
         var attachment: Attachment?
         var session: SessionID? { attachment?.session }
         var joins = 0
+        /// Those of a newer token than the one that opened the socket.
+        var claims: AccessClaims?
         /// Its client has just asked to be let in: it has more time.
         var waits = false
         var budget = RequestBudget()

@@ -27,6 +27,13 @@ public struct FrontIndex: Sendable, Hashable {
         return Movie.placeholderOffset + Int64(size)
     }
 
+    /// Whether the file whose first ``headLength`` bytes are `head` has its table in front. A file that was never finished has none there: a placeholder follows its `ftyp`.
+    public static func isInFront(head: RawSpan) -> Bool {
+        head.byteCount >= headLength && BoxType(rawValue: head.readUInt32(4)) == "ftyp"
+            && head.readUInt32(0) == UInt32(Movie.placeholderOffset)
+            && BoxType(rawValue: head.readUInt32(Int(Movie.placeholderOffset) + 4)) == "moov"
+    }
+
     /// The front of a file that begins with `head` and ends with `table`; nil when these are no such parts.
     public init?(head: RawSpan, table: RawSpan) {
         guard let end = Self.tableOffset(head: head), table.byteCount >= 8,

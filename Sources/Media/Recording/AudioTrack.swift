@@ -13,6 +13,7 @@ struct AudioTrack {
     /// What is missing since the last packet.
     private var lost: (sequences: ClosedRange<Int64>?, packets: Int, reason: GapReason)?
 
+    private var files = FilePace()
     private let limit: SegmentLimit
 
     private static let format = TrackFormat(entry: .opus)
@@ -25,7 +26,7 @@ struct AudioTrack {
     mutating func append(
         _ payload: RawSpan, codec: Codec, timestamp: UInt32, arrival: MonotonicTime, segment: inout Int,
         _ totals: inout RecordingTotals, _ steps: inout [RecordingStep]
-    ) {
+    ) throws(RecordingFault) {
         guard payload.byteCount > 0 else { return }
         let place = timeline.place(timestamp, arrival: arrival)
         if let step = place.step { steps.append(.log(.clockStep(units: step, timestamp: place.time))) }
@@ -40,8 +41,11 @@ struct AudioTrack {
         }
         noteGap(from: due, in: packets, &totals, &steps)
         for packet in packets {
-            if builder?.isFull == true { close(&totals, &steps) }
-            if builder == nil { open(at: packet.time, arrival, &segment, &steps) }
+            // Timestamps that run ahead fill a file with silence in no time: then it gets longer than it should.
+            if builder?.isFull == true, builder?.isExhausted == true || files.allows(at: arrival) {
+                close(&totals, &steps)
+            }
+            if builder == nil { try open(at: packet.time, arrival, &segment, &steps) }
             builder?.append(
                 packet.bytes, time: packet.time - base, isSync: true, duration: packet.duration, &steps)
             totals.framesWritten += 1
@@ -51,7 +55,9 @@ struct AudioTrack {
 
     private mutating func open(
         at time: Int64, _ arrival: MonotonicTime, _ segment: inout Int, _ steps: inout [RecordingStep]
-    ) {
+    ) throws(RecordingFault) {
+        guard segment < FilePace.mostFiles else { throw .tooManyFiles }
+        files.begin(at: arrival)
         base = time
         steps.append(.open(segment: segment))
         steps.append(
@@ -116,17 +122,8 @@ struct AudioTrack {
 
     /// Closes the open segment.
     mutating func close(_ totals: inout RecordingTotals, _ steps: inout [RecordingStep]) {
-        guard var builder else { return }
-        builder.flush(&steps)
-        totals.bytes += builder.bytes
-        steps.append(
-            .log(
-                .ended(
-                    segment: totals.segments, samples: builder.sampleCount, bytes: builder.bytes, duration: builder.end)
-            ))
-        steps.append(.close)
-        totals.segments += 1
-        self.builder = nil
+        builder?.close(&totals, &steps)
+        builder = nil
     }
 
     /// Another file begins with the next packet.

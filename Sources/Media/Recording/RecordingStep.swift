@@ -27,6 +27,8 @@ public enum RecordingFault: String, Error, Sendable, Hashable, CaseIterable {
     case endToEndEncrypted = "e2ee"
     /// Frames are sent in another order than they are shown, with more of them in between than the recorder holds back.
     case reorderingUnsupported = "reordering_unsupported"
+    /// It has as many files as a track may have: its publisher changes the form of the media all the time.
+    case tooManyFiles = "too_many_files"
 }
 
 /// Why something is missing. `rawValue` is the stable name in logs, events and the API.
@@ -37,7 +39,7 @@ public enum GapReason: String, Sendable, Hashable, CaseIterable {
     case overload
     /// The disk refused a write.
     case disk
-    /// A frame needed parameter sets that came without a keyframe.
+    /// A frame needed parameter sets that came without a keyframe, or a keyframe needed another file too soon after the last ones began.
     case format
 }
 

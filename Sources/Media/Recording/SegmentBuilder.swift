@@ -1,4 +1,5 @@
 import MP4
+import Movies
 public import Primitives
 
 /// When a file of a track is long or large enough: the next goes on with the next keyframe, or packet of audio.
@@ -7,6 +8,12 @@ public struct SegmentLimit: Sendable, Hashable {
     public var length: TimeInterval
     /// Bytes of a file.
     public var bytes: Int64
+    /// Samples of a file: 5.2 hours of Opus in packets of 10 ms.
+    var samples = SegmentLimit.mostSamples
+
+    /// The server's own reader takes two million samples (`MovieFile.maximumSamples`), and another file begins with a keyframe only: a twentieth is left for what comes
+    /// before that.
+    private static let mostSamples = MovieFile.maximumSamples / 20 * 19
 
     /// An hour, and what fits every file system and every player's 32-bit arithmetic.
     public static let usual = SegmentLimit(length: .seconds(3_600), bytes: 2 << 30)
@@ -22,6 +29,10 @@ public struct SegmentLimit: Sendable, Hashable {
 struct SegmentBuilder {
     /// A fragment ends after this at the latest: what a crash costs at most.
     static let longestFragment = TimeInterval.seconds(1)
+    /// A fragment ends with so many bytes or samples, whatever its length: a publisher whose timestamps stand still must not fill the memory. Several times what a
+    /// second of 4K video or of the shortest Opus packets has, and a header that `MovieScan` takes.
+    static let largestFragment = 4 << 20
+    static let mostFragmentSamples = 1_024
 
     private let rate: Int64
     private let limit: SegmentLimit
@@ -52,8 +63,12 @@ struct SegmentBuilder {
 
     /// Whether another file should begin with the next sync sample.
     var isFull: Bool {
-        isCut || writer.length >= limit.bytes || earliest * 1_000 / rate >= limit.length.nanoseconds / 1_000_000
+        isCut || sampleCount >= limit.samples || writer.length >= limit.bytes
+            || earliest * 1_000 / rate >= limit.length.nanoseconds / 1_000_000
     }
+
+    /// Whether no further sample fits, be it sync or not: a publisher that sends no keyframe for so long must not make a file that the server itself cannot read.
+    var isExhausted: Bool { sampleCount >= limit.samples + limit.samples / 20 }
 
     /// Another file shall begin, however small this one is.
     mutating func cut() { isCut = true }
@@ -75,7 +90,8 @@ struct SegmentBuilder {
         }
         let isLong = (time - fragmentStart) >= Self.longestFragment.nanoseconds / 1_000_000 * rate / 1_000
         // Every fragment of a video begins with a keyframe or continues after a second.
-        if !samples.isEmpty, isLong || (isSync && duration == 0) || time != end { cut(&steps) }
+        let isLarge = data.count >= Self.largestFragment || samples.count >= Self.mostFragmentSamples
+        if !samples.isEmpty, isLong || isLarge || (isSync && duration == 0) || time != end { cut(&steps) }
         if samples.isEmpty { fragmentStart = time }
         pending = (bytes, time, compositionOffset, isSync, duration)
         earliest = time + max(1, Int64(duration))
@@ -112,5 +128,14 @@ struct SegmentBuilder {
             earliest = max(earliest, end)
         }
         cut(&steps)
+    }
+    /// Writes the rest, and ends the file.
+    mutating func close(_ totals: inout RecordingTotals, _ steps: inout [RecordingStep]) {
+        flush(&steps)
+        totals.bytes += bytes
+        steps.append(
+            .log(.ended(segment: totals.segments, samples: sampleCount, bytes: bytes, duration: end)))
+        steps.append(.close)
+        totals.segments += 1
     }
 }

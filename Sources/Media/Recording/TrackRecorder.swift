@@ -200,10 +200,10 @@ public struct TrackRecorder: Sendable {
                 &totals, &steps)
         case .audio(var track):
             media = .none
-            track.append(
+            defer { media = .audio(track) }
+            try track.append(
                 payload, codec: codec, timestamp: packet.header.timestamp, arrival: packet.arrival, segment: &segment,
                 &totals, &steps)
-            media = .audio(track)
         }
     }
 

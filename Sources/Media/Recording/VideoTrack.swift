@@ -22,6 +22,9 @@ struct VideoTrack {
     private var lastRequest: MonotonicTime?
     private var reordering = ReorderingWatch()
     private var flagged: SampleEntry?
+    private var files = FilePace()
+    /// A frame needed another file while none may begin: nothing is stored before a keyframe that has one.
+    private var isHeldBack = false
     private let limit: SegmentLimit
 
     /// Requests that are not answered are repeated after this.
@@ -56,11 +59,9 @@ struct VideoTrack {
         segment: inout Int,
         _ totals: inout RecordingTotals, _ steps: inout [RecordingStep]
     ) throws(RecordingFault) {
-        if let rotation, rotation != self.rotation {
-            self.rotation = rotation
-            // One matrix per file: the next keyframe begins another.
-            if builder != nil { request(at: arrival, &steps) }
-        }
+        if let rotation { self.rotation = rotation }
+        // One matrix per file: the next keyframe begins another. A request may have been too soon after the last one, so it is due until there is such a keyframe.
+        if let format, format.rotation != self.rotation, files.allows(at: arrival) { request(at: arrival, &steps) }
         for frame in assembler.append(payload, marker: marker, timestamp: timestamp, arrival: arrival) {
             try store(frame, segment: &segment, &totals, &steps)
         }
@@ -78,10 +79,12 @@ struct VideoTrack {
         if place.step == nil, codec == .h264, reordering.isReordered(place.time, after: last) {
             throw .reorderingUnsupported
         }
+        guard canStore(frame) else { return holdBack(at: frame.arrival, &totals, &steps) }
+        isHeldBack = false
         if gap == nil, place.step == nil, let last { pace.note(place.time - last) }
         closeGap(at: place.time, &totals, &steps)
         if let entry = frame.entry {
-            open(entry, at: place.time, frame.arrival, &segment, &totals, &steps)
+            try open(entry, at: place.time, frame.arrival, &segment, &totals, &steps)
             totals.lastKeyframe = frame.arrival
         }
         builder?.append(frame.bytes, time: place.time - base, isSync: frame.isKeyframe, &steps)
@@ -89,23 +92,45 @@ struct VideoTrack {
         lastArrival = frame.arrival
         totals.framesWritten += 1
         // Another file begins with a keyframe, which a browser sends on request only.
-        if builder?.isFull == true { request(at: frame.arrival, &steps) }
+        if builder?.isFull == true, files.allows(at: frame.arrival) { request(at: frame.arrival, &steps) }
+    }
+
+    /// Whether the open segment can take a frame, or another may begin with it.
+    private func canStore(_ frame: EncodedFrame) -> Bool {
+        let hasRoom = builder?.isExhausted == false
+        guard let entry = frame.entry else { return hasRoom && !isHeldBack }
+        return hasRoom && format?.entry.continues(as: entry) == true || files.allows(at: frame.arrival)
+    }
+
+    /// A frame that no file can take is missing, and with it what follows up to a keyframe with which a file may begin.
+    private mutating func holdBack(
+        at arrival: MonotonicTime, _ totals: inout RecordingTotals, _ steps: inout [RecordingStep]
+    ) {
+        isHeldBack = true
+        noteLost(frames: 1, .format, &totals)
+        // A keyframe that comes earlier would be held back, too.
+        if files.allows(at: arrival) { request(at: arrival, &steps) }
     }
 
     /// Opens a segment for a keyframe, where the open one cannot take it.
     private mutating func open(
         _ entry: SampleEntry, at time: Int64, _ arrival: MonotonicTime, _ segment: inout Int,
         _ totals: inout RecordingTotals, _ steps: inout [RecordingStep]
-    ) {
+    ) throws(RecordingFault) {
         let former = format
-        if let builder, let former, former.rotation == rotation, former.entry.continues(as: entry), !builder.isFull {
+        // While no file may begin, the open one goes on: with the former rotation rather than without the video.
+        if let builder, let former, !builder.isExhausted, former.entry.continues(as: entry),
+            (former.rotation == rotation && !builder.isFull) || !files.allows(at: arrival)
+        {
             if former.entry.size != entry.size, let size = entry.size {
                 steps.append(.log(.size(size, timestamp: time)))
             }
             format?.entry = entry
             return
         }
+        guard segment < FilePace.mostFiles else { throw .tooManyFiles }
         close(&totals, &steps)
+        files.begin(at: arrival)
         let new = TrackFormat(entry: entry, rotation: rotation)
         format = new
         base = time
@@ -189,17 +214,8 @@ struct VideoTrack {
 
     /// Closes the open segment.
     mutating func close(_ totals: inout RecordingTotals, _ steps: inout [RecordingStep]) {
-        guard var builder else { return }
-        builder.flush(&steps)
-        totals.bytes += builder.bytes
-        steps.append(
-            .log(
-                .ended(
-                    segment: totals.segments, samples: builder.sampleCount, bytes: builder.bytes, duration: builder.end)
-            ))
-        steps.append(.close)
-        totals.segments += 1
-        self.builder = nil
+        builder?.close(&totals, &steps)
+        builder = nil
         format = nil
     }
 

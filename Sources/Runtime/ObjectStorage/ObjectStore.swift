@@ -35,13 +35,17 @@ public struct ObjectStore: Sendable {
         public var words: String
         /// The storage has forgotten the upload, or never knew it.
         let isUnknownUpload: Bool
+        /// The storage has refused what was sent, and may do so because it has forgotten the upload: some answer 500 then, and others a 4xx with a code of their own. No
+        /// connection, wrong credentials, and a storage that is busy mean no such thing.
+        public let mayBeUnknownUpload: Bool
 
         /// A failure that is no answer of the storage's.
-        public init(words: String) { self.init(words: words, isUnknownUpload: false) }
+        public init(words: String) { self.init(words: words, isUnknownUpload: false, mayBeUnknownUpload: false) }
 
-        init(words: String, isUnknownUpload: Bool) {
+        init(words: String, isUnknownUpload: Bool, mayBeUnknownUpload: Bool) {
             self.words = words
             self.isUnknownUpload = isUnknownUpload
+            self.mayBeUnknownUpload = mayBeUnknownUpload
         }
     }
 
@@ -89,14 +93,19 @@ public struct ObjectStore: Sendable {
         }
     }
 
-    private static func failure(_ status: Int, _ body: [UInt8], _ method: String) -> Failure {
+    /// Answers that concern the credentials (403), the connection (408) and the rate (429), not the upload.
+    private static let unrelatedRefusals = [403, 408, 429]
+
+    static func failure(_ status: Int, _ body: [UInt8], _ method: String) -> Failure {
         // The storage's own code, such as NoSuchBucket; nothing else of what it says is passed on.
         let code = element("Code", in: body).flatMap { code in
             code.utf8.count <= 64 && code.utf8.allSatisfy { isPlain($0) } ? code : nil
         }
         return Failure(
             words: "the storage answered \(method) with \(status)\(code.map { " (\($0))" } ?? "")",
-            isUnknownUpload: status == 404 && (code == nil || code == "NoSuchUpload"))
+            isUnknownUpload: status == 404 && (code == nil || code == "NoSuchUpload"),
+            mayBeUnknownUpload: status == 500
+                || (400..<500).contains(status) && !unrelatedRefusals.contains(status))
     }
 
     /// The text of the first XML element `name`.

@@ -62,6 +62,12 @@ public struct ObjectUpload: Sendable {
         keep(nil)
     }
 
+    /// Has the storage drop the parts of an upload that is not gone on with: they would take space, and cost, for as long as it keeps them. What it does not know any
+    /// more, or does not answer to, is left to its own rules.
+    public func abort(_ progress: Progress) {
+        _ = try? store.request("DELETE", key, query: "uploadId=\(progress.upload)", isStopped: isStopped)
+    }
+
     private func piece(_ offset: Int64, _ count: Int) throws(ObjectStore.Failure) -> [UInt8] {
         let bytes = read(offset, count)
         guard bytes.count == count else { throw ObjectStore.Failure(words: "the file cannot be read") }

@@ -23,7 +23,7 @@ struct JobWork {
     /// Does the work; what it has made.
     func run() throws(JobFault) -> RecordingJob.File {
         let timeline = books.timeline(of: recording)
-        guard timeline.unreadable.isEmpty else { throw .unreadable }
+        guard !timeline.unreadable.contains(where: { job.needs($0) }) else { throw .unreadable }
         switch job.kind {
         case .composition: try compose(timeline)
         case .transcode: try transcode(timeline)
@@ -202,4 +202,10 @@ struct JobWork {
         complain("ended with \(end.code): \(end.words)")
         throw books.hasRoom(beside: 0) ? .programFailed : .diskFull
     }
+}
+
+extension RecordingJob {
+    /// Whether it reads the recording's file of this name: a composition has them all in it, other jobs have one source, and a file beside that cannot be read is
+    /// no obstacle.
+    func needs(_ file: String) -> Bool { kind == .composition || file == source }
 }

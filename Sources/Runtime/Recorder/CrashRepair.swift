@@ -72,6 +72,13 @@ struct CrashRepair {
         } else if movesIndexes {
             summary.markForIndex()
         }
-        try? place.replace("\(folder)/recording.json", with: codec.encode(summary))
+        do throws(SystemError) {
+            try place.replace("\(folder)/recording.json", with: codec.encode(summary))
+        } catch {
+            // The next start finds the same state, and does the same again.
+            logger.error(
+                "the summary of a repaired recording cannot be written; check its disk and its folder's permissions",
+                ["folder": .text(folder), "error": .text(error.description)])
+        }
     }
 }

@@ -81,7 +81,10 @@ final class FileFinisher: Sendable {
     private func move(_ path: String, length: Int64) -> String? {
         do throws(SystemError) {
             guard books.hasRoom(beside: length) else { return JoinFault.diskFull.rawValue }
-            guard var pass = try FrontIndexPass(path) else { return "" }
+            guard var pass = try FrontIndexPass(path) else {
+                // A file that the disk did not let finish has no table that could be moved.
+                return try FrontIndexPass.isDone(path) ? "" : JoinFault.diskError.rawValue
+            }
             return inSlices(path) { () throws(SystemError) in try pass.advance() }.map { $0?.rawValue ?? "" }
         } catch {
             return JoinFault(error).rawValue

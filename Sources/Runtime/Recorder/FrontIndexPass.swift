@@ -19,9 +19,9 @@ struct FrontIndexPass: ~Copyable {
     private let front: FrontIndex
     private var done: Int64 = 0
 
-    /// A pass over the file at `path`; nil where its table is in front already, or it has none. The space that it takes is the file's length.
+    /// A pass over the file at `path`; nil where its table is in front already (`isDone`), or it has none. The space that it takes is the file's length.
     init?(_ path: String) throws(SystemError) {
-        let file = try OutputFile(path, isNew: false)
+        let file = try OutputFile(reading: path)
         let head = try file.read(FrontIndex.headLength, at: 0)
         guard let offset = FrontIndex.tableOffset(head: head.span.bytes), offset < file.length,
             file.length - offset <= Self.longestTable
@@ -51,6 +51,12 @@ struct FrontIndexPass: ~Copyable {
         guard done == front.dataLength else { return false }
         guard rename(path + Self.suffix, path) == 0 else { throw SystemError("rename", code: errno) }
         return true
+    }
+
+    /// Whether the table of the file at `path` is in front already.
+    static func isDone(_ path: String) throws(SystemError) -> Bool {
+        let head = try OutputFile(reading: path).read(FrontIndex.headLength, at: 0)
+        return FrontIndex.isInFront(head: head.span.bytes)
     }
 
     /// Removes what a pass over the file at `path` has left.

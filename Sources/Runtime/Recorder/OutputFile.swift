@@ -15,6 +15,12 @@ struct OutputFile: ~Copyable {
         guard descriptor >= 0 else { throw SystemError("open", code: errno) }
     }
 
+    /// Opens the file at `path` for reading alone: the file system may be read-only.
+    init(reading path: String) throws(SystemError) {
+        descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw SystemError("open", code: errno) }
+    }
+
     deinit { close(descriptor) }
 
     func write(_ bytes: [UInt8], at offset: Int64) throws(SystemError) {

@@ -209,11 +209,12 @@ final class RecordedTrack {
     private func finishFile(_ news: inout [News]) throws(SystemError) {
         guard file != nil else { return }
         defer { file = nil }
+        // A file that could not be finished has no samples in the summary: it is tried again when the recording ends, and at the next start.
         let content = try file?.finish()
         if let last = summary.files.indices.last {
             summary.files[last].bytes = file?.length
-            // A file that the disk cut short: what is in it is what is whole.
-            if summary.files[last].samples == nil, let content { summary.files[last].note(content) }
+            // What is on the disk: less than was recorded where the disk cut it short.
+            if let content { summary.files[last].note(content) }
             if movesIndexes, summary.files[last].isFinished { summary.files[last].index = .pending }
         }
         news.append(.finished)
@@ -264,10 +265,8 @@ final class RecordedTrack {
             fit = SenderClockFit()
             clockStart?.mediaClockStepped()
         case .levelExceeded: summary.levelExceeded = true
-        case .ended(_, let samples, _, let duration):
-            guard let last = summary.files.indices.last else { break }
-            summary.files[last].samples = samples
-            summary.files[last].durationMilliseconds = duration * 1_000 / Int64(summary.files[last].clockRate)
+        // What the summary says of it comes from the finished file.
+        case .ended: break
         }
         line.track = summary.sid
         try log?.append(encode(line) + [UInt8(ascii: "\n")])

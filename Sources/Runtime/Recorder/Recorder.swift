@@ -41,6 +41,10 @@ public final class Recorder: RecordingPlane {
     private let uploaderLoop: Mutex<LoopThread?>
     private let finisherLoop: Mutex<LoopThread?>
     private let news: AsyncStream<RecorderThread.News>
+    /// Reads for downloads and deletes: a disk that hangs holds up these alone, not the threads that all rooms and requests share.
+    private let disk: BlockingCalls
+    /// A piece of a download each, 64 kB, so 16 MB of pieces that wait.
+    private static let mostReading = 256
     /// Recordings that are to be deleted are looked for this often.
     private static let sweepInterval = Duration.seconds(10)
 
@@ -65,6 +69,7 @@ public final class Recorder: RecordingPlane {
         let thread = try RecorderThread(rings: rings, books: books, finisher: finisher, news: continuation)
         self.thread = thread
         news = stream
+        disk = try BlockingCalls(thread: "recording-disk", mostWaiting: Self.mostReading)
         // Nobody was there to be told of their end.
         for summary in books.recovered where !summary.awaitsJoining {
             continuation.yield(RecorderThread.News(endOf: summary))
@@ -112,10 +117,12 @@ public final class Recorder: RecordingPlane {
 
     /// Tells `rooms` what happens, and deletes what has expired, until the recorder stops.
     public func run(_ rooms: RoomService) async {
-        let sweeper = Task { [books] in
+        let sweeper = Task { [books, disk] in
             while !Task.isCancelled {
-                books.deleteExpired(now: MonotonicClock.wallMilliseconds())
-                books.deleteExcess()
+                _ = await disk.run {
+                    books.deleteExpired(now: MonotonicClock.wallMilliseconds())
+                    books.deleteExcess()
+                }
                 try? await Task.sleep(for: Self.sweepInterval)
             }
         }
@@ -154,6 +161,9 @@ public final class Recorder: RecordingPlane {
         uploading?.join()
     }
 
+    // Files are still read and deleted after `stop()`.
+    deinit { disk.stop() }
+
     // MARK: - For the API
 
     /// Recordings, the newest first.
@@ -166,11 +176,27 @@ public final class Recorder: RecordingPlane {
     public var statistics: RecorderStatistics { books.statistics }
 
     /// Deletes a recording that has ended; false when there is none.
-    public func delete(_ sid: String) -> Bool { books.delete(sid) }
+    public func delete(_ sid: String) async throws(DiskIsBusy) -> Bool {
+        try await onDisk { [books] in books.delete(sid) }
+    }
 
     /// A file of a recording for reading; nil when it has none of this name.
-    public func file(_ name: String, of sid: String) -> RecordingFile? {
-        path(of: name, in: sid).flatMap { RecordingFile($0) }
+    public func file(_ name: String, of sid: String) async throws(DiskIsBusy) -> RecordingFile? {
+        guard let path = path(of: name, in: sid) else { return nil }
+        return try await onDisk { RecordingFile(path) }
+    }
+
+    /// At most `length` bytes of a file from `offset` on; fewer at the end, none when it cannot be read any more.
+    public func read(_ file: RecordingFile, _ length: Int, at offset: Int64) async throws(DiskIsBusy) -> [UInt8] {
+        try await onDisk { file.read(length, at: offset) }
+    }
+
+    /// So much waits for the disk that nothing more may, or the recorder has stopped.
+    public struct DiskIsBusy: Error {}
+
+    private func onDisk<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async throws(DiskIsBusy) -> Result {
+        guard let result = await disk.run(body) else { throw DiskIsBusy() }
+        return result
     }
 
     /// What jobs that work on finished recordings know and change of them.
@@ -193,14 +219,14 @@ public final class RecordingFile: Sendable {
     public let version: String
 
     init?(_ path: String) {
-        guard let file = try? OutputFile(path, isNew: false) else { return nil }
+        guard let file = try? OutputFile(reading: path) else { return nil }
         length = file.length
         version = "\(file.number)-\(file.length)"
         self.file = file
     }
 
-    /// At most `length` bytes from `offset` on; fewer at the end, none when it cannot be read any more.
-    public func read(_ length: Int, at offset: Int64) -> [UInt8] {
+    /// At most `length` bytes from `offset` on; fewer at the end, none when it cannot be read any more. Blocks.
+    func read(_ length: Int, at offset: Int64) -> [UInt8] {
         (try? file.read(length, at: offset)) ?? []
     }
 }

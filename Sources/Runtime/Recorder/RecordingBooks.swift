@@ -133,9 +133,11 @@ final class RecordingBooks: Sendable {
             }
             return true
         }
-        if isThere { write(recording.sid) }
+        let isWritten = isThere && write(recording.sid)
         switch result {
-        case .success(let content): for name in content.names { place.remove("\(folder(of: recording))/\(name)") }
+        case .success(let content):
+            // The summary on the disk may still name the files of the tracks: they stay, and at the next start they are joined again.
+            if isWritten { for name in content.names { place.remove("\(folder(of: recording))/\(name)") } }
         case .failure(let fault):
             logger.warning(
                 "files of a recording stay apart: they cannot be joined",
@@ -151,16 +153,19 @@ final class RecordingBooks: Sendable {
         return false
     }
 
-    /// Writes down how a recording stands: the last state, whoever comes last.
-    private func write(_ sid: String) {
+    /// Writes down how a recording stands: the last state, whoever comes last. Returns whether it is on the disk.
+    @discardableResult
+    private func write(_ sid: String) -> Bool {
         writing.withLock { _ in
-            guard let summary = self[sid] else { return }
+            guard let summary = self[sid] else { return false }
             do throws(SystemError) {
                 try place.replace("\(folder(of: summary))/recording.json", with: encode(summary))
+                return true
             } catch {
                 logger.error(
                     "the summary of a recording cannot be written",
                     ["recording": .text(sid), "error": .text(error.description)])
+                return false
             }
         }
     }

@@ -39,20 +39,22 @@ struct RecordingFolder: Sendable {
         }
     }
 
-    /// Replaces a file as a whole.
+    /// Replaces a file as a whole: whenever the power fails, there is the old content or the new.
     func replace(_ path: String, with bytes: [UInt8]) throws(SystemError) {
         let new = path + ".new"
         unlink(new)
         do {
             let file = try OutputFile(new, isNew: true)
             try file.write(bytes, at: 0)
+            // File systems may put the name on the disk before the bytes: after a power loss the file would be empty.
+            try file.synchronize()
         }
         guard rename(new, path) == 0 else { throw SystemError("rename", code: errno) }
     }
 
     /// The bytes of a file; nil when it cannot be read.
     func contents(_ path: String) -> [UInt8]? {
-        guard let file = try? OutputFile(path, isNew: false) else { return nil }
+        guard let file = try? OutputFile(reading: path) else { return nil }
         return try? file.read(Int(file.length), at: 0)
     }
 

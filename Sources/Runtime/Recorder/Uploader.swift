@@ -18,7 +18,7 @@ final class Uploader: Sendable {
     private let partLength: Int?
     private let queue: WorkQueue
     private let books: RecordingBooks
-    /// The upload in parts that failed last, how many parts it had then, and how often that has been so.
+    /// The upload in parts that the storage refused last, how many parts it had then, and how often that has been so.
     private let stuck = Mutex((path: "", parts: 0, tries: 0))
     /// Some storages that have forgotten an upload say that they fail, not that there is none.
     private static let mostTries = 3
@@ -89,20 +89,24 @@ final class Uploader: Sendable {
         let job = ObjectUpload(
             store, key: upload.key, length: file.length, partLength: partLength,
             isStopped: { [self] in queue.mustStop }, read: { file.read($1, at: $0) })
-        var parts = former?.count ?? 0
+        var last = former
         do throws(ObjectStore.Failure) {
             try job.run(from: former) { progress in
-                parts = progress?.count ?? 0
+                last = progress
                 books.keep(progress?.text, at: state)
             }
         } catch {
-            if !queue.mustStop, isStuck(state, at: parts) { books.keep(nil, at: state) }
+            // Without a connection, or while the storage is busy, nothing says that the parts are lost.
+            if !queue.mustStop, error.mayBeUnknownUpload, let last, isStuck(state, at: last.count) {
+                job.abort(last)
+                books.keep(nil, at: state)
+            }
             throw error
         }
         return file.length
     }
 
-    /// Whether an upload in parts has failed so often without another part that it should begin anew.
+    /// Whether an upload in parts was refused so often without another part that it should begin anew.
     private func isStuck(_ path: String, at parts: Int) -> Bool {
         stuck.withLock { stuck in
             stuck = stuck.path == path && stuck.parts == parts ? (path, parts, stuck.tries + 1) : (path, parts, 1)

@@ -6,7 +6,7 @@ public struct CaptureInfo: Sendable, Hashable {
         case duration
         /// The file is as large as was asked for.
         case size
-        /// The participant has left.
+        /// The participant has left the room, or was moved to another one.
         case left
         /// An operator stopped it.
         case stopped

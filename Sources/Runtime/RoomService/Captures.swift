@@ -32,10 +32,8 @@ struct Captures {
 
     mutating func remove(_ capture: RunningCapture) { captures.removeAll { $0 === capture } }
 
-    /// A participant was moved; what is captured of it goes on.
-    func participantMoved(_ sid: String, to room: Room) {
-        for capture in captures where capture.info.participant == sid {
-            capture.roomChanged(to: room.name, sid: room.sid)
-        }
+    /// A participant was moved: captures of it that go on are over, and remain those of the room in which they began.
+    func participantMoved(_ sid: String, at now: MonotonicTime) {
+        for capture in running where capture.info.participant == sid { capture.participantMoved(at: now) }
     }
 }

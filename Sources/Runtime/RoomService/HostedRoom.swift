@@ -20,6 +20,8 @@ final class HostedRoom {
     private(set) var password: PasswordHash?
     /// Changes with the password, so that a check that took its time notices.
     private(set) var lockRevision = 0
+    /// Who left a short while ago and may come back.
+    var recentMembers = RecentMembers()
     /// What is remembered of stays that last.
     var stays = StayLog()
     private(set) var trackNames = TrackNames()

@@ -34,6 +34,9 @@ struct Mailboxes {
         mailboxes[session].map { $0.attachment != attachment } ?? false
     }
 
+    /// Whether a client that has missed events, and is told the current state alone, can go on with its connections.
+    func knowsConnections(_ session: SessionID) -> Bool { mailboxes[session]?.knowsConnections ?? false }
+
     /// false: its reader does not keep up, and its stream has ended.
     mutating func deliver(_ event: SequencedEvent, to session: SessionID) -> Bool {
         mailboxes[session]?.deliver(event) ?? true

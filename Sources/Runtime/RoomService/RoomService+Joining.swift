@@ -181,10 +181,7 @@ extension RoomService {
                 try capacity.takeJoin(configuration, at: media.now())
             }
             if let hosted = rooms[name] {
-                // Whoever is in and connects anew takes the place of themselves.
-                if !hosted.room.hasMember(identity: request.claims.identity) {
-                    try capacity.checkLoad(of: hosted.worker)
-                }
+                if addsLoad(request, to: hosted) { try capacity.checkLoad(of: hosted.worker) }
                 return (hosted, turn)
             }
             let preset = request.claims.video.preset
@@ -283,10 +280,12 @@ extension RoomService {
         return (password, hash)
     }
 
-    /// The locked room that a join goes to; nil where it goes to none, or to one that its bearer moderates.
+    /// The locked room that a join goes to; nil where it goes to none, or to one that its bearer moderates, is in, or has just left.
     func lockedRoom(_ request: JoinRequest) -> String? {
         let name = roomName(of: request)
-        guard let room = rooms[name]?.room, room.lock != .open, !request.claims.video.roomAdmin else { return nil }
+        guard let hosted = rooms[name], hosted.room.lock != .open, !request.claims.video.roomAdmin,
+            !isKnown(request.claims.identity, in: hosted)
+        else { return nil }
         return name
     }
 }
@@ -351,6 +350,10 @@ extension RoomService {
         }
         let snapshot = try hosted.room.snapshot(session)
         let departed = mailboxes.departed(session)
+        // What ended was told on the older socket, perhaps to nobody: the client has to begin anew, and with it it would wait for media in vain.
+        guard mailboxes.knowsConnections(session) else {
+            throw counted(RoomError(.resumeTooLate, "a connection of the session has ended; join again"))
+        }
         guard let opened = mailboxes.reopen(session, after: snapshot.sequence) else {
             throw counted(RoomError(.resumeTooLate, "the missed events are no longer available; join again"))
         }

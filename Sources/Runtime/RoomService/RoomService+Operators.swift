@@ -241,6 +241,7 @@ extension RoomService {
             // One that hangs carries out what it has when it comes back.
             do throws(WorkerHangs) { try await media.apply([], on: worker) } catch { areAnswering = false }
         }
+        await endCaptures(ofMoved: moving.info.sid)
         guard areAnswering else { throw counted(.workerHangs) }
         return try self.participant(moving.info.sid, in: destination)
     }
@@ -276,7 +277,7 @@ extension RoomService {
         }
         (source.room, target.room) = (former, next)
         rooms.move(moving, to: target)
-        captures.participantMoved(moving.info.sid, to: target.room)
+        captures.participantMoved(moving.info.sid, at: media.now())
         let carried = source.stays.carried(by: moving.info.sid)
         // No await before this: events of two steps must not overtake each other.
         let left = carryOut(leaving.effects, source), entered = carryOut(entering.effects, target)

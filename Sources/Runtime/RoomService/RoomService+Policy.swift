@@ -214,6 +214,7 @@ extension RoomService {
         let made = try ban(of: identity, in: name)
         if let hosted = rooms[name] {
             record(.banChanged(identity: identity, until: made.until, reason: reason), in: hosted)
+            hosted.recentMembers.remove(identity)
         }
         let written = ruleWriter.write(rule)
         // After the rule is made: whose stay ends may try to join again at once.
@@ -248,6 +249,7 @@ extension RoomService {
             throw counted(error)
         }
         record(.revocationChanged(subject, until: revocation.until, by: author))
+        endOutdatedFeeds()
         let closure = StandingRule.Closure(issuedAfter: revocation.issuedAfter, until: revocation.until)
         let written = ruleWriter.write(.revocation(subject, closure))
         await endStays(by: subject)
@@ -259,6 +261,7 @@ extension RoomService {
     private func endStays(by subject: Revocations.Subject) async {
         var workers: Set<WorkerIndex> = []
         for hosted in Array(rooms.all) {
+            if case .identity(let identity) = subject { hosted.recentMembers.remove(identity) }
             var turn = newTurn()
             hosted.room.endStays(by: subject, turn: &turn)
             let commands = carryOut(turn.effects, hosted)

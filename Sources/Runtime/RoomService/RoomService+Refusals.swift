@@ -1,4 +1,4 @@
-import AccessTokens
+public import AccessTokens
 import Primitives
 public import Rooms
 
@@ -37,13 +37,60 @@ extension RoomService {
         if let hosted = rooms[name] {
             if lockedRoom(request) != nil { _ = try Self.password(of: request, for: hosted) }
             try hosted.room.checkJoin(request, at: media.now())
-            if hosted.room.hasMember(identity: request.claims.identity) { return }
+            guard addsLoad(request, to: hosted) else { return }
             worker = hosted.worker
         } else {
             try checkNewRoom(named: name, forJoin: true)
             worker = try capacity.worker(in: media, forJoin: false)
         }
         try capacity.foreseeLoad(of: worker)
+    }
+
+    /// Whether the server has one more participant after a join: whoever connects anew takes the place of themselves, and whoever has just left was counted.
+    func addsLoad(_ request: JoinRequest, to hosted: HostedRoom) -> Bool {
+        let identity = request.claims.identity
+        return !hosted.room.replaces(identity: identity) && !hasJustLeft(identity, hosted)
+    }
+
+    /// Whether a room's lock does not concern somebody: it keeps newcomers out, not members who connect anew.
+    func isKnown(_ identity: String?, in hosted: HostedRoom) -> Bool {
+        hosted.room.hasMember(identity: identity) || hasJustLeft(identity, hosted)
+    }
+
+    private func hasJustLeft(_ identity: String?, _ hosted: HostedRoom) -> Bool {
+        identity.map { hosted.recentMembers.contains($0, at: media.now()) } ?? false
+    }
+
+    /// What an event means for joins to come.
+    func note(_ event: RoomLogEvent, in hosted: HostedRoom) {
+        switch event {
+        case .connectionChanged(_, _, .closed, let reason):
+            totals.connectionsEnded[reason ?? "unknown", default: 0] += 1
+        case .participantJoined(let info): hosted.recentMembers.remove(info.identity)
+        case .participantLeft(let info, let reason, _, _):
+            if reason.permitsReturn {
+                hosted.recentMembers.add(
+                    info.identity, at: media.now(), limit: configuration.maxParticipantsPerRoom)
+            } else {
+                hosted.recentMembers.remove(info.identity)
+            }
+            // By an operator or by a moderator in the room.
+            if reason == .removed { refuseOlderTokens(room: hosted.room.name, identity: info.identity) }
+        default: break
+        }
+    }
+
+    /// How long a token is good beyond its end, because clocks differ; as where it is verified.
+    private static let tokenLeewaySeconds: Int64 = 60
+
+    /// Whether a token that was good when it was verified still is: it has not expired, and it was not revoked.
+    public nonisolated func isGood(_ claims: AccessClaims) -> Bool {
+        !hasExpired(claims) && !revocations.revokes(claims, now: media.now())
+    }
+
+    /// Whether a token that was good when it was verified has expired since.
+    public nonisolated func hasExpired(_ claims: AccessClaims) -> Bool {
+        wallClockMilliseconds / 1_000 - Self.tokenLeewaySeconds >= claims.expiresAt
     }
 
     /// The room that a join names, or the default one.

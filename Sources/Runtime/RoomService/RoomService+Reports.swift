@@ -197,7 +197,14 @@ extension RoomService {
         return !captures.running.isEmpty
     }
 
-    /// The room that a capture's participant is in, or was in last; nil where it has ended. Another one may have its name.
+    /// Ends the captures that began before a participant was moved.
+    func endCaptures(ofMoved participant: String) async {
+        for capture in captures.running where capture.info.participant == participant && capture.isOfMoved {
+            await end(capture, .left)
+        }
+    }
+
+    /// The room in which a capture began; nil where it has ended. Another one may have its name.
     private func room(of capture: RunningCapture) -> HostedRoom? {
         rooms[capture.info.room].flatMap { $0.room.sid == capture.roomSID ? $0 : nil }
     }
@@ -206,13 +213,13 @@ extension RoomService {
         guard let hosted = room(of: capture), hosted.room.find(capture.info.participant) != nil else {
             return await end(capture, .left)
         }
-        await add(to: capture, hosted)
+        await add(to: capture)
         if capture.info.end == nil { await attach(capture) } else { await letGo(capture) }
     }
 
     /// Adds what was copied. A worker that hangs has copied nothing.
-    private func add(to capture: RunningCapture, _ hosted: HostedRoom) async {
-        let report = try? await media.report(.captures(capture.peers), on: hosted.worker)
+    private func add(to capture: RunningCapture) async {
+        let report = try? await media.report(.captures(capture.peers), on: capture.worker)
         capture.add(report?.captures ?? [], at: media.now(), wallClock: media.wallClockMilliseconds())
     }
 
@@ -225,12 +232,12 @@ extension RoomService {
         let settings = CaptureSettings(keepsPayload: capture.info.keepsPayload)
         let commands = hosted.room.connections(of: session).map(\.peer).filter { capture.add($0) }
             .map { MediaCommand.setCapture($0, settings) }
-        if !commands.isEmpty { try? await media.apply(commands, on: hosted.worker) }
+        if !commands.isEmpty { try? await media.apply(commands, on: capture.worker) }
     }
 
     /// Ends a capture for `reason`, where it does not end by itself or by another task at this moment.
     private func end(_ capture: RunningCapture, _ reason: CaptureInfo.End) async {
-        if let hosted = room(of: capture) { await add(to: capture, hosted) }
+        await add(to: capture)
         capture.end(reason, wallClock: media.wallClockMilliseconds())
         await letGo(capture)
     }
@@ -239,8 +246,9 @@ extension RoomService {
     private func letGo(_ capture: RunningCapture) async {
         guard capture.takeEnd() else { return }
         await note(capture)
-        guard let hosted = room(of: capture) else { return }
-        try? await media.apply(capture.peers.map { .setCapture($0, nil) }, on: hosted.worker)
+        if capture.isOfMoved { await tellMoved(capture) }
+        // Also where its room has ended: a participant that was moved goes on with its connections.
+        try? await media.apply(capture.peers.map { .setCapture($0, nil) }, on: capture.worker)
     }
 
     /// Tells how a capture stands, also where its room has ended meanwhile.
@@ -255,6 +263,14 @@ extension RoomService {
             return
         }
         await step(hosted) { $0.noteCapture(notice, of: participant, turn: &$1) }
+    }
+
+    /// Tells a participant that was moved that it is captured no more: it is not in the room that has it in writing.
+    private func tellMoved(_ capture: RunningCapture) async {
+        let (notice, participant) = (capture.notice, capture.info.participant)
+        guard let hosted = rooms.place(of: participant, in: capture.info.room)?.hosted, hosted !== room(of: capture)
+        else { return }
+        await step(hosted) { $0.noteCapture(notice, of: participant, writesDown: false, turn: &$1) }
     }
 
     private func follow(_ capture: RunningCapture) async {

@@ -146,7 +146,7 @@ extension RoomService {
         guard let sender = hosted.room.messageSender(peer) else { return }
         let message = codecs.decode(payload, label: label, sender.protocol)
         totals.messagesReceived += 1
-        await step(hosted) { room, turn in
+        await step(hosted, waits: false) { room, turn in
             room.touch(sender.session, turn: &turn)
             do throws(RoomError) {
                 guard let message else {

@@ -1,4 +1,4 @@
-import AccessTokens
+public import AccessTokens
 import MediaControl
 import MediaWorkers
 import Primitives
@@ -195,13 +195,15 @@ extension RoomService {
         return try outcome.get()
     }
 
-    /// A step that cannot be refused. A worker that hangs carries it out when it comes back.
-    func step(_ hosted: HostedRoom, _ body: (inout Room, inout RoomTurn) -> Void) async {
+    /// A step that cannot be refused. A worker that hangs carries it out when it comes back. `waits` for it, and for the disk: what workers report is
+    /// for all rooms, which must not wait for one of them.
+    func step(_ hosted: HostedRoom, waits: Bool = true, _ body: (inout Room, inout RoomTurn) -> Void) async {
         var turn = newTurn()
         body(&hosted.room, &turn)
         let commands = carryOut(turn.effects, hosted)
         let written = ruleWriter.write(rules.takeUnkept())
         if hosted.room.hasNews { alarm.raise() }
+        guard waits else { return commands.isEmpty ? () : media.post(commands, on: hosted.worker) }
         if !commands.isEmpty { try? await media.apply(commands, on: hosted.worker) }
         await written?.value
     }
@@ -227,7 +229,7 @@ extension RoomService {
                 recorder?.apply(effect, room: hosted.room.name, roomSID: hosted.room.sid)
             case .playback(let effect): player?.apply(effect)
             case .log(let event):
-                note(event, in: hosted.room.name)
+                note(event, in: hosted)
                 record(event, in: hosted)
             case .joinStep(let participant, let step):
                 guard let after = hosted.stays.reach(step, by: participant, at: media.wallClockMilliseconds()) else {
@@ -260,16 +262,6 @@ extension RoomService {
         mailboxes.remove(session)
         calls.end(to: session)
         rooms.forget(session)
-    }
-
-    private func note(_ event: RoomLogEvent, in room: String) {
-        switch event {
-        case .connectionChanged(_, _, .closed, let reason):
-            totals.connectionsEnded[reason ?? "unknown", default: 0] += 1
-        // By an operator or by a moderator in the room.
-        case .participantLeft(let info, .removed, _, _): refuseOlderTokens(room: room, identity: info.identity)
-        default: break
-        }
     }
 }
 
@@ -316,7 +308,7 @@ extension RoomService {
             if case .dataReceived(let peer, let label, let payload) = event {
                 await receive(payload, label: label, from: peer, hosted)
             } else {
-                await step(hosted) { $0.receive(event, turn: &$1) }
+                await step(hosted, waits: false) { $0.receive(event, turn: &$1) }
             }
         }
     }
@@ -336,6 +328,7 @@ extension RoomService {
     /// Lets deadlines happen.
     func tick() async {
         journal.endOverdueStays(at: media.wallClockMilliseconds())
+        endOutdatedFeeds()
         let now = media.now()
         rooms.forgetGone()
         for name in rooms.due(at: now) {
@@ -379,14 +372,20 @@ extension RoomService {
     func closeEvents() { journal.close() }
 
     /// Follows the events of one room, or with nil of all, of `types` alone where there are some: first those after `cursor` that are kept, then each as it
-    /// happens. Without a cursor from now on. A reader that does not keep up comes to the end of its stream, and follows again with its last cursor.
+    /// happens. Without a cursor from now on. A reader that does not keep up comes to the end of its stream, and follows again with its last cursor; so
+    /// does one whose token, `bearer`, has expired or was revoked.
     public func follow(
-        room: String?, types: Set<RoomLogEventType>? = nil, after cursor: EventCursor?
+        room: String?, types: Set<RoomLogEventType>? = nil, after cursor: EventCursor?, bearer: AccessClaims? = nil
     ) -> EventFeed {
-        journal.follow(room: room, types: types, after: cursor) { [weak self] reader in
+        let feed = journal.follow(room: room, types: types, after: cursor, bearer: bearer) { [weak self] reader in
             Task { await self?.endFollowing(reader) }
         }
+        endOutdatedFeeds()
+        return feed
     }
+
+    /// Ends the streams of events whose readers' tokens are no longer good.
+    func endOutdatedFeeds() { journal.endFollowing { !isGood($0) } }
 
     /// The position of the last event in the log of all rooms, as cursors have it; 0: there was none.
     public var lastEvent: UInt64 { journal.lastEvent }

@@ -7,11 +7,15 @@ import Rooms
 final class RunningCapture {
     private(set) var info: CaptureInfo
     /// Of the room that `info` names.
-    private(set) var roomSID: String
+    let roomSID: String
+    /// Which has the packets.
+    let worker: WorkerIndex
     /// Its room serves a pre-call check.
     let isOfCheck: Bool
     private let maxBytes: Int
-    private let endsAt: MonotonicTime
+    private var endsAt: MonotonicTime
+    /// Its participant was moved to another room before it was over.
+    private(set) var isOfMoved = false
     private var file: CaptureFile
     /// The participant's connections in the order in which they were found, which gives them their ports.
     private(set) var peers: [PeerID] = []
@@ -23,6 +27,7 @@ final class RunningCapture {
     ) {
         let room = hosted.room.name
         roomSID = hosted.room.sid
+        worker = hosted.worker
         isOfCheck = hosted.isCheck
         info = CaptureInfo(
             id: id, room: room, participant: participant.sid, identity: participant.identity,
@@ -43,8 +48,11 @@ final class RunningCapture {
             id: info.id, isActive: info.end == nil, keepsPayload: info.keepsPayload, until: info.until, by: info.by)
     }
 
-    /// The participant was moved to another room; what is captured goes on.
-    func roomChanged(to room: String, sid: String) { (info.room, roomSID) = (room, sid) }
+    /// The participant was moved: what it sends and receives from now on is of another room, whose moderators did not ask for this capture.
+    func participantMoved(at now: MonotonicTime) {
+        guard now < endsAt else { return }
+        (endsAt, isOfMoved) = (now, true)
+    }
 
     /// Remembers a connection; false if it is known.
     func add(_ peer: PeerID) -> Bool {
@@ -76,7 +84,7 @@ final class RunningCapture {
                     time: time, isSent: packet.isSent, isRTCP: packet.isRTCP, connection: connection,
                     length: packet.length), kept: packet.bytes)
         }
-        if info.end == nil, now >= endsAt { end(.duration, wallClock: wallClock) }
+        if info.end == nil, now >= endsAt { end(isOfMoved ? .left : .duration, wallClock: wallClock) }
         info.packets = file.packets
         info.bytes = file.bytes.count
     }

@@ -10,6 +10,10 @@ struct SessionMailbox {
     private var past: [SequencedEvent] = []
     private var pastBytes = 0
     private var last: UInt64 = 0
+    /// Events since the stream has ended, of which there is no other.
+    private var missed = 0
+    /// The reader of this stream was told that a connection or a channel has ended; whether that has arrived, nobody knows.
+    private var hasLostConnection = false
     private let maxQueued: Int
     private let maxPast: Int
     /// Offers are large: some ten of a full room, or thousands of small events.
@@ -32,6 +36,7 @@ struct SessionMailbox {
         for event in missed { continuation.yield(event) }
         self.continuation = continuation
         attachment += 1
+        (self.missed, hasLostConnection) = (0, false)
         return stream
     }
 
@@ -44,6 +49,10 @@ struct SessionMailbox {
         }
     }
 
+    /// Whether a client that is told the current state alone can go on with the connections that it knows: it has been told of none that has ended, and
+    /// who left meanwhile is still known.
+    var knowsConnections: Bool { !hasLostConnection && missed <= past.count }
+
     /// Whether the reader keeps up; false: its stream has ended, and it may resume on another.
     mutating func deliver(_ event: SequencedEvent) -> Bool {
         last = event.sequence
@@ -52,7 +61,11 @@ struct SessionMailbox {
         while past.count > maxPast || pastBytes > Self.maxPastBytes && past.count > 1 {
             pastBytes -= Self.size(of: past.removeFirst())
         }
-        guard let continuation else { return true }
+        if Self.endsConnection(event) { hasLostConnection = true }
+        guard let continuation else {
+            missed += 1
+            return true
+        }
         switch continuation.yield(event) {
         case .dropped: break
         // Messages are long: fewer of them may wait.
@@ -62,6 +75,14 @@ struct SessionMailbox {
         }
         close()
         return false
+    }
+
+    private static func endsConnection(_ event: SequencedEvent) -> Bool {
+        switch event.event {
+        case .connectionChanged(_, .closed, let reason): reason != LeaveReason.moved.rawValue
+        case .channelClosed: true
+        default: false
+        }
     }
 
     private static func isMessage(_ event: SequencedEvent) -> Bool {

@@ -96,7 +96,7 @@ struct UploadSettings: Sendable {
 
 extension Setting {
     static let recording: [Setting] = [
-        file(
+        folder(
             "recording.directory", "folder for recordings; unset: nothing can be recorded", \.recording.directory),
         number("recording.tracks", "maximum tracks recorded at once", 1...100_000, \.recording.tracks),
         number(

@@ -26,7 +26,7 @@ extension Setting {
             "http.api_calls_per_second", "maximum calls of the control API per second with one API key", 1...1_000_000,
             \.apiCallsPerSecond),
         word(
-            "http.control_api", "listener that serves the control API and its event streams",
+            "http.control_api", "listener that serves the control API, its event streams and LiveKit's server API",
             [("public", .publicOne), ("private", .privateOne)], \.apiListener),
         flag("trusted_proxy", "a reverse proxy terminates TLS; trust its `X-Forwarded-*` headers", \.trustedProxy),
         flag("insecure", "serve other machines without TLS and without a trusted proxy", \.insecure),
@@ -190,7 +190,7 @@ extension Setting {
     ]
 
     private static let playback: [Setting] = [
-        file(
+        folder(
             "playback.directory",
             "folder of files that may be played into rooms; unset: recordings only", \.playbackDirectory),
         number("playback.maximum", "maximum playbacks at once", 1...1_000, \.maximumPlaybacks),

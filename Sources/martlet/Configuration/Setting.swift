@@ -152,6 +152,10 @@ extension Setting {
         value(path, summary, wants: "a file", place, parse: { $0.isEmpty ? nil : .some($0) }, show: { $0 ?? "" })
     }
 
+    static func folder(_ path: String, _ summary: String, _ place: Place<String?>) -> Setting {
+        value(path, summary, wants: "a folder", place, parse: { $0.isEmpty ? nil : .some($0) }, show: { $0 ?? "" })
+    }
+
     static func flag(_ path: String, _ summary: String, _ place: Place<Bool>) -> Setting {
         value(path, summary, wants: "true or false", place, parse: { Bool($0) }, show: { String($0) })
     }

@@ -318,6 +318,10 @@ extension Room {
         _ sid: String, by: String?, turn: inout RoomTurn
     ) throws(RoomError) -> TrackInfo {
         let track = try state.track(sid)
+        guard try state.member(track.publisher).options.understandsUnmuteRequests else {
+            throw RoomError(
+                .notAvailable, "the publisher's client has no way to be asked for an unmute: ask the person")
+        }
         if track.info.muted { state.roster.notify(track.publisher, .unmuteRequested(track: sid, by: by), &turn) }
         return track.info
     }

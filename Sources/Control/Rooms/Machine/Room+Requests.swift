@@ -231,10 +231,13 @@ extension Room {
     /// A new id of a capture.
     public static func captureID(turn: inout RoomTurn) -> String { turn.sid("CA_") }
 
-    /// Tells a participant that its packets are captured, or are not any more, and writes it down. One that has left is only written down.
-    public mutating func noteCapture(_ notice: CaptureNotice, of participant: String, turn: inout RoomTurn) {
+    /// Tells a participant that its packets are captured, or are not any more, and writes it down. One that has left is only written down; of one that was
+    /// moved, the room in which it was captured has it in writing.
+    public mutating func noteCapture(
+        _ notice: CaptureNotice, of participant: String, writesDown: Bool = true, turn: inout RoomTurn
+    ) {
         if let session = state.find(participant) { state.roster.notify(session, .captureChanged(notice), &turn) }
-        turn.log(.captureChanged(participant: participant, notice))
+        if writesDown { turn.log(.captureChanged(participant: participant, notice)) }
     }
 }
 

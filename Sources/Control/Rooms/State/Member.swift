@@ -259,6 +259,7 @@ struct MemberOptions: Sendable {
     /// nil: its client comes to no other connection than the one that it has (WHIP, WHEP).
     var recovery: Recovery?
     var understandsMoves = true
+    var understandsUnmuteRequests = true
     /// Whether the server may make offers to it.
     var takesOffers: Bool { isSignalled && offering != .client }
 }
@@ -276,7 +277,8 @@ extension MemberOptions {
             grantedBandwidth: BandwidthProfile(request.claims.video), bandwidth: request.bandwidth,
             isSignalled: isSignalled, wantsMessages: request.wantsMessages ?? !isPublishOnly,
             dataProtocol: request.dataProtocol, follow: follow, recovery: isSignalled ? request.recovery : nil,
-            understandsMoves: request.understandsMoves)
+            understandsMoves: request.understandsMoves,
+            understandsUnmuteRequests: isSignalled && request.understandsUnmuteRequests)
         subscribesToDataTracks = request.subscribesToDataTracks
         offering = request.offering
         streamNames = request.streamNames

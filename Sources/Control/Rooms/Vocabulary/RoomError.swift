@@ -59,7 +59,7 @@ public struct RoomError: Error, Sendable, Hashable {
         case notPlayable = "not_playable"
         /// The room's policy does not permit the codec, or the profile, of a file.
         case codecNotAllowed = "codec_not_allowed"
-        /// What was asked for needs a program that the server does not have.
+        /// What was asked for needs a program that the server does not have, or what a client's protocol does not have.
         case notAvailable = "not_available"
         case jobNotFound = "job_not_found"
         /// No room for recordings on the disk.

@@ -44,6 +44,8 @@ public struct JoinRequest: Sendable, Hashable {
     public var recovery = Recovery.inSession
     /// It can be told that it is in another room, with the connections that it has. Otherwise a move to any room takes these away.
     public var understandsMoves = true
+    /// Its protocol has a request to unmute that the person decides on.
+    public var understandsUnmuteRequests = true
     /// Speaker lists; dominant speaker changes come with the roster.
     public var wantsSpeakers = false
     /// The client's own id for the connection on which subscriptions shall be put; nil: the server opens "sub".

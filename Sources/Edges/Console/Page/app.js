@@ -50,8 +50,8 @@ async function join() {
     try {
         identity ??= newIdentity(name);
         const token = element("token").value.trim() || await developmentToken({ room: roomName, identity, name });
-        media = previewed ?? await openMedia(element("sending").value, name, chosen);
-        endPreview();
+        media = await takePreview() ?? await openMedia(element("sending").value, name, chosen);
+        dropPreview(); // One that was begun meanwhile.
         room = new Call({
             token, media, codec: element("codec").value, simulcast: element("simulcast").checked, red: parameters.get("red") === "1",
             join: { room: roomName, name, maxFileBytes: MAX_FILE_BYTES, ...(element("password").value && { password: element("password").value }) },
@@ -65,6 +65,7 @@ async function join() {
             onPeople: (count) => { element("people-count").querySelector("b").textContent = count; },
             onMuted: showMuted,
             onUnmuteRequested: askToUnmute,
+            onSharingEnded: showSharing,
             onCapture: showCapture,
             onNews: (lines) => { element("news").textContent = lines.join(" · "); },
             onHand: showHand,
@@ -203,6 +204,8 @@ function showState(state, cause) {
 // MARK: Devices
 
 let previewed = null;
+/** Counts the previews: a camera that opens after its preview is over belongs to nobody, and is stopped. */
+let previews = 0;
 const preview = new DeviceChooser(element("preview-devices"), {
     media: () => previewed, onSpeaker() {}, onProblem: (text) => { element("join-problem").textContent = text; },
     onReplace: (old, track) => {
@@ -216,16 +219,19 @@ const devices = new DeviceChooser(element("devices-menus"), {
 });
 
 element("preview-start").addEventListener("click", async () => {
+    const run = ++previews;
     element("join-problem").textContent = "";
     element("preview-start").disabled = true;
     try {
-        previewed = await openMedia(element("sending").value, element("your-name").value, chosen);
+        const opened = await openMedia(element("sending").value, element("your-name").value, chosen);
+        if (run !== previews) return opened?.stop();
+        previewed = opened;
         showPreview();
         await preview.open();
     } catch (problem) {
-        element("join-problem").textContent = problem.message;
+        if (run === previews) element("join-problem").textContent = problem.message;
     }
-    element("preview-start").disabled = false;
+    if (run === previews) element("preview-start").disabled = false;
 });
 
 function showPreview() {
@@ -236,19 +242,31 @@ function showPreview() {
     element("preview-video").play().catch(() => {});
 }
 
+/** What is previewed, to be sent now, with the device that was chosen last; null where nothing is. */
+async function takePreview() {
+    await preview.settled();
+    const taken = previewed;
+    endPreview();
+    return taken;
+}
+
+function dropPreview() {
+    previewed?.stop();
+    endPreview();
+}
+
 /** What was previewed is sent now, or something else is. */
 function endPreview() {
+    previews += 1;
     previewed = null;
     preview.close();
+    element("preview-start").disabled = false;
     element("preview-video").srcObject = null;
     element("preview").hidden = true;
     element("preview-start").hidden = !["camera", "microphone"].includes(element("sending").value);
 }
 
-element("sending").addEventListener("change", () => {
-    previewed?.stop();
-    endPreview();
-});
+element("sending").addEventListener("change", dropPreview);
 endPreview();
 
 element("devices-open").addEventListener("click", async () => {
@@ -338,8 +356,8 @@ async function act(action) {
     try {
         await action();
     } catch (problem) {
-        // A person changed their mind; or the connection was lost, which is said already, and what they chose is announced afresh.
-        if (problem.name !== "NotAllowedError" && problem.code !== "lost") complain(problem.message);
+        // A person changed their mind; or the connection was lost or the stay ended, which is said already, and what they chose is announced afresh.
+        if (problem.name !== "NotAllowedError" && problem.code !== "lost" && problem.code !== "left") complain(problem.message);
     }
 }
 

@@ -20,8 +20,8 @@ const BROKEN = new Set(["disconnected", "failed", "closed"]);
 export class Call {
     /**
      * `media` is what `openMedia` gave, or null. Handlers: onEntered(room), onLock(lock), onRecording(recordings), onState(state, cause), onSuspended(seconds), onPeople(count),
-     * onMuted(kind, muted, byOther), onUnmuteRequested(kind), onSilenced(), onWaiting(count, limit), onCapture(notice or null), onNews(lines), onHand(isRaised), onGuest(), onGuests(guests), onDrain(notice or null),
-     * onMessage(message), onMessageRefused({ topic, message }), onFile({ file, participant }), onProblem(text), onEnd(problem).
+     * onMuted(kind, muted, byOther), onUnmuteRequested(kind), onSharingEnded(), onSilenced(), onWaiting(count, limit), onCapture(notice or null), onNews(lines),
+     * onHand(isRaised), onGuest(), onGuests(guests), onDrain(notice or null), onMessage(message), onMessageRefused({ topic, message }), onFile({ file, participant }), onProblem(text), onEnd(problem).
      */
     constructor({ token, join, media, codec, red, simulcast, ...handlers }) {
         Object.assign(this, { media, handlers });
@@ -35,6 +35,7 @@ export class Call {
         this.reported = ""; // what the server was last told
         this.muted = { audio: false, video: false };
         this.opening = {}; // kind -> the search for a device in place of one that is gone
+        this.replacing = {}; // kind -> its last change of devices
         this.roster = new Roster({
             onView: () => this.tellViews(),
             onChange: () => {
@@ -47,7 +48,8 @@ export class Call {
         this.listen();
         this.timer = setInterval(() => this.refresh().catch((problem) => console.warn(problem.message)), 1000);
         this.room.connect().catch(() => {}); // `closed` says why.
-        if (media) this.room.publishAll(media.sources, media.stream);
+        if (media?.source === "screen") this.keepScreen(media, () => handlers.onSharingEnded());
+        if (media) this.room.publishAll(media.sources, media.stream).catch((problem) => this.complain(problem));
         if (media?.isFromDevices) for (const { track } of media.sources) this.watch(track);
     }
 
@@ -59,9 +61,9 @@ export class Call {
     get pub() { return this.publishing?.connection ?? null; }
     get sub() { return this.receiving?.connection ?? null; }
 
-    // What went wrong beside an action of the person's; a lost connection says so itself.
+    // What went wrong beside an action of the person's; a lost connection and the end of the stay say so themselves.
     complain(problem) {
-        if (problem.code !== "lost") this.handlers.onProblem(problem.message);
+        if (problem.code !== "lost" && problem.code !== "left") this.handlers.onProblem(problem.message);
     }
 
     /** What the page does with what the room tells. */
@@ -124,7 +126,7 @@ export class Call {
 
     /** A fresh session, or another room: everything of the one before is void. */
     enter({ room, participant, guests = [], migrate = null }) {
-        const { handlers, media } = this;
+        const { handlers } = this;
         this.reported = "";
         this.metadata = participant.metadata;
         handlers.onEntered(room);
@@ -135,17 +137,23 @@ export class Call {
         handlers.onGuests(guests);
         handlers.onDrain(migrate);
         handlers.onPeople(this.roster.count);
+        this.showOwn();
+        // A fresh session begins without it; the place in the order stays.
+        if (this.hand) this.raiseHand(true, this.hand).catch((problem) => this.complain(problem));
+    }
+
+    /** One's own tile, of what one sends now. */
+    showOwn() {
+        const { media, self } = this;
         this.ownTile?.remove();
         this.ownTile = new Tile({
-            key: "own", own: true, name: participant.name || participant.identity, isMirrored: media?.isMirrored,
+            key: "own", own: true, name: self.name || self.identity, isMirrored: media?.isMirrored,
             source: media?.videoTrack ? media.source : "person",
         });
         this.ownTile.setAudioMuted(this.muted.audio);
         this.ownTile.setVideoMuted(this.muted.video);
-        if (this.self.quality !== null) this.ownTile.setQuality(this.self.quality);
+        if (self.quality !== null) this.ownTile.setQuality(self.quality);
         if (media?.videoTrack) this.ownTile.show(media.videoTrack);
-        // A fresh session begins without it; the place in the order stays.
-        if (this.hand) this.raiseHand(true, this.hand).catch((problem) => this.complain(problem));
     }
 
     /** Oneself, as others see one: an operator may have changed that. */
@@ -183,10 +191,21 @@ export class Call {
 
     // MARK: Sending
 
-    /** Another camera or microphone; whether it is muted stays. */
-    async replaceDevice(old, track) {
+    /** Another camera or microphone; whether it is muted stays. One change of a kind after the other: a track that comes too late for its place is stopped. */
+    replaceDevice(old, track) {
+        const { kind } = track, result = (this.replacing[kind] ?? Promise.resolve()).then(() => this.replaceNow(old, track));
+        this.replacing[kind] = result.catch(() => {});
+        return result;
+    }
+
+    /** Whether this device is one's own still, in a stay that goes on. */
+    has(track) { return this.room.state !== "closed" && Boolean(this.media?.sources.some((one) => one.track === track)); }
+
+    async replaceNow(old, track) {
+        if (!this.has(old)) return track.stop();
         track.enabled = old.enabled;
-        await this.room.publications.get(old)?.replaceTrack(track);
+        await this.room.publications.get(old)?.replaceTrack(track).catch((problem) => { track.stop(); throw problem; });
+        if (!this.has(old)) return track.stop();
         this.media.replace(old, track);
         this.watch(track);
         if (track.kind === "video") this.ownTile?.show(track);
@@ -217,7 +236,7 @@ export class Call {
             throw problem.name === "NotFoundError" ? new Error(`There is no ${DEVICES[old.kind]}: connect one and turn it on.`) : problem;
         });
         // Where one left meanwhile, or chose another device, its light goes out.
-        if (this.room.state === "closed" || !this.media.sources.some((one) => one.track === old)) track.stop();
+        if (!this.has(old)) track.stop();
         else await this.replaceDevice(old, track);
     }
 
@@ -233,21 +252,37 @@ export class Call {
 
     /** Shares a screen beside the camera; its end, by the browser's own button too, is told by `onEnded`. */
     async share(screen, onEnded) {
-        this.screen = Object.assign(screen, { onEnded });
-        for (const { track } of screen.sources) track.onended = () => { this.stopSharing().catch((problem) => this.complain(problem)); onEnded(); };
+        this.keepScreen(screen, onEnded);
         try {
             await this.room.publishAll(screen.sources, screen.stream);
         } catch (problem) {
-            this.screen = null;
+            if (this.screen === screen) this.screen = null;
             screen.stop();
             throw problem;
         }
+    }
+
+    /** A screen is sent until the person ends it, in the page or by the browser's own button, or the room takes it no more. */
+    keepScreen(screen, onEnded) {
+        this.screen = Object.assign(screen, { onEnded });
+        for (const { track } of screen.sources) track.onended = () => { if (this.screen === screen) this.endScreen(); };
+    }
+
+    endScreen() {
+        const { onEnded } = this.screen;
+        this.stopSharing().catch((problem) => this.complain(problem));
+        onEnded();
     }
 
     async stopSharing() {
         const screen = this.screen;
         this.screen = null;
         screen?.stop();
+        if (screen && screen === this.media) {
+            this.media = null; // Joined with it: nothing else is sent.
+            if (this.ownTile) this.showOwn();
+            this.ownTile?.setHand(Boolean(this.hand));
+        }
         if (screen) await this.room.unpublish(screen.sources.map(({ track }) => this.room.publications.get(track)).filter(Boolean));
     }
 
@@ -261,13 +296,8 @@ export class Call {
 
     /** What is not sent is shown as off, and a screen is not captured either. */
     notSent(source) {
-        if (source === "screen" && this.screen) {
-            const { onEnded } = this.screen;
-            this.stopSharing().catch((problem) => this.complain(problem));
-            onEnded();
-        } else if (!source.startsWith("screen")) {
-            this.setMuted(source === "camera" ? "video" : "audio", true).catch((problem) => this.complain(problem));
-        }
+        if (source === "screen" && this.screen) this.endScreen();
+        else if (!source.startsWith("screen")) this.setMuted(source === "camera" ? "video" : "audio", true).catch((problem) => this.complain(problem));
     }
 
     async setMuted(kind, muted, byOther = false) {

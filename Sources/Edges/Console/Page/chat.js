@@ -102,15 +102,18 @@ export class Chat {
     // MARK: Messages
 
     async sendText() {
-        const text = element("chat-text").value.trim();
+        const field = element("chat-text"), text = field.value.trim(), call = this.call();
         if (!text) return;
         this.complain("");
+        field.value = ""; // At once: what is written while this is sent is the next message.
         try {
-            await this.call().room.send(text, { topic: TOPIC });
+            await call.room.send(text, { topic: TOPIC });
         } catch (problem) {
-            return this.complain(problem.message); // What was written stays in the field.
+            if (call !== this.call()) return;
+            if (!field.value) field.value = text;
+            return this.complain(problem.message);
         }
-        element("chat-text").value = "";
+        if (call !== this.call()) return;
         this.add(this.line("You", true, make("p", "", text)));
     }
 

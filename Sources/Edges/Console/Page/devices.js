@@ -17,6 +17,7 @@ export class DeviceChooser {
      */
     constructor(container, { media, onReplace, onSpeaker, onProblem }) {
         Object.assign(this, { media, onReplace, onSpeaker, onProblem });
+        this.work = {}; // kind -> its last change
         this.menus = Object.fromEntries(Object.keys(KINDS).map((kind) => [kind, this.menu(kind)]));
         this.meter = new Meter();
         container.replaceChildren(this.menus.camera.label, this.menus.microphone.label, this.meter.element, this.menus.speaker.label);
@@ -56,7 +57,13 @@ export class DeviceChooser {
         this.meter.follow(media && trackOf(media, "microphone"));
     }
 
-    async choose(kind, id) {
+    /** One change of a kind after the other: each replaces the device that the one before has opened. */
+    choose(kind, id) { this.work[kind] = (this.work[kind] ?? Promise.resolve()).then(() => this.change(kind, id)).catch((problem) => console.warn(problem.message)); }
+
+    /** When nothing that was chosen is still being opened. */
+    async settled() { await Promise.all(Object.values(this.work)); }
+
+    async change(kind, id) {
         const before = chosen[kind];
         chosen[kind] = id;
         try {
@@ -70,8 +77,11 @@ export class DeviceChooser {
     }
 
     async replace(kind, id) {
-        const old = trackOf(this.media(), kind);
+        const media = this.media(), old = media && trackOf(media, kind);
+        if (!old) return;
         const track = await openOther(old, id);
+        // Where the call ended meanwhile, or something else took the old one's place, nobody has this one: its light goes out.
+        if (this.media() !== media || trackOf(media, kind) !== old) return track.stop();
         await this.onReplace(old, track);
         old.stop();
     }

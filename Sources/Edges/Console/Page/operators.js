@@ -30,6 +30,7 @@ export class Operators {
         this.buttons = new Map(); // room name -> RoomButton
         this.nodeValues = new Map(); // title -> element
         this.looks = 0;
+        this.problems = { look: null, action: null };
         this.charts = new RoomCharts(this.api);
         this.events = new EventList(element("events"), () => this.api.accessToken(), (event) => this.charts.note(event));
         this.playbacks = new PlaybackList(this, element("playbacks"));
@@ -67,6 +68,7 @@ export class Operators {
             item.setAttribute("aria-current", item.hash === partOf(place.screen) ? "page" : "false");
         }
         this.complain(null);
+        this.failed(null);
         if (isOther && place.screen !== "recording") this.screens.recording.leave();
         if (place.screen === "overview") {
             if (place.room) this.chosen = place.room;
@@ -112,16 +114,26 @@ export class Operators {
 
     /** Runs an operator's action, then shows what has become of it. */
     async act(action) {
+        this.failed(null);
         try {
             await action();
-            this.complain(null);
             await this.look();
         } catch (problem) {
-            this.complain(problem);
+            this.failed(problem);
         }
     }
 
-    complain(problem) { element("operators-problem").textContent = problem?.message ?? ""; }
+    /** What went wrong with an action stays until the next one: the looks that follow it every few seconds know nothing of it. */
+    failed(action) { this.showProblems({ action }); }
+
+    /** What went wrong with a look, or (null) that one succeeded. */
+    complain(look) { this.showProblems({ look }); }
+
+    showProblems(changes) {
+        Object.assign(this.problems, changes);
+        const texts = Object.values(this.problems).filter(Boolean).map(({ message }) => message);
+        element("operators-problem").textContent = [...new Set(texts)].join(" ");
+    }
 
     async refresh() {
         const look = ++this.looks;

@@ -16,11 +16,17 @@ struct EventsResource: Resource {
     }
 
     func listRoomEvents(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        try await events(request, of: try oneRoom(request))
+        try await events(request, for: try oneRoom(request))
     }
 
     func listAllEvents(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        try await events(request, of: try allRooms(request))
+        try await events(request, for: try allRooms(request))
+    }
+
+    /// Who reads the events of which room; nil: of all.
+    private struct Reader: Sendable {
+        var room: String?
+        var claims: AccessClaims
     }
 
     /// The same events to WebSockets, for `HTTPServer.start`.
@@ -32,48 +38,52 @@ struct EventsResource: Resource {
     }
 
     private func webSocketRoute(
-        _ pattern: String, _ room: @escaping @Sendable (HTTPRequest) throws(Problem) -> String?
+        _ pattern: String, _ reader: @escaping @Sendable (HTTPRequest) throws(Problem) -> Reader
     ) -> WebSocketRoute {
-        WebSocketRoute(pattern, protocols: [EventSocketFeed.subprotocol]) { request in
+        let rooms = context.rooms
+        return WebSocketRoute(pattern, protocols: [EventSocketFeed.subprotocol]) { request in
             do throws(Problem) {
-                let room = try room(request)
+                let reader = try reader(request)
                 let (cursor, types) = (try request.eventCursor(), try request.eventTypes())
                 // Before the client knows that its socket is open: what happens from then on is for it.
-                let feed = await context.rooms.follow(room: room, types: types, after: cursor)
-                return .accept { connection in await EventSocketFeed.run(feed, on: connection) }
+                let feed = await rooms.follow(room: reader.room, types: types, after: cursor, bearer: reader.claims)
+                return .accept { connection in
+                    await EventSocketFeed.run(feed, on: connection) { rooms.isGood(reader.claims) }
+                }
             } catch {
                 return .refuse(error.response)
             }
         }
     }
 
-    /// The room in the path, whose events the token may see.
-    private func oneRoom(_ request: HTTPRequest) throws(Problem) -> String {
-        let room = try moderatedRoom(request)
+    /// A reader of the room in the path, whose events the token may see.
+    private func oneRoom(_ request: HTTPRequest) throws(Problem) -> Reader {
+        let room = try request.parameter("room")
+        let claims = try authorize(request, room: room) { $0.roomAdmin }
         // A room need not be there yet, or any more, but it must be one that could be.
         try checkName(room)
-        return room
+        return Reader(room: room, claims: claims)
     }
 
-    /// All rooms, for a token that may see the events of all.
-    private func allRooms(_ request: HTTPRequest) throws(Problem) -> String? {
+    /// A reader of all rooms, whose token may see the events of all.
+    private func allRooms(_ request: HTTPRequest) throws(Problem) -> Reader {
         let claims = try authorize(request) { $0.roomAdmin }
         // What happens in all rooms is not for a moderator of one.
         guard (claims.video.room ?? "").isEmpty else { throw Problem(AccessTokenError.notPermitted) }
-        return nil
+        return Reader(room: nil, claims: claims)
     }
 
     /// Past events as JSON for who asks for that and nothing else; otherwise server-sent events, past and coming.
-    private func events(_ request: HTTPRequest, of room: String?) async throws(Problem) -> HTTPResponse {
+    private func events(_ request: HTTPRequest, for reader: Reader) async throws(Problem) -> HTTPResponse {
         let (cursor, wanted) = (try request.eventCursor(), try request.eventTypes())
         let types = request.headers["Accept"]?.lowercased() ?? "*/*"
         guard types.contains("application/json"), !types.contains(ServerSentEvents.contentType) else {
             return ServerSentEvents.response(
-                await context.rooms.follow(room: room, types: wanted, after: cursor))
+                await context.rooms.follow(room: reader.room, types: wanted, after: cursor, bearer: reader.claims))
         }
         let limit = try request.number("limit", in: 1...1_000) ?? 100
         let page = await context.rooms.pastEvents(
-            room: room, types: wanted, after: cursor ?? .beginning, limit: limit)
+            room: reader.room, types: wanted, after: cursor ?? .beginning, limit: limit)
         return .json(
             EventPageModel(
                 events: page.events.map(EventModel.init), next: page.next.text, missesEvents: page.missesEvents))

@@ -78,8 +78,11 @@ struct RecordingsResource: Resource {
             try await asking { () async throws(RoomError) in
                 try await context.rooms.stopRecording(summary.sid, in: summary.room)
             }
-        } else if recorder?.delete(summary.sid) != true {
-            throw Self.noSuchRecording
+        } else {
+            let isDeleted = try await onDisk { () async throws(Recorder.DiskIsBusy) in
+                try await recorder?.delete(summary.sid) ?? false
+            }
+            guard isDeleted else { throw Self.noSuchRecording }
         }
         return HTTPResponse(status: 204)
     }
@@ -96,8 +99,11 @@ struct RecordingsResource: Resource {
             let (summary, claims) = try permitted(request)
             place = try RecordingLink(to: request.query["name"], of: summary, by: claims)
         }
-        guard let file = recorder?.file(place.file, of: place.recording) else { throw RecordingLink.noSuchFile }
-        return try RecordingDownload(file, name: place.file).response(to: request)
+        let file = try await onDisk { () async throws(Recorder.DiskIsBusy) in
+            try await recorder?.file(place.file, of: place.recording)
+        }
+        guard let recorder, let file else { throw RecordingLink.noSuchFile }
+        return try await RecordingDownload(file, name: place.file, of: recorder).response(to: request)
     }
 
     /// A link to one file, for players and downloads that cannot send a token.

@@ -325,8 +325,8 @@ private struct MemberCall: Sendable {
 
     /// LiveKit's bound of one packet's payload, in bytes.
     private static let longestPayload = 15_360
-    /// As LiveKit's server waits where nothing is said; and at most.
-    private static let usualWait = 10_000, longestWait = 60_000
+    /// As LiveKit's server waits where nothing is said; and at most, below the 30 s after which the HTTP server gives a call up.
+    private static let usualWait = 10_000, longestWait = 25_000
 
     init(_ message: Livekit__PerformRpcRequest) {
         room = String(message.room)

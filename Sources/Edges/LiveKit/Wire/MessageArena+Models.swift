@@ -152,8 +152,8 @@ extension MessageArena {
             message.ice_servers = list(reply.iceServers.map(iceServer))
             message.subscriber_primary = reply.isSubscriberPrimary ? 1 : 0
             // 0, the default, ends the process of clients that are built on the Rust SDK.
-            message.ping_interval = 5
-            message.ping_timeout = 15
+            message.ping_interval = reply.pingInterval
+            message.ping_timeout = reply.pingTimeout
             message.server_info = serverInfo(reply.server)
             message.n_enabled_publish_codecs = Codec.enabled.count
             message.enabled_publish_codecs = list(Codec.enabled.map(codec))

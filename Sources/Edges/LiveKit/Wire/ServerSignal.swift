@@ -101,6 +101,9 @@ struct JoinReply: Sendable {
     var isSubscriberPrimary: Bool
     /// The server's name and version, for people.
     var server: String
+    /// In seconds: how often the client sends a ping, and without an answer for how long it begins anew.
+    var pingInterval: Int32 = 5
+    var pingTimeout: Int32 { 3 * pingInterval }
 }
 
 extension ServerSignal {

@@ -1,10 +1,11 @@
+import AccessTokens
 import Rooms
 
 /// Events from a place in the log on.
 public struct EventFeed: Sendable {
     /// Whether events between the reader's cursor and the first that is told here are no longer kept.
     public var missesEvents: Bool
-    /// Those that are kept, then each as it happens. Ends when the server stops, and when the reader does not keep up.
+    /// Those that are kept, then each as it happens. Ends when the server stops, when the reader does not keep up, and when its token is no longer good.
     public var events: AsyncStream<RoomLogEntry>
 }
 
@@ -31,6 +32,8 @@ struct EventLog {
         let room: String?
         /// nil: all.
         let types: Set<RoomLogEventType>?
+        /// Whose token lets it read; nil: the server's own.
+        let bearer: AccessClaims?
         let continuation: AsyncStream<RoomLogEntry>.Continuation
     }
 
@@ -115,7 +118,7 @@ struct EventLog {
 
     /// Everything after `cursor` and what comes; without a cursor what comes. `onEnd` is told the number of a reader that is gone. nil `types`: all.
     mutating func follow(
-        room: String?, types: Set<RoomLogEventType>? = nil, after cursor: EventCursor?,
+        room: String?, types: Set<RoomLogEventType>? = nil, after cursor: EventCursor?, bearer: AccessClaims? = nil,
         onEnd: @escaping @Sendable (UInt64) -> Void
     ) -> EventFeed {
         let missed = cursor.map { kept(after: $0, room: room, types: types) }
@@ -129,12 +132,18 @@ struct EventLog {
         lastReader += 1
         let id = lastReader
         continuation.onTermination = { _ in onEnd(id) }
-        readers[id] = Reader(room: room, types: types, continuation: continuation)
+        readers[id] = Reader(room: room, types: types, bearer: bearer, continuation: continuation)
         return EventFeed(missesEvents: missed?.missesEvents ?? false, events: stream)
     }
 
     /// One reader's stream ends.
     mutating func endFollowing(_ id: UInt64) { readers.removeValue(forKey: id)?.continuation.finish() }
+
+    /// The streams of those end whose tokens `isOutdated` says are no longer good.
+    mutating func endFollowing(where isOutdated: (AccessClaims) -> Bool) {
+        let ending = readers.filter { $0.value.bearer.map(isOutdated) ?? false }.keys
+        for id in ending { endFollowing(id) }
+    }
 
     /// No further events come: all streams end, those that are asked for later behind what is kept.
     mutating func close() {

@@ -82,16 +82,19 @@ struct RoomJournal: Sendable {
 
 extension RoomJournal {
     mutating func follow(
-        room: String?, types: Set<RoomLogEventType>?, after cursor: EventCursor?,
+        room: String?, types: Set<RoomLogEventType>?, after cursor: EventCursor?, bearer: AccessClaims?,
         _ ended: @escaping @Sendable (UInt64) -> Void
     ) -> EventFeed {
-        events.follow(room: room, types: types, after: cursor, onEnd: ended)
+        events.follow(room: room, types: types, after: cursor, bearer: bearer, onEnd: ended)
     }
 
     /// The position of the last event in the log.
     var lastEvent: UInt64 { events.last }
 
     mutating func endFollowing(_ reader: UInt64) { events.endFollowing(reader) }
+
+    /// All whose tokens are no longer good come to the end.
+    mutating func endFollowing(where isOutdated: (AccessClaims) -> Bool) { events.endFollowing(where: isOutdated) }
 
     func page(room: String?, types: Set<RoomLogEventType>?, after cursor: EventCursor, limit: Int) -> EventPage {
         events.page(room: room, types: types, after: cursor, limit: limit)

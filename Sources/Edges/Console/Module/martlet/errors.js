@@ -5,7 +5,8 @@
  *
  * - `lost`: the connection to the server was lost before the answer, or a move to another room ended it; what was published is published again by itself.
  * - `unreachable`: the server does not answer.
- * - `left`, `moved`: the room was left, or one was moved to another, before the work was done.
+ * - `no_websocket`: the server answers, but no WebSocket reaches it.
+ * - `left`, `moved`: the room was left or has ended, or one was moved to another, before the work was done.
  * - `no_devices`: the page may not use cameras and microphones: it is not served over HTTPS, or a person denied it.
  * - `file_not_accepted`, `file_cancelled`, `file_incomplete`: section 11, "Files".
  *
@@ -37,3 +38,18 @@ export class MartletError extends Error {
 
 /** A lost connection, for requests that got no reply. */
 export function lost() { return new MartletError("lost", "The connection to the server was lost."); }
+
+/** The stay is over: nothing is sent any more. */
+export function left() { return new MartletError("left", "The room was left."); }
+
+/** Why a session ended for good, for a person. After any other end the socket's close says how to go on. */
+export const ENDINGS = {
+    removed: "You were removed from the room.",
+    duplicate_identity: "You joined this room from another window.",
+    room_deleted: "The room was closed.",
+    room_duration_reached: "The room has reached its longest duration.",
+    stay_duration_reached: "You have reached the longest stay that this room allows.",
+    token_expired: "Your access has expired.",
+    token_revoked: "Your access was withdrawn.",
+    policy_changed: "The room's rules were changed: it has no more room for you.",
+};

@@ -19,6 +19,8 @@ const OTHERS_WITHIN = 3_000;
 /** Milliseconds without progress after which a chunk is taken for lost, and after which a receiver is given up. */
 const LOST_AFTER = 5_000;
 const GIVE_UP_AFTER = 30_000;
+/** Offers that may still be accepted: far more than a person reads at a time. Of older ones it is no longer noticed that their sender left. */
+const MAX_OFFERS = 100;
 /** What a receiver accepts unless it says otherwise: it keeps the file in memory. */
 export const MAX_FILE_BYTES = 100 * 1024 * 1024;
 
@@ -80,6 +82,8 @@ export class IncomingFile {
      * @returns {Promise<Blob>}
      */
     accept({ onProgress } = {}) {
+        this.exchange.offers.delete(this);
+        if (this.problem) return Promise.reject(this.problem);
         this.onProgress = onProgress;
         return new Promise((resolve, reject) => {
             Object.assign(this, { resolve, reject });
@@ -119,7 +123,9 @@ export class IncomingFile {
     }
 
     fail(problem) {
-        this.exchange.receiving.delete(this.id);
+        this.problem = problem; // For whoever accepts it later.
+        this.exchange.offers.delete(this);
+        if (this.exchange.receiving.get(this.id) === this) this.exchange.receiving.delete(this.id);
         this.reject?.(problem);
     }
 }
@@ -226,6 +232,7 @@ export class FileExchange {
         Object.assign(this, { send, onFile, limit, prepare });
         this.sending = new Map(); // id -> OutgoingFile
         this.receiving = new Map(); // id -> IncomingFile
+        this.offers = new Set(); // those that are neither accepted nor declined, oldest first
     }
 
     tell(message, to) {
@@ -278,13 +285,15 @@ export class FileExchange {
     offered(from, { file, name, type, size }) {
         if (!/^[0-9a-f]{32}$/.test(file) || !Number.isSafeInteger(size) || size < 0) return;
         const offer = new IncomingFile(this, from, { file, name: shown(String(name ?? "")), type: String(type ?? ""), size });
-        if (size > this.limit()) offer.decline("too_large");
-        else this.onFile(offer);
+        if (size > this.limit()) return offer.decline("too_large");
+        this.offers.add(offer);
+        if (this.offers.size > MAX_OFFERS) this.offers.delete(this.offers.values().next().value);
+        this.onFile(offer);
     }
 
     /** A member has left: what it sent will not be complete, and nothing is sent to it. */
     left(sid) {
-        for (const file of this.receiving.values()) {
+        for (const file of [...this.receiving.values(), ...this.offers]) {
             if (file.from === sid) file.fail(new MartletError("file_incomplete", `“${file.name}” ended before it was complete: its sender has left.`));
         }
         for (const file of this.sending.values()) file.without(sid);
@@ -292,7 +301,7 @@ export class FileExchange {
 
     /** The session ended: sids mean nothing any more. */
     stop(problem) {
-        for (const file of this.receiving.values()) file.fail(problem);
+        for (const file of [...this.receiving.values(), ...this.offers]) file.fail(problem);
         for (const file of this.sending.values()) file.cancel(problem);
     }
 }

@@ -1,6 +1,7 @@
 // Who is in the room and what they publish.
 
 import { openOther } from "./capture.js";
+import { left } from "./errors.js";
 
 /**
  * @typedef {object} View what a subscriber prefers about one track (Protocol.md, section 5, `view`); each field that is absent has its default
@@ -45,18 +46,21 @@ class Showable {
     }
 
     /**
-     * Shows a video in an element, a new one unless one is given; also what is received later. `detach` and the track's end take an element that was made here out of the page.
+     * Shows a video in an element: in the one that is given, or in one that is made here, the same at each call. Also what is received later: an app that appends it at
+     * each `trackSubscribed` moves it. `detach` and the end of the publication take an element that was made here out of the page.
      * (Audio of others is played without this, unless the room has `playAudio: false`.)
      * @param {HTMLMediaElement} [element]
      * @returns {HTMLMediaElement}
      */
     attach(element) {
-        const shown = element ?? document.createElement(this.kind);
+        const shown = element ?? this.ownElement() ?? document.createElement(this.kind);
         if (shown instanceof HTMLVideoElement) Object.assign(shown, { muted: true, playsInline: true });
-        this.elements.set(shown, !element);
+        if (!this.elements.has(shown)) this.elements.set(shown, !element);
         this.play(shown);
         return shown;
     }
+
+    ownElement() { return [...this.elements].find(([, isMade]) => isMade)?.[0]; }
 
     play(element) {
         element.srcObject = this.track && new MediaStream([this.track]);
@@ -112,6 +116,7 @@ export class LocalPublication extends Showable {
     constructor(room, { track, source, ...options }, stream) {
         super(track);
         Object.assign(this, { room, options, stream });
+        this.work = Promise.resolve();
         /** @type {"microphone" | "camera" | "screen" | "screenAudio"} */ this.source = source;
     }
 
@@ -125,17 +130,43 @@ export class LocalPublication extends Showable {
         await this.room.publishing?.tellMuted();
     }
 
-    /** Another camera or microphone, without negotiation; muted as before. @param {string} deviceId @returns {Promise<MediaStreamTrack>} */
-    async switchDevice(deviceId) {
-        const old = this.track;
-        const track = await openOther(old, deviceId);
-        await this.replaceTrack(track);
-        old.stop();
-        return track;
+    /**
+     * Another camera or microphone, without negotiation; muted as before. Rejects with `left` where it opens only after this was unpublished or the room ended.
+     * @param {string} deviceId
+     * @returns {Promise<MediaStreamTrack>}
+     */
+    switchDevice(deviceId) {
+        return this.inTurn(async () => {
+            if (!this.isCurrent) throw left();
+            const old = this.track;
+            const track = await openOther(old, deviceId);
+            try {
+                // A device that nobody would stop later stays on.
+                if (!await this.exchange(track)) throw left();
+            } catch (problem) {
+                track.stop();
+                throw problem;
+            }
+            old.stop();
+            return track;
+        });
     }
 
     /** Sends another track of the same kind in the same section, without negotiation, muted as before. The old one is not stopped. @param {MediaStreamTrack} track */
-    async replaceTrack(track) {
+    async replaceTrack(track) { await this.inTurn(() => this.exchange(track)); }
+
+    /** One change after the other: each replaces the track of the one before. */
+    inTurn(change) {
+        const result = this.work.then(change);
+        this.work = result.catch(() => {});
+        return result;
+    }
+
+    /** Whether the room sends it, or will when it is connected again. */
+    get isCurrent() { return this.room.state !== "closed" && this.room.publications.get(this.track) === this; }
+
+    /** Whether it took the new track: not after it was unpublished. */
+    async exchange(track) {
         const old = this.track;
         track.enabled = old.enabled;
         let publishing;
@@ -144,9 +175,11 @@ export class LocalPublication extends Showable {
             publishing = this.room.publishing;
             await publishing?.replace(old, track).catch((problem) => { if (problem.code !== "lost") throw problem; });
         }
+        if (!this.isCurrent) return false;
         track.enabled = old.enabled; // It may have been muted meanwhile.
         this.setTrack(track);
         this.room.replaced(old, this);
+        return true;
     }
 
     /** Stops sending and capturing. */

@@ -70,8 +70,7 @@ export class Publishing {
         const entry = this.sent.get(old);
         if (!entry) return;
         await Promise.race([entry.transceiver.sender.replaceTrack(track), this.ended]);
-        this.sent.delete(old);
-        this.sent.set(track, entry);
+        if (this.sent.delete(old)) this.sent.set(track, entry); // It may have been removed meanwhile.
     }
 
     async connect() {
@@ -100,14 +99,15 @@ export class Publishing {
         let connection = this.connection;
         if (!connection) return;
         await connection.setLocalDescription(await connection.createOffer(options));
-        const denied = await this.announce();
-        if (denied.length) {
-            for (const track of denied) this.onDenied?.(this.sent.get(track).source, track);
-            await this.takeOut(denied);
+        // The new offer may be the first that has what was added meanwhile, and that may be denied, too: no section is sent that was not announced. Each turn takes
+        // tracks out, so there are no more of them than tracks.
+        for (let denied = await this.announce(); denied.length; denied = await this.announce()) {
+            const kept = denied.filter((track) => this.sent.has(track));
+            for (const track of kept) this.onDenied?.(this.sent.get(track).source, track);
+            await this.takeOut(kept);
             connection = this.connection;
             if (!connection || !this.sent.size) return;
             await connection.setLocalDescription(await connection.createOffer(options));
-            await this.announce();
         }
         const answer = await this.signal.request("offer", { connection: "pub", sdp: connection.localDescription.sdp }, this)
             .catch((problem) => this.displace(connection, problem));

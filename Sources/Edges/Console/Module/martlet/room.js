@@ -2,7 +2,7 @@
 
 import { openScreen } from "./capture.js";
 import { DataChannels } from "./channels.js";
-import { MartletError, lost } from "./errors.js";
+import { ENDINGS, MartletError, left, lost } from "./errors.js";
 import { FILE_TOPIC, FileExchange, MAX_FILE_BYTES } from "./files.js";
 import { LocalPublication } from "./participants.js";
 import { People } from "./people.js";
@@ -10,17 +10,6 @@ import { Publishing } from "./publishing.js";
 import { Receiving } from "./receiving.js";
 import { Signal } from "./signal.js";
 
-/** Why a session ended for good, for a person. After any other end the socket's close says how to go on. */
-const ENDINGS = {
-    removed: "You were removed from the room.",
-    duplicate_identity: "You joined this room from another window.",
-    room_deleted: "The room was closed.",
-    room_duration_reached: "The room has reached its longest duration.",
-    stay_duration_reached: "You have reached the longest stay that this room allows.",
-    token_expired: "Your access has expired.",
-    token_revoked: "Your access was withdrawn.",
-    policy_changed: "The room's rules were changed: it has no more room for you.",
-};
 /** What the module itself makes of the options; the rest are the fields of `join`. */
 const OWN_OPTIONS = ["codec", "red", "simulcast", "speaker", "playAudio", "maxFileBytes"];
 
@@ -123,9 +112,9 @@ export class Room extends EventTarget {
 
     fire(type, detail) { this.dispatchEvent(new CustomEvent(type, { detail })); }
 
-    /** What went wrong beside an action of the app's; a lost connection says so itself. */
+    /** What went wrong beside an action of the app's; a lost connection says so itself, and the end of the stay, too. */
     complain(error) {
-        if (error.code !== "lost") this.fire("problem", { error });
+        if (error.code !== "lost" && error.code !== "left") this.fire("problem", { error });
     }
 
     /** Sends any request of Protocol.md; resolves with its reply. @param {string} type @param {object} [fields] @returns {Promise<any>} */
@@ -179,7 +168,7 @@ export class Room extends EventTarget {
 
     end(error) {
         this.state = "closed";
-        this.drop(error ?? new MartletError("left", "The room was left."));
+        this.drop(error ?? left());
         this.settled?.reject(error);
         this.settled = null;
         this.fire("closed", { error });
@@ -188,7 +177,7 @@ export class Room extends EventTarget {
     /** Leaves: the others see it at once. What was captured is stopped by whoever opened it. */
     leave() {
         if (this.state === "closed") return;
-        const error = new MartletError("left", "The room was left.");
+        const error = left();
         this.files.stop(error);
         this.signal?.leave();
         this.settled?.reject(error);
@@ -257,6 +246,9 @@ export class Room extends EventTarget {
         });
     }
 
+    /** Why nothing is sent without a session. */
+    get absence() { return this.state === "closed" ? left() : new MartletError("not_joined", "Not connected to the room yet."); }
+
     /** Everything of one's own, on a new connection: one offer for what belongs together. */
     async sendAll() {
         const { publishing } = this;
@@ -267,7 +259,7 @@ export class Room extends EventTarget {
     }
 
     /**
-     * Publishes a track. Rejects with `permission_denied` where the token or the room does not permit its source.
+     * Publishes a track. Rejects with `permission_denied` where the token or the room does not permit its source, with `left` where the room has ended: see `publishAll`.
      * @param {MediaStreamTrack} track
      * @param {PublishOptions} [options]
      * @returns {Promise<LocalPublication>}
@@ -279,42 +271,57 @@ export class Room extends EventTarget {
     }
 
     /**
-     * Publishes what `openDevices` or `openScreen` gave, with one negotiation. What is not permitted is left out, and reported by `publicationDenied`.
+     * Publishes what `openDevices` or `openScreen` gave, with one negotiation. What is not permitted is left out, and reported by `publicationDenied`. Rejects with `left`
+     * where the room has ended, and stops the tracks then: a person may answer the browser's question after they left, and nobody else would turn the camera off.
      * @param {({ track: MediaStreamTrack } & PublishOptions)[]} sources
      * @param {MediaStream} [stream] what belongs together is played in step
      * @returns {Promise<LocalPublication[]>}
      */
     async publishAll(sources, stream = new MediaStream(sources.map(({ track }) => track))) {
+        if (this.state === "closed") return this.tooLate(sources);
         const made = sources.map((one) => new LocalPublication(this, one, stream));
         for (const one of made) this.publications.set(one.track, one);
-        try {
-            await this.publishing?.add(sources, stream);
-        } catch (problem) {
-            // Lost meanwhile: the next session publishes it.
-            if (problem.code !== "lost") {
-                for (const one of made) this.publications.delete(one.track);
-                throw problem;
-            }
+        let failure = null;
+        await this.publishing?.add(sources, stream).catch((problem) => { failure = problem; });
+        if (this.state === "closed") return this.tooLate(made);
+        // Lost meanwhile: the next session publishes it.
+        if (failure && failure.code !== "lost") {
+            for (const one of made) this.publications.delete(one.track);
+            throw failure;
         }
         return made.filter((one) => this.publications.get(one.track) === one);
+    }
+
+    /** The room ended before these were published. */
+    tooLate(sources) {
+        for (const { track } of sources) {
+            this.publications.delete(track);
+            track.stop();
+        }
+        throw left();
     }
 
     /**
      * Shares a screen, which the person chooses, until they end it by the browser's own button or `unpublish` is called.
      * @param {Parameters<typeof openScreen>[0]} [options]
-     * @returns {Promise<LocalPublication[]>} its video, and its audio where there is some
+     * @returns {Promise<LocalPublication[]>} its video, and its audio where there is some; none where the person has ended it already
      */
     async shareScreen(options) {
+        if (this.state === "closed") throw left();
         const sources = await openScreen(options);
         let made = [];
+        // From now on: a person may end it while it is being published.
+        const end = () => this.unpublish(made).catch((problem) => this.complain(problem));
+        for (const { track } of sources) track.addEventListener("ended", end);
         try {
             made = await this.publishAll(sources);
         } finally {
             // What is not sent is not captured either.
             for (const { track } of sources) if (!made.some((one) => one.track === track)) track.stop();
         }
-        for (const one of made) one.track.addEventListener("ended", () => this.unpublish(made).catch((problem) => this.complain(problem)));
-        return made;
+        if (!made.some(({ track }) => track.readyState === "ended")) return made;
+        await this.unpublish(made);
+        return [];
     }
 
     /** Stops sending and capturing these, with one negotiation. @param {LocalPublication[]} publications */
@@ -390,11 +397,12 @@ export class Room extends EventTarget {
      * @returns {Promise<void>}
      */
     send(content, options) {
-        return this.channels?.send(content, options) ?? Promise.reject(new MartletError("not_joined", "Not connected to the room yet."));
+        return this.publishing ? this.channels.send(content, options) : Promise.reject(this.absence);
     }
 
     /** Opens data channels without publishing anything. Resolves when they are negotiated. */
     async openDataChannels() {
+        if (!this.publishing) throw this.absence;
         if (this.publishing.connection) return;
         await this.publishing.open();
         await this.publishing.offer();
@@ -402,7 +410,8 @@ export class Room extends EventTarget {
 
     // Messages on channels leave the media that one receives what it needs; those on the WebSocket, which come where no channel is open, cannot.
     async prepareForFiles() {
-        if (this.localParticipant?.permissions.canPublishData) await this.openDataChannels();
+        // A room without media of the server's, whose members connect to each other, has none: the file goes over the WebSocket.
+        if (this.localParticipant?.permissions.canPublishData) await this.openDataChannels().catch(() => {});
         await this.channels?.whenOpen();
     }
 
@@ -416,6 +425,7 @@ export class Room extends EventTarget {
     async sendFile(file, options = {}) {
         const { to } = options;
         await this.prepareForFiles();
+        if (!this.publishing) throw this.absence;
         const expected = [...this.participants.values()].filter((one) => one.info.profile !== "publishOnly" && (!to || to.includes(one.sid) || to.includes(one.identity)));
         if (!expected.length) throw new MartletError("participant_not_found", "There is nobody to send the file to.");
         return this.files.sendFile(file, options, expected.map(({ sid }) => sid));

@@ -1,11 +1,11 @@
 // A client of martlet.v1 (Sources/Edges/Signalling/Protocol.md): requests with replies, events in order, resume after a
 // dropped socket, a fresh join where the server has forgotten the session.
 
-import { MartletError, lost } from "./errors.js";
+import { MartletError, left, lost } from "./errors.js";
 
-/** Close codes after which the session may go on, and after which a new one may be made (Protocol.md, section 9). */
-const RESUMABLE = new Set([1005, 1006, 1013, 4006]);
-const FRESH = new Set([1001, 4007, 4008]);
+/** Close codes after which the session may go on, and after which a new one may be made (the table in Protocol.md, section 9). */
+const RESUMABLE = new Set([1005, 1006, 1013]);
+const FRESH = new Set([1001, 4006, 4007, 4008]);
 /** Refusals of a rejoin that another try may not meet. */
 const TEMPORARY = new Set(["draining", "overloaded", "rate_limited"]);
 /** Requests by which a session begins or goes on; they hold for one socket. */
@@ -30,6 +30,11 @@ const ASK_AFTER = 2;
 const GIVE_UP_AFTER = 5;
 /** Milliseconds between two turns of the timer that mean that the page did not run: the machine slept, or the browser was stopped. */
 const SUSPENDED = 5_000;
+/** Answers in a row by which something answers HTTP but passes no WebSocket on: the server's own to a plain GET, and that of a wrong address; and how many end it. */
+const NO_WEBSOCKET = new Set([404, 426]);
+const UNPASSED_TRIES = 3;
+/** Seconds, beyond the time for which the server keeps a lost session, in which one's own former session may still have one's identity. */
+const FORMER_SESSION = 5;
 
 export class Signal {
     /**
@@ -47,8 +52,10 @@ export class Signal {
         this.entered = false;
         this.over = false;
         this.tries = 0;
+        this.unpassed = 0; // answers of NO_WEBSOCKET in a row
+        this.formerUntil = 0; // on the clock: until then a session that could not be resumed may still be known to the server
         this.connect();
-        this.turnedAt = Date.now();
+        this.ranAt = Date.now();
         this.timer = setInterval(() => this.turn(), 1000);
         this.online = () => this.retry();
         addEventListener("online", this.online);
@@ -97,6 +104,7 @@ export class Signal {
      * that it is about: see `cancel`.
      */
     request(type, fields = {}, owner = null) {
+        if (this.over) return Promise.reject(left());
         const message = { type, id: this.nextID++, ...fields };
         return new Promise((resolve, reject) => {
             this.waiting.set(message.id, { message, owner, resolve, reject });
@@ -120,21 +128,40 @@ export class Signal {
 
     /** Once a second: keeps the session alive, and notices a server that is silent and a page that did not run. */
     turn() {
-        const elapsed = Date.now() - this.turnedAt;
-        this.turnedAt += elapsed;
-        if (elapsed > SUSPENDED) {
-            this.onSuspended(elapsed / 1000);
-            // What the server sent meanwhile is about to be read.
-            this.quiet = 0;
-            this.sinceAsked = Infinity;
-        }
+        this.noticeSuspension();
         if (this.retrying || !this.socket || this.socket.readyState > WebSocket.OPEN) return;
         this.quiet += 1;
         this.sinceAsked += 1;
         if (this.quiet >= GIVE_UP_AFTER) return this.abandon(this.greeted ? "silent" : "unreachable", { unanswered: true });
-        if (this.quiet !== ASK_AFTER && !(this.sinceAsked >= this.pingInterval)) return;
+        if (this.quiet === ASK_AFTER || this.sinceAsked >= this.pingInterval) this.ping();
+    }
+
+    ping() {
         this.sinceAsked = 0;
         this.send({ type: "ping", id: this.nextID++ });
+    }
+
+    /**
+     * The next sign of life, where no other goes first. A browser runs the timers of a hidden page once a minute, but only those that a timer began, as each turn of an
+     * interval is: this one is begun by a message of the server.
+     */
+    pingLater() {
+        clearTimeout(this.pinging);
+        this.pinging = setTimeout(() => {
+            this.noticeSuspension();
+            this.ping();
+        }, this.pingInterval * 1000);
+    }
+
+    /** Whenever the page runs: whether it did not for a while. A hidden page may run only when it pings. */
+    noticeSuspension() {
+        const elapsed = Date.now() - this.ranAt;
+        this.ranAt += elapsed;
+        if (elapsed <= SUSPENDED + (document.hidden ? (this.pingInterval ?? 0) * 1000 : 0)) return;
+        this.onSuspended(elapsed / 1000);
+        // What the server sent meanwhile is about to be read.
+        this.quiet = 0;
+        this.sinceAsked = Infinity;
     }
 
     /** Gives the socket up without waiting for the server to close it too, which it may never do. */
@@ -145,6 +172,8 @@ export class Signal {
     }
 
     receive(message) {
+        if (this.over) return; // Read before it closes; nobody listens.
+        this.noticeSuspension();
         this.quiet = 0;
         const waiting = this.waiting.get(message.id);
         if (waiting) {
@@ -155,8 +184,13 @@ export class Signal {
             else waiting.reject(MartletError.of(message));
         } else if (message.type === "hello") {
             this.greeted = true;
+            this.unpassed = 0;
             this.pingInterval = message.pingIntervalSeconds;
+            this.resumeWindow = message.resumeWindowSeconds;
+            this.pingLater();
             this.enter(message);
+        } else if (message.type === "pong") {
+            this.pingLater();
         } else if (message.type === "iceServers") {
             this.iceServers = message.iceServers;
             this.onICEServers(message.iceServers);
@@ -190,11 +224,20 @@ export class Signal {
             this.onState("connected");
         } catch (problem) {
             if (this.over || problem.code === "lost") return;
-            if (this.session) this.startOver();
-            else if (this.entered && TEMPORARY.has(problem.code)) this.abandon("closed");
+            if (this.session) this.outlive();
+            else if (this.entered && (TEMPORARY.has(problem.code) || this.isOwnFormer(problem))) this.abandon("closed");
             else this.end(problem);
         }
     }
+
+    /** The server resumes the session no more. Where it does not know that it is over, it keeps it, and its identity with it, for a while. */
+    outlive() {
+        this.formerUntil = Date.now() + (this.resumeWindow + FORMER_SESSION) * 1000;
+        this.startOver();
+    }
+
+    /** Whether it is one's own former session that has the identity, where a room refuses a second one of the same. */
+    isOwnFormer({ code }) { return code === "identity_taken" && Date.now() < this.formerUntil; }
 
     /** Joins; a room with a waiting room is asked again until somebody there decides. */
     async joinOrWait() {
@@ -258,6 +301,10 @@ export class Signal {
     async refusal() {
         try {
             const reply = await fetch(this.address(true), { signal: AbortSignal.timeout(GIVE_UP_AFTER * 1000) });
+            this.unpassed = NO_WEBSOCKET.has(reply.status) ? this.unpassed + 1 : 0;
+            if (this.unpassed >= UNPASSED_TRIES && !this.entered) {
+                return new MartletError("no_websocket", "The server answers, but no WebSocket reaches it: a proxy in between does not pass it on, or the address is wrong.");
+            }
             if (reply.status !== 401 && reply.status !== 403) return null;
             const { detail, code } = await reply.json();
             return new MartletError(code, detail);
@@ -280,6 +327,7 @@ export class Signal {
         this.over = true;
         clearInterval(this.timer);
         clearTimeout(this.retrying);
+        clearTimeout(this.pinging);
         removeEventListener("online", this.online);
     }
 
