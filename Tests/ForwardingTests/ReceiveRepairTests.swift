@@ -76,6 +76,31 @@ struct ReceiveRepairTests {
         #expect(harness.nacked.first?.at == at(70) + NackGenerator.reorderTolerance)
     }
 
+    @Test(
+        "A sender of video that repeats nothing is asked for a keyframe when a packet cannot be late by reordering any more"
+    )
+    func withoutRepeats() {
+        let harness = Self.cameraHarness(.camera(feedback: [.pli, .transportCC]))
+        Self.send(harness, 0..<60, without: [50])
+        #expect(harness.nacked.isEmpty)
+        #expect(harness.keyframeRequests == [at(510) + NackGenerator.reorderTolerance])
+    }
+
+    @Test("After a gap that no retransmission can fill a keyframe is asked for, unless one begins there")
+    func hopelessGap() {
+        for isKeyframe in [false, true] {
+            let harness = Self.cameraHarness()
+            Self.send(harness, 0..<10)
+            harness.receive(
+                TestPacket(
+                    sequence: 5_000, timestamp: 360_000,
+                    payload: isKeyframe ? TestPacket.vp8Keyframe() : TestPacket.vp8Delta), at: at(4_000))
+            harness.run(to: at(4_400))
+            #expect(harness.keyframeRequests.count == (isKeyframe ? 0 : 1))
+            #expect(harness.nacked.isEmpty)
+        }
+    }
+
     @Test("Reordering within the tolerance triggers no NACK")
     func reordering() {
         let harness = Self.cameraHarness()

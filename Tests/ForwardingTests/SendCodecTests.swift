@@ -65,6 +65,23 @@ struct SendCodecTests {
     }
 
     @Test(
+        "H4: where parameter sets begin a keyframe in packets of their own, what is missing behind it and kept no more asks for another"
+    )
+    func goneBehindSets() {
+        let harness = h264()
+        var encoder = H264Encoder()
+        for turn in 0..<150 {
+            harness.turn(encoder.picture(idr: turn == 10, slices: 2, sets: turn == 10), at: at(Double(turn) * 33))
+        }
+        #expect(harness.out.count == 282)
+        for (index, needsKeyframe) in [(10, true), (281, false)] {
+            _ = harness.repeats(of: harness.out[index].header.sequenceNumber, at: at(5_000))
+            let isAsked = harness.subscription.pointee.consumeRepair()
+            #expect(isAsked == needsKeyframe)
+        }
+    }
+
+    @Test(
         "E5: with an encoder that sends parameter sets once, a late subscriber gets the cached ones ahead of the next IDR"
     )
     func cachedSets() throws {

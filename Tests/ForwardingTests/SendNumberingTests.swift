@@ -42,6 +42,19 @@ struct SendNumberingTests {
         #expect(checker.errors.isEmpty, "\(checker.errors.prefix(3))")
     }
 
+    @Test(
+        "Numbers that restart with padding leave no gap: a jump over half of all numbers would end the stream under SRTP"
+    )
+    func restartWithPadding() {
+        var (harness, layer) = begun()
+        for turn in 1..<5 { harness.turn(layer.frame(keyframe: false), at: at(Double(turn) * 33)) }
+        layer.sequence &+= 40_000
+        harness.turn([padding(&layer), padding(&layer)], at: at(1_000))
+        for turn in 0..<5 { harness.turn(layer.frame(keyframe: turn == 0), at: at(1_033 + Double(turn) * 33)) }
+        #expect(harness.out.count == 30)
+        #expect(isDense(harness.out))
+    }
+
     @Test("C6: the first packet after a mute belongs to a keyframe: numbers continue from the last frame sent")
     func keyframeFirstAfterMute() {
         var (harness, layer) = begun()

@@ -87,8 +87,7 @@ struct EventTranslator: Sendable {
         case .ended(.left, _): return []
         // The protocol has no word for a drain. The rooms are gone, but the server, or another behind the same name, is there again soon.
         case .ended(.serverShutdown, _): return [.leave(.serverShutdown, .reconnect)]
-        case .ended(let reason, _):
-            return [.leave(ServerSignal.DisconnectReason(reason), .disconnect)]
+        case .ended(let reason, _): return [.leave(.init(reason), .disconnect)]
         case .subscriptionUpdated, .subscriptionEnded, .subscriptionsWaiting, .subscriptionStarted, .connectionChanged,
             .subscriptionHeld, .dominantSpeakerChanged, .relayed, .waitingRoomChanged, .drainChanged, .captureChanged,
             // Clients unmute on the protocol's message of an unmuted track without asking the person; it has no request.

@@ -39,6 +39,8 @@ extension MediaEngine {
     func restartICE(of id: PeerID, local: ICECredentials, at now: MonotonicTime) -> Bool {
         guard let index = tables.peerIndex[id.rawValue] else { return false }
         tables.peers[index].pointee.transport.restartICE(local: local, at: now)
+        // The first is in use until a check with the newest arrives; one between them never will be.
+        for superseded in tables.peers[index].pointee.ufrags.dropFirst() { removeUfrag(superseded.text, of: index) }
         addUfrag(local.ufrag, to: index)
         touch(index)
         return true
@@ -77,11 +79,14 @@ extension MediaEngine {
                 peer.pointee.addresses.removeAll { $0 == address }
             case .connected:
                 emit(.peerConnected(peer.pointee.id))
-            case .sendingAllowed: startSubscriptions(of: index, at: now)
+            case .sendingAllowed:
+                startSubscriptions(of: index, at: now)
+                for case let track? in peer.pointee.uplink.tracks { track.senderReturned() }
             case .sendingForbidden: stopSubscriptions(of: index)
             case .moved:
                 emit(.peerMoved(peer.pointee.id))
                 peer.pointee.downlink?.pointee.pathChanged(at: now)
+                for case let track? in peer.pointee.uplink.tracks { track.senderReturned() }
             case .dataChannelOpened(let terms): emit(.dataChannelOpened(peer.pointee.id, terms))
             case .dataChannelClosed(let label, let reason):
                 emit(.dataChannelClosed(peer.pointee.id, label: label, reason))

@@ -231,7 +231,7 @@ extension MediaEngine {
         guard state.pointee.subscription.isReportDue(at: now) else { return true }
         let track = tables.tracks[state.pointee.track].pointee.track
         guard let values = state.pointee.subscription.senderReport(of: track, at: now) else {
-            return state.pointee.subscription.layer != nil
+            return state.pointee.subscription.layer != nil || state.pointee.subscription.awaitsReport
         }
         let ssrc = state.pointee.subscription.ssrc
         writer.beginSenderReport(

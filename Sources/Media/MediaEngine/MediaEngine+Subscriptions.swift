@@ -40,6 +40,7 @@ extension MediaEngine {
         let state = tables.subscriptions[index]
         let track = state.pointee.track >= 0 ? tables.tracks[state.pointee.track].pointee.track : nil
         if state.pointee.subscription.setPaused(paused, track: track) { awaitDecision(index) }
+        if !paused, state.pointee.isReady { scheduleReports(of: state.pointee.peer, at: now) }
         scheduleAllocation(of: state.pointee.peer, at: now)
         demandChanged(by: index, at: now)
     }
@@ -75,6 +76,7 @@ extension MediaEngine {
         _ = state.pointee.subscription.setBound(.unlimited, track: target.pointee.track, at: now)
         awaitDecision(index)
         scheduleAllocation(of: state.pointee.peer, at: now)
+        if state.pointee.isReady { scheduleReports(of: state.pointee.peer, at: now) }
         demandChanged(of: track, at: now)
     }
 
@@ -141,7 +143,14 @@ extension MediaEngine {
 
     /// Nothing may be sent to the subscriber any more; when it is reachable again, it gets a keyframe.
     func stopSubscriptions(of peer: Int) {
-        for state in tables.subscriptions(ofPeer: peer) { state.pointee.isReady = false }
+        for state in tables.subscriptions(ofPeer: peer) {
+            state.pointee.isReady = false
+            state.pointee.subscription.restartReports()
+            // It goes on from its last number. The publisher's would by then be any number ahead.
+            if state.pointee.track >= 0 {
+                state.pointee.subscription.stop(tables.tracks[state.pointee.track].pointee.track)
+            }
+        }
     }
 
     /// Whether the subscriber will see rotated video unrotated, because it did not negotiate the orientation.

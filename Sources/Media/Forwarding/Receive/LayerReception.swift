@@ -28,7 +28,7 @@ struct LayerReception: ~Copyable {
 
     /// Marks a packet as received, records missing numbers, and ends the request for this one.
     mutating func receive(
-        _ number: UInt16, isRepaired: Bool, asksForRepair: Bool, at now: MonotonicTime, flags: inout PacketRecord.Flags
+        _ number: UInt16, isRepaired: Bool, repair: LossRepair, at now: MonotonicTime, flags: inout PacketRecord.Flags
     ) -> Outcome {
         let expected = self.expected
         let verdict = isRepaired ? sequences.receiveRepaired(number) : sequences.receive(number, at: now)
@@ -41,13 +41,15 @@ struct LayerReception: ~Copyable {
         case .ahead(let sequence, let missing):
             count(sequence, isRepaired: isRepaired, at: now)
             // More are missing than can be repaired: request a keyframe.
-            if asksForRepair, nacks.add(from: missing, to: sequence, at: now) { hasLostForGood = true }
+            if repair != .none, nacks.add(from: missing, to: sequence, at: now) { hasLostForGood = true }
             return .new(sequence)
         case .restarted(let sequence):
             // What another source sent before is not this one's loss.
             counters.restart(lost: needsTimeline ? 0 : expected - counters.received)
             counters.count()
             nacks.removeAll()
+            // The gap is closed for subscribers, who would decode across it.
+            if !needsTimeline { hasLostForGood = true }
             flags.insert(.discontinuity)
             if needsTimeline {
                 flags.insert(.newTimeline)
@@ -90,9 +92,10 @@ struct LayerReception: ~Copyable {
 
     /// Writes the wire numbers to request at `now` to `output`; returns how many.
     mutating func consumeMissing(
-        at now: MonotonicTime, roundTrip: TimeInterval, into output: UnsafeMutableBufferPointer<UInt16>
+        at now: MonotonicTime, roundTrip: TimeInterval, repair: LossRepair,
+        into output: UnsafeMutableBufferPointer<UInt16>
     ) -> Int {
-        let due = nacks.consumeDue(at: now, roundTrip: roundTrip, into: output)
+        let due = nacks.consumeDue(at: now, roundTrip: roundTrip, asks: repair == .retransmission, into: output)
         if due.gaveUp { hasLostForGood = true }
         return due.count
     }
@@ -111,6 +114,12 @@ struct LayerReception: ~Copyable {
 
     /// Numbers below `sequence` are no longer needed: a keyframe starts there.
     mutating func forgetMissing(below sequence: Int64) { nacks.forget(below: sequence) }
+
+    /// A keyframe begins with packet `sequence`: what was lost before it needs no other.
+    mutating func keyframeBegins(at sequence: Int64) {
+        nacks.forget(below: sequence)
+        if sequence == sequences.highest { hasLostForGood = false }
+    }
 
     /// The first of the missing numbers that lie without a gap before `sequence`; that itself where there are none.
     func missingRun(before sequence: Int64) -> Int64 { nacks.start(ofRunBefore: sequence) }

@@ -83,9 +83,11 @@ struct NackGenerator: ~Copyable {
         nextDue = .distantFuture
     }
 
-    /// Writes the wire numbers to request at `now` to `output`, at most as many as fit.
+    /// Writes the wire numbers to request at `now` to `output`, at most as many as fit. `asks`: false for a sender that repeats nothing, from which
+    /// numbers are given up when they cannot be late by reordering any more.
     mutating func consumeDue(
-        at now: MonotonicTime, roundTrip: TimeInterval, into output: UnsafeMutableBufferPointer<UInt16>
+        at now: MonotonicTime, roundTrip: TimeInterval, asks: Bool = true,
+        into output: UnsafeMutableBufferPointer<UInt16>
     ) -> (count: Int, gaveUp: Bool) {
         guard now >= nextDue, let missing else { return (0, false) }
         let interval = max(roundTrip, Self.minimumInterval)
@@ -93,7 +95,8 @@ struct NackGenerator: ~Copyable {
         var next = MonotonicTime.distantFuture
         for index in 0..<count {
             var entry = missing[index]
-            if now - entry.noticed >= Self.maximumAge || (entry.tries >= Self.maximumTries && now >= entry.due) {
+            let mostTries = asks ? Self.maximumTries : 0
+            if now - entry.noticed >= Self.maximumAge || (entry.tries >= mostTries && now >= entry.due) {
                 gaveUp = true
                 continue
             }

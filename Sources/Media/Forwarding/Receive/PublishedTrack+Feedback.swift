@@ -29,7 +29,8 @@ extension PublishedTrack {
         roundTrip: TimeInterval, at now: MonotonicTime
     ) {
         withUnsafeTemporaryAllocation(of: UInt16.self, capacity: NackGenerator.capacity) { numbers in
-            let count = layer.pointee.consumeMissing(at: now, roundTrip: roundTrip, into: numbers)
+            let count = layer.pointee.consumeMissing(
+                at: now, roundTrip: roundTrip, repair: lossRepair, into: numbers)
             guard count > 0, writer.beginNACK(senderSSRC: sender, mediaSSRC: ssrc) else { return }
             for index in 0..<count where !writer.addMissing(numbers[index]) { return }
         }

@@ -99,6 +99,11 @@ public final class PublishedTrack {
         for index in 0..<layerCount { layerStorage[index].keyframes.cancel() }
     }
 
+    /// The sender was unreachable, and is not any more: keyframe requests that it may have missed are repeated soon.
+    public func senderReturned() {
+        for index in 0..<layerCount { layerStorage[index].keyframes.streamResumed() }
+    }
+
     func setMaximumBitrate(_ bitrate: Bitrate?) { state.pointee.terms.setMaximumBitrate(bitrate) }
 
     /// No packets have come for `TrackActivity.limit`.
@@ -145,7 +150,7 @@ public final class PublishedTrack {
         let layer = layerStorage + index
         var flags: PacketRecord.Flags = header.marker ? .marker : []
         let outcome = layer.pointee.number(
-            header.sequenceNumber, isRepaired: isRepaired, asksForRepair: state.pointee.terms.asksForRepair, at: now,
+            header.sequenceNumber, isRepaired: isRepaired, repair: state.pointee.terms.repair, at: now,
             flags: &flags)
         let sequence: Int64
         switch outcome {
@@ -173,6 +178,7 @@ public final class PublishedTrack {
                 sequence, codec, payload, header.marker, extensions, UnsafeRawBufferPointer(packet))
         else { return gap(index, sequence, .payloadMalformed) }
 
+        flags.formUnion(layer.pointee.consumeRestart())
         if layer.pointee.consumeDiscontinuity(at: sequence), description.kind == .audio {
             // Video restarts with a keyframe, whose first packet another may overtake.
             flags.insert(.discontinuity)
@@ -211,6 +217,8 @@ public final class PublishedTrack {
     }
 
     private func gap(_ layer: Int, _ sequence: Int64, _ reason: DropReason) -> IngestResult {
+        // After a restart the next stored packet continues the subscribers' numbers, whatever its own is.
+        guard !layerStorage[layer].isRestarting else { return .dropped(reason) }
         guard state.pointee.arrivals.append(Arrival(sequence: sequence, layer: UInt8(layer), isGap: true)) else {
             return .dropped(.outboundFull)
         }
@@ -266,6 +274,9 @@ public final class PublishedTrack {
 extension PublishedTrack {
     /// The latest description from the control plane.
     public var description: TrackDescription { _read { yield state.pointee.terms.description } }
+
+    /// How lost packets are repaired.
+    var lossRepair: LossRepair { state.pointee.terms.repair }
 
     /// For the owner's own use, for example its index of tracks.
     public var tag: Int {

@@ -29,6 +29,8 @@ public struct ReceiveLayer: ~Copyable {
     private(set) var hasEnded = false
     /// The next stored packet follows a part of the stream that was not stored (mute).
     private var needsDiscontinuity = false
+    /// Flags of a restart of the numbering whose first packets were not stored, being padding for example.
+    private var restart: PacketRecord.Flags = []
     private(set) var totals = LayerTotals()
 
     init(index: Int, encoding: EncodingDescription, kind: MediaKind, isScreen: Bool) {
@@ -42,12 +44,24 @@ public struct ReceiveLayer: ~Copyable {
 
     /// The extended sequence number of a packet, which is marked as received; why it has none if it is useless.
     mutating func number(
-        _ number: UInt16, isRepaired: Bool, asksForRepair: Bool, at now: MonotonicTime, flags: inout PacketRecord.Flags
+        _ number: UInt16, isRepaired: Bool, repair: LossRepair, at now: MonotonicTime, flags: inout PacketRecord.Flags
     ) -> LayerReception.Outcome {
-        let outcome = reception.receive(
-            number, isRepaired: isRepaired, asksForRepair: asksForRepair, at: now, flags: &flags)
-        if case .restarted = outcome { keyframeLog.restart() }
+        let outcome = reception.receive(number, isRepaired: isRepaired, repair: repair, at: now, flags: &flags)
+        if case .restarted = outcome {
+            keyframeLog.restart()
+            restart = flags.intersection([.discontinuity, .newTimeline])
+        }
         return outcome
+    }
+
+    /// The numbering restarted, and no packet since then was stored: its distance to the last number means nothing.
+    var isRestarting: Bool { !restart.isEmpty }
+
+    /// The flags of a restart, for the first packet that is stored after it.
+    @inline(__always) mutating func consumeRestart() -> PacketRecord.Flags {
+        guard !restart.isEmpty else { return [] }
+        defer { restart = [] }
+        return restart
     }
 
     /// Packet `sequence` is dropped because the track is muted.
@@ -108,7 +122,7 @@ public struct ReceiveLayer: ~Copyable {
             return reception.forgetMissing(below: missing)
         }
         keyframes.keyframeStarted()
-        reception.forgetMissing(below: start.sequence)
+        reception.keyframeBegins(at: start.sequence)
     }
 
     /// Whether nothing of a keyframe can lie before its packet `sequence`. In H.264 parameter sets may, which no packet behind them tells of.
@@ -162,9 +176,10 @@ public struct ReceiveLayer: ~Copyable {
 
     /// Writes the wire numbers to request at `now` to `output`; returns how many.
     mutating func consumeMissing(
-        at now: MonotonicTime, roundTrip: TimeInterval, into output: UnsafeMutableBufferPointer<UInt16>
+        at now: MonotonicTime, roundTrip: TimeInterval, repair: LossRepair,
+        into output: UnsafeMutableBufferPointer<UInt16>
     ) -> Int {
-        let count = reception.consumeMissing(at: now, roundTrip: roundTrip, into: output)
+        let count = reception.consumeMissing(at: now, roundTrip: roundTrip, repair: repair, into: output)
         totals.nacks &+= UInt64(count)
         return count
     }

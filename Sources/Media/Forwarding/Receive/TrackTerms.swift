@@ -6,7 +6,7 @@ struct TrackTerms {
     /// The latest description from the control plane.
     private(set) var description: TrackDescription
     private(set) var mid: ShortText?
-    private(set) var asksForRepair = false
+    private(set) var repair = LossRepair.none
     private(set) var formats = TrackFormats()
 
     init(_ description: TrackDescription) {
@@ -18,11 +18,22 @@ struct TrackTerms {
     mutating func apply(_ description: TrackDescription) {
         self.description = description
         mid = ShortText(description.mid)
-        asksForRepair = description.feedback.contains(.nack)
+        repair =
+            description.feedback.contains(.nack) ? .retransmission : (description.kind == .video ? .keyframe : .none)
         formats.apply(description.formats)
     }
 
     mutating func setMaximumBitrate(_ bitrate: Bitrate?) { description.maximumBitrate = bitrate }
+}
+
+/// How lost packets of a track are repaired.
+enum LossRepair {
+    /// Audio goes on without them.
+    case none
+    /// The sender repeats nothing: without a keyframe, subscribers would wait for what cannot come.
+    case keyframe
+    /// They are requested again, and a keyframe where that is in vain.
+    case retransmission
 }
 
 /// The formats of a track by payload type.

@@ -24,8 +24,11 @@ public struct SenderReportState: Sendable {
 
     init(cname: String) { self.cname = Array(cname.utf8.prefix(255)) }
 
-    /// Another source: report its clock soon.
+    /// Another source, or packets again after none: report its clock soon.
     mutating func restart() { lastSent = nil }
+
+    /// None was sent since then.
+    var isRestarting: Bool { lastSent == nil }
 
     /// Whether a report is due at `now`.
     public func isDue(at now: MonotonicTime) -> Bool { lastSent.map { now - $0 >= Self.interval } ?? true }

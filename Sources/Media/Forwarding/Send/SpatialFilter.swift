@@ -43,7 +43,10 @@ struct SpatialFilter {
         let layer = record.pointee.summary.spatialLayer
         if layer > Int(cap) { return true }
         if layer > Int(top) { top = UInt8(clamping: layer) }
-        if isNewFrame, isKeyframe { repair.keyframeBegins(at: highest + 1) }
+        // The parameter sets of H.264 begin a keyframe, in a packet of their own or not.
+        if isNewFrame, isKeyframe || record.pointee.summary.startsKeyframe {
+            repair.keyframeBegins(at: highest + 1)
+        }
         return false
     }
 }

@@ -117,6 +117,7 @@ public struct Subscription: ~Copyable {
     public mutating func setPaused(_ paused: Bool, track: PublishedTrack?) -> Bool {
         guard paused != isPaused else { return false }
         isPaused = paused
+        reports.restart()
         if paused, let track, isBound { stop(track) }
         return !paused && kind == .video && isBound
     }
@@ -365,6 +366,12 @@ public struct Subscription: ~Copyable {
         sent.reported(fractionLost: block.fractionLost, jitterTicks: block.jitter)
         return reports.roundTrip(lastReport: block.lastSenderReport, delay: block.delaySinceLastSenderReport, at: now)
     }
+
+    /// The first report since its track, its path or its pause changed is still to come: its first packet may at any time.
+    public var awaitsReport: Bool { reports.isRestarting && isBound && !isPaused }
+
+    /// Nothing is sent for a while; the next packets need a report soon.
+    public mutating func restartReports() { reports.restart() }
 
     /// A sender report with the moment `ntp` was sent.
     public mutating func sentReport(ntp: UInt64, at now: MonotonicTime) { reports.sent(ntp: ntp, at: now) }
