@@ -52,7 +52,7 @@ struct AddressTests {
     }
 
     @Test(
-        "A subscriber that stops answering checks is sent nothing, and starts with a keyframe and sender reports when it answers again"
+        "A subscriber that stops answering checks is sent nothing, and starts with a keyframe and sender reports when it answers again; reports return after a pause of all that it receives, too"
     )
     func interrupted() throws {
         let harness = try EngineHarness()
@@ -90,5 +90,12 @@ struct AddressTests {
         film(60)
         #expect(viewer.rtp.count == count + 180)
         #expect(reports > former)
+        harness.apply(.setSubscriptionPaused(SubscriptionID(1), true))
+        film(60)
+        let paused = (packets: viewer.rtp.count, reports: reports)
+        #expect(paused.packets == count + 180)
+        harness.apply(.setSubscriptionPaused(SubscriptionID(1), false))
+        film(60)
+        #expect(viewer.rtp.count > paused.packets && reports > paused.reports)
     }
 }

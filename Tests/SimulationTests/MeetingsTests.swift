@@ -85,13 +85,18 @@ struct MeetingsTests {
 
     /// After the trouble everybody sees and hears everybody.
     static func expectHealed(_ meeting: Meeting, since moment: MonotonicTime) {
+        /// Tracks whose publisher had been connected for a second.
+        let sent = Set(
+            meeting.members.filter { $0.client.connectedAt.map { $0 + .seconds(1) < moment } ?? false }.flatMap {
+                $0.publications.map(\.id)
+            })
         for member in meeting.members {
             // Whose address changed amid a handshake waits for DTLS to repeat itself: 4 s at most, then all is there at once.
             guard let connectedAt = member.client.connectedAt, connectedAt + .seconds(1) < moment else {
                 #expect(member.client.connectedAt != nil)
                 continue
             }
-            for view in member.client.views {
+            for view in member.client.views where sent.contains(view.description.track ?? TrackID(0)) {
                 let shown = view.description.kind == .audio ? view.lastArrival : view.frames.lastTime
                 guard shown.map({ $0 <= moment }) ?? true else { continue }
                 let statistics = meeting.world.statistics(of: meeting.room)

@@ -15,8 +15,6 @@ internal import Primitives
 struct GCMKey: ~Copyable {
     /// Bytes of the tag.
     static let tagLength = 16
-    /// Bytes of a master key and salt.
-    static let masterLength = 28
 
     /// What a key is for, as the label that it is derived under (RFC 3711 section 4.3.2).
     enum Purpose: UInt8 {

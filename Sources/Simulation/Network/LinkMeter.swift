@@ -36,7 +36,7 @@ public struct LinkMeter: Sendable {
         return .bitsPerSecond(Int64(Double(total(from: start, to: end).bytes * 8) / (end - start).seconds))
     }
 
-    /// The wait that this share of datagrams (0 to 1) did not exceed since the last `resetWaits`.
+    /// The wait that this share of datagrams (0 to 1) did not exceed.
     public func wait(percentile: Double) -> TimeInterval {
         let wanted = Int(Double(waits.reduce(0, +)) * percentile)
         var seen = 0
@@ -46,9 +46,6 @@ public struct LinkMeter: Sendable {
         }
         return .zero
     }
-
-    /// Forgets the waits, to measure from now on.
-    public mutating func resetWaits() { waits = [Int](repeating: 0, count: waits.count) }
 
     mutating func passed(_ bytes: Int, wait: TimeInterval, at now: MonotonicTime) {
         let index = grow(now)

@@ -108,7 +108,7 @@ struct OutputNumbering: ~Copyable {
     /// The offset to add to the new source's timestamps, so that time advances as at the publisher.
     ///
     /// In order of trust: the stream's own clock, the sender reports of one publisher, the arrival times. The first two are
-    /// used only if they are within a second of the third.
+    /// used only if they are within two seconds of the third: a repair may be a second late (`NackGenerator.maximumAge`), and its path slower than before.
     func timestampDelta(
         to record: UnsafePointer<PacketRecord>, of layer: UnsafeMutablePointer<ReceiveLayer>, mapping: FormatMapping
     ) -> UInt32 {
@@ -125,7 +125,7 @@ struct OutputNumbering: ~Copyable {
                     - old.moment(of: tail.sourceTimestamp, clockRate: rate)
                 byClock = Self.ticks(of: elapsed, rate: rate)
             }
-            if let byClock, (byClock &- ticks).magnitude < rate.magnitude { ticks = byClock }
+            if let byClock, (byClock &- ticks).magnitude < 2 * rate.magnitude { ticks = byClock }
         }
         let next = tail.timestamp &+ UInt32(truncatingIfNeeded: max(1, ticks))
         return next &- UInt32(truncatingIfNeeded: record.pointee.timestamp)
