@@ -141,6 +141,9 @@ def test_commands_find_the_server_of_their_configuration(tmp_path, http):
             time.sleep(0.05)
         done = subprocess.run([BINARY, "rooms", "--config", config], capture_output=True, text=True, timeout=20)
         assert done.returncode == 0 and done.stdout.startswith("ROOM"), done.stderr
+        # WHIP is on the public listener, whichever serves the control API.
+        done = subprocess.run([BINARY, "reach", "--config", config], capture_output=True, text=True, timeout=30)
+        assert done.returncode == 0 and f"udp 127.0.0.1:{udp}" in done.stdout, (done.stdout, done.stderr)
     finally:
         process.terminate()
         assert process.wait(15) == 0

@@ -17,6 +17,8 @@ struct ControlClient {
     }
 
     private let server: String
+    /// Where WHIP is: the control API may be on the private listener alone.
+    private let publicServer: String
     private let token: String
     private let certificatesPath: String?
     /// The server is on this machine, under an address that its certificate does not name: the certificates in the configuration's file are trusted instead.
@@ -52,11 +54,14 @@ struct ControlClient {
                     exitCode: 2)
             }
             server = String(address.hasSuffix("/") ? address.dropLast() : address[...])
+            publicServer = server
             certificatesPath = given["--ca"]
             isPinned = false
         } else {
-            server = configuration?.ownAddress ?? "http://127.0.0.1:7880"
-            let own = server.hasPrefix("https") ? configuration?.tlsCertificatePath : nil
+            let standard = "http://127.0.0.1:7880"
+            server = configuration?.address(ofPrivateListener: configuration?.apiListener == .privateOne) ?? standard
+            publicServer = configuration?.address(ofPrivateListener: false) ?? standard
+            let own = configuration?.tlsCertificatePath
             certificatesPath = given["--ca"] ?? own
             isPinned = given["--ca"] == nil && own != nil
         }
@@ -162,14 +167,14 @@ struct ControlClient {
     func publish(
         _ offer: String, room: String, token: String
     ) throws(CommandError) -> (answer: String, end: () -> Void) {
-        var call = request("POST", "/whip" + Self.path(room), token)
+        var call = request("POST", publicServer + "/whip" + Self.path(room), token)
         call.headers.append("Content-Type: application/sdp")
         call.body = Array(offer.utf8)
         var location = ""
         let outcome = call.perform(onHeader: { name, value in if name.lowercased() == "location" { location = value } })
         switch outcome {
         case .answered(201, let body):
-            let session = request("DELETE", location, token)
+            let session = request("DELETE", publicServer + location, token)
             return (String(decoding: body, as: UTF8.self), { _ = session.perform() })
         case .answered(let status, let body): throw refused(status, body)
         case .failed(let words): throw unreachable(words)
@@ -177,10 +182,12 @@ struct ControlClient {
         }
     }
 
-    private func request(_ method: String, _ path: String) -> HTTPCall { request(method, "/v1" + path, token) }
+    private func request(_ method: String, _ path: String) -> HTTPCall {
+        request(method, server + "/v1" + path, token)
+    }
 
-    private func request(_ method: String, _ path: String, _ token: String) -> HTTPCall {
-        var call = HTTPCall(method, server + path)
+    private func request(_ method: String, _ address: String, _ token: String) -> HTTPCall {
+        var call = HTTPCall(method, address)
         call.headers = ["Authorization: Bearer \(token)"]
         call.certificatesPath = certificatesPath
         call.isPinned = isPinned
@@ -203,9 +210,8 @@ struct ControlClient {
 }
 
 extension Configuration {
-    /// Where this machine reaches the listener that serves the control API.
-    fileprivate var ownAddress: String {
-        let isPrivate = apiListener == .privateOne
+    /// Where this machine reaches one of the server's listeners.
+    fileprivate func address(ofPrivateListener isPrivate: Bool) -> String {
         let listener = isPrivate ? privateListener : http
         let host =
             switch SocketAddress(numeric: listener.host) {
