@@ -88,6 +88,32 @@ import Testing
         #expect(feed.reassembly.cost == 0 && !feed.reassembly.isCrowded)
     }
 
+    @Test(
+        "A reset of streams that is deferred is performed when it is repeated, under its own number (usrsctp) or the next one (dcsctp), and once",
+        arguments: [UInt32(0), 1])
+    func deferredReset(step: UInt32) {
+        var resets = StreamReset(firstTSN: 1, peerFirstTSN: 500)
+        /// The result for a request (RFC 6525 section 4.4), and the streams that were reset.
+        func request(_ sequence: UInt32, isHeld: Bool) -> (result: UInt8?, streams: [UInt16]?) {
+            var value: [UInt8] = [], bytes: [UInt8] = []
+            for number in [sequence, 0, 600] { value.append(number: number) }
+            value.append(number: UInt16(3))
+            bytes.append(parameter: 13, value)
+            let outcome = bytes.withUnsafeBytes {
+                resets.receive($0, cumulative: 700, at: MonotonicTime(milliseconds: 1_000), holds: { _ in isHeld })
+            }
+            return (outcome.answer.count >= 12 ? outcome.answer[11] : nil, outcome.peerReset)
+        }
+        for (number, isHeld) in [(UInt32(0), true), (1, true), (2, false)] {
+            let outcome = request(500 + number * step, isHeld: isHeld)
+            #expect(outcome.result == (isHeld ? 6 : 1))
+            #expect(outcome.streams == (isHeld ? nil : [3]))
+        }
+        let again = request(500 + 2 * step, isHeld: false)
+        #expect(again.result == 1 && again.streams == nil)
+        #expect(request(500 + 2 * step + 2, isHeld: false).result == 5, "a number that no request has")
+    }
+
     @Test("A message that no search is for is examined once, however often there is a search")
     func examinedOnce() {
         var feed = Feed()

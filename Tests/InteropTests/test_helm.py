@@ -351,7 +351,6 @@ def test_K5_the_number_of_pods_is_the_autoscalers_where_there_is_one():
     """Without a cluster there is nothing to look up, so the field is left out."""
     assert of(render({"replicas": 3}), "StatefulSet")[0]["spec"]["replicas"] == 3
     assert "replicas" not in of(render(MATRIX["autoscaling"]), "StatefulSet")[0]["spec"]
-    assert 'lookup "apps/v1" "StatefulSet"' in (CHART / "templates/statefulset.yaml").read_text(), "one that runs is not set to 1"
 
 
 def test_K5_the_schema_has_every_setting_of_the_server_with_its_range_but_those_that_the_chart_sets():

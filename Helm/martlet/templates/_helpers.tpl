@@ -159,7 +159,8 @@ exec martlet serve --config /etc/martlet/martlet.yaml
 {{- if gt (int (get $last $media.exposure | default 0)) 65535 }}
 {{- fail (printf "media.%s: %d pods with %d workers need ports up to %d, but the last one is 65535" $media.exposure $pods $workers (get $last $media.exposure)) }}
 {{- end }}
-{{- if and .Values.networkPolicy.enabled .Values.monitoring.serviceMonitor.enabled (not .Values.networkPolicy.metricsFrom) }}
+{{- /* Pods on the host's network are beyond most network policies. */}}
+{{- if and .Values.networkPolicy.enabled .Values.monitoring.serviceMonitor.enabled (not .Values.networkPolicy.metricsFrom) .Release.IsInstall (ne .Values.media.exposure "hostNetwork") }}
 {{- fail "networkPolicy.metricsFrom is missing: the network policy keeps Prometheus from the private port, which the ServiceMonitor has it scrape; list the peers that may, such as the namespace of your Prometheus" }}
 {{- end }}
 {{- include "martlet.checkRecordings" . }}
@@ -184,14 +185,17 @@ exec martlet serve --config /etc/martlet/martlet.yaml
 {{- if not (hasPrefix "/var/lib/martlet/" (printf "%s/" $folder)) }}
 {{- fail (printf "config.recording.directory: the server cannot write to %s; name a folder below /var/lib/martlet, or mount a volume there (extraVolumes, extraVolumeMounts)" $folder) }}
 {{- end }}
-{{- if not .Values.persistence.enabled }}
+{{- /* Uploaded files may go with the pod. */}}
+{{- $isUploaded := dig "recording" "upload_endpoint" "" .Values.config }}
+{{- if not (or .Values.persistence.enabled $isUploaded) }}
 {{- fail "config.recording.directory: without persistence.enabled recordings are deleted with the pod; enable it, or mount a volume there (extraVolumes, extraVolumeMounts)" }}
 {{- end }}
 {{- $size := .Values.persistence.size -}}
 {{- $unit := get (dict "Mi" 1 "Gi" 1024 "Ti" 1048576) (regexFind "[A-Z]i$" $size) -}}
 {{- $megabytes := mul (regexFind "^[0-9]+" $size | int64) $unit -}}
 {{- $reserve := dig "recording" "reserve" 1024 .Values.config | int64 -}}
-{{- if le $megabytes $reserve }}
+{{- /* An existing volume cannot be changed by an upgrade, and some provisioners enforce no size. */}}
+{{- if and .Values.persistence.enabled .Release.IsInstall (le $megabytes $reserve) }}
 {{- fail (printf "persistence.size: a volume of %s has no room for recordings, which leave %d MB of it free (config.recording.reserve)" $size $reserve) }}
 {{- end }}
 {{- end -}}

@@ -159,7 +159,10 @@ final class RecordingBooks: Sendable {
         writing.withLock { _ in
             guard let summary = self[sid] else { return false }
             do throws(SystemError) {
-                try place.replace("\(folder(of: summary))/recording.json", with: encode(summary))
+                // While it goes on, it is written often, by the thread that writes the media.
+                try place.replace(
+                    "\(folder(of: summary))/recording.json", with: encode(summary),
+                    isDurable: summary.state != .recording)
                 return true
             } catch {
                 logger.error(

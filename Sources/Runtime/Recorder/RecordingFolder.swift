@@ -39,15 +39,16 @@ struct RecordingFolder: Sendable {
         }
     }
 
-    /// Replaces a file as a whole: whenever the power fails, there is the old content or the new.
-    func replace(_ path: String, with bytes: [UInt8]) throws(SystemError) {
+    /// Replaces a file as a whole: whenever the process ends, there is the old content or the new; `isDurable`: whenever the power fails, too, for which
+    /// it waits for the disk.
+    func replace(_ path: String, with bytes: [UInt8], isDurable: Bool = true) throws(SystemError) {
         let new = path + ".new"
         unlink(new)
         do {
             let file = try OutputFile(new, isNew: true)
             try file.write(bytes, at: 0)
             // File systems may put the name on the disk before the bytes: after a power loss the file would be empty.
-            try file.synchronize()
+            if isDurable { try file.synchronize() }
         }
         guard rename(new, path) == 0 else { throw SystemError("rename", code: errno) }
     }

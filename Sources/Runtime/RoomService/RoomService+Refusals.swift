@@ -52,9 +52,11 @@ extension RoomService {
         return !hosted.room.replaces(identity: identity) && !hasJustLeft(identity, hosted)
     }
 
-    /// Whether a room's lock does not concern somebody: it keeps newcomers out, not members who connect anew.
+    /// Whether a room's lock does not concern somebody: it keeps newcomers out, not members who connect anew. Where an identity may be in the room more than
+    /// once, whoever comes replaces nobody and may be anybody.
     func isKnown(_ identity: String?, in hosted: HostedRoom) -> Bool {
-        hosted.room.hasMember(identity: identity) || hasJustLeft(identity, hosted)
+        guard hosted.room.policy.duplicateIdentity != .allow else { return false }
+        return hosted.room.hasMember(identity: identity) || hasJustLeft(identity, hosted)
     }
 
     private func hasJustLeft(_ identity: String?, _ hosted: HostedRoom) -> Bool {

@@ -44,6 +44,9 @@ struct KeyframeRequester: Sendable {
         tries = 0
     }
 
+    /// The sender was unreachable for a while: requests that it may have missed are repeated soon.
+    mutating func senderReturned() { tries = 0 }
+
     /// The sender cannot answer any more.
     mutating func cancel() {
         isWanted = false

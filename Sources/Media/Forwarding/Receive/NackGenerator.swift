@@ -7,6 +7,8 @@ struct NackGenerator: ~Copyable {
     static let capacity = 256
     /// A number may be late by reordering alone; an immediate request would double the traffic on paths that reorder.
     static let reorderTolerance = TimeInterval.milliseconds(10)
+    /// A sender that repeats nothing is asked for a keyframe when a packet is later than nearly all reordering makes it: each costs all subscribers.
+    static let hopelessAge = TimeInterval.milliseconds(100)
     /// Faster requests only cause duplicates, however short the measured round trip is.
     static let minimumInterval = TimeInterval.milliseconds(20)
     static let maximumTries: UInt8 = 10
@@ -95,11 +97,12 @@ struct NackGenerator: ~Copyable {
         var next = MonotonicTime.distantFuture
         for index in 0..<count {
             var entry = missing[index]
-            let mostTries = asks ? Self.maximumTries : 0
-            if now - entry.noticed >= Self.maximumAge || (entry.tries >= mostTries && now >= entry.due) {
+            let maximumAge = asks ? Self.maximumAge : Self.hopelessAge
+            if now - entry.noticed >= maximumAge || (entry.tries >= Self.maximumTries && now >= entry.due) {
                 gaveUp = true
                 continue
             }
+            if !asks { entry.due = entry.noticed + maximumAge }
             if now >= entry.due, written < output.count {
                 output[written] = UInt16(truncatingIfNeeded: entry.sequence)
                 written += 1
@@ -107,7 +110,7 @@ struct NackGenerator: ~Copyable {
                 entry.asked = now
                 entry.due = now + interval
             }
-            next = min(next, min(entry.due, entry.noticed + Self.maximumAge))
+            next = min(next, min(entry.due, entry.noticed + maximumAge))
             missing[kept] = entry
             kept += 1
         }

@@ -101,7 +101,7 @@ public final class PublishedTrack {
 
     /// The sender was unreachable, and is not any more: keyframe requests that it may have missed are repeated soon.
     public func senderReturned() {
-        for index in 0..<layerCount { layerStorage[index].keyframes.streamResumed() }
+        for index in 0..<layerCount { layerStorage[index].keyframes.senderReturned() }
     }
 
     func setMaximumBitrate(_ bitrate: Bitrate?) { state.pointee.terms.setMaximumBitrate(bitrate) }

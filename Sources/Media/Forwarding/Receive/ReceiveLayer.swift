@@ -49,7 +49,7 @@ public struct ReceiveLayer: ~Copyable {
         let outcome = reception.receive(number, isRepaired: isRepaired, repair: repair, at: now, flags: &flags)
         if case .restarted = outcome {
             keyframeLog.restart()
-            restart = flags.intersection([.discontinuity, .newTimeline])
+            restart.formUnion(flags.intersection([.discontinuity, .newTimeline]))
         }
         return outcome
     }

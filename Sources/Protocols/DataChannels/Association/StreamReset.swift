@@ -37,6 +37,8 @@ struct StreamReset {
     private var request: Request?
     private var nextSequence: UInt32
     private var peerSequence: UInt32
+    /// The peer's request that was answered "in progress". Browsers repeat it under its number (usrsctp) or under the next one (dcsctp).
+    private var deferred: UInt32?
     private var lastResult: Result = .nothingToDo
 
     /// Request numbers start at the first TSNs (RFC 6525 section 5.1).
@@ -126,14 +128,16 @@ struct StreamReset {
     ) {
         guard value.count >= 12 else { return }
         if sequence == peerSequence &- 1 { return answer(sequence, lastResult, repeated: true, &outcome) }
+        if deferred == peerSequence, sequence == peerSequence &+ 1 { peerSequence = sequence }
         guard isNext(sequence) else { return answer(sequence, .badSequence, &outcome) }
-        // Data before the reset is still missing: the peer asks again.
-        guard Serial.unwrap(value.bytes.readUInt32(8), near: cumulative) <= cumulative else {
+        let streams = stride(from: 12, to: value.count - 1, by: 2).map { value.bytes.readUInt16($0) }
+        // Data before the reset is still missing, or what was acknowledged is still to be delivered: the peer asks again.
+        let isComplete = Serial.unwrap(value.bytes.readUInt32(8), near: cumulative) <= cumulative
+        guard isComplete, !holds(streams) else {
+            deferred = sequence
             return answer(sequence, .inProgress, &outcome)
         }
-        let streams = stride(from: 12, to: value.count - 1, by: 2).map { value.bytes.readUInt16($0) }
-        // What was acknowledged is delivered before its channel ends.
-        guard !holds(streams) else { return answer(sequence, .inProgress, &outcome) }
+        deferred = nil
         outcome.peerReset = streams
         answer(sequence, .performed, &outcome)
     }

@@ -283,7 +283,8 @@ export class Room extends EventTarget {
         for (const one of made) this.publications.set(one.track, one);
         let failure = null;
         await this.publishing?.add(sources, stream).catch((problem) => { failure = problem; });
-        if (this.state === "closed") return this.tooLate(made);
+        // They may be another room's by now: what the application opened is its own to stop.
+        if (this.state === "closed") throw left();
         // Lost meanwhile: the next session publishes it.
         if (failure && failure.code !== "lost") {
             for (const one of made) this.publications.delete(one.track);

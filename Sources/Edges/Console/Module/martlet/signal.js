@@ -30,8 +30,8 @@ const ASK_AFTER = 2;
 const GIVE_UP_AFTER = 5;
 /** Milliseconds between two turns of the timer that mean that the page did not run: the machine slept, or the browser was stopped. */
 const SUSPENDED = 5_000;
-/** Answers in a row by which something answers HTTP but passes no WebSocket on: the server's own to a plain GET, and that of a wrong address; and how many end it. */
-const NO_WEBSOCKET = new Set([404, 426]);
+/** The server's own answer to a plain GET: it is reached, and no WebSocket is; and how many in a row end it. A 404 may be a proxy's whose server restarts. */
+const NO_WEBSOCKET = 426;
 const UNPASSED_TRIES = 3;
 /** Seconds, beyond the time for which the server keeps a lost session, in which one's own former session may still have one's identity. */
 const FORMER_SESSION = 5;
@@ -53,6 +53,7 @@ export class Signal {
         this.over = false;
         this.tries = 0;
         this.unpassed = 0; // answers of NO_WEBSOCKET in a row
+        this.isRenewing = false; // another token was asked for, because the last one had expired
         this.formerUntil = 0; // on the clock: until then a session that could not be resumed may still be known to the server
         this.connect();
         this.ranAt = Date.now();
@@ -214,6 +215,7 @@ export class Signal {
                 this.session = reply.session;
                 this.sequence = reply.seq;
                 this.entered = true;
+                this.isRenewing = false;
                 this.onJoined(reply, this.iceServers);
             }
             this.isOpen = true;
@@ -226,7 +228,11 @@ export class Signal {
             if (this.over || problem.code === "lost") return;
             if (this.session) this.outlive();
             else if (this.entered && (TEMPORARY.has(problem.code) || this.isOwnFormer(problem))) this.abandon("closed");
-            else this.end(problem);
+            // It expired while nobody let one in: the function gives another, once.
+            else if (problem.code === "token_expired" && typeof this.token === "function" && !this.isRenewing) {
+                this.isRenewing = true;
+                this.abandon("closed");
+            } else this.end(problem);
         }
     }
 
@@ -247,6 +253,7 @@ export class Signal {
                 return await this.request("join", this.join);
             } catch (problem) {
                 if (problem.code !== "approval_required") throw problem;
+                this.isRenewing = false;
                 this.onGuest();
                 await new Promise((resolve) => { setTimeout(resolve, problem.retryAfter * 1000); });
                 if (this.over || this.socket !== socket || socket.readyState !== WebSocket.OPEN) throw lost();
@@ -301,9 +308,9 @@ export class Signal {
     async refusal() {
         try {
             const reply = await fetch(this.address(true), { signal: AbortSignal.timeout(GIVE_UP_AFTER * 1000) });
-            this.unpassed = NO_WEBSOCKET.has(reply.status) ? this.unpassed + 1 : 0;
+            this.unpassed = reply.status === NO_WEBSOCKET ? this.unpassed + 1 : 0;
             if (this.unpassed >= UNPASSED_TRIES && !this.entered) {
-                return new MartletError("no_websocket", "The server answers, but no WebSocket reaches it: a proxy in between does not pass it on, or the address is wrong.");
+                return new MartletError("no_websocket", "The server answers, but no WebSocket reaches it: a proxy in between does not pass it on.");
             }
             if (reply.status !== 401 && reply.status !== 403) return null;
             const { detail, code } = await reply.json();
