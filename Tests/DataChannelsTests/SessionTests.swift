@@ -164,8 +164,8 @@ import Testing
         #expect(pair.receivedByClient.last == payload(1, length: 100))
     }
 
-    @Test("Who sends more than it may is slowed by the receive window; nothing is lost")
-    func inboundLimit() {
+    /// A client has sent 300 messages of 1 kB to a server that takes 100 a second.
+    private func heldBack() -> SessionPair {
         var settings = Self.unlimited
         settings.messagesPerSecond = 100
         settings.messagesAtOnce = 10
@@ -174,6 +174,12 @@ import Testing
         for number in 0..<300 {
             #expect(pair.client.send(payload(number, length: 1_000), on: "a", at: pair.now) == .queued)
         }
+        return pair
+    }
+
+    @Test("Who sends more than it may is slowed by the receive window; nothing is lost")
+    func inboundLimit() {
+        let pair = heldBack()
         pair.run(for: .seconds(1))
         #expect((80...130).contains(pair.received.count), "\(pair.received.count)")
         pair.run(for: .seconds(4))
@@ -184,14 +190,7 @@ import Testing
         "A channel that its sender closes ends after the messages that were acknowledged on it, however long they are held"
     )
     func closedWhileHeld() {
-        var settings = Self.unlimited
-        settings.messagesPerSecond = 100
-        settings.messagesAtOnce = 10
-        let pair = SessionPair(settings: settings, clientSettings: Self.unlimited)
-        #expect(pair.client.open(DataChannelTerms(label: "a"), at: pair.now))
-        for number in 0..<300 {
-            #expect(pair.client.send(payload(number, length: 1_000), on: "a", at: pair.now) == .queued)
-        }
+        let pair = heldBack()
         pair.run(for: .milliseconds(300))
         pair.client.close("a")
         pair.run(for: .seconds(1))

@@ -203,7 +203,8 @@ extension RoomService {
         let commands = carryOut(turn.effects, hosted)
         let written = ruleWriter.write(rules.takeUnkept())
         if hosted.room.hasNews { alarm.raise() }
-        guard waits else { return commands.isEmpty ? () : media.post(commands, on: hosted.worker) }
+        if !waits, !commands.isEmpty { media.post(commands, on: hosted.worker) }
+        guard waits else { return }
         if !commands.isEmpty { try? await media.apply(commands, on: hosted.worker) }
         await written?.value
     }
