@@ -69,21 +69,23 @@ CASES = [
 ] + [
     # Chromium's two lower spatial layers take 390 to 430 kbit/s at half of the frames, 550 at all: 500 would be on the edge.
     Case("step-vp9-svc", "The same with VP9 L3T3_KEY", 60, FAR + ["ab", "rate", 3000], steps((20, 700), (40, 3000)), codec="VP9", svc="L3T3_KEY",
-         right=[(10, 720), (20, 360), (40, 720)]),
+         right=[(10, 720), (20, 360), (40, 720)], bounds=Bounds(freeze=0.7, right=8)),
     Case("step-av1-svc", "The same with AV1 L3T3", 60, FAR + ["ab", "rate", 3000], steps((20, 700), (40, 3000)), codec="AV1", svc="L3T3",
-         right=[(10, 720), (20, 360), (40, 720)]),
-    Case("loss-2", "2 % random loss", 30, FAR + ["ab", "loss", 2], servers=BOTH, right=[(10, 720)]),
-    Case("loss-10", "10 % random loss", 30, FAR + ["ab", "loss", 10], servers=BOTH, right=[(10, 720)]),
+         right=[(10, 720), (20, 360), (40, 720)], bounds=Bounds(freeze=0.7, right=8)),
+    Case("loss-2", "2 % random loss", 30, FAR + ["ab", "loss", 2], servers=BOTH, right=[(10, 720)], bounds=Bounds(freeze=0.5, share=0.9)),
+    Case("loss-10", "10 % random loss", 30, FAR + ["ab", "loss", 10], servers=BOTH, right=[(10, 720)], bounds=Bounds(freeze=0.5, share=0.9)),
     Case("outage", "nothing for 3 s", 40, FAR + ["ab", "rate", 3000], [(20, "both loss 100"), (23, "both loss 0")],
-         right=[(10, 720)]),
-    # Longer than packets are kept for retransmission, too short for the estimate to pause the video.
+         right=[(10, 720)], bounds=Bounds(freeze=5)),  # the outage, and two seconds
+    # Longer than packets are kept for retransmission, too short for the estimate to pause the video. The bound: the gap, and three round trips with the
+    # keyframe that is asked for.
     Case("gaps", "nothing for 1.2 s, five times", 44, FAR, [(12 + 6 * n + shift, f"both loss {loss}") for n in range(5) for shift, loss in ((0, 100), (1.2, 0))],
-         right=[(10, 720)]),
-    Case("narrow", "250 kbit/s from the start", 40, FAR + ["ab", "rate", 250], right=[(10, 180)]),
+         right=[(10, 720)], bounds=Bounds(freeze=1.5)),
+    Case("narrow", "250 kbit/s from the start", 40, FAR + ["ab", "rate", 250], right=[(10, 180)], bounds=Bounds(freeze=0.5, share=0.9)),
     Case("wifi", "stalls of 150 ms twice per second", 40, FAR + ["ab", "rate", 5000],
-         [(10 + n / 2 + shift, f"ab delay {delay}") for n in range(40) for shift, delay in ((0, 175), (0.15, 25))], right=[(10, 720)]),
-    Case("ten-minutes-clean", "no change of layer", 600, FAR, right=[(10, 720)], together="ten"),
-    Case("ten-minutes-600", "600 kbit/s", 600, FAR + ["ab", "rate", 600], right=[(10, 360)], together="ten"),
+         [(10 + n / 2 + shift, f"ab delay {delay}") for n in range(40) for shift, delay in ((0, 175), (0.15, 25))], right=[(10, 720)],
+         bounds=Bounds(freeze=0.5, share=0.9)),
+    Case("ten-minutes-clean", "no change of layer", 600, FAR, right=[(10, 720)], together="ten", bounds=Bounds(freeze=0.5, share=0.9, changes=1)),
+    Case("ten-minutes-600", "600 kbit/s", 600, FAR + ["ab", "rate", 600], right=[(10, 360)], together="ten", bounds=Bounds(freeze=0.5, share=0.9, changes=1)),
 ]
 
 # The same for the load generator's peers, all of whom are behind the link: seconds count from their joining.

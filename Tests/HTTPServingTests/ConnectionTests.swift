@@ -1,6 +1,7 @@
 import Dispatch
 import Glibc
 import Primitives
+import TestSupport
 import Testing
 
 @testable import HTTPServing

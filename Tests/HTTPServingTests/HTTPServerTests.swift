@@ -1,5 +1,6 @@
 import Logging
 import Primitives
+import TestSupport
 import Testing
 
 @testable import HTTPServing

@@ -63,6 +63,8 @@ def running(**options):
         yield server
     except BaseException:
         # The test has failed already: what it left behind must not slow down the others.
+        with contextlib.suppress(OSError):
+            print(f"The server's log ended with:\n{server.log()[-4000:]}", file=sys.stderr)
         server.discard()
         raise
     log = server.log()

@@ -378,7 +378,7 @@ async def bare_socket(server, path="/v1/signal", protocol="martlet.v1", **header
              "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==", "Sec-WebSocket-Version: 13", *([f"Sec-WebSocket-Protocol: {protocol}"] if protocol else []),
              *(f"{key}: {value}" for key, value in headers.items())]
     writer.write(("\r\n".join(lines) + "\r\n\r\n").encode())
-    head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5)
+    head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), PATIENCE_S)
     assert head.startswith(b"HTTP/1.1 101"), head
     return reader, writer
 
@@ -394,7 +394,7 @@ def frame(payload, opcode=1, first=0x80, masked=True):
 async def close_code(reader):
     """The code of the close frame that comes, past whatever is sent before it."""
     while True:
-        first, second = await asyncio.wait_for(reader.readexactly(2), 12)
+        first, second = await asyncio.wait_for(reader.readexactly(2), PATIENCE_S)
         size = second & 0x7F
         if size >= 126:
             size = int.from_bytes(await reader.readexactly(2 if size == 126 else 8))
@@ -433,10 +433,10 @@ def test_invalid_frames_close_their_socket_with_a_code(server):
                         ('{"type":"' + "x" * 9000 + '"}', "unknown_type"),
                     ]:
                         await ws.send_str(text)
-                        reply = await ws.receive_json(timeout=5)
+                        reply = await ws.receive_json(timeout=PATIENCE_S)
                         assert reply["type"] == "error" and reply["code"] == code and reply["message"], (text[:40], reply)
                     await ws.send_json({"type": "join", "id": 9, "room": "call"})
-                    assert (await ws.receive_json(timeout=5))["type"] == "joined", "the socket stayed open"
+                    assert (await ws.receive_json(timeout=PATIENCE_S))["type"] == "joined", "the socket stayed open"
             print(f"figures: {codes}")
 
     asyncio.run(run())
@@ -521,7 +521,7 @@ def test_slowloris_locks_nobody_out(server):
     asyncio.run(run())
 
 
-def raw(port, request, timeout_s=5):
+def raw(port, request, timeout_s=PATIENCE_S):
     """The status that the server answers to these bytes, "wait" when it answers nothing, "closed" when it ends the connection without a word."""
     with socket.create_connection(("127.0.0.1", port), timeout_s) as s:
         s.settimeout(timeout_s)
@@ -665,7 +665,7 @@ def test_endless_pings_close_their_socket(server):
         with contextlib.suppress(ConnectionError):
             for _ in range(200):
                 writer.write(frame(b"", opcode=9) * 5000)
-                await asyncio.wait_for(writer.drain(), 5)
+                await asyncio.wait_for(writer.drain(), PATIENCE_S)
         with contextlib.suppress(ConnectionError):
             assert await close_code(reader) == 1008
         cost = server.cpu_seconds() - busy
@@ -702,7 +702,7 @@ def test_connections_are_kept_alive_and_released(server):
     accepted = server.metric("martlet_http_connections_accepted_total")
     for _ in range(3000):
         assert raw(server.http, GET) == 200
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + PATIENCE_S
     while server.descriptors() > before and time.monotonic() < deadline:
         time.sleep(0.05)
     print(f"figures: descriptors {before} before, {server.descriptors()} after; 100 requests on {accepted:.0f} connection")

@@ -29,6 +29,7 @@ SLOW_DEVICES = """(() => {
     };
 })()"""
 ON = "opened.filter(({ readyState }) => readyState === 'live').map(({ kind }) => kind).sort().join()"
+MICROPHONE = "martlet.room.media.sources.find(({ source }) => source === 'microphone').track"
 # A screen that needs no person, and its end by the browser's own button.
 SCREEN = "navigator.mediaDevices.getDisplayMedia = async () => { const one = document.createElement('canvas'); one.getContext('2d'); return one.captureStream(5); }"
 END_SCREEN = "martlet.room.screen.sources.forEach(({ track }) => { track.stop(); track.dispatchEvent(new Event('ended')); })"
@@ -75,7 +76,10 @@ def test_devices_are_chosen_before_joining_and_changed_during_the_call_without_n
             sids = await page.evaluate("JSON.stringify(martlet.room.publishing.sids)")
             await page.click("#mute-audio")
             await page.click("#devices-open")
+            await page.evaluate(f"void (window.firstMicrophone = {MICROPHONE})")
             await choose_other(page, "devices-menus", "microphone")
+            # Menus change their devices independently of each other: this one may take longer than all that follows.
+            await until(page, f"{MICROPHONE} !== window.firstMicrophone")
             label = await choose_other(page, "devices-menus", "camera")
             await until(page, f"martlet.room.media.videoTrack.label === {label!r}")
             await until(page, "document.querySelector('.tile.own video').srcObject.getVideoTracks()[0] === martlet.room.media.videoTrack")
@@ -84,10 +88,9 @@ def test_devices_are_chosen_before_joining_and_changed_during_the_call_without_n
             decoded = (await wait_for_video(bob))[0]["framesDecoded"]
             await wait_for_video(bob, frames=decoded + 20)
             assert await page.evaluate("JSON.stringify(martlet.room.publishing.sids)") == sids and await page.evaluate("window.offers") == 0
-            muted = "martlet.room.media.sources.find(({ source }) => source === 'microphone').track.enabled === false"
-            assert await page.evaluate(muted), "a muted microphone stays muted when it is another one"
-            # Two changes in a row, and one that is under way when the call ends.
-            assert await page.evaluate(ON) == "audio,video"
+            assert await page.evaluate(f"{MICROPHONE}.enabled === false"), "a muted microphone stays muted when it is another one"
+            # Two changes in a row, and one that is under way when the call ends. A former device goes off after the other has its place.
+            await until(page, f"{ON} === 'audio,video'")
             await page.click("#devices-open")
             menu = MENU.format(place="devices-menus", kind="camera")
             twice = f"""(() => {{

@@ -65,11 +65,12 @@ def test_a_recording_is_begun_watched_downloaded_copied_played_into_a_room_and_d
             await until_true(lambda: len(list(folder.glob("*.mp4"))) == 1, PATIENCE_S, "one file is left")
             (path,) = folder.glob("*.mp4")
             await until(page, "document.querySelectorAll('#recording-files tbody tr').length === 1")
-            # It plays: the first of the time goes on, and there is a picture of the size that was sent.
+            # It plays to its end, and there is a picture of the size that was sent. The publisher's best layer is recorded, and a browser
+            # reaches its largest one late: the size may change on the way, but at the end it is the same, however late one looks.
             asked = []
             page.on("request", lambda request: asked.append(request.url))
             await page.get_by_role("button", name="Watch").click()
-            await until(page, f"{VIDEO}.currentTime > 1 && {VIDEO}.getVideoPlaybackQuality().totalVideoFrames > 5")
+            await until(page, f"{VIDEO}.ended && {VIDEO}.currentTime > 1 && {VIDEO}.getVideoPlaybackQuality().totalVideoFrames > 5")
             size = await page.evaluate(f"[{VIDEO}.videoWidth, {VIDEO}.videoHeight]")
             print(f"figures: {path.stat().st_size} bytes, {size}, {await page.evaluate(f'{VIDEO}.duration')} s")
             assert size[0] > 100 and size[0] * 9 == size[1] * 16
@@ -95,9 +96,10 @@ def test_a_recording_is_begun_watched_downloaded_copied_played_into_a_room_and_d
             # A copy for players that show no VP8 in MP4.
             before = await page.evaluate(f"{VIDEO}.currentSrc")
             await page.get_by_role("button", name="Copy it to WebM").click()
-            await until(page, "document.querySelector('#recording-jobs .dim')?.textContent.startsWith('ready') ?? false")
+            # At idle priority a job may get next to nothing of a busy machine.
+            await until(page, "document.querySelector('#recording-jobs .dim')?.textContent.startsWith('ready') ?? false", 2 * PATIENCE_S)
             await page.locator("[aria-label^='Watch JB_']").click()
-            await until(page, f"{VIDEO}.currentSrc !== {before!r} && {VIDEO}.currentTime > 1 && {VIDEO}.videoWidth === {size[0]}")
+            await until(page, f"{VIDEO}.currentSrc !== {before!r} && {VIDEO}.ended && {VIDEO}.currentTime > 1 && {VIDEO}.videoWidth === {size[0]}")
             (copy,) = folder.glob("JB_*.webm")
             assert copy.read_bytes().startswith(bytes.fromhex("1a45dfa3")), "EBML"
             # Into another room, where somebody sees it.

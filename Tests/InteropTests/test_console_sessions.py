@@ -20,7 +20,7 @@ async def stay(server, identity, room):
 
 async def kept(server, number):
     """Summaries are written a moment after a stay."""
-    end = time.monotonic() + 10
+    end = time.monotonic() + PATIENCE_S
     while len(found := (await asyncio.to_thread(server.api, "GET", "/v1/sessions?limit=1000"))[1]["sessions"]) < number:
         assert time.monotonic() < end, len(found)
         await asyncio.sleep(0.05)

@@ -5,6 +5,7 @@ import hashlib
 import hmac
 import json
 import socket
+import statistics
 import threading
 import time
 import urllib.request
@@ -247,23 +248,31 @@ def test_webhooks_to_private_receivers_are_refused_unless_they_are_allowed():
 
 @pytest.mark.judging
 def test_B16_a_muted_track_is_told_to_webhooks_and_streams():
+    """The medians of five: one alone would be the machine's."""
     receiver = Receiver()
 
     async def run(server, stream):
+        waits = []
         async with signal(server, token("ada", "show"), room="show") as ada:
-            headers = {"Authorization": f"Bearer {token('cam', 'show')}", "Content-Type": "application/sdp"}
-            assert server.request("POST", "/whip/show", offer(), headers)[0] == 201
-            track = (await ada.wait_for("trackPublished"))[1]["track"]["sid"]
-            begun = time.monotonic()
-            assert server.api("POST", f"/v1/rooms/show/tracks/{track}/mute", {"muted": True})[0] == 200
-            until(lambda: "trackMuted" in stream.types(), "the event")
-            until(lambda: any(event["type"] == "trackMuted" for event in receiver.events), "the post")
-            at = next(when for _, type, _, when in stream.events if type == "trackMuted")
-            posted = next(when for when, _, body in receiver.requests if json.loads(body)["type"] == "trackMuted")
-            print(f"figures: stream after {(at - begun) * 1000:.0f} ms, webhook after {(posted - begun) * 1000:.0f} ms")
-            assert at - begun < 0.3 and posted - begun < 0.3
-            event = next(event for event in receiver.events if event["type"] == "trackMuted")
-            assert event["identity"] == "cam" and event["track"]["sid"] == track and event["track"]["muted"] is True
+            for number in range(5):
+                ada.events.clear()
+                headers = {"Authorization": f"Bearer {token(f'cam-{number}', 'show')}", "Content-Type": "application/sdp"}
+                assert server.request("POST", "/whip/show", offer(), headers)[0] == 201
+                track = (await ada.wait_for("trackPublished"))[1]["track"]["sid"]
+
+                def is_mute(event):
+                    return event["type"] == "trackMuted" and event["track"]["sid"] == track
+
+                begun = time.monotonic()
+                assert server.api("POST", f"/v1/rooms/show/tracks/{track}/mute", {"muted": True})[0] == 200
+                until(lambda: any(is_mute(event) for _, _, event, _ in stream.events), "the event")
+                until(lambda: any(is_mute(event) for event in receiver.events), "the post")
+                at = next(when for _, _, event, when in stream.events if is_mute(event))
+                posted, event = next((when, event) for when, event in ((when, json.loads(body)) for when, _, body in receiver.requests) if is_mute(event))
+                waits.append((at - begun, posted - begun))
+                assert event["identity"] == f"cam-{number}" and event["track"]["muted"] is True
+        print("figures: " + ", ".join(f"stream after {at * 1000:.0f} ms, webhook after {posted * 1000:.0f} ms" for at, posted in waits))
+        assert all(statistics.median(one) < 0.3 for one in zip(*waits)), waits
 
     with running(extra="webhooks:\n  allow_private: true\n") as server:
         assert server.api("PUT", "/v1/webhooks/all", {"url": receiver.url, "secret": HOOK_SECRET})[0] == 201

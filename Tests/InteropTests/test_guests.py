@@ -73,7 +73,7 @@ def test_I8_a_moderator_asks_a_person_to_unmute_and_the_person_does():
             ada = await open_room(browser, server, "class", "ada", token=token("ada", "class"))
             await until(ada, "document.getElementById('mute-audio').disabled === false")
             audio = lambda: [t["sid"] for t in server.api("GET", "/v1/rooms/class/tracks")[1]["tracks"] if t["kind"] == "audio"]  # noqa: E731
-            await until_true(audio, 10, "the microphone is published")
+            await until_true(audio, PATIENCE_S, "the microphone is published")
             track = audio()[0]
             assert server.api("POST", f"/v1/rooms/class/tracks/{track}/mute")[1]["muted"] is True
             await until(ada, "document.getElementById('mute-audio').getAttribute('aria-pressed') === 'false'")
@@ -81,7 +81,7 @@ def test_I8_a_moderator_asks_a_person_to_unmute_and_the_person_does():
                 assert (await host.request("requestUnmute", track=track))[0]["type"] == "ok"
                 await until(ada, "document.getElementById('ask').open")
                 await ada.get_by_role("button", name="Turn on microphone").click()
-                await until_true(lambda: any(not e["track"]["muted"] for _, e in host.of("trackUpdated")), 10, "the track is unmuted")
+                await until_true(lambda: any(not e["track"]["muted"] for _, e in host.of("trackUpdated")), PATIENCE_S, "the track is unmuted")
             assert ada.problems == []
 
     with running() as server:
@@ -92,7 +92,7 @@ def test_I8_revoked_tokens_presets_and_bans_hold_over_a_restart(tmp_path):
     async def stay(server, access):
         async with signal(server, access, room="R") as ada:
             assert server.api("PUT", "/v1/revocations/token/t-1", {"seconds": 600})[0] == 200
-            await until_true(lambda: any(e["reason"] == "token_revoked" for _, e in ada.of("ended")), 10, "the stay ends")
+            await until_true(lambda: any(e["reason"] == "token_revoked" for _, e in ada.of("ended")), PATIENCE_S, "the stay ends")
 
     access = token("ada", "R", token_id="t-1")
     with running(extra=f"storage:\n  path: {tmp_path / 'martlet.db'}\n") as server:

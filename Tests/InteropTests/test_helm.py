@@ -15,6 +15,7 @@ from helm_python import Chart
 
 from support.chart import CHART, COTURN, KEYS, SECRETS, environment, files, of, pods, render, server
 from support.server import BINARY, ROOT, free_ports
+from support.waiting import PATIENCE_S
 
 #: The oldest version that the chart allows, and the newest whose schemas are here.
 KUBERNETES = ["1.27.0", "1.31.0", "1.37.0"]
@@ -304,7 +305,7 @@ def test_K5_a_pods_own_command_serves_answers_its_probes_and_the_tests_hook_and_
         process = subprocess.Popen(["/bin/sh", tmp_path / "start.sh"], env=given, stderr=log)
     try:
         probes = [container[f"{kind}Probe"]["httpGet"]["path"] for kind in ("startup", "liveness", "readiness")]
-        end = time.monotonic() + 20
+        end = time.monotonic() + PATIENCE_S
         while [get(path)[0] for path in probes] != [200] * 3:
             assert process.poll() is None and time.monotonic() < end, (tmp_path / "log").read_text()
             time.sleep(0.1)
@@ -315,7 +316,7 @@ def test_K5_a_pods_own_command_serves_answers_its_probes_and_the_tests_hook_and_
         assert re.findall(r'martlet (\w+) --server "http://([^"]+)"', hook["command"][-1]) == [
             ("rooms", "rel-martlet:80"), *((verb, one) for one in pods_of for verb in ("rooms", "reach"))]
         environment_of_hook = {"PATH": given["PATH"], **environment(hook, SECRETS)}
-        done = subprocess.run([*hook["command"][:-1], said], env=environment_of_hook, capture_output=True, text=True, timeout=20)
+        done = subprocess.run([*hook["command"][:-1], said], env=environment_of_hook, capture_output=True, text=True, timeout=PATIENCE_S)
         assert done.returncode == 0 and all(f"pod {number}" in done.stdout for number in range(len(pods_of))), done.stderr
         # The node ports of this pod, which are nobody's here but the server's; each pod's are asked, and here each pod is this one.
         reached = {f"{kind} {port}": len(re.findall(rf"^{kind} 127\.0\.0\.1:{port}  after ", done.stdout, re.M)) for kind in ("udp", "tcp") for port in ports}

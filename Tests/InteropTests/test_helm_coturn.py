@@ -17,6 +17,7 @@ from conftest import running
 from support.chart import COTURN, SECRETS, environment, of, render, server
 from support.server import ROOT, free_ports
 from support.tokens import token
+from support.waiting import PATIENCE_S
 
 SECRET = SECRETS["turn"]["secret"]
 VALUES = {"coturn": {**COTURN["coturn"], "allowedPeers": ["127.0.0.1", "127.0.0.8-127.0.0.9"]}, "config": {"ice_servers": ["stun:stun.example.org:3478"]}}
@@ -58,7 +59,7 @@ def coturn(command, folder, port):
     with open(log, "w") as output:
         process = subprocess.Popen([*command, *here], stdout=output, stderr=subprocess.STDOUT)
     try:
-        end = time.monotonic() + 10
+        end = time.monotonic() + PATIENCE_S
         while True:
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
                 break

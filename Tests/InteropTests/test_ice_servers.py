@@ -18,6 +18,7 @@ from support.bare import offer
 from support.chromium import SPARING, chromium, open_room, until, wait_for_video
 from support.server import Server, free_ports
 from support.tokens import token
+from support.waiting import PATIENCE_S
 
 TURN = """
 ice_servers:
@@ -67,7 +68,7 @@ def coturn(tmp_path, tls=False):
         command += ["--listening-port", str(port), "--no-tls"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        end = time.monotonic() + 10
+        end = time.monotonic() + PATIENCE_S
         while True:
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
                 break
@@ -139,7 +140,7 @@ def test_C11_D7_credentials_are_served_by_the_API_and_in_links_for_the_tokens_ke
         """Whether aiortc gets a relayed address with these credentials."""
         gatherer = aiortc.RTCIceGatherer([aiortc.RTCIceServer(urls=server["urls"][0], username=server["username"], credential=server["credential"])])
         try:
-            await asyncio.wait_for(gatherer.gather(), 15)
+            await asyncio.wait_for(gatherer.gather(), PATIENCE_S)
         except Exception as refusal:  # noqa: BLE001: aioice has one exception for all answers of a TURN server.
             assert "401" in str(refusal), repr(refusal)
             return False

@@ -91,9 +91,10 @@ def test_the_251st_track_waits_and_is_received_when_another_ends(server):
                 reply, _ = await members[-1].request("offer", connection="pub", sdp=voices(count))
                 assert len(reply["tracks"]) == count, reply
             late = await Client().publish(f"{server.url}/whip/crowd", token("late", "crowd"), Tone())
-            await late.connected()
             await raw_join(viewer, server, "crowd", "viewer")
             await viewer.evaluate("raw.receive()")
+            # While the browser works: of the members' 30 s nothing is spent on it.
+            await late.connected()
             await until(viewer, f"{waiting} === '1 of 250'")
             await until(viewer, "raw.answered?.type === 'ok' && raw.sub.connectionState === 'connected'", 40)
             sections = await viewer.evaluate("raw.sub.localDescription.sdp.match(/^m=audio/gm).length")
@@ -120,7 +121,13 @@ def stopped_thread(pid, name):
     libc = ctypes.CDLL(None, use_errno=True)
     libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
     tasks = pathlib.Path(f"/proc/{pid}/task")
-    thread = next(int(task.name) for task in tasks.iterdir() if (task / "comm").read_text().strip() == name)
+
+    def name_of(task):
+        # Another thread may end while they are looked through.
+        with contextlib.suppress(OSError):
+            return (task / "comm").read_text().strip()
+
+    thread = next(int(task.name) for task in tasks.iterdir() if name_of(task) == name)
 
     def ask(request):
         assert libc.ptrace(request, thread, None, None) == 0, os.strerror(ctypes.get_errno())
@@ -143,17 +150,25 @@ def test_a_media_thread_that_hangs_is_detected_named_and_blocks_nobody():
         refused = [room for room in ("a", "b") if publish(server, room, "tablet")[0] == 503]
         waited = time.monotonic() - start
         assert len(refused) == 1 and waited < 12
-        found = time.monotonic()
-        status, text = server.get_private("/healthz")
+        took = []
+
+        def timed(ask, *words):
+            begun = time.monotonic()
+            answer = ask(*words)
+            took.append(time.monotonic() - begun)
+            return answer
+
+        status, text = timed(server.get_private, "/healthz")
         assert status == 503 and text.startswith("media worker 0 is not responding")
-        status, text = server.get_private("/readyz")
+        status, text = timed(server.get_private, "/readyz")
         assert status == 503 and text.startswith("media worker 0 is not responding"), "new joins are better sent to another server"
-        page = server.get_private("/metrics")[1]
-        status, _, text = publish(server, refused[0], "laptop")
+        page = timed(server.get_private, "/metrics")[1]
+        status, _, text = timed(publish, server, refused[0], "laptop")
         assert (status, json.loads(text)["code"]) == (503, "media_unavailable")
         for room in ("c", "d"):
-            assert publish(server, room, "phone")[0] == 201, "new rooms go to the other worker"
-        assert time.monotonic() - found < 4, "nothing waits any more: the watchdog's patience is 5 s"
+            assert timed(publish, server, room, "phone")[0] == 201, "new rooms go to the other worker"
+        # Each for itself: what a slow machine adds to all of them together is no wait.
+        assert max(took) < 4, f"nothing waits any more: the watchdog's patience is 5 s; {took}"
         assert 'martlet_worker_hangs{worker="0"} 1\n' in page and 'martlet_worker_hangs{worker="1"} 0\n' in page
         assert "martlet_ready 0\n" in page
         assert 'martlet_worker_peers{worker="1"}' in page and 'martlet_worker_peers{worker="0"}' not in page

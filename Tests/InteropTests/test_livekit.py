@@ -162,16 +162,19 @@ async def shut_down(url, seen):
     bob = await Client(url, "bob").connect()
     await ada.publish_video(RED, size=(640, 360))
     await bob.publish_video(GREEN, size=(640, 360))
-    await (await bob.sees("ada")).more(10)
-    await (await ada.sees("bob", GREEN)).more(10)
+    pairs = [(bob, "ada", RED), (ada, "bob", GREEN)]
+    before = [await client.sees(other, colour) for client, other, colour in pairs]
+    for eye in before:
+        await eye.more(10)
     seen.touch()
     for client in (ada, bob):
         await livekit_sdk.until(lambda: client.seen("reconnecting"), f"{client.identity} notices", PATIENCE_S)
-        client.eyes.clear()
     for client in (ada, bob):
         await livekit_sdk.until(lambda: client.seen("reconnected"), f"{client.identity} is back", PATIENCE_S)
-    await (await bob.sees("ada", seconds=PATIENCE_S)).more(10)
-    await (await ada.sees("bob", GREEN, seconds=PATIENCE_S)).more(10)
+    for (client, other, colour), old in zip(pairs, before):
+        # Another eye than before, and the one that it has now: each time that a client joins anew it gets another, maybe before this has noticed.
+        await livekit_sdk.until(lambda: (eye := client.eyes[other, "camera"]) is not old and eye.frames > 10 and eye.shows(colour),
+                                f"{client.identity} sees {other} again", PATIENCE_S)
     assert not ada.seen("disconnected") and not bob.seen("disconnected")
     await ada.close()
     await bob.close()
@@ -307,8 +310,13 @@ async def messages(url, single):
         await reaches(bob, "all", bytes(range(256)), "ada")
         _, seen = await paul.wait_for("data", topic="all", identity="ada")
         assert base64.b64decode(seen["bytes"]) == bytes(range(256))
-        await ada.room.local_participant.publish_data(b"lossy", topic="lossy", reliable=False)
-        await reaches(bob, "lossy", b"lossy", "ada", rtc.DataPacketKind.KIND_LOSSY)
+        # Nothing repeats it: on a busy machine it may be lost, and only the reliable channel is known to be open.
+        deadline = time.monotonic() + PATIENCE_S
+        while not got(bob, "lossy"):
+            assert time.monotonic() < deadline, "bob gets nothing lossy"
+            await ada.room.local_participant.publish_data(b"lossy", topic="lossy", reliable=False)
+            await asyncio.sleep(0.5)
+        assert set(got(bob, "lossy")) == {(b"lossy", "ada", rtc.DataPacketKind.KIND_LOSSY)}
         await ada.room.local_participant.publish_data(b"you", topic="one", destination_identities=["bob"])
         await reaches(bob, "one", b"you", "ada")
         assert not paul.of("data", topic="one") and not got(ada, "all"), "named receivers only, and never back to the sender"
@@ -436,9 +444,20 @@ async def mixed(url):
         await page.evaluate("window.got = [], martlet.room.room.on('data', ({ topic }) => got.push(topic)), 0")
         await ada.room.local_participant.publish_data(b"sure", topic="sure")
         await chromium.until(page, "got.includes('sure')")
-        for reliable in ("true", "false"):
+
+        def got(topic):
+            return [bytes(packet.data) for (packet,) in ada.seen("data_received") if packet.topic == topic]
+
+        async def send(reliable):
             await page.evaluate(f"martlet.room.room.send(new Uint8Array([1, 2]), {{ topic: '{reliable}', reliable: {reliable} }}).then(() => 0)")
-            await livekit_sdk.until(lambda: [bytes(packet.data) for (packet,) in ada.seen("data_received") if packet.topic == reliable] == [b"\1\2"], f"ada gets {reliable}")
+
+        await send("true")
+        await livekit_sdk.until(lambda: got("true") == [b"\1\2"], "ada gets what is reliable")
+        # The other may be lost, and its channel may open later: until this scenario's time is over.
+        while not got("false"):
+            await send("false")
+            await asyncio.sleep(0.5)
+        assert set(got("false")) == {b"\1\2"}
         assert not page.problems
     size = ada.eye_of("wim").size
     await encoder.close()

@@ -50,7 +50,8 @@ async def recorded(url):
         if len(begun) == 2 and all(one.file_results for one in begun):
             break
         await asyncio.sleep(0.1)
-    await asyncio.sleep(2)
+    # Two seconds of it by the publisher's clock, also where its process has no processor for a while.
+    await (await bob.sees("ada", RED)).more(30)
     active = (await lk.egress.list_egress(api.ListEgressRequest(room_name="r", active=True))).items
     assert {one.egress_id for one in active} == {track.egress_id, person.egress_id}
     for one in active:

@@ -31,7 +31,7 @@ async def answers(ws, number):
     """Whether the socket answers a ping, past what it says beside; the code with which it was closed otherwise."""
     await ws.send_bytes(signals.SignalRequest(ping_req=signals.Ping(timestamp=number)).SerializeToString())
     while True:
-        message = await ws.receive(timeout=10)
+        message = await ws.receive(timeout=PATIENCE_S)
         if message.type is not aiohttp.WSMsgType.BINARY:
             return ws.close_code
         response = signals.SignalResponse.FromString(message.data)

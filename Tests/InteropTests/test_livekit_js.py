@@ -97,11 +97,19 @@ async def messages(url):
 
     await livekit_sdk.until(lambda: "ada" in py.room.remote_participants, "ada is there")
     await py.room.local_participant.publish_data(b"\x07" * 1_000, reliable=True, topic="reliable")
-    await py.room.local_participant.publish_data(b"\x01" * 900, reliable=False, topic="lossy")
+
+    async def send_lossy():
+        # It may be lost: until the end.
+        while True:
+            await py.room.local_participant.publish_data(b"\x01" * 900, reliable=False, topic="lossy")
+            await asyncio.sleep(0.5)
+
+    lossy = asyncio.create_task(send_lossy())
     await py.room.local_participant.send_text("Grüße " * 6_000, topic="notes")
     answer = await py.room.local_participant.perform_rpc(destination_identity="ada", method="double", payload="21")
     await livekit_sdk.until(lambda: texts and files, "ada's text and file", 40)
     await livekit_sdk.until(lambda: py.seen("data_received"), "ada has all")
+    lossy.cancel()
     await py.close()
     return texts, files, answer
 
@@ -114,8 +122,10 @@ def test_a_page_and_a_python_client_exchange_data_text_a_file_and_calls(server):
             ada = await ChromiumPage.open(browser, server)
             await join(ada, server, token("ada", "data"))
             other = asyncio.create_task(asyncio.to_thread(livekit_sdk.run, messages, server.url))
-            await until(ada, "lk.data.length === 2 && lk.texts.length === 1")
-            got = {one["topic"]: one for one in await ada.evaluate("lk.data")}
+            await until(ada, "['reliable', 'lossy'].every((topic) => lk.data.some((one) => one.topic === topic)) && lk.texts.length === 1")
+            came = await ada.evaluate("lk.data")
+            got = {one["topic"]: one for one in came}
+            assert got.keys() == {"reliable", "lossy"} and [one["topic"] for one in came].count("reliable") == 1
             assert (got["reliable"]["size"], got["reliable"]["sum"], got["reliable"]["from"]) == (1_000, 7_000, "py")
             assert (got["lossy"]["size"], got["lossy"]["sum"]) == (900, 900)
             assert (await ada.evaluate("lk.texts"))[0] == {"identity": "py", "text": "Grüße " * 6_000}

@@ -235,7 +235,8 @@ def test_a_client_resumes_joins_afresh_or_ends_as_the_protocol_says_and_sends_no
             assert found["noWebSocket"] == ["", "no_websocket", "left", 3], found
             assert found["tooSlow"] == ["join,join", "", "", 2] and found["lost"] == ["join,resume", "", "", 2], found
             assert found["former"] == ["join,resume,join,join", "", "", 4], found
-            assert found["pings"] == ["join,ping,ping,ping", "", "", 1], found
+            # On a machine that stands still one more may be sent before the page looks.
+            assert found["pings"][0].startswith("join,ping,ping,ping") and found["pings"][1:] == ["", "", 1], found
             assert await page.evaluate(DENIED) == [["camera", "screen"], True, 0]
 
     asyncio.run(run())

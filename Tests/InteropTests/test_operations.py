@@ -131,6 +131,7 @@ def test_K2_a_SIGTERM_while_the_server_starts_ends_it():
         begun = threading.Thread(target=lambda: pytest.raises(RuntimeError, server.start))
         begun.start()
         silent.recv(2048)
+        asyncio.run(until_true(lambda: server.process, PATIENCE_S, "the other thread knows the process that it has started"))
         server.process.terminate()
         assert server.process.wait(10) == -signal_module.SIGTERM and "ready" not in server.log()
         begun.join()
@@ -148,7 +149,7 @@ def test_K2_an_operator_drains_the_server_and_takes_it_back():
             assert whip(server, "late", "elsewhere")[0] == 201
             await until_true(lambda: len(ada.of("migrate")) == 2, PATIENCE_S, "both notices")
             first, second = (event for _, event in ada.of("migrate"))
-            assert 590 < first["deadline"] / 1000 - time.time() <= 600 and second["cancelled"] is True
+            assert 600 - PATIENCE_S < first["deadline"] / 1000 - time.time() <= 600 and second["cancelled"] is True
             server.api("POST", "/v1/node/drain", {"seconds": 1})
             await asyncio.sleep(1.5)
             # The process is the operator's to end: nothing ends by itself.
@@ -368,8 +369,9 @@ def test_K2_a_SIGTERM_as_soon_as_a_server_is_ready_ends_it():
         server = Server()
         begun = threading.Thread(target=start, args=[server])
         begun.start()
-        end = time.monotonic() + 20
-        while not server.log_path.exists() or "info martlet: ready" not in server.log():
+        end = time.monotonic() + PATIENCE_S
+        # The other thread may learn later than its child's log what process that is.
+        while not server.log_path.exists() or "info martlet: ready" not in server.log() or not server.process:
             assert time.monotonic() < end, "it is not ready"
         server.process.terminate()
         # One that has not begun to wait for signals ends by the signal, or with the status that shells have for that.

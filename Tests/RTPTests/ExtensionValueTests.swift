@@ -60,30 +60,6 @@ struct ExtensionValueTests {
         #expect(written(2) { TransportSequenceNumber(0x1234).write(to: $0, at: 0) } == [0x12, 0x34])
     }
 
-    @Test("Playout delay")
-    func playoutDelay() throws {
-        let delay = PlayoutDelay(minimum: 0x123, maximum: 0xabc)
-        #expect(written(3) { delay.write(to: $0, at: 0) } == [0x12, 0x3a, 0xbc])
-        #expect(try value("123abc") { PlayoutDelay($0, in: $1) } == delay)
-    }
-
-    @Test("Absolute capture time, short and long")
-    func captureTime() throws {
-        let short = AbsoluteCaptureTime(timestamp: 0x0102_0304_0506_0708)
-        let long = AbsoluteCaptureTime(timestamp: 1, clockOffset: -1)
-        #expect(try value("0102030405060708") { AbsoluteCaptureTime($0, in: $1) } == short)
-        let bytes = written(long.length) { long.write(to: $0, at: 0) }
-        #expect(bytes == CapturedPackets.bytes("0000000000000001 ffffffffffffffff"))
-        #expect(try value("0000000000000001ffffffffffffffff") { AbsoluteCaptureTime($0, in: $1) } == long)
-        #expect(try value("00") { AbsoluteCaptureTime($0, in: $1) } == nil)
-    }
-
-    @Test("A10: the content type identifies a screen")
-    func contentType() throws {
-        #expect(try value("01") { VideoContentType($0, in: $1) }?.isScreen == true)
-        #expect(try value("00") { VideoContentType($0, in: $1) }?.isScreen == false)
-    }
-
     @Test("Layers allocation: three streams of one spatial layer, as Chromium sends it")
     func allocation() throws {
         // Stream 0 of three, one spatial layer each, one temporal layer each, 100, 300 and 1500 kbit/s, sizes.

@@ -82,6 +82,24 @@ struct ReturnTests {
         scenario.judge(Thresholds.withoutRTX, wanted: ScenarioTests.all, layer: 1)
     }
 
+    @Test(
+        "H3: a lone video that heavy losses leave no bandwidth for is back soon after they end, though nothing else is sent that could be lost"
+    )
+    func lossyLoneVideo() throws {
+        let scenario = try Scenario("H3 lossy lone video", seed: 76, link: Scenario.link(3_000))
+        scenario.show(.camera(width: 1_280, height: 720, bitrate: .kilobitsPerSecond(1_500), framesPerSecond: 15))
+        scenario.run(20)
+        scenario.change { $0.loss = 0.6 }
+        scenario.run(10)
+        #expect(scenario.samples.last!.layers[0] < 0, "nothing fits")
+        scenario.change { $0.loss = 0 }
+        scenario.run(20)
+        // 0.4 to 3.4 s were seen with eight seeds; 5 to 126 s where probes did not lift the bound that losses set.
+        let back = try #require(scenario.timeToLayer(0))
+        print("H3 lossy lone video: back after \(back) s")
+        #expect(back <= Thresholds.stepUp.rightLayer)
+    }
+
     @Test("H1: a subscriber without RTX gets the layer that its link carries")
     func steadyWithoutRTX() throws {
         let scenario = try Scenario("H1 without RTX", seed: 75, link: Scenario.link(3_000), hasRTX: false)

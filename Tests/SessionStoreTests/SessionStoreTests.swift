@@ -51,6 +51,27 @@ struct SessionStoreTests {
     }
 
     @Test(
+        "A stay that is written down later than one that ended after it still stands in the order they ended in, on any page"
+    )
+    func writtenLate() async throws {
+        let store = store(try Database(path: nil, schema: SessionStore.schema))
+        for (number, leftAt) in [(1, 3_000), (2, 1_000), (3, 2_000), (4, 3_000)] as [(Int, Int64)] {
+            try await store.write(summary(number, leftAt: leftAt))
+        }
+        var pages: [[String]] = []
+        var query = SessionStore.Query(room: "R", identity: "ada", limit: 1)
+        repeat {
+            let page = try await store.page(query)
+            pages.append(sids(page))
+            query.before = page.next.flatMap { SessionStore.Place($0.description) }
+        } while query.before != nil
+        #expect(pages == [["PA_4"], ["PA_1"], ["PA_3"], ["PA_2"]])
+        for text in ["", "5", "-5", "5-", "-5-3", "+5-3", "5-3-1", "5-x", "99999999999999999999-1"] {
+            #expect(SessionStore.Place(text) == nil, "\(text) is no place")
+        }
+    }
+
+    @Test(
         "Summaries that are older than they may become, or more than there may be, are gone with the next that is written"
     )
     func retention() async throws {

@@ -160,7 +160,12 @@ extension BandwidthEstimator {
         let proven = min(measured, claim ?? measured)
         // A probe of some milliseconds may hit a pause of the other traffic.
         let result = crossTraffic.isPresent ? min(proven, max(crossTraffic.share, before)) : proven
-        endProbe(result > before ? .raised : .confirmed)
+        let estimate = min(before, losses.limit ?? .infinity)
+        // While no layer fits, only probes can show that losses have ended; beside media, the losses of that say more.
+        let showsNoLoss =
+            planner.demand.allocated == 0 && result > estimate && result <= before
+            && measure.packets >= probe.packets && lossLift.mayLift(at: now)
+        endProbe(result > before || showsNoLoss ? .raised : .confirmed)
         // The effect of jitter on a probe is not the link's limit.
         let isExact = probe.packetsNeeded == ProbeState.leastPackets
         if isExact { control.probed(result, of: rate) }
@@ -168,6 +173,8 @@ extension BandwidthEstimator {
             acknowledged.expectChange()
             control.set(result, isProbe: true, at: now)
             losses.forget()
+        } else if showsNoLoss {
+            losses.lift(to: result, estimate: before)
         } else if result < 0.9 * rate, result > acknowledged.bitsPerSecond ?? 0 {
             // A probe may lower the estimate only if it reached the bottleneck, and then not below the delivered rate. One alone may have hit a burst; two
             // in a row that agree found the link's limit.
@@ -177,6 +184,6 @@ extension BandwidthEstimator {
                 control.set(max(result, 0.85 * before), isProbe: true, at: now)
             }
         }
-        planner.succeeded(result, rate: rate, estimateBefore: before, at: now)
+        planner.succeeded(result, rate: rate, estimateBefore: showsNoLoss ? estimate : before, at: now)
     }
 }

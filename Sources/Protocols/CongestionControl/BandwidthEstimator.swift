@@ -87,6 +87,7 @@ public struct BandwidthEstimator: ~Copyable {
     var delivery = DeliveryWindow()
     var control: RateControl
     var losses = LossBound()
+    var lossLift = LossLift()
     var application = ApplicationLimit()
     var receiver = ReceiverLimit()
     var planner = ProbePlanner()
@@ -245,6 +246,7 @@ public struct BandwidthEstimator: ~Copyable {
 
     /// Sets the demand, which determines what to probe for. Bits per second on the wire; `next` is nil if no higher step is wanted.
     public mutating func setDemand(allocated: Bitrate, next: Bitrate?, wanted: Bitrate, at now: MonotonicTime) {
+        if allocated > .zero { lossLift.end() }
         planner.setDemand(
             .init(
                 allocated: Double(allocated.bitsPerSecond), next: next.map { Double($0.bitsPerSecond) },

@@ -74,6 +74,13 @@ struct LossBound: Sendable {
     /// Discards all observations (outage, another path).
     mutating func forget() { self = LossBound() }
 
+    /// Discards all observations, because the path has carried `rate` since; `estimate` is what delay allows.
+    mutating func lift(to rate: Double, estimate: Double) {
+        self = LossBound()
+        bandwidth = rate
+        limit = rate < estimate * 0.999 ? rate : nil
+    }
+
     /// Closes the observation when it is long enough; `estimate` is what delay allows, `delivered` the delivered rate. If delays vary, packets
     /// reported as lost may only be late: an observation is evaluated when the next one is complete, a quarter of a second later.
     mutating func update(estimate: Double, delivered: Double?, straying: Bool) {

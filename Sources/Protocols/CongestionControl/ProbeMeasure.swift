@@ -15,7 +15,8 @@ struct ProbeMeasure: Sendable {
     private(set) var id: UInt8 = 0
     private var packetsNeeded = 0
     private var bytesNeeded = 0
-    private var packets = 0
+    /// Packets of the probe that have arrived.
+    private(set) var packets = 0
     private var bytes = 0
     private var firstSent: Int64 = .max
     private var lastSent: Int64 = .min

@@ -125,16 +125,17 @@ actor HTTPListener {
         } catch {
             preconditionFailure("a new epoll set takes an eventfd: \(error)")
         }
+        var jobs: [LoopExecutor.Job] = []
         var ready: [ReadinessSet.Ready] = []
         var next: MonotonicTime? = .zero
         while let deadline = next {
             readiness.wait(into: &ready, until: deadline, now: clock())
             assumeIsolated { $0.now = clock() }
-            if ready.contains(where: { $0.mark == Mark.wake }) { executor.runJobs() }
+            if ready.contains(where: { $0.mark == Mark.wake }) { executor.runJobs(&jobs) }
             let events = ready
             next = assumeIsolated { $0.turn(events) }
         }
-        executor.retire()
+        executor.retire(&jobs)
     }
 
     /// Lets the loop end after the turn in progress.

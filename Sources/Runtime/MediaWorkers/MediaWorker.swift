@@ -13,7 +13,7 @@ public actor MediaWorker {
     public nonisolated let index: Int
     /// The port that it listens on, UDP and, where configured, TCP.
     public nonisolated let port: UInt16
-    private nonisolated let executor: WorkerExecutor
+    private nonisolated let executor: LoopExecutor
     private nonisolated let publishEvents: @Sendable ([MediaEvent]) -> Void
     private nonisolated let publishedLoad = Atomic<Int>(0)
     private nonisolated let turnCount = Atomic<UInt64>(0)
@@ -23,6 +23,9 @@ public actor MediaWorker {
     private static let mostAdoptions = 256
     /// The loop turns at least as often as this, so that one which does not is known to hang: see `Watchdog`.
     private static let longestSleep = TimeInterval.seconds(1)
+    /// How long jobs may keep a turn's media waiting. A description that brings an early DTLS flight costs a third of a millisecond of
+    /// elliptic curves, and twenty of them may be posted at once when many join.
+    private static let jobShare = TimeInterval.microseconds(300)
     private var core: WorkerCore
     private var isStopping = false
 
@@ -31,7 +34,7 @@ public actor MediaWorker {
 
     init(
         index: Int, engine: sending MediaEngine, socket: consuming sending UDPSocket,
-        configuration: UDPSocketConfiguration, tcp: sending TCPLane?, executor: WorkerExecutor,
+        configuration: UDPSocketConfiguration, tcp: sending TCPLane?, executor: LoopExecutor,
         gatherLimit: TimeInterval, records: RecordRing?,
         publishEvents: @escaping @Sendable ([MediaEvent]) -> Void
     ) {
@@ -109,7 +112,10 @@ public actor MediaWorker {
     /// The loop. Runs on the worker's own thread until `requestStop()`.
     nonisolated func run() {
         executor.adoptThread()
-        var jobs: [WorkerJob] = []
+        // Before the process' other threads: while 500 join a second, two processors are busy with their signalling, and media waited for its turn for
+        // most of the time.
+        Scheduling.preferCurrentThread()
+        var jobs: [LoopExecutor.Job] = []
         do throws(SystemError) {
             let poller = try Poller()
             try poller.add(executor.wake.descriptor)
@@ -127,10 +133,7 @@ public actor MediaWorker {
                 // Whoever posts into an empty mailbox signals, so a turn of media alone need not look into it.
                 let isWoken = poller.isReady(executor.wake.descriptor, of: ready)
                 let jobsStart = isWoken ? MonotonicClock.now() : nil
-                if isWoken {
-                    executor.wake.clear()
-                    executor.runJobs(&jobs)
-                }
+                if isWoken { executor.runJobs(&jobs, limit: Self.jobShare) }
                 let found = WorkerCore.Ready(
                     feedback: feedback.map { poller.isReady($0, of: ready) } ?? false,
                     tcp: tcp.map { poller.isReady($0, of: ready) } ?? false)

@@ -222,7 +222,7 @@ public final class MediaWorkerPool: Sendable {
                 ? try TCPLane(listener: listener, maximumConnections: configuration.maximumTCPConnections) : nil
             return MediaWorker(
                 index: index, engine: engine, socket: socket, configuration: address, tcp: lane,
-                executor: try WorkerExecutor(),
+                executor: try LoopExecutor(),
                 gatherLimit: .microseconds(Int64(configuration.gatherMicroseconds)),
                 records: rings.dropFirst(index).first,
                 publishEvents: publishEvents)

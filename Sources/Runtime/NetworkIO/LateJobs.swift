@@ -4,7 +4,7 @@ import Synchronization
 ///
 /// They run one at a time, in the order in which they come: on the loop's thread until it has retired, after that on the thread that brings
 /// one while none is running.
-public final class LateJobs: Sendable {
+final class LateJobs: Sendable {
     private struct State {
         var queue: [UnownedJob] = []
         /// True from the beginning: the loop's thread runs jobs until it has called `finish(on:)`.
@@ -13,11 +13,8 @@ public final class LateJobs: Sendable {
 
     private let state = Mutex(State())
 
-    /// None.
-    public init() {}
-
     /// Runs `job`, or leaves it to whoever runs one already.
-    public func add(_ job: UnownedJob, on executor: UnownedSerialExecutor) {
+    func add(_ job: UnownedJob, on executor: UnownedSerialExecutor) {
         let isMine = state.withLock { state -> Bool in
             state.queue.append(job)
             defer { state.isRunning = true }
@@ -27,7 +24,7 @@ public final class LateJobs: Sendable {
     }
 
     /// Runs what has come: the last thing that the loop's thread does.
-    public func finish(on executor: UnownedSerialExecutor) {
+    func finish(on executor: UnownedSerialExecutor) {
         while let next = next() { next.runSynchronously(on: executor) }
     }
 

@@ -4,16 +4,16 @@ public import Storage
 
 /// The summaries of past stays, in the database for as long as they are kept.
 public struct SessionStore: Sendable {
-    /// Which summaries are wanted, newest first.
+    /// Which summaries are wanted: those of who left last come first.
     public struct Query: Sendable, Hashable {
         public var room: String?
         public var identity: String?
         /// Only those before this place, as the page before said.
-        public var before: Int64?
+        public var before: Place?
         public var limit: Int
 
         /// At most `limit` summaries.
-        public init(room: String? = nil, identity: String? = nil, before: Int64? = nil, limit: Int) {
+        public init(room: String? = nil, identity: String? = nil, before: Place? = nil, limit: Int) {
             self.room = room
             self.identity = identity
             self.before = before
@@ -21,11 +21,34 @@ public struct SessionStore: Sendable {
         }
     }
 
+    /// A summary's place among all. Stays are written down when the last counters of their connections are known, which is not the order they ended in.
+    public struct Place: Sendable, Hashable, LosslessStringConvertible {
+        /// Milliseconds since 1970.
+        fileprivate let leftAt: Int64
+        /// Which one of those that ended in one millisecond.
+        fileprivate let id: Int64
+
+        fileprivate init(leftAt: Int64, id: Int64) {
+            self.leftAt = leftAt
+            self.id = id
+        }
+
+        public init?(_ text: String) {
+            let parts = text.split(separator: "-", omittingEmptySubsequences: false).map { digits in
+                digits.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int64(digits) : nil
+            }
+            guard parts.count == 2, let leftAt = parts[0], let id = parts[1] else { return nil }
+            self.init(leftAt: leftAt, id: id)
+        }
+
+        public var description: String { "\(leftAt)-\(id)" }
+    }
+
     /// Summaries as they were written.
     public struct Page: Sendable, Hashable {
         public var bodies: [[UInt8]]
         /// What the next page's `before` is; nil: these were the last.
-        public var next: Int64?
+        public var next: Place?
     }
 
     /// Stays that end faster than the database writes; more than so many at once are lost.
@@ -49,8 +72,10 @@ public struct SessionStore: Sendable {
     /// The tables that it needs.
     public static let schema: [SchemaStep] = [
         "CREATE TABLE IF NOT EXISTS sessions (id INTEGER PRIMARY KEY AUTOINCREMENT, participant TEXT UNIQUE, room TEXT, identity TEXT, left_at INTEGER, body BLOB)",
-        "CREATE INDEX IF NOT EXISTS sessions_room ON sessions (room, id)",
-        "CREATE INDEX IF NOT EXISTS sessions_identity ON sessions (identity, id)",
+        "DROP INDEX IF EXISTS sessions_room",
+        "DROP INDEX IF EXISTS sessions_identity",
+        "CREATE INDEX IF NOT EXISTS sessions_room_left ON sessions (room, left_at)",
+        "CREATE INDEX IF NOT EXISTS sessions_identity_left ON sessions (identity, left_at)",
         "CREATE INDEX IF NOT EXISTS sessions_left ON sessions (left_at)",
         .column("history", type: "BLOB", of: "sessions"),
     ]
@@ -105,16 +130,31 @@ public struct SessionStore: Sendable {
         }
     }
 
-    /// Some summaries, newest first.
+    /// Some summaries: those of who left last come first.
     public func page(_ query: Query) async throws(DatabaseError) -> Page {
-        let rows = try await database.transaction { (sql) throws(DatabaseError) in
+        var conditions: [String] = []
+        var values: [DatabaseValue] = []
+        if let room = query.room {
+            conditions.append("room = ?")
+            values.append(.text(room))
+        }
+        if let identity = query.identity {
+            conditions.append("identity = ?")
+            values.append(.text(identity))
+        }
+        if let before = query.before {
+            conditions.append("(left_at, id) < (?, ?)")
+            values += [.integer(before.leftAt), .integer(before.id)]
+        }
+        values.append(.integer(Int64(query.limit) + 1))
+        let chosen = conditions.isEmpty ? "" : "WHERE " + conditions.joined(separator: " AND ")
+        let rows = try await database.transaction { [values] (sql) throws(DatabaseError) in
             try sql.run(
-                "SELECT id, body FROM sessions WHERE (?1 IS NULL OR room = ?1) AND (?2 IS NULL OR identity = ?2) AND id < ?3 ORDER BY id DESC LIMIT ?4",
-                query.room.map { .text($0) } ?? .null, query.identity.map { .text($0) } ?? .null,
-                .integer(query.before ?? .max), .integer(Int64(query.limit) + 1))
+                "SELECT id, left_at, body FROM sessions \(chosen) ORDER BY left_at DESC, id DESC LIMIT ?", values)
         }
         let shown = rows.prefix(query.limit)
-        return Page(bodies: shown.map { $0[1].blob }, next: rows.count > query.limit ? shown.last?[0].number : nil)
+        let last = shown.last.map { Place(leftAt: $0[1].number, id: $0[0].number) }
+        return Page(bodies: shown.map { $0[2].blob }, next: rows.count > query.limit ? last : nil)
     }
 
     /// The summary of one participant's stay, by its sid; nil where there is none.

@@ -121,6 +121,12 @@ public final class DatabaseConnection {
     /// The rows that one statement gives, with `values` in place of its question marks.
     @discardableResult
     public func run(_ sql: String, _ values: DatabaseValue...) throws(DatabaseError) -> [[DatabaseValue]] {
+        try run(sql, values)
+    }
+
+    /// The rows that one statement gives, with `values` in place of its question marks.
+    @discardableResult
+    public func run(_ sql: String, _ values: [DatabaseValue]) throws(DatabaseError) -> [[DatabaseValue]] {
         let statement = try prepared(sql)
         defer {
             sqlite3_reset(statement)

@@ -55,18 +55,6 @@ private func checkValues(_ element: RTPHeaderExtensions.Element, _ bytes: Unsafe
             value.write(to: copy, at: element.offset)
             precondition(TransportSequenceNumber(element, in: again.bytes) == value)
         }
-        if let value = PlayoutDelay(element, in: packet) {
-            value.write(to: copy, at: element.offset)
-            precondition(PlayoutDelay(element, in: again.bytes) == value)
-        }
-        if let value = AbsoluteCaptureTime(element, in: packet) {
-            value.write(to: copy, at: element.offset)
-            precondition(AbsoluteCaptureTime(element, in: again.bytes) == value)
-        }
-        if let value = VideoContentType(element, in: packet) {
-            value.write(to: copy, at: element.offset)
-            precondition(VideoContentType(element, in: again.bytes) == value)
-        }
         if let value = VideoLayersAllocation(element, in: packet) {
             precondition(value.layerCount <= 16 && value.streamCount <= 4)
             for index in 0..<value.layerCount { precondition((1...4).contains(value.layers[index].temporalLayers)) }

@@ -19,9 +19,6 @@ private func readExtensions(_ header: RTPHeader, _ packet: RawSpan) {
         _ = VideoOrientation(element, in: packet)
         _ = AbsoluteSendTime(element, in: packet)
         _ = TransportSequenceNumber(element, in: packet)
-        _ = PlayoutDelay(element, in: packet)
-        _ = AbsoluteCaptureTime(element, in: packet)
-        _ = VideoContentType(element, in: packet)
         _ = VideoLayersAllocation(element, in: packet)
         _ = element.text(in: packet)
     }

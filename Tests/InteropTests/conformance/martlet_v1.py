@@ -201,11 +201,10 @@ async def media(target, room):
         await sender.connected()
         await bob.wait_for("connection", connection="pub", state="connected")
         await receive(ada, receiver)
-        await receiver.decodes(1)
         # The second section may come with a second offer.
-        offers = [event for _, event in ada.of("offer")]
-        if len(offers[-1]["tracks"]) > len(receiver.connection.getTransceivers()):
-            await ada.request("answer", connection="sub", sdp=await receiver.answer(offers[-1]["sdp"]))
+        await receiver.until(lambda: len(ada.of("offer")[-1][1]["tracks"]) == 2, "both are offered")
+        if len(ada.of("offer")) > 1:
+            await ada.request("answer", connection="sub", sdp=await receiver.answer(ada.of("offer")[-1][1]["sdp"]))
         await receiver.decodes(2)
         for sid in sent.values():
             await ada.wait_for("subscriptionStarted", track=sid)

@@ -60,7 +60,7 @@ class Eye:
     """Decodes a received video: sizes and mean colours of its newest frames, from each eighth pixel of each eighth row."""
 
     def __init__(self, rtc, track):
-        self.frames, self.size, self.colour = 0, None, None
+        self.frames, self.size, self.colour, self.track = 0, None, None, track
         self.stream = rtc.VideoStream(track, format=rtc.VideoBufferType.RGBA)
         self.task = asyncio.create_task(self._run())
 
@@ -168,6 +168,22 @@ class Client:
         key = (identity, name)
         await until(lambda: key in self.eyes and self.eyes[key].shows(colour), f"{self.identity} sees {key}", seconds)
         return self.eyes[key]
+
+    async def decodes(self, identity, colour=RED, count=10, name="camera"):
+        """Waits for so many further frames of another's video. Where the SDK is given the track anew meanwhile, as after a reconnect, those of the new one count."""
+        key, eye = (identity, name), await self.sees(identity, colour, name)
+        before = eye.frames
+
+        def further():
+            current = self.eyes[key]
+            return (current.frames - before if current is eye else current.frames) if current.shows(colour) else 0
+
+        try:
+            await until(lambda: further() >= count, f"{self.identity} decodes {count} more frames of {key}")
+        except AssertionError as error:
+            stats = await asyncio.wait_for(self.eyes[key].track.get_stats(), PATIENCE_S)
+            raise AssertionError(f"{error}; {further()} were decoded, of {'one' if self.eyes[key] is eye else 'another'} track; events: "
+                                 f"{[event for event, _ in self.events]}; {stats}") from error
 
     def eye_of(self, identity):
         """What it decodes of another's video, whatever that is called."""

@@ -3,12 +3,15 @@ import json
 import threading
 import time
 
+from .server import free_ports
+
 
 class Receiver:
-    """An HTTP server that keeps what is posted to it; `kill` closes its port, `revive` opens the same one again."""
+    """An HTTP server that keeps what is posted to it; `kill` closes its port, `revive` opens the same one again, which no other program
+    has taken meanwhile: it is none of those that the system gives to whoever asks for any."""
 
     def __init__(self):
-        self.requests, self.port, self.http = [], 0, None
+        self.requests, self.port, self.http = [], free_ports(1)[0], None
         self.revive()
 
     def revive(self):
@@ -26,7 +29,6 @@ class Receiver:
 
         http.server.ThreadingHTTPServer.allow_reuse_address = True
         self.http = http.server.ThreadingHTTPServer(("127.0.0.1", self.port), Handler)
-        self.port = self.http.server_port
         threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
 
     def kill(self):

@@ -27,7 +27,7 @@ struct SessionsResource: Resource {
         ]
     }
 
-    /// Past stays, newest first, for whoever may moderate the room, or all rooms.
+    /// Past stays, those of who left last first, for whoever may moderate the room, or all rooms.
     func listSessions(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let claims = try authorize(request) { $0.roomAdmin }
         var query = SessionStore.Query(limit: try request.number("limit", in: 1...1_000) ?? 100)
@@ -37,7 +37,7 @@ struct SessionsResource: Resource {
         if let own = claims.video.room, !own.isEmpty { query.room = own }
         query.identity = request.query["identity"]
         if let text = request.query["before"] {
-            guard let before = Int64(text), before > 0 else {
+            guard let before = SessionStore.Place(text) else {
                 throw Problem(400, "invalid_request", "The query's before must be what the page before gave as next.")
             }
             query.before = before
@@ -46,7 +46,7 @@ struct SessionsResource: Resource {
         return .json(
             SessionPageModel(
                 sessions: page.bodies.compactMap { try? JSONCoding.decode(SessionModel.self, from: $0) },
-                next: page.next.map { "\($0)" }))
+                next: page.next?.description))
     }
 
     func showSession(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse { .json(try await session(request)) }

@@ -1,10 +1,10 @@
 import Dispatch
 import Glibc
-import NetworkIO
 import Synchronization
+import TestSupport
 import Testing
 
-@testable import HTTPServing
+@testable import NetworkIO
 
 @Suite("The loop as an executor", .timeLimit(.minutes(1)))
 struct LoopExecutorTests {
@@ -59,7 +59,8 @@ struct LoopExecutorTests {
             // The first job is there: the last turn.
             var posted = pollfd(fd: executor.wake.descriptor, events: Int16(POLLIN), revents: 0)
             poll(&posted, 1, -1)
-            executor.retire()
+            var jobs: [LoopExecutor.Job] = []
+            executor.retire(&jobs)
         }
         await began.wait()
         await withTaskGroup { group in

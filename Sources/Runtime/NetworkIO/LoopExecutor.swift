@@ -1,0 +1,76 @@
+public import Primitives
+import Synchronization
+
+/// Runs an actor's jobs on the thread of its loop, between two turns.
+public final class LoopExecutor: SerialExecutor {
+    /// What the thread is given to do.
+    public enum Job: Sendable {
+        /// A job of the actor.
+        case actor(UnownedJob)
+        /// A call that nobody may have the patience to wait for.
+        case call(@Sendable () -> Void)
+    }
+
+    /// What the loop waits for beside its sockets.
+    public let wake: WakeSignal
+    private let jobs: Mailbox<Job>
+    /// The thread that runs the loop; 0 before it starts and after it ended.
+    private let thread = Atomic<UInt>(0)
+    /// What comes behind the last turn.
+    private let late = LateJobs()
+
+    /// The executor of a loop that has not begun.
+    public init() throws(SystemError) {
+        wake = try WakeSignal()
+        jobs = Mailbox(wake: wake)
+    }
+
+    public func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        if !jobs.post(.actor(job)) { late.add(job, on: asUnownedSerialExecutor()) }
+    }
+
+    /// Has the thread run `call` in the order of the jobs; false after its end, when it runs nothing more.
+    public func post(_ call: @escaping @Sendable () -> Void) -> Bool { jobs.post(.call(call)) }
+
+    /// Whether the thread runs nothing more.
+    public var hasEnded: Bool { jobs.isClosed }
+
+    public func checkIsolated() {
+        precondition(isOnThread, "the state of a loop is touched from another thread")
+    }
+
+    public func isIsolatingCurrentContext() -> Bool? { isOnThread ? true : nil }
+
+    private var isOnThread: Bool { thread.load(ordering: .relaxed) == currentThread() }
+
+    /// Makes the calling thread the one that runs jobs.
+    public func adoptThread() { thread.store(currentThread(), ordering: .relaxed) }
+
+    /// Runs what was posted; what does not fit into `limit` waits for the next turn, which follows at once. `buffer` is the caller's, so that no
+    /// turn allocates.
+    public func runJobs(_ buffer: inout [Job], limit: TimeInterval? = nil) {
+        wake.clear()
+        jobs.drain(into: &buffer)
+        guard !buffer.isEmpty else { return }
+        let end = limit.map { MonotonicClock.now() + $0 } ?? .distantFuture
+        for index in buffer.indices {
+            switch buffer[index] {
+            case .actor(let job): job.runSynchronously(on: asUnownedSerialExecutor())
+            case .call(let call): call()
+            }
+            if index + 1 < buffer.count, MonotonicClock.now() > end {
+                return jobs.putBack(&buffer, from: index + 1)
+            }
+        }
+        buffer.removeAll(keepingCapacity: true)
+    }
+
+    /// Ends the loop's time: runs what is left; later jobs run where they come from.
+    public func retire(_ buffer: inout [Job]) {
+        jobs.close()
+        runJobs(&buffer)
+        thread.store(0, ordering: .relaxed)
+        late.finish(on: asUnownedSerialExecutor())
+    }
+}
