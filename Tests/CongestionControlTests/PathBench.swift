@@ -84,7 +84,8 @@ struct PathBench: ~Copyable {
         let want = demand(estimate)
         let rate = choose(estimate, now)
         estimator.setDemand(
-            allocated: .bitsPerSecond(Int64(rate)), next: want.next.map { .bitsPerSecond(Int64($0)) },
+            allocated: .bitsPerSecond(Int64(rate)), video: .bitsPerSecond(Int64(rate)),
+            next: want.next.map { .bitsPerSecond(Int64($0)) },
             wanted: .bitsPerSecond(Int64(want.wanted)), at: now)
         pacer.setEstimate(.bitsPerSecond(Int64(estimate)))
         pacer.refill(at: now)

@@ -27,7 +27,7 @@ async def kept(server, number):
     return found
 
 
-def test_past_sessions_are_listed_newest_first_and_found_by_room_and_identity(development_server):
+def test_past_sessions_are_listed_last_to_leave_first_and_found_by_room_and_identity(development_server):
     server = development_server
 
     async def run():

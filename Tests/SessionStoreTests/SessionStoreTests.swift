@@ -28,7 +28,9 @@ struct SessionStoreTests {
 
     private func sids(_ page: SessionStore.Page) -> [String] { page.bodies.map { String(decoding: $0, as: UTF8.self) } }
 
-    @Test("Pages go from the newest to the oldest without a gap, all or those of one room and identity")
+    @Test(
+        "Pages follow each other without a gap, all or those of one room and identity; of stays that ended together the one written last is first"
+    )
     func pages() async throws {
         let store = store(try Database(path: nil, schema: SessionStore.schema))
         for number in 0..<10 {

@@ -32,6 +32,7 @@ extension BandwidthEstimator {
         guard let arrival else {
             guard entry.pointee.state != .lost else { return }
             packets.close(entry, as: .lost)
+            if isMeasured(entry.pointee) { measure.addLost() }
             guard !isReliable else { return }
             lost &+= 1
             delivery.addLost(size)
@@ -43,6 +44,7 @@ extension BandwidthEstimator {
         received &+= 1
         if wasLost, !isReliable {
             lost &-= 1
+            if isMeasured(entry.pointee) { measure.recovered() }
             if countsLoss { losses.recovered(sent: sent) }
             delivery.recovered(size)
         } else {
@@ -58,7 +60,7 @@ extension BandwidthEstimator {
         delivery.add(size, sent: sent, arrival: arrival)
         queue.add(sent: sent, arrival: arrival, isContested: crossTraffic.isPresent)
         jitter.add(sent: sent, arrival: arrival)
-        if entry.pointee.probe != 0, entry.pointee.probe == measure.id {
+        if isMeasured(entry.pointee) {
             measure.add(size, sent: sent, arrival: arrival)
         }
         // A probe fills the queue on purpose; until that has drained the slope reveals nothing new.
@@ -68,6 +70,11 @@ extension BandwidthEstimator {
         guard let deltas = groups.add(sent: sent, arrival: arrival) else { return }
         trend.add(deltas, arrival: arrival)
         digest.groups += 1
+    }
+
+    /// Whether a packet belongs to the last probe.
+    @inline(__always) private func isMeasured(_ entry: SentPackets.Entry) -> Bool {
+        entry.probe != 0 && entry.probe == measure.id
     }
 
     /// Ends a feedback packet: updates the estimate.
@@ -166,6 +173,7 @@ extension BandwidthEstimator {
         guard firstSent != nil else { return }
         ignoresLossBefore = now
         losses.forget()
+        lossLift = LossLift()
         beginPath(since: now)
         lastOveruse = .zero
         endProbe(.unanswered)

@@ -121,12 +121,12 @@ extension BandwidthEstimator {
 
     mutating func plan(at now: MonotonicTime) {
         guard phase == .measuring, !probe.isBusy else { return }
-        // A queue of other traffic does not drain when we wait, and an outdated one reveals nothing.
+        // A queue of other traffic does not drain when we wait. Nor does an outdated queue, our own or another's, reveal anything.
         let isCongested =
-            crossTraffic.isPresent
-            ? control.bitsPerSecond >= crossTraffic.share
-            : !isStale(at: now)
-                && (now - lastOveruse < .milliseconds(500) && lastOveruse != .zero && !planner.isRecovering
+            !isStale(at: now)
+            && (crossTraffic.isPresent
+                ? control.bitsPerSecond >= crossTraffic.share
+                : now - lastOveruse < .milliseconds(500) && lastOveruse != .zero && !planner.isRecovering
                     || queueWait > 60_000 && !(planner.isRecovering && queue.newest < Self.drained))
         let estimate = min(control.bitsPerSecond, losses.limit ?? .infinity)
         guard
@@ -161,19 +161,19 @@ extension BandwidthEstimator {
         // A probe of some milliseconds may hit a pause of the other traffic.
         let result = crossTraffic.isPresent ? min(proven, max(crossTraffic.share, before)) : proven
         let estimate = min(before, losses.limit ?? .infinity)
-        // While no layer fits, only probes can show that losses have ended; beside media, the losses of that say more.
-        let showsNoLoss =
-            planner.demand.allocated == 0 && result > estimate && result <= before
-            && measure.packets >= probe.packets && lossLift.mayLift(at: now)
-        endProbe(result > before || showsNoLoss ? .raised : .confirmed)
+        // While no video fits, only probes can show that losses have ended; beside video, the losses of that say more.
+        let isHeldByLosses = !planner.demand.hasVideo && estimate < before && result > estimate
+        let lifts = isHeldByLosses && measure.lost == 0 && lossLift.mayLift(at: now)
+        let raises = isHeldByLosses ? lifts : result > before
+        endProbe(raises ? .raised : .confirmed)
         // The effect of jitter on a probe is not the link's limit.
         let isExact = probe.packetsNeeded == ProbeState.leastPackets
         if isExact { control.probed(result, of: rate) }
         if result > before {
             acknowledged.expectChange()
             control.set(result, isProbe: true, at: now)
-            losses.forget()
-        } else if showsNoLoss {
+            if raises { losses.forget() }
+        } else if lifts {
             losses.lift(to: result, estimate: before)
         } else if result < 0.9 * rate, result > acknowledged.bitsPerSecond ?? 0 {
             // A probe may lower the estimate only if it reached the bottleneck, and then not below the delivered rate. One alone may have hit a burst; two
@@ -184,6 +184,6 @@ extension BandwidthEstimator {
                 control.set(max(result, 0.85 * before), isProbe: true, at: now)
             }
         }
-        planner.succeeded(result, rate: rate, estimateBefore: showsNoLoss ? estimate : before, at: now)
+        planner.succeeded(result, rate: rate, estimateBefore: lifts ? estimate : before, at: now)
     }
 }

@@ -244,12 +244,15 @@ public struct BandwidthEstimator: ~Copyable {
         receiver.apply(Double(bitrate.bitsPerSecond), sent: sent.map { Double($0.bitsPerSecond) }, at: now)
     }
 
-    /// Sets the demand, which determines what to probe for. Bits per second on the wire; `next` is nil if no higher step is wanted.
-    public mutating func setDemand(allocated: Bitrate, next: Bitrate?, wanted: Bitrate, at now: MonotonicTime) {
-        if allocated > .zero { lossLift.end() }
+    /// Sets the demand, which determines what to probe for. Bits per second on the wire; `video` is the videos' part of what is `allocated`, `next` is nil if no
+    /// higher step is wanted.
+    public mutating func setDemand(
+        allocated: Bitrate, video: Bitrate, next: Bitrate?, wanted: Bitrate, at now: MonotonicTime
+    ) {
+        lossLift.update(fitsVideo: video > .zero, at: now)
         planner.setDemand(
             .init(
-                allocated: Double(allocated.bitsPerSecond), next: next.map { Double($0.bitsPerSecond) },
-                wanted: Double(wanted.bitsPerSecond)), at: now)
+                allocated: Double(allocated.bitsPerSecond), hasVideo: video > .zero,
+                next: next.map { Double($0.bitsPerSecond) }, wanted: Double(wanted.bitsPerSecond)), at: now)
     }
 }

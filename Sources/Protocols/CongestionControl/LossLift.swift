@@ -1,32 +1,43 @@
 import Primitives
 
-/// When a probe may lift the bound that losses set, while no layer fits and only probes are sent.
+/// When a probe may lift the bound that losses set, while no video fits and only probes show what the path carries.
 ///
-/// The first time it may at once: what lost packets, a lift or a tunnel, is over. A policer passes probes too, and drops what follows them: a lift soon
-/// after another one waits, each time for twice as long, as attempts at a layer do that failed.
+/// The first one may at once: a tunnel, or whatever lost packets, is over. A policer passes probes, too, and drops what follows them: after a video that
+/// could not stay, a lift waits, each time for twice as long, as attempts at a layer do that failed.
 struct LossLift: Sendable {
     private static let shortest = TimeInterval.seconds(10)
     private static let longest = TimeInterval.seconds(160)
+    /// A video that stays for so long has not failed: what ends it is another time of losses.
+    private static let trial = TimeInterval.seconds(10)
 
     private var wait = shortest
     private var allowedAt = MonotonicTime.zero
-    /// Probes lift the bound step by step, until a layer fits.
+    /// Probes lift the bound step by step, until a video fits.
     private var isLifting = false
+    /// When a video fitted after a lift; nil while none does.
+    private var fitsSince: MonotonicTime?
 
     init() {}
 
     /// A probe carried more than the bound; whether it lifts that.
     mutating func mayLift(at now: MonotonicTime) -> Bool {
-        if isLifting { return true }
-        guard now >= allowedAt else { return false }
-        // It held: what comes now is another time of losses.
-        if now - allowedAt >= wait { wait = Self.shortest }
-        allowedAt = now + wait
-        wait = min(wait * 2, Self.longest)
-        isLifting = true
-        return true
+        isLifting = isLifting || now >= allowedAt
+        return isLifting
     }
 
-    /// A layer fits again.
-    mutating func end() { isLifting = false }
+    /// Whether a video fits.
+    mutating func update(fitsVideo: Bool, at now: MonotonicTime) {
+        if fitsVideo {
+            if isLifting { fitsSince = now }
+            isLifting = false
+        } else if let since = fitsSince {
+            fitsSince = nil
+            if now - since >= Self.trial {
+                wait = Self.shortest
+            } else {
+                allowedAt = now + wait
+                wait = min(wait * 2, Self.longest)
+            }
+        }
+    }
 }

@@ -15,8 +15,9 @@ struct ProbeMeasure: Sendable {
     private(set) var id: UInt8 = 0
     private var packetsNeeded = 0
     private var bytesNeeded = 0
-    /// Packets of the probe that have arrived.
-    private(set) var packets = 0
+    private var packets = 0
+    /// Packets of the probe that are reported as lost.
+    private(set) var lost = 0
     private var bytes = 0
     private var firstSent: Int64 = .max
     private var lastSent: Int64 = .min
@@ -47,6 +48,12 @@ struct ProbeMeasure: Sendable {
     var isWaiting: Bool { !isDone }
 
     mutating func giveUp() { isDone = true }
+
+    /// A packet of the probe is reported as lost.
+    mutating func addLost() { lost += 1 }
+
+    /// It has arrived after all.
+    mutating func recovered() { lost = max(0, lost - 1) }
 
     /// Adds one received packet of the probe.
     mutating func add(_ size: Int, sent: Int64, arrival: Int64) {

@@ -12,6 +12,8 @@ struct ProbePlanner: Sendable {
     struct Demand: Sendable, Equatable {
         /// The bitrate of the current allocation, bits per second.
         var allocated = 0.0
+        /// Some of it is a video's.
+        var hasVideo = false
         /// The bandwidth needed for the next step up; nil if no more is wanted.
         var next: Double?
         /// The bitrate of everything preferred.

@@ -4,7 +4,7 @@ public import Storage
 
 /// The summaries of past stays, in the database for as long as they are kept.
 public struct SessionStore: Sendable {
-    /// Which summaries are wanted: those of who left last come first.
+    /// Which summaries are wanted, latest end of a stay first.
     public struct Query: Sendable, Hashable {
         public var room: String?
         public var identity: String?
@@ -130,7 +130,7 @@ public struct SessionStore: Sendable {
         }
     }
 
-    /// Some summaries: those of who left last come first.
+    /// Some summaries, latest end of a stay first.
     public func page(_ query: Query) async throws(DatabaseError) -> Page {
         var conditions: [String] = []
         var values: [DatabaseValue] = []

@@ -35,7 +35,8 @@ func fuzzEstimator(_ bytes: UnsafeRawBufferPointer) {
         case 5:
             let next = Int64(word()) << Int64(action >> 3)
             estimator.setDemand(
-                allocated: .bitsPerSecond(Int64(word())), next: next == 0 ? nil : .bitsPerSecond(next),
+                allocated: .bitsPerSecond(Int64(word())), video: .bitsPerSecond(Int64(word() & 1)),
+                next: next == 0 ? nil : .bitsPerSecond(next),
                 wanted: .bitsPerSecond(next), at: now)
         case 6: if estimator.probeBytesDue(at: now) > 0 { estimator.sent(UInt16(word()), size: 400, at: now) }
         default: estimator.advance(to: now)
@@ -67,7 +68,8 @@ private func recover(_ estimator: inout BandwidthEstimator, from start: Monotoni
             arrived.removeAll(keepingCapacity: true)
         }
         estimator.setDemand(
-            allocated: .kilobitsPerSecond(500), next: .kilobitsPerSecond(700), wanted: .kilobitsPerSecond(700), at: now)
+            allocated: .kilobitsPerSecond(500), video: .kilobitsPerSecond(500), next: .kilobitsPerSecond(700),
+            wanted: .kilobitsPerSecond(700), at: now)
         estimator.advance(to: now)
     }
     precondition(estimator.estimate(at: now) >= .kilobitsPerSecond(450), "recovers on a good link")

@@ -26,8 +26,8 @@ struct SendPathScript: ~Copyable {
         case 5:
             let next = Bitrate.kilobitsPerSecond(Int64(input.byte()) << Int64(kind >> 3))
             path.setDemand(
-                allocated: .kilobitsPerSecond(Int64(input.byte())), next: next == .zero ? nil : next, wanted: next,
-                at: now)
+                allocated: .kilobitsPerSecond(Int64(input.byte())), video: .kilobitsPerSecond(Int64(kind & 8)),
+                next: next == .zero ? nil : next, wanted: next, at: now)
         case 6:
             if let size = path.probePacketDue(at: now) { send(sequence &+ 1, size: size, as: .probe) }
             if kind & 8 != 0 { path.abandonProbe() }

@@ -65,7 +65,7 @@ export class SessionList {
 
     table(isNew) {
         const old = element("sessions-list").querySelector("tbody");
-        return old && !isNew ? old : newTable(element("sessions-list"), ["Who", "Room", "Joined", "Duration", "Quality", "Ended"]);
+        return old && !isNew ? old : newTable(element("sessions-list"), ["Who", "Room", "Left", "Duration", "Quality", "Ended"]);
     }
 }
 
@@ -78,7 +78,7 @@ function addRow(body, session) {
     };
     cell("Who", link(placeOf(["sessions", session.session]), "who", session.name || session.identity));
     cell("Room", session.room);
-    cell("Joined", `${day(session.joinedAt)}, ${clock(session.joinedAt)}`);
+    cell("Left", `${day(session.leftAt)}, ${clock(session.leftAt)}`);
     cell("Duration", duration(session.durationSeconds));
     cell("Quality", qualityOf(session));
     cell("Ended", reasonOf(session));

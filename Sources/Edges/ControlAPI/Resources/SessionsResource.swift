@@ -27,7 +27,7 @@ struct SessionsResource: Resource {
         ]
     }
 
-    /// Past stays, those of who left last first, for whoever may moderate the room, or all rooms.
+    /// Past stays, latest end first, for whoever may moderate the room, or all rooms.
     func listSessions(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let claims = try authorize(request) { $0.roomAdmin }
         var query = SessionStore.Query(limit: try request.number("limit", in: 1...1_000) ?? 100)

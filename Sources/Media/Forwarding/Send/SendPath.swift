@@ -144,10 +144,12 @@ public struct SendPath: ~Copyable {
         refreshPacer(at: now)
     }
 
-    /// Sets the demand, for probing; nil `next` if no higher step is wanted.
-    public mutating func setDemand(allocated: Bitrate, next: Bitrate?, wanted: Bitrate, at now: MonotonicTime) {
+    /// Sets the demand, for probing; `video` is the videos' part of what is `allocated`, `next` is nil if no higher step is wanted.
+    public mutating func setDemand(
+        allocated: Bitrate, video: Bitrate, next: Bitrate?, wanted: Bitrate, at now: MonotonicTime
+    ) {
         guard isUsed else { return }
-        estimator.setDemand(allocated: allocated, next: next, wanted: wanted, at: now)
+        estimator.setDemand(allocated: allocated, video: video, next: next, wanted: wanted, at: now)
         self.allocated = allocated
         refreshPacer(at: now)
     }

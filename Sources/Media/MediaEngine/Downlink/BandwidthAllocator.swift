@@ -258,7 +258,8 @@ struct BandwidthAllocator {
         let isDoubted = !isCapped && estimate.map { Double($0.bitsPerSecond) < total } ?? false
         let next = rise.map { total + $0 * Self.overhead } ?? (isDoubted ? total : nil)
         path.setDemand(
-            allocated: allocated, next: next.map { .bitsPerSecond(Int64($0)) }, wanted: wanted, at: now)
+            allocated: allocated, video: .bitsPerSecond(Int64(own * Self.overhead)),
+            next: next.map { .bitsPerSecond(Int64($0)) }, wanted: wanted, at: now)
     }
 
     /// The bandwidth needed for the next step up, with margin; nil if there is none.

@@ -82,7 +82,7 @@ extension CommandSyntax {
 
     private static let sessions = CommandSyntax(
         name: "sessions", operands: "[OPTIONS]",
-        summary: "Lists past stays, newest first.",
+        summary: "Lists past stays, last to leave first.",
         options: [
             room, Option(name: "--identity", value: "NAME", help: "of this identity only"),
             Option(name: "--limit", value: "NUMBER", help: "at most so many; default: 100"),

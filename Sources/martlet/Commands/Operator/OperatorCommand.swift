@@ -151,10 +151,10 @@ struct OperatorCommand {
         _ = try operands()
         show(try client.call("GET", "/sessions" + query), output) { value in
             var table = TextTable(
-                "ROOM", "IDENTITY", "JOINED", "SECONDS", "REASON", "QUALITY", "RECEIVED", "SENT", "SESSION")
+                "ROOM", "IDENTITY", "LEFT", "SECONDS", "REASON", "QUALITY", "RECEIVED", "SENT", "SESSION")
             for one in value["sessions"].elements {
                 table.add(
-                    one["room"].cell, one["identity"].cell, Self.time(one["joinedAt"]), one["durationSeconds"].cell,
+                    one["room"].cell, one["identity"].cell, Self.time(one["leftAt"]), one["durationSeconds"].cell,
                     one["reason"].cell, one["averageQuality"].cell, one["bytesReceived"].cell, one["bytesSent"].cell,
                     one["session"].cell)
             }
