@@ -152,6 +152,58 @@ def test_a_camera_that_is_unplugged_is_replaced_and_without_another_one_shown_as
     asyncio.run(run())
 
 
+#: Another program has every camera but this one, or, with `isTaken`, this one too by the time the page lets go of it.
+BUSY = """(isTaken) => {
+    window.realGetUserMedia ??= navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
+    const own = martlet.room.media.videoTrack;
+    const { deviceId } = own.getSettings();
+    window.before = own;
+    navigator.mediaDevices.getUserMedia = (constraints) => {
+        const isBusy = constraints.video && (isTaken || constraints.video.deviceId?.exact !== deviceId);
+        return isBusy ? Promise.reject(new DOMException("Could not start video source", "NotReadableError")) : window.realGetUserMedia(constraints);
+    };
+}"""
+
+
+def test_a_camera_that_another_program_has_leaves_the_one_that_worked_in_place_or_is_shown_as_off(server):
+    off = "[...martlet.room.roster.videos()].some(({ track }) => track.muted)"
+    says = "document.querySelector('#room-problem').textContent.includes({text!r})"
+    sent = "martlet.room.ownSender?.track === martlet.room.media.videoTrack && martlet.room.media.videoTrack.readyState === 'live'"
+
+    async def run():
+        async with chromium(CAMERAS) as browser:
+            ada = await open_room(browser, server, "busy", "ada", send="camera")
+            bob = await open_room(browser, server, "busy", "bob", send="nothing")
+            await wait_for_video(bob)
+            used = await ada.evaluate("martlet.room.media.videoTrack.label")
+            await ada.evaluate(BUSY, False)
+            await ada.click("#devices-open")
+            await choose_other(ada, "devices-menus", "camera")
+            await until(ada, says.format(text="Could not start video source"))
+            await until(ada, f"martlet.room.media.videoTrack !== before && before.readyState === 'ended' && {sent}")
+            assert await ada.evaluate("martlet.room.media.videoTrack.label") == used
+            decoded = (await wait_for_video(bob))[0]["framesDecoded"]
+            await wait_for_video(bob, frames=decoded + 20)
+            assert not await bob.evaluate(off)
+            await ada.evaluate(BUSY, True)
+            await choose_other(ada, "devices-menus", "camera")
+            await until(bob, off)
+            await until(ada, "martlet.room.muted.video && before.readyState === 'ended'")
+            # The module's own way, without the page.
+            await ada.evaluate("void (navigator.mediaDevices.getUserMedia = window.realGetUserMedia)")
+            await ada.keyboard.press("Escape")
+            await ada.click("#mute-video")
+            await until(ada, sent)
+            await until(bob, f"!{off}")
+            await ada.evaluate(BUSY, False)
+            name = await ada.evaluate("martlet.room.room.publications.get(before).switchDevice('another').catch((problem) => problem.name)")
+            assert name == "NotReadableError"
+            assert await ada.evaluate("[...martlet.room.publishing.sent.keys()].every((one) => one !== before && one.readyState === 'live')")
+            assert not ada.problems and not bob.problems
+
+    asyncio.run(run())
+
+
 def test_hands_screens_and_views_are_seen_by_all_on_a_phone_too(server):
     """Hands in the order in which they were raised, kept over a rejoin; who shares a screen; the speaker, or who is pinned, large on the stage."""
     news = "document.querySelector('#news').textContent"

@@ -171,16 +171,17 @@ SESSIONS = """import("/martlet/signal.js").then(async ({ Signal }) => {
             give(message) { this.onmessage?.({ data: JSON.stringify(message) }); }
             close() { this.readyState = 3; }
             send(text) {
-                const { id, type } = JSON.parse(text), answer = this.answers?.[type];
+                const { id, type } = JSON.parse(text), answer = this.answers?.[type], code = typeof answer === "string" ? answer : answer?.refuse;
                 sent.push(type);
                 if (type === "ping") setTimeout(() => this.give({ type: "pong", id }));
-                else if (typeof answer === "string") this.give({ type: "error", id, code: answer, message: "" });
+                else if (code) this.give({ type: "error", id, code, message: "", retryAfter: 30 });
                 else this.give({ type: type === "join" ? "joined" : "resumed", id, session: "SE_1", seq: 0 });
                 if (answer?.close) setTimeout(() => this.onclose?.({ code: answer.close }));
             }
         };
         signal = new Signal({
-            url: "", token: "", join: {}, onJoined() {}, onICEServers() {}, onState() {}, onSuspended() {}, onEvent() {}, onEnd: ({ code }) => { end = code; },
+            url: "", token: "", join: {}, onJoined() {}, onGuest() {}, onICEServers() {}, onState() {}, onSuspended() {}, onEvent() {},
+            onEnd: ({ code }) => { end = code; },
         });
         for (let turn = 0; turn < 200 && !end && sent.filter((type) => type === until[0]).length < until[1]; turn++) await new Promise((resolve) => { setTimeout(resolve, 20); });
         const code = end && await signal.request("ping").catch((problem) => problem.code);
@@ -193,6 +194,9 @@ SESSIONS = """import("/martlet/signal.js").then(async ({ Signal }) => {
         tooSlow: await run([{ join: { close: 4006 } }, {}], ["join", 2]),
         lost: await run([{ join: { close: 1005 } }, {}], ["resume", 1]),
         former: await run([{ join: { close: 1006 } }, { resume: "grants_changed" }, { join: "identity_taken" }, {}], ["join", 3]),
+        unavailable: await run([{ join: { close: 1006 } }, { resume: "session_not_found" }, { join: "media_unavailable" }, {}], ["join", 3]),
+        guest: await run([{ join: { refuse: "approval_required", close: 4001 } }, {}], ["join", 2]),
+        notJoined: await run([{ join: { close: 4001 } }], ["", 1]),
         pings: await run([{}], ["ping", 3], 0.05),
     };
     Object.assign(window, real);
@@ -226,6 +230,57 @@ DENIED = """import("/martlet/publishing.js").then(async ({ Publishing }) => {
 })"""
 
 
+# A camera that is muted while the server answers its offer. The server refuses the first `mute`, and the browser other layers.
+MUTED = """import("/martlet/publishing.js").then(async ({ Publishing }) => {
+    const track = document.createElement("canvas").getContext("2d").canvas.captureStream(1).getVideoTracks()[0];
+    const far = new RTCPeerConnection(), asked = [];
+    const signal = {
+        cancel() {},
+        async request(type, { sdp, muted }) {
+            if (type === "mute") asked.push(muted);
+            if (type === "mute" && asked.length === 1) throw Object.assign(new Error("too many"), { code: "rate_limited" });
+            if (type !== "offer") return {};
+            await far.setRemoteDescription({ type: "offer", sdp });
+            await far.setLocalDescription();
+            track.enabled = false;
+            return { sdp: far.localDescription.sdp, tracks: { [[...publishing.sent.values()][0].transceiver.mid]: "TR_1" } };
+        },
+    };
+    const publishing = new Publishing({ signal, configuration: {}, onConnection: (connection) => connection.createDataChannel("reliable") });
+    publishing.demand.set("TR_1", []);
+    publishing.follow = async () => { throw new Error("InvalidModificationError"); };
+    const added = await publishing.add([{ track, source: "camera" }], new MediaStream()).then(() => "added", (problem) => problem.message);
+    const kept = publishing.find("TR_1") === track;
+    for (let turn = 0; turn < 2; turn++) await publishing.tellMuted();
+    publishing.close();
+    far.close();
+    return [added, kept, asked];
+})"""
+
+# Of three streams that a fresh session sends again, the server refuses the first for good, and the second for a while.
+SENT_AGAIN = """import("/martlet.js").then(async ({ Room, LocalPublication }) => {
+    const room = new Room("", ""), asked = [], denied = [], problems = [];
+    const names = ["bad", "busy", "good"];
+    for (const name of names) {
+        const publication = new LocalPublication(room, { track: { kind: "video" }, source: name }, { name });
+        room.publications.set(publication.track, publication);
+    }
+    room.on("publicationDenied", ({ source }) => denied.push(source));
+    room.on("problem", ({ error }) => problems.push(error.code));
+    room.publishing = {
+        async add([{ source }], stream) {
+            asked.push(source === stream.name ? source : "another's");
+            if (source === "bad") throw Object.assign(new Error(), { code: "invalid_sdp" });
+            if (asked.length === 2) throw Object.assign(new Error(), { code: "media_unavailable", retryAfter: 0 });
+        },
+    };
+    await room.sendAll();
+    const first = asked.join();
+    for (let turn = 0; turn < 200 && asked.length < 4; turn++) await new Promise((resolve) => { setTimeout(resolve, 20); });
+    return [first, asked.slice(3), denied, problems, [...room.publications.values()].map(({ source }) => source)];
+})"""
+
+
 def test_a_client_resumes_joins_afresh_or_ends_as_the_protocol_says_and_sends_nothing_that_was_denied(development_server):
     async def run():
         async with chromium() as browser:
@@ -235,9 +290,150 @@ def test_a_client_resumes_joins_afresh_or_ends_as_the_protocol_says_and_sends_no
             assert found["noWebSocket"] == ["", "no_websocket", "left", 3], found
             assert found["tooSlow"] == ["join,join", "", "", 2] and found["lost"] == ["join,resume", "", "", 2], found
             assert found["former"] == ["join,resume,join,join", "", "", 4], found
+            assert found["unavailable"] == ["join,resume,join,join", "", "", 4], found
+            assert found["guest"] == ["join,join", "", "", 2] and found["notJoined"] == ["join", "closed", "left", 1], found
             # On a machine that stands still one more may be sent before the page looks.
             assert found["pings"][0].startswith("join,ping,ping,ping") and found["pings"][1:] == ["", "", 1], found
             assert await page.evaluate(DENIED) == [["camera", "screen"], True, 0]
+
+    asyncio.run(run())
+
+
+def test_what_fails_beside_a_publication_takes_no_other_one_away(development_server):
+    """A mute or layers after the answer; one stream of several after a reconnect."""
+    async def run():
+        async with chromium() as browser:
+            page = await browser.new_page(bypass_csp=True)
+            await page.goto(development_server.url + "/examples")
+            assert await page.evaluate(MUTED) == ["added", True, [True, True]]
+            assert await page.evaluate(SENT_AGAIN) == ["bad,busy,good", ["busy"], ["bad"], ["invalid_sdp"], ["busy", "good"]]
+
+    asyncio.run(run())
+
+
+# Three members: `watch` receives, the others send only.
+RECEIVING = r"""
+window.members = {
+    async join(tokens) {
+        const { Room } = await import("/martlet.js");
+        for (const [name, token] of Object.entries(tokens)) {
+            const room = this[name] = new Room("", token, { autoSubscribe: name === "watch" });
+            room.problems = [];
+            room.on("problem", ({ error }) => room.problems.push(error.message));
+            await room.connect();
+        }
+    },
+    draw() {
+        const pen = Object.assign(document.createElement("canvas"), { width: 320, height: 180 }).getContext("2d");
+        let n = 0;
+        setInterval(() => { pen.fillStyle = `hsl(${n++ * 7} 80% 50%)`; pen.fillRect(0, 0, 320, 180); }, 66);
+        return pen.canvas.captureStream(15).getVideoTracks()[0];
+    },
+    of(identity) { return [...this.watch.participants.values()].find((one) => one.identity === identity)?.tracks[0]; },
+    async frames(identity) {
+        const track = this.of(identity)?.track;
+        let frames = 0;
+        if (track) (await this.watch.receiving.connection?.getStats(track))?.forEach((one) => { if (one.type === "inbound-rtp") frames += one.framesDecoded; });
+        return frames;
+    },
+};
+0
+"""
+# The browser takes one offer not, after the first ones.
+FAIL_ONCE = """(() => {
+    const prototype = RTCPeerConnection.prototype, real = prototype.setRemoteDescription;
+    prototype.setRemoteDescription = function (description) {
+        if (description.type !== "offer") return real.call(this, description);
+        prototype.setRemoteDescription = real;
+        return Promise.reject(new DOMException("The offer cannot be read.", "OperationError"));
+    };
+})()"""
+ANOTHER_SUB = "members.watch.receiving.connection && members.watch.receiving.connection !== members.former"
+# An answer whose `ok` was lost with the socket, and one that the server refuses for good. Of each: answers, renewals, what is shown, problems.
+ANSWERS = """import("/martlet/receiving.js").then(async ({ Receiving }) => {
+    const { RTCPeerConnection, setTimeout: later } = window, waits = [];
+    window.RTCPeerConnection = class {
+        async setRemoteDescription({ sdp }) { this.localDescription = { sdp }; }
+        async setLocalDescription() {}
+        getTransceivers() { return []; }
+        close() {}
+    };
+    window.setTimeout = (work, milliseconds) => { waits.push(milliseconds); return later(work, 0); };
+    const run = async (code) => {
+        const asked = [], problems = [];
+        const signal = {
+            cancel() {},
+            async request(type) {
+                asked.push(type);
+                if (type === "answer") throw Object.assign(new Error(code), { code, retryAfter: 2 });
+                // The server makes another one.
+                later(() => { receiving.reset(); receiving.take({ sdp: "", tracks: { 0: "TR_1" } }); }, 0);
+            },
+        };
+        const receiving = new Receiving({ signal, speaker: () => null, onTracks() {}, onProblem: ({ message }) => problems.push(message) });
+        receiving.take({ sdp: "", tracks: { 0: "TR_1" } });
+        await new Promise((resolve) => { later(resolve, 300); });
+        return [asked.join(), [...receiving.tracks.values()].join(), problems.length];
+    };
+    const found = [await run("unexpected_answer"), await run("too_many_requests"), waits];
+    Object.assign(window, { RTCPeerConnection, setTimeout: later });
+    return found;
+})"""
+
+
+def test_what_is_received_comes_on_another_connection_after_a_failed_exchange_and_what_was_hidden_when_it_is_wanted(development_server):
+    """The server keeps what it was asked for of each track when "sub" is renewed, so {} is news to it."""
+    async def run():
+        async with chromium() as browser:
+            page = await browser.new_page(bypass_csp=True)
+            await page.goto(development_server.url + "/examples")
+            assert await page.evaluate(ANSWERS) == [["answer", "TR_1", 0], [",".join(["answer,bye"] * 3 + ["answer"]), "", 4], [2000, 4000, 8000]]
+            await page.evaluate(RECEIVING)
+            await page.evaluate(f"members.join({json.dumps({name: token(name, 'renewed') for name in ('watch', 'ada', 'bob')})})")
+            await page.evaluate("members.ada.publish(members.draw()).then(() => 0)")
+            await until(page, "members.frames('ada').then((frames) => frames > 5)")
+            await page.evaluate("""(async () => {
+                members.former = members.watch.receiving.connection;
+                members.of("ada").view({ hidden: true });
+                await members.watch.request("bye", { connection: "sub", keepSubscriptions: true });
+            })()""")
+            await until(page, ANOTHER_SUB)
+            await page.evaluate("members.of('ada').view({})")
+            await until(page, "members.frames('ada').then((frames) => frames > 5)")
+
+            await page.evaluate("members.former = members.watch.receiving.connection, 0")
+            await page.evaluate(FAIL_ONCE)
+            await page.evaluate("members.bob.publish(members.draw()).then(() => 0)")
+            await until(page, "members.watch.problems.includes('The offer cannot be read.')")
+            await until(page, ANOTHER_SUB)
+            for name in ("ada", "bob"):
+                await until(page, f"members.frames('{name}').then((frames) => frames > 5)")
+            await page.evaluate("for (const name of ['watch', 'ada', 'bob']) members[name].leave()")
+
+    asyncio.run(run())
+
+
+# One of two members leaves while its socket is away. Why the other sees it go, and after how many seconds.
+GOODBYE = """(tokens) => import("/martlet.js").then(async ({ connect }) => {
+    const [ada, bob] = await Promise.all(tokens.map((one) => connect("", one)));
+    while (!bob.participants.size) await new Promise((resolve) => { setTimeout(resolve, 20); });
+    const gone = new Promise((resolve) => { bob.on("participantLeft", ({ reason }) => resolve(reason)); });
+    const began = performance.now();
+    ada.signal.socket.close();
+    ada.leave();
+    const found = [ada.state, await gone, (performance.now() - began) / 1000];
+    bob.leave();
+    return found;
+})"""
+
+
+def test_whoever_leaves_while_its_socket_is_away_is_gone_for_the_others_at_once(development_server):
+    async def run():
+        async with chromium() as browser:
+            page = await browser.new_page(bypass_csp=True)
+            await page.goto(development_server.url + "/examples")
+            state, reason, seconds = await page.evaluate(GOODBYE, [token(name, "goodbye") for name in ("ada", "bob")])
+            assert (state, reason) == ("closed", "left") and seconds < 10, (state, reason, seconds)
 
     asyncio.run(run())
 

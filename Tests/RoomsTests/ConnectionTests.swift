@@ -1,5 +1,6 @@
 import MediaControl
 import Primitives
+import SDP
 import TestSupport
 import Testing
 
@@ -167,6 +168,57 @@ struct ConnectionTests {
         } catch {
             #expect(error.code == .unexpectedAnswer)
         }
+    }
+
+    private func answer(_ bench: inout RoomBench, _ session: SessionID, _ sdp: String) throws {
+        try bench.step { (room, turn) throws(RoomError) in
+            try room.answer(session, connection: "sub", sdp: sdp, turn: &turn)
+        }
+    }
+
+    private func comeBack(_ bench: inout RoomBench, _ session: SessionID) throws {
+        try bench.step { (room, turn) throws(RoomError) in
+            room.detach(session, turn: &turn)
+            try room.attach(session, turn: &turn)
+        }
+    }
+
+    @Test("An answer sent again is confirmed and changes nothing, after a resume also while another offer waits")
+    func repeatedAnswer() throws {
+        var (bench, ada, bob) = try SubscribeTests.pair()
+        func states() -> [SubscriptionInfo.State] { bench.room.subscriptions(of: bob).map(\.state) }
+        func negotiation() -> NegotiationState? { bench.room.state.roster[bob]?.connections.first?.negotiation.state }
+        try bench.offer(ada, [.audio("0"), .video("1"), .video("2")])
+        let sdp = ClientDescriptions(ufrag: "ansr").answer(to: try #require(bench.lastOffer(bob)).sdp)
+        try answer(&bench, bob, sdp)
+        #expect(states() == [.active, .active, .active])
+        _ = bench.takeCommands()
+        _ = bench.takeEvents(bob)
+        try answer(&bench, bob, sdp)
+        #expect(bench.takeEvents(bob).isEmpty && bench.takeCommands().isEmpty)
+
+        try bench.offer(ada, [.audio("0"), .video("1"), .video("2"), .video("3")])
+        #expect(negotiation() == .haveLocalOffer)
+        try comeBack(&bench, bob)
+        _ = bench.takeCommands()
+        let offers = bench.events[bob]?.count
+        try answer(&bench, bob, sdp)
+        #expect(negotiation() == .haveLocalOffer && bench.events[bob]?.count == offers)
+        #expect(bench.takeCommands().isEmpty && states() == [.active, .active, .active, .pending])
+        #expect(try bench.answerOffers(bob) == 1)
+        #expect(states() == [.active, .active, .active, .active])
+    }
+
+    @Test("A client that begins anew with an offer may answer it in the words of its last answer")
+    func sameWords() throws {
+        var (bench, _, bob) = try SubscribeTests.pair()
+        let sdp = ClientDescriptions(ufrag: "ansr").answer(to: try #require(bench.lastOffer(bob)).sdp)
+        try comeBack(&bench, bob)
+        try bench.step { (room, turn) throws(RoomError) in try room.restartReceiving(bob, turn: &turn) }
+        #expect(bench.room.state.roster[bob]?.connections.first?.negotiation.state == .haveLocalOffer)
+        try answer(&bench, bob, sdp)
+        #expect(bench.room.state.roster[bob]?.connections.first?.negotiation.state == .stable)
+        #expect(bench.room.subscriptions(of: bob).map(\.state) == [.active, .active])
     }
 
     @Test("Rooms with policy peerToPeer relay payloads and carry no media; others do not relay")

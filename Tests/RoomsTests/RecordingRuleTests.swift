@@ -68,6 +68,28 @@ struct RecordingRuleTests {
         #expect(bench.room.recordingsInProgress.isEmpty && bench.recordings.last == .stopped(track))
     }
 
+    @Test("A recording of somebody's stay ends with the stay, and others are told; one by name waits for them")
+    func departure() throws {
+        var bench = RoomBench()
+        let ada = try bench.join("ada"), bob = try bench.join("bob")
+        try bench.offer(ada, [.audio("0")])
+        func start(_ scope: RecordingScope) throws(RoomError) -> RecordingInfo {
+            try bench.step { (room, turn) throws(RoomError) in try room.startRecording(scope, turn: &turn) }
+        }
+        let stay = try start(RecordingScope(participant: try #require(bench.info(ada)).sid))
+        let person = try start(RecordingScope(participant: "ada"))
+        let other = try start(RecordingScope(participant: try #require(bench.info(bob)).sid))
+        #expect(bench.room.recordingsInProgress.map(\.sid) == [stay.sid, person.sid, other.sid])
+        _ = bench.takeEvents(bob)
+        bench.leave(ada)
+        #expect(bench.room.recordingsInProgress.map(\.sid) == [person.sid, other.sid])
+        #expect(bench.recordings.last == .stopped(stay))
+        let told = bench.takeEvents(bob).compactMap {
+            if case .roomUpdated(let room) = $0 { room.recordings } else { nil }
+        }
+        #expect(told.last == [person, other])
+    }
+
     @Test("A recording of a participant or of sources takes no other track, and a track is recorded once")
     func scopes() throws {
         var bench = RoomBench()

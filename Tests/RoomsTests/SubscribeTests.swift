@@ -224,6 +224,35 @@ struct SubscribeTests {
         #expect(throws: RoomError.self) { try bench.perform(.subscribe(track: "TR_none"), bob) }
     }
 
+    @Test("A track that is unsubscribed and subscribed 300 times arrives each time, and another's track after it")
+    func toggled() throws {
+        var bench = RoomBench()
+        let bob = try bench.join("bob") { $0.autoSubscribe = false }
+        let ada = try bench.join("ada")
+        let eve = try bench.join("eve")
+        try bench.offer(ada, [.video("1")])
+        let sid = bench.trackSID(ada, .video)
+        try bench.perform(.subscribe(track: sid), bob)
+        try bench.answerOffers(bob)
+        var longest = 0
+        for round in 0..<300 {
+            try bench.perform(.unsubscribe(track: sid), bob)
+            try bench.perform(.subscribe(track: sid), bob)
+            try bench.answerOffers(bob)
+            #expect(bench.room.subscriptions(of: bob).map(\.state) == [.active], "round \(round)")
+            let sections = try #require(bench.lastOffer(bob)).sdp.split(separator: "\r\nm=").count - 1
+            longest = max(longest, sections)
+            _ = bench.takeEvents(bob)
+        }
+        #expect(longest < 70)
+        try bench.offer(eve, [.audio("0")])
+        try bench.perform(.subscribe(track: bench.trackSID(eve, .audio)), bob)
+        let last = try #require(bench.lastOffer(bob)).sdp
+        #expect(last.contains("a=group:BUNDLE 0 "), "the section that the bundle's transport stands in is still there")
+        try bench.answerOffers(bob)
+        #expect(bench.room.subscriptions(of: bob).map(\.state) == [.active, .active])
+    }
+
     @Test("Changed voice parameters of a publisher are offered anew to its subscribers")
     func changedFormats() throws {
         var (bench, ada, bob) = try Self.pair()

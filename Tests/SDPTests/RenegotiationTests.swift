@@ -58,6 +58,34 @@ struct RenegotiationTests {
         #expect(next.text.section(0).contains("a=mid:2"))
     }
 
+    @Test("Of many idle sections all but 16 and the bundle's first are rejected; their places come back as other mids")
+    func manyIdle() throws {
+        var negotiation = makeNegotiation()
+        try push(&negotiation, (1...80).map { stream($0) })
+        let alone = try push(&negotiation, [stream(80)])
+        #expect(alone.mids == ["79"])
+        #expect(alone.text.sdpLines.count { $0.hasPrefix("m=video 0 ") } == 62)
+        #expect(alone.text.sdpLines.contains { $0.hasPrefix("a=group:BUNDLE 0 63 ") })
+        let others = (101...170).map { stream($0) }
+        let next = try push(&negotiation, [stream(80)] + others)
+        #expect(next.mids.first == "79" && next.mids[1] == "0")
+        #expect(Array(next.mids.suffix(53)) == (80..<133).map { String($0) })
+        #expect(next.text.sdpLines.count { $0.hasPrefix("m=") } == 80)
+        #expect(next.text.sdpLines.count { $0.hasPrefix("m=video 0 ") } == 9)
+    }
+
+    @Test("Few idle sections stay, and what has no room beside many may give them up")
+    func givingUp() throws {
+        var negotiation = makeNegotiation()
+        try push(&negotiation, (1...60).map { stream($0) })
+        let few = try push(&negotiation, [stream(60)])
+        #expect(!few.text.sdpLines.contains { $0.hasPrefix("m=video 0 ") })
+        #expect(!negotiation.givesUpSections(sending: [stream(60)]))
+        try push(&negotiation, (101...200).map { stream($0) })
+        #expect(negotiation.givesUpSections(sending: [stream(101)]))
+        #expect(!negotiation.givesUpSections(sending: (101...200).map { stream($0) }))
+    }
+
     @Test("D3: 30 renegotiations by the client keep every mid in its place")
     func thirty() throws {
         var random = RandomSource(seed: 3)

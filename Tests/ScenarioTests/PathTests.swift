@@ -27,4 +27,27 @@ struct PathTests {
         scenario.run(28)
         scenario.judge(Thresholds.farther, wanted: ScenarioTests.all, layer: 2)
     }
+
+    @Test(
+        "H4: a path that becomes longer for good at the same address: the largest layer is back within 8 s",
+        arguments: [60, 100, 150, 300, 700] as [Int64], [false, true])
+    func longer(milliseconds: Int64, isLone: Bool) throws {
+        let scenario = try Scenario("H4 longer by \(milliseconds) ms", seed: 77, link: Scenario.link(3_000))
+        scenario.show(
+            isLone
+                ? .camera(width: 1_280, height: 720, bitrate: .kilobitsPerSecond(1_500), framesPerSecond: 15)
+                : .simulcast())
+        scenario.run(20)
+        scenario.change { $0.delay = .milliseconds(25 + milliseconds) }
+        scenario.run(40)
+        let back = scenario.timeToLayer(isLone ? 0 : 2)
+        print("H4 longer by \(milliseconds) ms, \(isLone ? "lone" : "simulcast"): largest after \(back ?? -1) s")
+        // 0.1 s. With simulcast, 150 and 300 ms more make a smaller layer fit, and the path's new length is taken for a queue (CongestionControl's page, Limits): in
+        // none of 16 runs was the largest layer back within 40 s.
+        withKnownIssue("not met with simulcast", isIntermittent: true) {
+            #expect(back.map { $0 <= Thresholds.stepUp.rightLayer } ?? false)
+        } when: {
+            !isLone && (milliseconds == 150 || milliseconds == 300)
+        }
+    }
 }

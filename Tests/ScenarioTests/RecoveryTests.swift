@@ -3,7 +3,7 @@ import Primitives
 import Simulation
 import Testing
 
-/// What a link may suffer for some seconds, one or several of it at a time, and then be as before.
+/// What a link may suffer for some seconds, one or several of it at a time, and then be as before, or farther away.
 private struct Trouble: CustomStringConvertible {
     let seconds: Double
     private var loss = 0.0
@@ -12,6 +12,7 @@ private struct Trouble: CustomStringConvertible {
     private var kilobitsOfReports: Int64?
     private var delayMilliseconds: Int64 = 25
     private var jitterMilliseconds: Int64 = 0
+    private var staysFarther = false
 
     init(using random: inout RandomSource) {
         seconds = Double(Int.random(in: 5...150, using: &random)) / 10
@@ -22,6 +23,7 @@ private struct Trouble: CustomStringConvertible {
         if kinds & 8 != 0 { kilobitsOfReports = [5, 20, 60].randomElement(using: &random) }
         if kinds & 16 != 0 { delayMilliseconds = [100, 200, 400, 700].randomElement(using: &random)! }
         if kinds & 32 != 0 { jitterMilliseconds = [30, 100, 200].randomElement(using: &random)! }
+        staysFarther = Bool.random(using: &random)
     }
 
     func apply(to scenario: Scenario) {
@@ -36,14 +38,14 @@ private struct Trouble: CustomStringConvertible {
     }
 
     func end(in scenario: Scenario) {
-        scenario.change { $0 = Scenario.link(3_000) }
+        scenario.change { $0 = Scenario.link(3_000, delay: staysFarther ? delayMilliseconds : 25) }
         scenario.viewer.uplink.model.loss = 0
         scenario.viewer.uplink.model.rate = nil
     }
 
     var description: String {
         "\(seconds) s: \(Int(loss * 100)) % and \(Int(lossOfReports * 100)) % lost, \(kilobits) and \(kilobitsOfReports.map(String.init) ?? "unlimited") kbit/s, "
-            + "\(delayMilliseconds) ms away, ±\(jitterMilliseconds / 2) ms"
+            + "\(delayMilliseconds) ms away\(staysFarther ? " for good" : ""), ±\(jitterMilliseconds / 2) ms"
     }
 }
 

@@ -170,6 +170,8 @@ extension BandwidthEstimator {
     /// Packets use another path from now on, or another mapping of the same one: what is known of queues and losses belongs to the old one. The rate stays
     /// until the new one shows more or less.
     public mutating func pathChanged(at now: MonotonicTime) {
+        // Of a viewer without transport-wide feedback nothing else is known.
+        receiver = ReceiverLimit()
         guard firstSent != nil else { return }
         ignoresLossBefore = now
         losses.forget()

@@ -25,6 +25,8 @@ struct ReceiverLimit: Sendable {
     /// A cut within this time after another shows that the growth in between was too fast.
     private static let memory = TimeInterval.seconds(120)
     private static let mostSlowness = 8.0
+    /// Growth without a cut for so long was slow enough: it doubles.
+    private static let patience = TimeInterval.seconds(20)
 
     private var value: Double?
     private var received = MonotonicTime.zero
@@ -48,7 +50,7 @@ struct ReceiverLimit: Sendable {
         if hasFallen || belowSince.map({ now - $0 >= Self.catchingUp }) ?? false {
             cut(to: bitsPerSecond, at: now)
         } else if let limit {
-            let grown = min(limit * (1 + Self.growth / slowness * elapsed), Self.reach * bitsPerSecond)
+            let grown = min(limit * (1 + Self.growth / slowness(at: now) * elapsed), Self.reach * bitsPerSecond)
             self.limit = max(grown, bitsPerSecond)
         }
     }
@@ -59,6 +61,11 @@ struct ReceiverLimit: Sendable {
             slowness = now - lastCut < Self.memory ? min(slowness * 2, Self.mostSlowness) : 1
         }
         lastCut = now
+    }
+
+    private func slowness(at now: MonotonicTime) -> Double {
+        let halvings = min((now - lastCut).nanoseconds / Self.patience.nanoseconds, 3)
+        return max(slowness / Double(1 << halvings), 1)
     }
 
     /// The current value; nil if there is none.

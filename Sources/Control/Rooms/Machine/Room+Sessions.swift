@@ -56,6 +56,7 @@ extension Room {
         state.roster.update(session) { member in
             member.detachedSince = nil
             member.lastSign = turn.now
+            for index in member.connections.indices { member.connections[index].clientCameBack() }
         }
     }
 

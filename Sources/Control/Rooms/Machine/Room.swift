@@ -221,6 +221,7 @@ extension Room {
         distribution.memberLeft(session)
         dataTracks.memberLeft(member, &state, &turn)
         state.outdated.remove(session)
+        if recordings.participantLeaves(member.info.sid, &turn) { recordingsChanged(&turn) }
         roomChanged()
         turn.log(
             .participantLeft(

@@ -30,6 +30,10 @@ struct Connection: Sendable {
     var channels: Set<String> = []
     /// What is sent has changed since the last description.
     var needsOffer = false
+    /// A digest of the client's answer that was taken last.
+    private(set) var lastAnswer: Int?
+    /// The client has a socket since that it did not have when its last answer was taken: it may not have learned that it was.
+    private(set) var mayRepeatAnswer = false
     /// Sections that a client which makes all offers itself was last asked for, since its last offer.
     var requestedSections: SectionNeed?
     /// The track that comes in on each section.
@@ -71,11 +75,32 @@ extension Connection {
         let accepted: AcceptedAnswer
         do { accepted = try negotiation.receiveAnswer(answer) } catch { throw RoomError(error) }
         try member.formerConnections.check(accepted.transport)
+        lastAnswer = answer.hashValue
+        mayRepeatAnswer = false
         return accepted
     }
 
     mutating func answer(_ answers: [String: SectionAnswer]) throws(RoomError) -> AnswerOutcome {
         do { return try negotiation.makeAnswer(answers) } catch { throw RoomError(error) }
+    }
+
+    /// Makes an offer of `wanted`. Where sections of what has ended leave too little room, an offer of what is sent already gives them up, and what is
+    /// new follows in the next one: `wanted` is then without it.
+    mutating func makeOffer(
+        _ wanted: inout [(id: SubscriptionID, sending: LocalSending)]
+    ) throws(NegotiationError) -> LocalOffer {
+        do throws(NegotiationError) {
+            return try negotiation.makeOffer(sending: wanted.map(\.sending))
+        } catch {
+            let sent = Set(negotiation.currentSending.values.map(\.ssrc))
+            let kept = wanted.filter { sent.contains($0.sending.ssrc) }
+            let streams = kept.map(\.sending)
+            guard error.code == .tooManyOwnSections, negotiation.givesUpSections(sending: streams) else { throw error }
+            let offer = try negotiation.makeOffer(sending: streams)
+            wanted = kept
+            needsOffer = true
+            return offer
+        }
     }
 
     /// New server ICE credentials, signalled in the next description.
@@ -137,6 +162,29 @@ extension Connection {
             .iceFailed(
                 participant: participant, connection: id,
                 server: CandidateSummary(negotiation.transport.candidates), client: client))
+    }
+}
+
+// MARK: - Repeated answers
+
+extension Connection {
+    /// Whether `answer` is the one that was taken last, sent again. While another offer waits, it is so only on the first answer after the client came back:
+    /// clients that count no versions may answer several offers in the same words.
+    func hasTaken(_ answer: String) -> Bool {
+        guard lastAnswer == answer.hashValue else { return false }
+        return mayRepeatAnswer || negotiation.state != .haveLocalOffer
+    }
+
+    /// The client came back on another socket.
+    mutating func clientCameBack() { mayRepeatAnswer = lastAnswer != nil }
+
+    /// The client sent its last answer again: on this socket it does so once.
+    mutating func answerWasRepeated() { mayRepeatAnswer = false }
+
+    /// The client begins anew with the next offer, so that no answer can be a repeated one.
+    mutating func forgetAnswer() {
+        lastAnswer = nil
+        mayRepeatAnswer = false
     }
 }
 

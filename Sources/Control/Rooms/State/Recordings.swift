@@ -134,6 +134,13 @@ extension Recordings {
         return !ended.isEmpty
     }
 
+    /// A participant left, if only for another room, and with it ends a recording of its stay alone. Returns whether there was one.
+    mutating func participantLeaves(_ participant: String, _ turn: inout RoomTurn) -> Bool {
+        let ended = active.map(\.info).filter { $0.scope.participant == participant && $0.scope.identity == nil }
+        for info in ended { _ = end(info.sid, &turn) }
+        return !ended.isEmpty
+    }
+
     /// The room ends: the policy begins no other. The caller ends those that are in progress.
     mutating func roomEnds() { isPolicyOverruled = true }
 

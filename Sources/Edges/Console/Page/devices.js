@@ -79,11 +79,13 @@ export class DeviceChooser {
     async replace(kind, id) {
         const media = this.media(), old = media && trackOf(media, kind);
         if (!old) return;
-        const track = await openOther(old, id);
-        // Where the call ended meanwhile, or something else took the old one's place, nobody has this one: its light goes out.
-        if (this.media() !== media || trackOf(media, kind) !== old) return track.stop();
-        await this.onReplace(old, track);
-        old.stop();
+        const take = async (track) => {
+            // Where the call ended meanwhile, or something else took the old one's place, nobody has this one: its light goes out.
+            if (this.media() !== media || trackOf(media, kind) !== old) return track.stop();
+            await this.onReplace(old, track);
+            old.stop();
+        };
+        await take(await openOther(old, id, take));
     }
 }
 

@@ -1,12 +1,14 @@
 extension Negotiation {
     /// Makes an offer after which the server sends exactly `sending`, one section each. Things already sent (same kind,
     /// SSRC and track) keep their section, sections of things no longer sent become inactive and are used again for
-    /// other tracks of their kind, never for a track that they have carried before.
+    /// other tracks of their kind, never for a track that they have carried before. Of many of those all but some are
+    /// rejected, and their places taken by new sections in later offers.
     public mutating func makeOffer(sending: [LocalSending]) throws(NegotiationError) -> LocalOffer {
         guard case .none = pending else { throw NegotiationError(.offerPending) }
         var next = book
         let homes = try Self.assign(sending, in: &next, limit: policy.limits.maximumSections)
         guard !next.lines.isEmpty else { throw NegotiationError(.noSections) }
+        Self.giveUpIdle(in: &next, after: book)
         for index in next.lines.indices where !next.lines[index].isRejected {
             // What goes on unchanged keeps its lines to the letter, payload types included.
             if index < book.lines.count, book.lines[index].sending == next.lines[index].sending,
@@ -31,6 +33,13 @@ extension Negotiation {
             free.remove(at: index)
             return false
         }
+    }
+
+    /// Whether an offer of `sending` would reject sections of what has ended, whose places the offer after it has for others.
+    public func givesUpSections(sending: [LocalSending]) -> Bool {
+        var next = book
+        guard (try? Self.assign(sending, in: &next, limit: policy.limits.maximumSections)) != nil else { return false }
+        return Self.giveUpIdle(in: &next, after: book) > 0
     }
 
     /// Adds a section of `kind` on which nothing is sent yet, or (`.application`) one for data channels, where the connection has none at all: an offer needs
@@ -68,6 +77,28 @@ extension Negotiation {
             book.lines[index].send(sending)
         }
         return homes.compactMap { $0 }
+    }
+
+    /// Descriptions of up to so many sections are left alone: some clients cannot read one that rejects a section of theirs.
+    private static let comfortableSections = 64
+    /// So many idle sections stay for what comes next.
+    private static let idleSections = 16
+
+    /// Rejects the server's idle sections but for some where there are many: a track that comes and goes would have a new
+    /// one each time, until there are no more. Returns how many. The first section of the bundle, as it was agreed and as it
+    /// is offered, stays whatever it carries: the transport of all is tagged with it (RFC 9143 section 7.2).
+    @discardableResult
+    private static func giveUpIdle(in book: inout Book, after agreed: Book) -> Int {
+        guard book.lines.count(where: { !$0.isRejected }) > comfortableSections else { return 0 }
+        let tags = [agreed.lines, book.lines].compactMap { lines in lines.firstIndex { !$0.isRejected } }
+        let idle = book.lines.indices.filter { index in
+            let line = book.lines[index]
+            let isIdle = !line.isRejected && line.sending == nil && !line.receives
+            return isIdle && line.isLocal && line.kind != .application && !tags.contains(index)
+        }
+        let ending = idle.dropLast(idleSections)
+        for index in ending { book.lines[index].reject(.refusedByPolicy) }
+        return ending.count
     }
 
     /// A new line, in the place of a rejected one where there is one (RFC 9429 section 5.2.2).

@@ -13,6 +13,8 @@ struct BandwidthAllocator {
     private(set) var policy = DownlinkPolicy()
     /// When the next evaluation is due.
     private(set) var nextLook = MonotonicTime.distantFuture
+    /// Another evaluation that was asked for, after that.
+    private var laterLook = MonotonicTime.distantFuture
     /// Every video had its preferred layer at the last evaluation, and nothing changed since.
     private var isCalm = false
     /// The estimate at the last evaluation; nil: no limit.
@@ -46,7 +48,11 @@ struct BandwidthAllocator {
     /// Schedules an evaluation at `moment` or earlier; true when that is sooner than planned.
     mutating func look(at moment: MonotonicTime) -> Bool {
         isCalm = false
-        guard moment < nextLook else { return false }
+        guard moment < nextLook else {
+            // An earlier one does not see yet what this is to look at, such as a layer that has just begun.
+            laterLook = min(laterLook, moment)
+            return false
+        }
         nextLook = moment
         return true
     }
@@ -94,6 +100,7 @@ struct BandwidthAllocator {
             return []
         }
         nextLook = .distantFuture
+        if laterLook <= now { laterLook = .distantFuture }
         let input = AllocationInput(chain, tables, over: condition, at: now)
         guard !input.requests.isEmpty else { return [] }
         // The start value applies if feedback is negotiated and nothing was sent yet.
@@ -144,9 +151,10 @@ struct BandwidthAllocator {
 
     private mutating func scheduleNext(after decisions: [AllocationDecision], at now: MonotonicTime) {
         let isShort = decisions.contains { $0.reason.isShort }
-        nextLook = now + (isShort ? Self.interval : Self.calmInterval)
+        nextLook = min(now + (isShort ? Self.interval : Self.calmInterval), laterLook)
         // A video that is not sent yet may begin.
-        if !isShort { isCalm = !decisions.contains { $0.reason == .blocked(.notSent) } }
+        isCalm =
+            !isShort && laterLook == .distantFuture && !decisions.contains { $0.reason == .blocked(.notSent) }
     }
 
     /// Whether all videos, in their largest layers, need less than two thirds of the path: then there is nothing to decide, and

@@ -82,10 +82,16 @@ struct Whereabouts: ~Copyable {
         return owner
     }
 
-    /// The address no longer belongs to the peer.
+    /// The address no longer belongs to the peer. Whoever contends for it has it now: the server's check there need not be answered against anybody.
     mutating func release(_ address: SocketAddress, of peer: Int) {
-        if addresses[address] == peer { addresses.remove(address) }
-        if contenders[address] == peer { contenders.remove(address) }
+        let contender = contenders[address]
+        if contender == peer || addresses[address] == peer { contenders.remove(address) }
+        guard addresses[address] == peer else { return }
+        if let contender, contender != peer {
+            addresses.set(address, to: contender)
+        } else {
+            addresses.remove(address)
+        }
     }
 
     /// The address does not exist any more: the peers that it belonged to, or whose check is still unanswered there.

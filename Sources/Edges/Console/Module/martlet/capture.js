@@ -55,24 +55,45 @@ export function screenOf(stream) {
 
 /**
  * The track of another camera or microphone, muted where the old one is. The old one goes on until it is stopped; where a machine opens one camera at a time, it is stopped here.
+ * Where the other one does not open even then, as while another program has it, this rejects, and the old device is opened again for `putBack`. Without
+ * `putBack`, or where that fails, the old track has the event `ended`.
  * @param {MediaStreamTrack} old
  * @param {string} [deviceId] the browser's choice without it, as for one that was unplugged
+ * @param {(track: MediaStreamTrack) => any} [putBack] puts another track of the old device in place of the old track
  * @returns {Promise<MediaStreamTrack>}
  */
-export async function openOther(old, deviceId) {
-    const wanted = { ...(old.kind === "video" ? VIDEO : AUDIO), ...(deviceId && { deviceId: { exact: deviceId } }) };
-    const constraints = { audio: old.kind === "audio" && wanted, video: old.kind === "video" && wanted };
-    let stream;
+export async function openOther(old, deviceId, putBack) {
     try {
-        stream = await ask("getUserMedia", constraints);
+        return await openLike(old, deviceId);
     } catch (problem) {
         if (problem.name !== "NotReadableError") throw problem;
+        const wasLive = old.readyState === "live", former = old.getSettings().deviceId;
         old.stop();
-        stream = await ask("getUserMedia", constraints);
+        try {
+            return await openLike(old, deviceId);
+        } catch (failure) {
+            if (wasLive) await reopen(old, former, putBack);
+            throw failure;
+        }
     }
-    const [track] = stream.getTracks();
+}
+
+/** A track of a device, of the old one's kind. */
+async function openLike(old, deviceId) {
+    const wanted = { ...(old.kind === "video" ? VIDEO : AUDIO), ...(deviceId && { deviceId: { exact: deviceId } }) };
+    const [track] = (await ask("getUserMedia", { audio: old.kind === "audio" && wanted, video: old.kind === "video" && wanted })).getTracks();
     track.enabled = old.enabled;
     return track;
+}
+
+/** The old device again, for a track that was stopped in vain. Browsers fire no event for a track that a page stops: everybody would take it for live. */
+async function reopen(old, deviceId, putBack) {
+    try {
+        if (!deviceId || !putBack) throw unavailable("The device cannot be opened again.");
+        await putBack(await openLike(old, deviceId));
+    } catch (problem) {
+        if (problem.code !== "left") old.dispatchEvent(new Event("ended"));
+    }
 }
 
 function constraintsOf(what, usual) {

@@ -132,6 +132,7 @@ export class LocalPublication extends Showable {
 
     /**
      * Another camera or microphone, without negotiation; muted as before. Rejects with `left` where it opens only after this was unpublished or the room ended.
+     * Where the other one does not open, the old device goes on; its track may be another one then (`openOther`).
      * @param {string} deviceId
      * @returns {Promise<MediaStreamTrack>}
      */
@@ -139,17 +140,21 @@ export class LocalPublication extends Showable {
         return this.inTurn(async () => {
             if (!this.isCurrent) throw left();
             const old = this.track;
-            const track = await openOther(old, deviceId);
-            try {
-                // A device that nobody would stop later stays on.
-                if (!await this.exchange(track)) throw left();
-            } catch (problem) {
-                track.stop();
-                throw problem;
-            }
+            const track = await openOther(old, deviceId, (same) => this.exchangeDevice(same));
+            await this.exchangeDevice(track);
             old.stop();
             return track;
         });
+    }
+
+    /** Takes the track of a device. One that nobody would stop later stays on: here it is stopped. */
+    async exchangeDevice(track) {
+        try {
+            if (!await this.exchange(track)) throw left();
+        } catch (problem) {
+            track.stop();
+            throw problem;
+        }
     }
 
     /** Sends another track of the same kind in the same section, without negotiation, muted as before. The old one is not stopped. @param {MediaStreamTrack} track */

@@ -120,8 +120,10 @@ export class Publishing {
             this.sent.delete(track);
             this.onDenied?.(source, track);
         }
-        for (const sid of this.demand.keys()) await this.follow(sid);
-        await this.tellMuted(); // What was changed while the server answered.
+        // The server has the tracks: what fails from here on takes none of them out.
+        for (const sid of this.demand.keys()) await this.follow(sid).catch(cannotFollow);
+        // What was changed while the server answered.
+        await this.tellMuted().catch((problem) => console.warn("The server does not know what is muted:", problem.message));
     }
 
     /**
@@ -185,7 +187,7 @@ export class Publishing {
     /** The demand of all subscribers for the layers of a track changed: [{ rid, spatial, active }]. */
     demandChanged(sid, layers) {
         this.demand.set(sid, layers);
-        this.work = this.work.then(() => this.follow(sid)).catch((problem) => console.warn("Cannot change the layers that are sent:", problem.message));
+        this.work = this.work.then(() => this.follow(sid)).catch(cannotFollow);
     }
 
     /** Stops layers without demand, and starts those for which there is demand again. */
@@ -213,10 +215,13 @@ export class Publishing {
     async tellMuted() {
         for (const [track, entry] of this.sent) {
             const sid = this.sids[entry.transceiver.mid];
-            if (!sid || entry.announced === !track.enabled) continue;
-            entry.announced = !track.enabled;
-            await this.signal.request("mute", { track: sid, muted: !track.enabled }, this).catch((problem) => {
-                if (problem.code !== "track_not_found") throw problem; // The server has ended it meanwhile.
+            const before = entry.announced, muted = !track.enabled;
+            if (!sid || before === muted) continue;
+            entry.announced = muted;
+            await this.signal.request("mute", { track: sid, muted }, this).catch((problem) => {
+                if (problem.code === "track_not_found") return; // The server has ended it meanwhile.
+                if (entry.announced === muted) entry.announced = before; // The next call says it again.
+                throw problem;
             });
         }
     }
@@ -238,6 +243,8 @@ export class Publishing {
         this.onClosed?.();
     }
 }
+
+function cannotFollow(problem) { console.warn("Cannot change the layers that are sent:", problem.message); }
 
 /** Leaves the highest spatial layers inside a stream out of what its `whole` encoding has; whether that changes anything. */
 function shrink(encoding, whole, layers) {

@@ -2,6 +2,11 @@
 
 import { lost } from "./errors.js";
 
+/** How often in a row another "sub" is asked for after a failed exchange, and seconds before the first time, which double. */
+const MOST_RENEWALS = 3;
+const RENEW_AFTER = 1;
+const RENEWAL = { connection: "sub", keepSubscriptions: true };
+
 export class Receiving {
     /**
      * `speaker()` is the id of the loudspeaker to play on, or "", or null: audio is not played here. `onTracks(tracks)` is called with all that is received, a Map of
@@ -11,7 +16,8 @@ export class Receiving {
         Object.assign(this, { signal, configuration, speaker, onTracks, onSilenced, onProblem });
         this.tracks = new Map(); // mid -> track sid
         this.sounds = new Map(); // mid -> audio element
-        this.views = new Map(); // track sid -> what was asked for
+        this.views = new Map(); // track sid -> what was asked for; null where the server refused it
+        this.failures = 0; // exchanges in a row
         this.begin();
     }
 
@@ -32,12 +38,29 @@ export class Receiving {
             if (connection !== this.connection) return;
             await connection.setLocalDescription();
             if (connection !== this.connection) return;
-            await this.signal.request("answer", { connection: "sub", sdp: connection.localDescription.sdp }, connection);
+            await this.signal.request("answer", { connection: "sub", sdp: connection.localDescription.sdp }, connection).catch((problem) => {
+                // It was sent again, for its first reply was lost with a socket: the server has taken it.
+                if (problem.code !== "unexpected_answer") throw problem;
+            });
             if (connection !== this.connection) return;
+            this.failures = 0;
+            clearTimeout(this.renewing);
             this.tracks = new Map(Object.entries(tracks));
             this.showAll();
         };
-        this.work = Promise.race([this.work.then(exchange), ended]).catch((problem) => { if (problem.code !== "lost") this.onProblem(problem); });
+        this.work = Promise.race([this.work.then(exchange), ended]).catch((problem) => this.failed(problem, ended));
+    }
+
+    /** The server makes no other offer before it has an answer to this one: another "sub" is made, with all that is received. */
+    failed(problem, ended) {
+        if (problem.code === "lost" || ended !== this.ended) return;
+        this.onProblem(problem);
+        if (problem.code === "left" || this.failures >= MOST_RENEWALS) return;
+        const wait = Math.max(RENEW_AFTER, problem.retryAfter ?? 0) * 2 ** this.failures++;
+        clearTimeout(this.renewing);
+        this.renewing = setTimeout(() => {
+            this.signal.request("bye", RENEWAL, this.connection).catch((failure) => this.failed(failure, ended));
+        }, wait * 1000);
     }
 
     connect() {
@@ -46,7 +69,7 @@ export class Receiving {
         connection.oniceconnectionstatechange = () => {
             // The server makes another "sub" for what waits then.
             if (connection.iceConnectionState !== "failed" || connection !== this.connection) return;
-            this.signal.request("bye", { connection: "sub", keepSubscriptions: true }, connection).catch(() => {});
+            this.signal.request("bye", RENEWAL, connection).catch(() => {});
         };
         return connection;
     }
@@ -89,9 +112,12 @@ export class Receiving {
     /** Says all that one wants of a track, the fields of `view`; {} is the default. The same only once. */
     view(sid, preferences) {
         const text = JSON.stringify(preferences);
-        if (text === (this.views.get(sid) ?? "{}")) return;
+        if (text === (this.views.has(sid) ? this.views.get(sid) : "{}")) return;
         this.views.set(sid, text);
-        this.signal.request("view", { track: sid, ...preferences }).catch(() => this.views.delete(sid));
+        this.signal.request("view", { track: sid, ...preferences }).catch(() => {
+            // Whatever the server goes by, the next is no repetition of it, not even {}.
+            if (this.views.get(sid) === text) this.views.set(sid, null);
+        });
     }
 
     /** A track is received no longer: whenever it is again, the server begins with its defaults. */
@@ -104,16 +130,16 @@ export class Receiving {
         this.showAll();
     }
 
-    /** The connection ended; another may come. */
+    /** The connection ended; another may come. The server keeps what was asked for of a track (`views`) until its subscription ends. */
     reset() {
         const { connection } = this;
+        clearTimeout(this.renewing);
         connection?.close();
         this.connection = null;
         this.fail(lost());
         this.begin();
         if (connection) this.signal.cancel(connection);
         this.tracks.clear();
-        this.views.clear();
         for (const mid of [...this.sounds.keys()]) this.play(mid, null);
         this.onTracks(new Map());
     }

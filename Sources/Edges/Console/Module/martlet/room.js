@@ -13,6 +13,9 @@ import { Signal } from "./signal.js";
 /** What the module itself makes of the options; the rest are the fields of `join`. */
 const OWN_OPTIONS = ["codec", "red", "simulcast", "speaker", "playAudio", "maxFileBytes"];
 
+/** Refusals of an offer that another try may not meet. */
+const PASSING = new Set(["media_unavailable", "overloaded", "rate_limited", "too_many_requests"]);
+
 /**
  * @typedef {object} RoomOptions the fields of `join` (Protocol.md, section 3), and:
  * @property {string} [room] the room's name; needed only where the token names none
@@ -141,7 +144,7 @@ export class Room extends EventTarget {
         this.startPublishing();
         this.settled?.resolve();
         this.settled = null;
-        if (this.publications.size) this.sendAll().catch((problem) => this.complain(problem));
+        if (this.publications.size) this.sendAll();
     }
 
     setState(state, cause) {
@@ -253,8 +256,28 @@ export class Room extends EventTarget {
     async sendAll() {
         const { publishing } = this;
         for (const stream of new Set([...this.publications.values()].map((one) => one.stream))) {
-            const sources = [...this.publications.values()].filter((one) => one.stream === stream);
-            await publishing.add(sources.map(({ track, source, options }) => ({ track, source, ...options })), stream);
+            await this.sendTogether([...this.publications.values()].filter((one) => one.stream === stream), stream, publishing);
+        }
+    }
+
+    /** Whatever becomes of it, the others go on: it is tried again while the server has no room for it, and else it is published no more. */
+    async sendTogether(publications, stream, publishing) {
+        const own = publications.filter((one) => one.isCurrent);
+        if (!own.length || publishing !== this.publishing) return;
+        try {
+            await publishing.add(own.map(({ track, source, options }) => ({ track, source, ...options })), stream);
+        } catch (problem) {
+            // The next connection or session begins with it.
+            if (problem.code === "lost" || publishing !== this.publishing) return;
+            if (PASSING.has(problem.code)) {
+                setTimeout(() => this.sendTogether(own, stream, publishing), Math.max(1, problem.retryAfter ?? 0) * 1000);
+                return;
+            }
+            for (const { track, source } of own.filter((one) => one.isCurrent)) {
+                this.publications.delete(track);
+                this.fire("publicationDenied", { source, track });
+            }
+            this.complain(problem);
         }
     }
 
@@ -367,7 +390,8 @@ export class Room extends EventTarget {
         if (connection !== "pub" || !this.publishing?.connection) return;
         this.publishing.close();
         this.startPublishing();
-        (this.publications.size ? this.sendAll() : this.openDataChannels()).catch((problem) => this.complain(problem));
+        if (this.publications.size) this.sendAll();
+        else this.openDataChannels().catch((problem) => this.complain(problem));
     }
 
     // MARK: Audio

@@ -7,7 +7,9 @@ import { MartletError, left, lost } from "./errors.js";
 const RESUMABLE = new Set([1005, 1006, 1013]);
 const FRESH = new Set([1001, 4006, 4007, 4008]);
 /** Refusals of a rejoin that another try may not meet. */
-const TEMPORARY = new Set(["draining", "overloaded", "rate_limited"]);
+const TEMPORARY = new Set(["draining", "overloaded", "rate_limited", "media_unavailable"]);
+/** The server's close where nobody joins in time, as where a page slept while it waited to be let in. */
+const NOT_JOINED = 4001;
 /** Requests by which a session begins or goes on; they hold for one socket. */
 const ENTERING = new Set(["join", "resume", "ping"]);
 /** What a person reads where a close code is the last word; usually the event `ended` has said it before. */
@@ -35,6 +37,8 @@ const NO_WEBSOCKET = 426;
 const UNPASSED_TRIES = 3;
 /** Seconds, beyond the time for which the server keeps a lost session, in which one's own former session may still have one's identity. */
 const FORMER_SESSION = 5;
+/** Seconds that a farewell without an open socket may take. */
+const FAREWELL = 5;
 
 export class Signal {
     /**
@@ -53,6 +57,7 @@ export class Signal {
         this.over = false;
         this.tries = 0;
         this.unpassed = 0; // answers of NO_WEBSOCKET in a row
+        this.isGuest = false; // waits to be let in
         this.isRenewing = false; // another token was asked for, because the last one had expired
         this.formerUntil = 0; // on the clock: until then a session that could not be resumed may still be known to the server
         this.connect();
@@ -215,7 +220,7 @@ export class Signal {
                 this.session = reply.session;
                 this.sequence = reply.seq;
                 this.entered = true;
-                this.isRenewing = false;
+                this.isRenewing = this.isGuest = false;
                 this.onJoined(reply, this.iceServers);
             }
             this.isOpen = true;
@@ -254,6 +259,7 @@ export class Signal {
             } catch (problem) {
                 if (problem.code !== "approval_required") throw problem;
                 this.isRenewing = false;
+                this.isGuest = true;
                 this.onGuest();
                 await new Promise((resolve) => { setTimeout(resolve, problem.retryAfter * 1000); });
                 if (this.over || this.socket !== socket || socket.readyState !== WebSocket.OPEN) throw lost();
@@ -276,6 +282,7 @@ export class Signal {
 
     closed(code) {
         if (this.over) return;
+        if (code === NOT_JOINED && this.isGuest) return this.lost("closed");
         if (FRESH.has(code)) this.forget();
         if (!FRESH.has(code) && !RESUMABLE.has(code)) {
             return this.end(new MartletError(LAST_CODES[code] ?? "closed", LAST_WORDS[code] ?? `The server ended the session (${code}).`));
@@ -339,9 +346,30 @@ export class Signal {
     }
 
     leave() {
+        const { session, sequence } = this;
         this.finish();
-        this.send({ type: "leave", id: this.nextID++ });
+        // Before the server's `hello` nothing was resumed yet. Requests are carried out in order, so the leave may follow a resume without a reply.
+        const isThere = this.greeted && this.socket?.readyState === WebSocket.OPEN;
+        if (isThere) this.send({ type: "leave", id: this.nextID++ });
         this.forget();
         this.socket?.close(1000);
+        if (session && !isThere) this.sayFarewell(session, sequence).catch(() => {});
+    }
+
+    /** The server keeps a session whose socket was lost, and the others see it: one more socket ends it. Where that fails, it ends by itself after a while. */
+    async sayFarewell(session, sequence) {
+        const deadline = Date.now() + FAREWELL * 1000;
+        this.used = typeof this.token === "function" ? await this.token() : this.token;
+        if (Date.now() >= deadline) return;
+        const socket = new WebSocket(this.address(), "martlet.v1");
+        const send = (message) => socket.send(JSON.stringify({ ...message, id: this.nextID++ }));
+        const closing = setTimeout(() => socket.close(), deadline - Date.now());
+        socket.onclose = () => clearTimeout(closing);
+        socket.onmessage = ({ data }) => {
+            const { type } = JSON.parse(data);
+            if (type === "hello") send({ type: "resume", session, seq: sequence });
+            else if (type === "resumed") send({ type: "leave" });
+            else if (type === "ok" || type === "error") socket.close(1000);
+        };
     }
 }
