@@ -159,6 +159,29 @@ struct PacerTests {
         #expect(limit(estimator, at: 20_000) == nil)
     }
 
+    @Test("After five cuts in a row a REMB's limit grows slowly, and faster again the longer none follows")
+    func slowedReceiverEstimate() {
+        var estimator = BandwidthEstimator()
+        var now: Int64 = 0
+        func tell(_ kilobits: Int64, _ estimator: inout BandwidthEstimator) {
+            now += 1_000
+            estimator.receiverEstimate(.kilobitsPerSecond(kilobits), sent: .kilobitsPerSecond(200), at: at(now))
+        }
+        for _ in 0..<5 {
+            for _ in 0..<6 { tell(230, &estimator) }
+            tell(200, &estimator)
+        }
+        let cut = limit(estimator, at: now) ?? 0
+        for _ in 0..<20 { tell(200, &estimator) }
+        let slow = limit(estimator, at: now) ?? 0
+        for _ in 0..<40 { tell(200, &estimator) }
+        let fast = limit(estimator, at: now) ?? 0
+        #expect(cut == 200)
+        #expect((240...250).contains(slow), "1 % a second")
+        // 2 % a second for twenty seconds, 4 % for another twenty; at 1 % it would be 365. Never beyond three times what the receiver says.
+        #expect(fast >= 550)
+    }
+
     @Test("A REMB that stays below the sending rate is a limit that the client has set")
     func fixedReceiverEstimate() {
         var estimator = BandwidthEstimator()

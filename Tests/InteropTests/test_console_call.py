@@ -119,9 +119,12 @@ UNPLUG = """(isLeft) => {
 }"""
 
 
+#: For others its video is off, and what the page says of it.
+OFF = "[...martlet.room.roster.videos()].some(({ track }) => track.muted)"
+SAYS = "document.querySelector('#room-problem').textContent.includes({text!r})"
+
+
 def test_a_camera_that_is_unplugged_is_replaced_and_without_another_one_shown_as_off_until_one_is_there(server):
-    off = "[...martlet.room.roster.videos()].some(({ track }) => track.muted)"
-    says = "document.querySelector('#room-problem').textContent.includes({text!r})"
 
     async def run():
         async with chromium(CAMERAS) as browser:
@@ -134,18 +137,18 @@ def test_a_camera_that_is_unplugged_is_replaced_and_without_another_one_shown_as
 
             await plays()
             await ada.evaluate(UNPLUG, True)
-            await until(ada, says.format(text="Another one is used now."))
+            await until(ada, SAYS.format(text="Another one is used now."))
             await plays()
-            assert not await bob.evaluate(off)
+            assert not await bob.evaluate(OFF)
             await ada.evaluate(UNPLUG, False)
-            await until(ada, says.format(text="There is no camera: connect one and turn it on."))
-            await until(bob, off)
+            await until(ada, SAYS.format(text="There is no camera: connect one and turn it on."))
+            await until(bob, OFF)
             await ada.click("#mute-video")
-            await until(ada, "!" + says.format(text="disconnected") + " && " + says.format(text="There is no camera"))
-            assert await bob.evaluate(off), "what is not there is not turned on"
+            await until(ada, "!" + SAYS.format(text="disconnected") + " && " + SAYS.format(text="There is no camera"))
+            assert await bob.evaluate(OFF), "what is not there is not turned on"
             await ada.evaluate("void (navigator.mediaDevices.getUserMedia = window.realGetUserMedia)")
             await ada.click("#mute-video")
-            await until(bob, f"!{off}")
+            await until(bob, f"!{OFF}")
             await plays()
             assert not ada.problems and not bob.problems
 
@@ -166,8 +169,6 @@ BUSY = """(isTaken) => {
 
 
 def test_a_camera_that_another_program_has_leaves_the_one_that_worked_in_place_or_is_shown_as_off(server):
-    off = "[...martlet.room.roster.videos()].some(({ track }) => track.muted)"
-    says = "document.querySelector('#room-problem').textContent.includes({text!r})"
     sent = "martlet.room.ownSender?.track === martlet.room.media.videoTrack && martlet.room.media.videoTrack.readyState === 'live'"
 
     async def run():
@@ -179,22 +180,22 @@ def test_a_camera_that_another_program_has_leaves_the_one_that_worked_in_place_o
             await ada.evaluate(BUSY, False)
             await ada.click("#devices-open")
             await choose_other(ada, "devices-menus", "camera")
-            await until(ada, says.format(text="Could not start video source"))
+            await until(ada, SAYS.format(text="Could not start video source"))
             await until(ada, f"martlet.room.media.videoTrack !== before && before.readyState === 'ended' && {sent}")
             assert await ada.evaluate("martlet.room.media.videoTrack.label") == used
             decoded = (await wait_for_video(bob))[0]["framesDecoded"]
             await wait_for_video(bob, frames=decoded + 20)
-            assert not await bob.evaluate(off)
+            assert not await bob.evaluate(OFF)
             await ada.evaluate(BUSY, True)
             await choose_other(ada, "devices-menus", "camera")
-            await until(bob, off)
+            await until(bob, OFF)
             await until(ada, "martlet.room.muted.video && before.readyState === 'ended'")
             # The module's own way, without the page.
             await ada.evaluate("void (navigator.mediaDevices.getUserMedia = window.realGetUserMedia)")
             await ada.keyboard.press("Escape")
             await ada.click("#mute-video")
             await until(ada, sent)
-            await until(bob, f"!{off}")
+            await until(bob, f"!{OFF}")
             await ada.evaluate(BUSY, False)
             name = await ada.evaluate("martlet.room.room.publications.get(before).switchDevice('another').catch((problem) => problem.name)")
             assert name == "NotReadableError"

@@ -35,7 +35,7 @@ struct PathTests {
         let scenario = try Scenario("H4 longer by \(milliseconds) ms", seed: 77, link: Scenario.link(3_000))
         scenario.show(
             isLone
-                ? .camera(width: 1_280, height: 720, bitrate: .kilobitsPerSecond(1_500), framesPerSecond: 15)
+                ? .lone
                 : .simulcast())
         scenario.run(20)
         scenario.change { $0.delay = .milliseconds(25 + milliseconds) }

@@ -26,7 +26,7 @@ struct PolicedTests {
         var link = Scenario.link(nil)
         link.policer = Policer(rate: .kilobitsPerSecond(1_000))
         let scenario = try Scenario("Policed lone video", seed: 82, link: link)
-        scenario.show(.camera(width: 1_280, height: 720, bitrate: .kilobitsPerSecond(1_500), framesPerSecond: 15))
+        scenario.show(.lone)
         scenario.run(120)
         // It is sent where a second has more than probes.
         let seconds = stride(from: 0, to: scenario.samples.count, by: 10).map { first in

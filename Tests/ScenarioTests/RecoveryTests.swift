@@ -63,7 +63,7 @@ struct RecoveryTests {
             switch self {
             case .lone, .loneWithAudio:
                 scenario.show(
-                    .camera(width: 1_280, height: 720, bitrate: .kilobitsPerSecond(1_500), framesPerSecond: 15))
+                    .lone)
             case .slides:
                 scenario.show(.camera(width: 1_280, height: 720, bitrate: .kilobitsPerSecond(300), framesPerSecond: 3))
             case .simulcast, .simulcastWithAudio: scenario.show(.simulcast())

@@ -82,12 +82,18 @@ struct ReturnTests {
         scenario.judge(Thresholds.withoutRTX, wanted: ScenarioTests.all, layer: 1)
     }
 
+    private func expectBack(_ scenario: Scenario) throws {
+        let back = try #require(scenario.timeToLayer(0))
+        print("\(scenario.name): back after \(back) s")
+        #expect(back <= Thresholds.stepUp.rightLayer)
+    }
+
     @Test(
         "H3: a lone video that heavy losses leave no bandwidth for is back soon after they end, though nothing else is sent that could be lost"
     )
     func lossyLoneVideo() throws {
         let scenario = try Scenario("H3 lossy lone video", seed: 76, link: Scenario.link(3_000))
-        scenario.show(.camera(width: 1_280, height: 720, bitrate: .kilobitsPerSecond(1_500), framesPerSecond: 15))
+        scenario.show(.lone)
         scenario.run(20)
         scenario.change { $0.loss = 0.6 }
         scenario.run(10)
@@ -96,9 +102,7 @@ struct ReturnTests {
         scenario.change { $0.loss = 0 }
         scenario.run(20)
         // 0.4 to 3.4 s were seen with eight seeds; 5 to 126 s where probes did not lift the bound that losses set.
-        let back = try #require(scenario.timeToLayer(0))
-        print("H3 lossy lone video: back after \(back) s")
-        #expect(back <= Thresholds.stepUp.rightLayer)
+        try expectBack(scenario)
     }
 
     @Test(
@@ -106,7 +110,7 @@ struct ReturnTests {
     )
     func longerForAWhile() throws {
         let scenario = try Scenario("H4 longer for a while", seed: 35, link: Scenario.link(3_000))
-        scenario.show(.camera(width: 1_280, height: 720, bitrate: .kilobitsPerSecond(1_500), framesPerSecond: 15))
+        scenario.show(.lone)
         scenario.run(15)
         scenario.change { $0.delay = .milliseconds(700) }
         scenario.viewer.uplink.model.loss = 0.15
@@ -117,9 +121,7 @@ struct ReturnTests {
         scenario.viewer.uplink.model.rate = nil
         scenario.run(30)
         // Where a queue that was taken for other traffic's was believed in for ever, nothing was sent any more.
-        let back = try #require(scenario.timeToLayer(0))
-        print("H4 longer for a while: back after \(back) s")
-        #expect(back <= Thresholds.stepUp.rightLayer)
+        try expectBack(scenario)
     }
 
     @Test("H1: a subscriber without RTX gets the layer that its link carries")

@@ -143,3 +143,10 @@ final class Scenario {
         return settled.map(\.rate).reduce(0, +) / max(possible, 1)
     }
 }
+
+extension VideoPlan {
+    /// One stream in one size, half of a link of 3 Mbit/s: it is sent whole or not at all.
+    static var lone: VideoPlan {
+        .camera(width: 1_280, height: 720, bitrate: .kilobitsPerSecond(1_500), framesPerSecond: 15)
+    }
+}

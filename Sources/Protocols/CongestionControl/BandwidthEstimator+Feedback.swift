@@ -170,7 +170,7 @@ extension BandwidthEstimator {
     /// Packets use another path from now on, or another mapping of the same one: what is known of queues and losses belongs to the old one. The rate stays
     /// until the new one shows more or less.
     public mutating func pathChanged(at now: MonotonicTime) {
-        // Of a viewer without transport-wide feedback nothing else is known.
+        // What the receiver said (REMB) was about the old path; without transport-wide feedback there is nothing else to forget.
         receiver = ReceiverLimit()
         guard firstSent != nil else { return }
         ignoresLossBefore = now

@@ -53,13 +53,13 @@ public final class LoopExecutor: SerialExecutor {
         wake.clear()
         jobs.drain(into: &buffer)
         guard !buffer.isEmpty else { return }
-        let end = limit.map { MonotonicClock.now() + $0 } ?? .distantFuture
+        let end = limit.map { MonotonicClock.now() + $0 }
         for index in buffer.indices {
             switch buffer[index] {
             case .actor(let job): job.runSynchronously(on: asUnownedSerialExecutor())
             case .call(let call): call()
             }
-            if index + 1 < buffer.count, MonotonicClock.now() > end {
+            if let end, index + 1 < buffer.count, MonotonicClock.now() > end {
                 return jobs.putBack(&buffer, from: index + 1)
             }
         }

@@ -82,7 +82,7 @@ struct Whereabouts: ~Copyable {
         return owner
     }
 
-    /// The address no longer belongs to the peer. Whoever contends for it has it now: the server's check there need not be answered against anybody.
+    /// The address no longer belongs to the peer. Whoever contends for it becomes its owner: there is nobody left to contend with.
     mutating func release(_ address: SocketAddress, of peer: Int) {
         let contender = contenders[address]
         if contender == peer || addresses[address] == peer { contenders.remove(address) }
