@@ -140,7 +140,7 @@ extension BandwidthEstimator {
         return rates.map { $0.arrived >= 0.8 * $0.sent || queueWait < 100_000 } ?? true
     }
 
-    /// Tracks whether the queue belongs to other traffic.
+    /// Tracks whether the queue belongs to other traffic, or is none at all because the path has become longer.
     private mutating func classifyQueue(
         _ usage: DelayTrend.Usage, _ rates: DeliveryWindow.Rates?, isCarried: Bool, at now: MonotonicTime
     ) {
@@ -152,6 +152,13 @@ extension BandwidthEstimator {
             crossTraffic.alarm(delivered: delivered)
         }
         crossTraffic.update(wait: queue.standing, delivered: delivered, at: now)
+        guard crossTraffic.isPresent else { return constantWait.forget() }
+        guard
+            constantWait.update(
+                standing: queue.standing, usual: queue.value, lossRate: losses.averageLoss, at: now)
+        else { return }
+        beginPath(since: now)
+        planner.start(at: now)
     }
 
     /// Feedback resumes after an outage: start in the middle and let probes find the rest.
@@ -199,6 +206,7 @@ extension BandwidthEstimator {
         jitter = ArrivalJitter()
         messages = DataPace()
         crossTraffic.forget()
+        constantWait.forget()
         control.forgetLink()
     }
 

@@ -83,6 +83,7 @@ public struct BandwidthEstimator: ~Copyable {
     var queue = QueueDelay()
     var jitter = ArrivalJitter()
     var crossTraffic = CrossTrafficQueue()
+    var constantWait = ConstantWait()
     var acknowledged = AcknowledgedRate()
     var delivery = DeliveryWindow()
     var control: RateControl
