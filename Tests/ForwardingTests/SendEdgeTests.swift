@@ -1,4 +1,5 @@
 import MediaControl
+import PayloadFormats
 import Primitives
 import RTP
 import TestSupport
@@ -42,6 +43,27 @@ struct SendEdgeTests {
         #expect(expectSameBytes(harness, at: at(500)).suffix(2) == [false, true])
         harness.turn([AV1Frame.packet(9, "c10009")], at: at(510))
         #expect(expectSameBytes(harness, at: at(700)).last == true)
+    }
+
+    @Test("The structure of an older keyframe that arrives late does not replace the newer one")
+    func lateStructure() throws {
+        let harness = UplinkHarness()
+        let track = try #require(
+            harness.uplink.addTrack(
+                SendSession.track(formats: [SendSession.av1], extensions: [(.dependencyDescriptor, 12)]), at: at(0)))
+        // The same structure, its templates numbered from 30 instead of 0: the frame is of template 31.
+        let newer = AV1Frame.structure.replacing("c10001c008", with: "df0005c3c8")
+        let late = AV1Frame.packet(1, AV1Frame.structure)
+        harness.receive(AV1Frame.packet(0, AV1Frame.structure), at: at(0))
+        for number in 2..<5 as Range<UInt16> { harness.receive(AV1Frame.packet(number, "c1000\(number)"), at: at(50)) }
+        harness.receive(AV1Frame.packet(5, newer), at: at(150))
+        let before = try #require(track.stored(5 + 0x10000)).summary
+        harness.receive(late, at: at(160))
+        // Template 35 is of the second spatial layer.
+        harness.receive(AV1Frame.packet(6, "e30006"), at: at(170))
+        let after = try #require(track.stored(6 + 0x10000)).summary
+        #expect(before.hasDescriptor && after.hasDescriptor)
+        #expect(after.spatialLayer == 1)
     }
 
     @Test(

@@ -55,6 +55,25 @@ struct SendNumberingTests {
         #expect(isDense(harness.out))
     }
 
+    @Test(
+        "Numbers that restart just behind padding: frame numbers continue from the last frame sent, not from an earlier stop"
+    )
+    func restartBehindPadding() {
+        var (harness, layer) = begun()
+        for turn in 1..<5 { harness.turn(layer.frame(keyframe: false), at: at(Double(turn) * 33)) }
+        harness.subscription.pointee.stop(harness.track)
+        for turn in 5..<25 { harness.turn(layer.frame(keyframe: turn == 5), at: at(Double(turn) * 33)) }
+        harness.turn([padding(&layer)], at: at(825))
+        layer.sequence &+= 5_000
+        layer.picture = (layer.picture + 5_000) & 0x7fff
+        layer.temporalZero &+= 100
+        for turn in 0..<5 { harness.turn(layer.frame(keyframe: turn == 0), at: at(860 + Double(turn) * 33)) }
+        #expect(harness.out.count == 90)
+        var checker = ContinuityChecker()
+        checker.check(harness.out)
+        #expect(checker.errors.isEmpty, "\(checker.errors.prefix(3))")
+    }
+
     @Test("C6: the first packet after a mute belongs to a keyframe: numbers continue from the last frame sent")
     func keyframeFirstAfterMute() {
         var (harness, layer) = begun()

@@ -75,6 +75,29 @@ struct LifeTests {
         #expect(pair.serverEvents.last == .ended(.dtlsTimeout))
     }
 
+    @Test(
+        "A peer that loses its only address during the handshake asks for no time until it has another, and connects from that"
+    )
+    func addressLostInHandshake() throws {
+        let pair = try TransportPair()
+        var isCut = false
+        // The server's flight is the answer to the first ClientHello; nothing behind it arrives.
+        pair.loses = { datagram in
+            let isHandshake = (20...63).contains(datagram.bytes[0])
+            if isHandshake, !datagram.toServer { isCut = true }
+            return isCut && isHandshake
+        }
+        pair.run(for: .seconds(5)) { isCut }
+        #expect(isCut && !pair.server.isConnected)
+        pair.server.release(pair.clientAddress)
+        pair.now = pair.now + .milliseconds(300)
+        pair.withOutput({ pair.server.advance(to: pair.now, into: &$0) }, toServer: false)
+        try #require(pair.server.nextDeadline > pair.now, "a flight that cannot leave is no reason to be woken")
+        pair.loses = { _ in false }
+        pair.clientAddress = SocketAddress(ipv4: 0xc000_0202, port: 50_001)
+        #expect(pair.connect())
+    }
+
     @Test("B17: the client's close_notify closes the peer at once")
     func clientCloses() throws {
         let pair = try TransportPair()

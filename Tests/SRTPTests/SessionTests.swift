@@ -32,6 +32,11 @@ final class SessionPair {
         return packet.withUnsafeMutableBytes { receiver.unprotectRTP($0) }
     }
 
+    func receiveRTCP(_ packet: [UInt8]) -> SRTPResult {
+        var packet = packet
+        return packet.withUnsafeMutableBytes { receiver.unprotectRTCP($0) }
+    }
+
     func rtcp(ssrc: UInt32 = 7) -> [UInt8]? {
         let clear: [UInt8] = [0x81, 201, 0, 1] + (0..<4).map { UInt8(truncatingIfNeeded: ssrc >> (24 - 8 * $0)) }
         var slot = clear + [UInt8](repeating: 0, count: 32)
@@ -132,6 +137,26 @@ struct SessionTests {
         #expect(pair.receive(late) == .clear(length: 15))
         let other = try #require(pair.rtp(1, ssrc: 5_001))
         #expect(pair.receive(other) == .dropped(.tooManyStreams))
+    }
+
+    @Test(
+        "A thousand SSRCs that only report are all heard, and take no place from media",
+        arguments: [.aeadAES128GCM, .aes128CM80] as [SRTPProfile])
+    func reportingStreams(profile: SRTPProfile) throws {
+        let pair = try SessionPair(profile)
+        let limit = UInt32(SRTPSession.maximumReceivingStreams)
+        for ssrc in 1...1_000 as ClosedRange<UInt32> {
+            try #require(pair.receiveRTCP(try #require(pair.rtcp(ssrc: ssrc))) == .clear(length: 8), "\(ssrc)")
+        }
+        let report = try #require(pair.rtcp(ssrc: 1_000))
+        #expect(pair.receiveRTCP(report) == .clear(length: 8))
+        #expect(pair.receiveRTCP(report) == .dropped(.srtpReplayed), "the newest are remembered")
+        for ssrc in 2_000..<(2_000 + limit) {
+            try #require(pair.receive(try #require(pair.rtp(1, ssrc: ssrc))) == .clear(length: 15), "\(ssrc)")
+        }
+        #expect(pair.receive(try #require(pair.rtp(1, ssrc: 5_000))) == .dropped(.tooManyStreams))
+        #expect(pair.receiveRTCP(try #require(pair.rtcp(ssrc: 5_000))) == .dropped(.tooManyStreams))
+        #expect(pair.receive(try #require(pair.rtp(2, ssrc: 2_000))) == .clear(length: 15))
     }
 
     @Test("A thousand successive sources are accepted, and one that returned after its release stays")

@@ -46,7 +46,8 @@ struct PathTests {
         #expect(back.map { $0 <= Thresholds.stepUp.rightLayer } ?? false)
     }
 
-    @Test("H4: a path that becomes 200 ms longer for good, under 30 ms of jitter: the largest layer is back within 24 s")
+    @Test(
+        "H4: a path that becomes 200 ms longer for good, under 30 ms of jitter: the largest layer is back within 24 s")
     func longerUnderJitter() throws {
         let scenario = try Scenario("H4 longer under jitter", seed: 78, link: Scenario.link(3_000))
         scenario.show(.simulcast())

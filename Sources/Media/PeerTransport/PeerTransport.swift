@@ -78,7 +78,8 @@ public final class PeerTransport {
     public var nextDeadline: MonotonicTime {
         if isOver { return .distantFuture }
         noteSignOfLife()
-        guard let dtls else { return ice.nextDeadline }
+        // Without an address the handshake can write nothing, and what is due stays due; a new address is an event of its own.
+        guard let dtls, remoteAddress != nil else { return ice.nextDeadline }
         let deadline = min(ice.nextDeadline, dtls.nextDeadline)
         // Without the peer's consent nothing can be written, and what is due stays due.
         guard let data, media.pointee.destination != nil else { return deadline }

@@ -9,6 +9,8 @@ struct LibrarySession: ~Copyable {
     private var receiving: [UInt32] = []
     /// Those of them that may be removed when room is needed, oldest first.
     private var released: [UInt32] = []
+    /// Those that have sent nothing but reports, the one that has been silent for longest first: they may be removed, too.
+    private var reporting: [UInt32] = []
 
     /// nil when libsrtp2 refuses the keys.
     init?(_ profile: SRTPProfile, sendingKey: [UInt8], receivingKey: [UInt8]) {
@@ -72,34 +74,41 @@ struct LibrarySession: ~Copyable {
 
     mutating func unprotectRTP(_ packet: UnsafeMutableRawBufferPointer) -> SRTPResult {
         guard packet.count >= 12 else { return .dropped(.truncated) }
-        return unprotect(packet, ssrcOffset: 8) { srtp_unprotect($0, $1, $2) }
+        return unprotect(packet, ssrcOffset: 8, isReport: false) { srtp_unprotect($0, $1, $2) }
     }
 
     mutating func unprotectRTCP(_ packet: UnsafeMutableRawBufferPointer) -> SRTPResult {
         guard packet.count >= 8 else { return .dropped(.truncated) }
-        return unprotect(packet, ssrcOffset: 4) { srtp_unprotect_rtcp($0, $1, $2) }
+        return unprotect(packet, ssrcOffset: 4, isReport: true) { srtp_unprotect_rtcp($0, $1, $2) }
     }
 
     private mutating func unprotect(
-        _ packet: UnsafeMutableRawBufferPointer, ssrcOffset: Int,
+        _ packet: UnsafeMutableRawBufferPointer, ssrcOffset: Int, isReport: Bool,
         with call: (srtp_t, UnsafeMutableRawPointer?, UnsafeMutablePointer<Int32>) -> srtp_err_status_t
     ) -> SRTPResult {
         let ssrc = UInt32(bigEndian: packet.loadUnaligned(fromByteOffset: ssrcOffset, as: UInt32.self))
         let isKnown = receiving.contains(ssrc)
-        guard isKnown || receiving.count < SRTPSession.maximumReceivingStreams || !released.isEmpty else {
+        guard isKnown || receiving.count < SRTPSession.maximumReceivingStreams || replaceable != nil else {
             return .dropped(.tooManyStreams)
         }
         var octets = Int32(packet.count)
         let status = call(inbound, packet.baseAddress, &octets)
         guard status == srtp_err_status_ok else { return .dropped(Self.reason(for: status)) }
+        let onlyReports = reporting.firstIndex(of: ssrc)
+        if let onlyReports { reporting.remove(at: onlyReports) }
         if !isKnown { remember(ssrc) }
+        if isReport, !isKnown || onlyReports != nil { reporting.append(ssrc) }
         return .clear(length: Int(octets))
     }
 
+    /// The stream that gives way when there is no room, as in `ReceivingStreams`.
+    private var replaceable: UInt32? { released.first ?? reporting.first }
+
     /// Only after an authentic packet: packets from unknown sources must not evict streams.
     private mutating func remember(_ ssrc: UInt32) {
-        if receiving.count == SRTPSession.maximumReceivingStreams, let oldest = released.first {
-            released.removeFirst()
+        if receiving.count == SRTPSession.maximumReceivingStreams, let oldest = replaceable {
+            released.removeAll { $0 == oldest }
+            reporting.removeAll { $0 == oldest }
             receiving.removeAll { $0 == oldest }
             _ = srtp_remove_stream(inbound, oldest.bigEndian)
         }

@@ -8,6 +8,11 @@ struct ReceivingStream {
     private var reports: UInt64 = 0
     /// When it was released, as a count; 0 while it is in use.
     var released: UInt64 = 0
+    /// When its last report came, as a count.
+    fileprivate(set) var lastReport: UInt64 = 0
+
+    /// Nothing but reports has come from it.
+    var onlyReports: Bool { packets.newest < 0 }
 
     /// Whether a report with this index is known not to have arrived before.
     @inline(__always) func isFresh(report index: UInt32) -> Bool {
@@ -17,7 +22,7 @@ struct ReceivingStream {
     }
 
     /// Marks a fresh report as received.
-    @inline(__always) mutating func use(report index: UInt32) {
+    @inline(__always) fileprivate mutating func use(report index: UInt32) {
         guard reports != 0, index <= newestReport else {
             let step = reports == 0 ? 64 : index &- newestReport
             reports = (step < 64 ? reports << UInt64(step) : 0) | 1
@@ -37,6 +42,7 @@ struct ReceivingStreams: ~Copyable {
     private var count = 0
     private var releases: UInt64 = 0
     private var releasedCount = 0
+    private var reports: UInt64 = 0
 
     init() {
         ssrcs = .allocate(capacity: 2)
@@ -55,18 +61,24 @@ struct ReceivingStreams: ~Copyable {
     }
 
     /// Whether another SSRC may be added.
-    @inline(__always) var hasRoom: Bool { count < SRTPSession.maximumReceivingStreams || releasedCount > 0 }
+    @inline(__always) var hasRoom: Bool { count < SRTPSession.maximumReceivingStreams || replaceable != nil }
 
-    /// Adds an SSRC after an authentic packet of it: packets from unknown sources must not evict streams. If there is no room, the one that was
-    /// released first is removed.
+    /// The stream that gives way when there is no room: of those that were released the first one; else, of those that have sent nothing but reports, the one that has been
+    /// silent for longest. Firefox reports under another SSRC in each section, and sections are never used again, so a long call
+    /// passes through any number of them.
+    private var replaceable: Int? {
+        if releasedCount > 0 {
+            return (0..<count).filter { streams[$0].released > 0 }.min { streams[$0].released < streams[$1].released }
+        }
+        return (0..<count).filter { streams[$0].onlyReports }.min { streams[$0].lastReport < streams[$1].lastReport }
+    }
+
+    /// Adds an SSRC after an authentic packet of it: packets from unknown sources must not evict streams. If there is no room, `replaceable` is removed.
     mutating func add(_ ssrc: UInt32) -> UnsafeMutablePointer<ReceivingStream> {
         var index = count
         if count == SRTPSession.maximumReceivingStreams {
-            let oldest = (0..<count).filter { streams[$0].released > 0 }.min {
-                streams[$0].released < streams[$1].released
-            }
-            index = oldest ?? 0
-            releasedCount -= 1
+            index = replaceable ?? 0
+            if streams[index].released > 0 { releasedCount -= 1 }
         } else {
             if count == capacity { grow() }
             count += 1
@@ -74,6 +86,13 @@ struct ReceivingStreams: ~Copyable {
         ssrcs[index] = ssrc
         (streams + index).initialize(to: ReceivingStream())
         return streams + index
+    }
+
+    /// Marks a fresh report of a stream as received.
+    @inline(__always) mutating func use(report index: UInt32, of stream: UnsafeMutablePointer<ReceivingStream>) {
+        reports &+= 1
+        stream.pointee.lastReport = reports
+        stream.pointee.use(report: index)
     }
 
     /// Lets an SSRC be removed when room is needed. Its window stays until then, so that old packets cannot be replayed.

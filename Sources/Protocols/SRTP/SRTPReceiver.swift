@@ -62,7 +62,7 @@ public struct SRTPReceiver: ~Copyable {
                 base + 8, clear &- 8, additional: bytes.baseAddress!, 12, ssrc: ssrc, index: UInt64(index))
         }
         guard isRight else { return .dropped(.srtpAuthentication) }
-        (known ?? streams.add(ssrc)).pointee.use(report: index)
+        streams.use(report: index, of: known ?? streams.add(ssrc))
         return .clear(length: clear)
     }
 

@@ -18,11 +18,12 @@ public struct DependencyDescriptorReader: Sendable {
     /// A reader that has seen nothing.
     public init() {}
 
-    /// Reads the extension's value; nil when it is malformed or its structure has not come.
-    public mutating func read(_ value: RawSpan) -> DependencyDescriptor? {
+    /// Reads the extension's value; nil when it is malformed or its structure has not come. The mask of active decode targets is not taken over from a packet that is older than the
+    /// one which brought that in force (`appliesMask`).
+    public mutating func read(_ value: RawSpan, appliesMask: Bool = true) -> DependencyDescriptor? {
         guard let (descriptor, newStructure) = parse(value) else { return nil }
         if let newStructure { adopt(newStructure) }
-        if let mask = descriptor.activeDecodeTargets { activeDecodeTargets = mask }
+        if appliesMask, let mask = descriptor.activeDecodeTargets { activeDecodeTargets = mask }
         return descriptor
     }
 

@@ -10,6 +10,9 @@ struct PayloadReader {
     private(set) var descriptors = DependencyDescriptorReader()
     /// Packets from here on arrived when the structure and the active targets in `descriptors` were in force.
     private(set) var targetsSince: Int64 = .min
+    /// The newest packets that brought a structure, and a mask or a structure: what an older one brings that was repaired meanwhile is in force no more.
+    private var structureSince: Int64 = .min
+    private var maskSince: Int64 = .min
     /// The descriptor that was asked for last: all subscribers who get some of the layers ask for the same one.
     private var asked: (sequence: Int64, descriptor: DependencyDescriptor)?
     /// RED whose blocks are not Opus has arrived, so it is encrypted end to end, and any block that looks like RED does so by chance.
@@ -27,11 +30,13 @@ struct PayloadReader {
             let start = extensions.dependencyDescriptor.offset
             let active = descriptors.activeDecodeTargets
             let value = packet.bytes.extracting(start..<(start + extensions.dependencyDescriptor.length))
-            descriptor = descriptors.read(value)
+            descriptor = read(sequence, value)
             if descriptor == nil, codec == .h264 || codec == .av1 {
                 return PayloadSummary(mandatoryFieldsOf: value, marker: marker)
             }
-            if let descriptor, descriptor.hasStructure || descriptors.activeDecodeTargets != active {
+            if let descriptor,
+                descriptor.hasStructure && sequence == structureSince || descriptors.activeDecodeTargets != active
+            {
                 // All other packets arrived before this one and may have been forwarded already.
                 targetsSince = sequence == highest ? sequence : highest + 1
                 asked = nil
@@ -48,6 +53,14 @@ struct PayloadReader {
             summary.containsParameterSets = true
         }
         return summary
+    }
+
+    private mutating func read(_ sequence: Int64, _ value: RawSpan) -> DependencyDescriptor? {
+        guard sequence >= structureSince else { return descriptors.peek(value) }
+        guard let descriptor = descriptors.read(value, appliesMask: sequence >= maskSince) else { return nil }
+        if descriptor.hasStructure { structureSince = sequence }
+        if descriptor.hasStructure || descriptor.activeDecodeTargets != nil { maskSince = max(maskSince, sequence) }
+        return descriptor
     }
 
     /// The dependency descriptor `value` of packet `sequence`, which has arrived; nil when it is malformed.

@@ -74,7 +74,8 @@ struct OutputNumbering: ~Copyable {
         let isFresh = range.last < range.first
         // `begin` has just continued from the last sent packet, which is not of this range.
         if isFresh, sequence == range.first { return }
-        if !isFresh { remember(layer) }
+        // A range is fresh behind a dropped packet, too: then the last sent one is of this layer.
+        if !isFresh || tail.epoch == epoch && tail.layer == layer.pointee.index { remember(layer) }
         range.first = sequence
         range.last = sequence - 1
         if record.pointee.flags.contains(.discontinuity) {
