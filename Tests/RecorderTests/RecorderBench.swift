@@ -83,13 +83,17 @@ final class RecorderBench {
             .track(recording: "RC_1", stream: SubscriptionID(stream), track: TrackID(stream), track), at: now)
     }
 
-    /// Packets of Opus, 20 ms each, into the ring of a worker.
-    func audio(_ packets: Range<Int>, stream: UInt64 = 5, ring: Int = 0, then kinds: [RecordBatch.Kind] = []) {
+    /// Packets of Opus, 20 ms each, into the ring of a worker. Their numbers are those of their sequence, too, where it does not say how that goes on.
+    func audio(
+        _ packets: Range<Int>, firstSequence: Int? = nil, stream: UInt64 = 5, ring: Int = 0,
+        then kinds: [RecordBatch.Kind] = []
+    ) {
         var batch = RecordBatch(capacity: 1 << 20)
         for index in packets {
             let timestamp = UInt32(index * 960)
+            let sequence = firstSequence.map { $0 + index - packets.lowerBound } ?? index
             let bytes: [UInt8] = [
-                0x80, RecordedStreamFormat.payloadType(of: .opus), UInt8(index >> 8), UInt8(index & 255),
+                0x80, RecordedStreamFormat.payloadType(of: .opus), UInt8(sequence >> 8), UInt8(sequence & 255),
                 UInt8(timestamp >> 24), UInt8(timestamp >> 16 & 255), UInt8(timestamp >> 8 & 255),
                 UInt8(timestamp & 255), 0, 0, 0, 1, 0xfc, UInt8(index & 255), 2, 3,
             ]

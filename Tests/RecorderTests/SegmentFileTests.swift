@@ -45,4 +45,19 @@ struct SegmentFileTests {
         #expect(bench.books.delete("RC_1"))
         #expect(RecordingFolder(bench.folder).recordings().isEmpty)
     }
+
+    @Test("A file that begins in a pause of the publisher begins when its silence does")
+    func pause() throws {
+        let bench = try RecorderBench()
+        bench.begin { $0.segmentSeconds = 10 }
+        bench.audio(0..<450)
+        bench.audio(750..<800, firstSequence: 450)
+        bench.read()
+        bench.end()
+        let files = try #require(bench.summary?.tracks.first?.files)
+        try #require(files.count == 2)
+        let apart = files[1].startMilliseconds - files[0].startMilliseconds
+        #expect(abs(apart - (files[1].rtpTime - files[0].rtpTime) / 48) <= 1)
+        #expect(apart < 11_000 && bench.summary?.tracks.first?.gapCount == 0)
+    }
 }

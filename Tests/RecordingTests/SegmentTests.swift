@@ -55,6 +55,24 @@ struct SegmentTests {
         #expect(recorded.segments.indices.map { recorded.samples($0).count } == [50, 50, 20])
     }
 
+    @Test("A file that begins with the silence of a pause has the time of the silence, not of the packet that ended it")
+    func silenceFirst() {
+        var recorded = recorded(SegmentLimit(length: .seconds(10), bytes: 1 << 30))
+        // Muted from 9 s to 15 s: the sequence goes on, the timestamps jump.
+        for (sequence, packet) in (Array(0..<450) + Array(750..<800)).enumerated() {
+            recorded.packet(
+                .opus, sequence: sequence, timestamp: UInt32(packet * 960), marker: false, [0xfc, 1, 2, 3],
+                at: .seconds(Double(packet) / 50))
+        }
+        recorded.finish()
+        var times: [(timestamp: Int64, arrival: MonotonicTime)] = []
+        for case .began(_, _, _, let timestamp, let arrival) in recorded.notes { times.append((timestamp, arrival)) }
+        #expect(times.count == 2 && times.last.map { $0.timestamp < 11 * 48_000 } == true)
+        for (timestamp, arrival) in times {
+            #expect(abs(arrival.nanoseconds - timestamp * 1_000_000 / 48) < 1_000_000)
+        }
+    }
+
     @Test("So many bytes are a limit, too")
     func bySize() {
         var recorded = recorded(SegmentLimit(length: .seconds(3_600), bytes: 2_000))

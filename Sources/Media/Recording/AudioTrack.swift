@@ -45,7 +45,11 @@ struct AudioTrack {
             if builder?.isFull == true, builder?.isExhausted == true || files.allows(at: arrival) {
                 close(&totals, &steps)
             }
-            if builder == nil { try open(at: packet.time, arrival, &segment, &steps) }
+            if builder == nil {
+                // Silence that came with the packet behind it was due before that one arrived.
+                let moment = arrival - .nanoseconds((place.time - packet.time) * 1_000_000 / 48)
+                try open(at: packet.time, moment, now: arrival, &segment, &steps)
+            }
             builder?.append(
                 packet.bytes, time: packet.time - base, isSync: true, duration: packet.duration, &steps)
             totals.framesWritten += 1
@@ -53,11 +57,13 @@ struct AudioTrack {
         }
     }
 
+    /// Begins a file with what was due at `arrival`.
     private mutating func open(
-        at time: Int64, _ arrival: MonotonicTime, _ segment: inout Int, _ steps: inout [RecordingStep]
+        at time: Int64, _ arrival: MonotonicTime, now: MonotonicTime, _ segment: inout Int,
+        _ steps: inout [RecordingStep]
     ) throws(RecordingFault) {
         guard segment < FilePace.mostFiles else { throw .tooManyFiles }
-        files.begin(at: arrival)
+        files.begin(at: now)
         base = time
         steps.append(.open(segment: segment))
         steps.append(
