@@ -75,6 +75,22 @@ struct AudioRecordingTests {
         #expect(recorded.gaps.isEmpty)
     }
 
+    @Test("What is lost behind packets that the network held up is a gap, and no jump of the publisher's clock")
+    func lostAfterStall() {
+        var recorded = Recorded()
+        audio(&recorded, packets: 0..<50)
+        for packet in Array(50..<100) + Array(200..<300) {
+            recorded.packet(
+                .opus, sequence: packet, timestamp: UInt32(packet * 960), marker: false, [Self.toc, 1, 2, 3],
+                at: packet < 200 ? .seconds(4) : .seconds(Double(packet) / 50 + 0.02))
+        }
+        recorded.with { $0.advance(to: .seconds(8), into: &$1) }
+        recorded.finish()
+        #expect(recorded.notes.filter { if case .clockStep = $0 { true } else { false } }.isEmpty)
+        #expect(recorded.samples().last.map { $0.time + $0.duration } == 300 * 960)
+        #expect(recorded.gaps.map(\.reason) == [.loss] && recorded.gaps.map(\.milliseconds) == [2_000])
+    }
+
     @Test("Redundancy replaces a lost packet, and is left out where nothing was lost")
     func redundancy() {
         var recorded = Recorded()

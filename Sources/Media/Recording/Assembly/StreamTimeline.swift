@@ -14,6 +14,9 @@ struct StreamTimeline {
 
     let rate: Int64
     private var last: (timestamp: UInt32, time: Int64, arrival: MonotonicTime)?
+    /// How much later than its timestamp says the last one came. After a stall of the network packets come together, and what is lost behind them leaves a step of the
+    /// timestamps without a wait: no jump, as long as it is no longer than that.
+    private var behind: Int64 = 0
 
     /// A stall of the network delays packets by seconds, and they come together afterwards. Standing timestamps are a jump only after this.
     private static let longestStall: Int64 = 10
@@ -34,9 +37,11 @@ struct StreamTimeline {
         let moved = Int64(Int32(bitPattern: timestamp &- before.timestamp))
         let waited = (arrival - before.arrival).nanoseconds / 1_000 * rate / 1_000_000
         // Frames that are shown before one that was sent earlier go back a little.
-        let isJump = moved - max(waited, 0) > rate || moved < -rate || waited - moved > Self.longestStall * rate
-        let time = before.time + (isJump ? max(waited, 1) : moved)
-        last = (timestamp, time, arrival)
-        return Place(time: time, step: isJump ? moved - waited : nil)
+        let isJump =
+            moved - max(waited, 0) - behind > rate || moved < -rate || waited - moved > Self.longestStall * rate
+        let passed = isJump ? max(waited + behind, 1) : moved
+        behind = isJump ? 0 : min(max(0, behind + waited - moved), Self.longestStall * rate)
+        last = (timestamp, before.time + passed, arrival)
+        return Place(time: before.time + passed, step: isJump ? moved - passed : nil)
     }
 }
