@@ -104,7 +104,10 @@ final class PlayerThread: Sendable {
     /// Tells of playbacks that are over; their participants leave then, which ends them here, too.
     private func finish(_ running: inout [RunningPlayback]) {
         let now = MonotonicClock.now()
-        for playback in running where playback.isOver(at: now) {
+        // Asked once: workers empty feeds meanwhile, and one that is over only at a second look would leave without its end.
+        let over = running.filter { $0.isOver(at: now) }
+        guard !over.isEmpty else { return }
+        for playback in over {
             let summary = playback.summary(at: now)
             if playback.hasFailed { books.countFailure() }
             playback.close()
@@ -112,6 +115,6 @@ final class PlayerThread: Sendable {
             news.yield(
                 News(playback: summary.sid, room: summary.room, end: playback.hasFailed ? .failed : .finished))
         }
-        running.removeAll { $0.isOver(at: now) }
+        running.removeAll { playback in over.contains { $0 === playback } }
     }
 }
