@@ -197,6 +197,47 @@ struct JoinedMovieTests {
         #expect(zip(samples, samples.dropFirst()).allSatisfy { $0.time < $1.time })
     }
 
+    /// A file of `count` packets of audio, which says nothing of their times.
+    private func packets(_ count: Int) -> MovieFile {
+        var samples = [MovieSample](
+            repeating: MovieSample(offset: 0, time: 0, length: 1, duration: 960, isSync: true), count: count)
+        for index in samples.indices { samples[index].offset = Int64(index) }
+        return MovieFile(tracks: [
+            MovieTrack(
+                id: 1, isVideo: false, format: .opus(channels: 2), description: [0, 0, 0, 8] + Array("Opus".utf8),
+                timescale: 48_000, samples: samples)
+        ])
+    }
+
+    @Test("No movie has more samples than are read, and silence between files counts")
+    func mostSamples() throws {
+        for (count, start) in [(1_100_000, 0), (1_700_000, 7_199_000_000)] as [(Int, Int64)] {
+            let long = packets(count), other = packets(start == 0 ? count : 1)
+            #expect(throws: JoinedMovie.Fault.tooLarge) {
+                var joined = JoinedMovie()
+                try joined.append(long, source: 0, stream: 0) { $0 }
+                try joined.append(other, source: 1, stream: 0) { start + $0 }
+                _ = try joined.plan()
+            }
+        }
+    }
+
+    @Test("A movie with as many tracks as are read can be read, and none has more")
+    func mostTracks() throws {
+        let one = file(.opus, "a", count: 1, duration: 960)
+        let found = try read(one)
+        var joined = JoinedMovie()
+        for stream in 0..<MovieFile.maximumTracks {
+            try joined.append(found, source: stream, stream: stream) { $0 }
+        }
+        let sources = Array(repeating: one, count: MovieFile.maximumTracks)
+        let movie = try read(write(try joined.plan(), sources))
+        #expect(movie.tracks.count == MovieFile.maximumTracks)
+        #expect(throws: JoinedMovie.Fault.tooLarge) {
+            try joined.append(found, source: 0, stream: MovieFile.maximumTracks) { $0 }
+        }
+    }
+
     @Test("What is no file of one track is refused, and a movie of nothing is none")
     func refused() throws {
         #expect(throws: JoinedMovie.Fault.empty) { try JoinedMovie().plan() }

@@ -3,10 +3,10 @@ public struct MovieFile: Sendable, Hashable {
     /// The tracks for audio and video, in the order of the file.
     public var tracks: [MovieTrack]
 
-    /// Samples that are read, all tracks together: nine hours of 60 frames per second, 64 MB of memory.
+    /// Samples that are read, and that joined movies have, all tracks together: nine hours of 60 frames per second, 64 MB of memory.
     public static let maximumSamples = 2_000_000
-    /// More tracks than any program makes.
-    public static let maximumTracks = 64
+    /// More tracks than any program makes, and than a recording of a room has: the recorder joins 400 files at most.
+    public static let maximumTracks = 512
 
     /// A movie of these tracks.
     public init(tracks: [MovieTrack] = []) { self.tracks = tracks }

@@ -1,3 +1,4 @@
+import Movies
 import Primitives
 import Recording
 import Rooms
@@ -25,8 +26,8 @@ struct RecordingParts {
     /// A video that cannot begin another file for so long holds up nobody.
     private static let patience = TimeInterval.seconds(5)
 
-    /// A joined file has four million samples at most, and silence and what comes before the next keyframe are among them.
-    private static let mostFrames = 3_500_000
+    /// A joined file has as many samples as a movie that is read, and silence and what comes before the next keyframe are among them: three twentieths are left for those.
+    private static let mostFrames = MovieFile.maximumSamples / 20 * 17
 
     private var states: [Key: State] = [:]
 

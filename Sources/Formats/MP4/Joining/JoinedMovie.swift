@@ -8,7 +8,7 @@ import Primitives
 public struct JoinedMovie: Sendable {
     /// Why files cannot be joined. `rawValue` is the stable word.
     public enum Fault: String, Error, Sendable, Hashable, CaseIterable {
-        /// More samples than one table should have.
+        /// More samples or tracks, or a larger table, than `MovieFileReader` takes.
         case tooLarge = "too_large"
         /// There is no sample.
         case empty
@@ -37,13 +37,12 @@ public struct JoinedMovie: Sendable {
         public var streams: [Int]
     }
 
-    /// So many samples make a table of some 40 MB.
-    static let maximumSamples = 4_000_000
     /// Units of time of the movie: those of video.
     static let timescale: UInt32 = 90_000
 
     private var tracks: [JoinedTrack] = []
-    private var samples = 0
+    /// With the silence between files.
+    private var sampleCount: Int { tracks.reduce(0) { $0 + $1.sampleCount } }
 
     /// A movie without tracks.
     public init() {}
@@ -56,13 +55,15 @@ public struct JoinedMovie: Sendable {
         guard file.tracks.count == 1, let track = file.tracks.first, let piece = JoinedPiece(track) else {
             throw .unreadable
         }
-        samples += track.samples.count
-        guard samples <= Self.maximumSamples else { throw .tooLarge }
+        // The files are removed afterwards: what no reader takes would be lost.
+        guard track.samples.count <= MovieFile.maximumSamples - sampleCount else { throw .tooLarge }
         if let last = tracks.lastIndex(where: { $0.stream == stream }),
             tracks[last].continues(with: piece, from: place(track.samples[0].time))
         {
             tracks[last].append(piece, source: source, place: place)
+            guard sampleCount <= MovieFile.maximumSamples else { throw .tooLarge }
         } else {
+            guard tracks.count < MovieFile.maximumTracks else { throw .tooLarge }
             var track = JoinedTrack(piece, stream: stream)
             track.append(piece, source: source, place: place)
             tracks.append(track)
@@ -97,6 +98,7 @@ public struct JoinedMovie: Sendable {
             }
         }
         let head = head(offsets, start: start, end: end, dataLength: length)
+        guard head.count <= MovieFileReader.maximumMovie else { throw .tooLarge }
         return Plan(
             steps: [.write(head)] + steps, length: Int64(head.count) + length, start: start, duration: end - start,
             streams: tracks.map(\.stream))

@@ -64,6 +64,9 @@ struct JoinedTrack: Sendable {
         description = piece.track.description
     }
 
+    /// Its samples, with silence.
+    var sampleCount: Int { sizes.count }
+
     /// When it begins and ends, in microseconds.
     var start: Int64 { microseconds(first ?? 0) }
     var end: Int64 { microseconds(last.map { $0.time + $0.duration } ?? 0) }

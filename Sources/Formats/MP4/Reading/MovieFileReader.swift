@@ -30,7 +30,7 @@ public struct MovieFileReader: MovieReading, Sendable {
     private var boxes = 0
 
     /// Two million samples with sizes, times and offsets of their own.
-    private static let maximumMovie = 48 << 20
+    static let maximumMovie = 48 << 20
     /// A fragment of many minutes.
     private static let maximumFragment = 4 << 20
     /// Boxes at the top of a file: two for each of 100,000 fragments, a day of them.
