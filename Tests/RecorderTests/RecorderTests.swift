@@ -245,6 +245,37 @@ struct RecorderTests {
         second.stop()
     }
 
+    /// How many recordings were announced as ready until the news ended, or so many were.
+    private func ready(_ recorder: Recorder, upTo most: Int = .max) async -> Int {
+        var count = 0
+        for await item in recorder.news where item.event?.kind == .ready {
+            count += 1
+            if count == most { break }
+        }
+        return count
+    }
+
+    @Test(
+        "A stop while files are to be joined loses no announcement: it comes before the stop or after the next start, once",
+        .timeLimit(.minutes(1)))
+    func stopBeforeJoining() async throws {
+        let folder = TemporaryFolder(), ring = RecordRing(bytes: 1)
+        let first = try recorder(folder, ring) { $0.files = .participant }
+        begin(first)
+        audio(ring, packets: 50, ends: true)
+        first.finish()
+        let before = await ready(first)
+        first.stop()
+        let second = try recorder(folder, RecordRing(bytes: 1)) { $0.files = .participant }
+        let awaited = await before == 0 ? ready(second, upTo: 1) : 0
+        second.finish()
+        let after = await ready(second)
+        second.stop()
+        #expect(before + awaited + after == 1)
+        #expect(second["RC_1"]?.joined?.map(\.state) == [.ready])
+        withExtendedLifetime(folder) {}
+    }
+
     /// Undoes the finishing of a file and tears its end.
     private func makeFragmented(_ path: String) throws {
         let file = try OutputFile(path, isNew: false)

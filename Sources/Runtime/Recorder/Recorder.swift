@@ -36,11 +36,10 @@ public final class Recorder: RecordingPlane {
     private let rings: [RecordRing]
     private let thread: RecorderThread
     private let loop: Mutex<LoopThread?>
-    private let finisher: FileFinisher
     private let uploader: Uploader?
     private let uploaderLoop: Mutex<LoopThread?>
-    private let finisherLoop: Mutex<LoopThread?>
-    private let news: AsyncStream<RecorderThread.News>
+    /// What happens, until every file is finished: for `run` alone, and for tests.
+    let news: AsyncStream<RecorderThread.News>
     /// Reads for downloads and deletes: a disk that hangs holds up these alone, not the threads that all rooms and requests share.
     private let disk: BlockingCalls
     /// A piece of a download each, 64 kB, so 16 MB of pieces that wait.
@@ -65,7 +64,6 @@ public final class Recorder: RecordingPlane {
             }
         self.uploader = uploader
         let finisher = try FileFinisher(books, uploader: uploader, news: continuation)
-        self.finisher = finisher
         let thread = try RecorderThread(rings: rings, books: books, finisher: finisher, news: continuation)
         self.thread = thread
         news = stream
@@ -76,7 +74,7 @@ public final class Recorder: RecordingPlane {
         }
         for summary in books.all where summary.awaitsJoining { finisher.announceWhenJoined(summary.sid) }
         for recording in books.awaitingWork { finisher.post(recording) }
-        finisherLoop = Mutex(try LoopThread(name: "recording-files", cpu: nil) { finisher.run() })
+        let finishing = try LoopThread(name: "recording-files", cpu: nil) { finisher.run() }
         if let uploader {
             for recording in books.awaitingUpload { uploader.post(recording) }
             uploaderLoop = Mutex(try LoopThread(name: "recording-upload", cpu: nil) { uploader.run() })
@@ -86,6 +84,9 @@ public final class Recorder: RecordingPlane {
         loop = Mutex(
             try LoopThread(name: "recorder", cpu: nil) {
                 thread.run()
+                // A recording is announced when it is joined, and nobody learns of that once the news have ended. What is not joined by now the next start joins and announces.
+                finisher.stop()
+                finishing.join()
                 continuation.finish()
             })
     }
@@ -136,7 +137,8 @@ public final class Recorder: RecordingPlane {
         sweeper.cancel()
     }
 
-    /// Nothing is recorded from now on: every file is finished, and told of, after which ``run(_:)`` returns. Waits for none of that.
+    /// Nothing is recorded from now on: every file is finished, and told of, after which ``run(_:)`` returns. Waits for none of that. What is not joined by then is
+    /// joined after the next start.
     public func finish() { thread.post(.stop) }
 
     /// Waits until every file is finished, and ends what works on finished ones: it goes on at the next start. Blocks.
@@ -147,12 +149,6 @@ public final class Recorder: RecordingPlane {
             return loop
         }
         running?.join()
-        finisher.stop()
-        let finishing = finisherLoop.withLock { loop in
-            defer { loop = nil }
-            return loop
-        }
-        finishing?.join()
         uploader?.stop()
         let uploading = uploaderLoop.withLock { loop in
             defer { loop = nil }
