@@ -13,6 +13,7 @@ final class Receiver: Sendable {
         var now = MonotonicTime.zero
         var answer: @Sendable (_ body: String, _ attempt: Int) -> WebhookOutcome = { _, _ in .answered(status: 200) }
         var attempts = 0
+        var onWait: @Sendable (_ count: Int) async -> Void = { _ in }
     }
 
     private let state = Mutex(State())
@@ -25,6 +26,9 @@ final class Receiver: Sendable {
     func answer(_ answer: @escaping @Sendable (_ body: String, _ attempt: Int) -> WebhookOutcome) {
         state.withLock { $0.answer = answer }
     }
+
+    /// What happens in each wait of the sender.
+    func onWait(_ happens: @escaping @Sendable (_ count: Int) async -> Void) { state.withLock { $0.onWait = happens } }
 
     var world: Webhooks.World {
         Webhooks.World(
@@ -42,11 +46,13 @@ final class Receiver: Sendable {
                 return outcome
             },
             sleep: { [self] interval in
-                state.withLock { state in
+                let (count, happens) = state.withLock { state in
                     state.waits.append(interval)
                     state.now = state.now + interval
+                    return (state.waits.count, state.onWait)
                 }
                 await Task.yield()
+                await happens(count)
             }, wallClock: { 1_700_000_000_000 }, now: { [self] in state.withLock { $0.now } }, jitter: { 1 })
     }
 

@@ -265,6 +265,30 @@ struct WebhooksTests {
         #expect(receiver.waits.count == WebhookBackoff.refusals - 1)
     }
 
+    @Test("An event that fails for a day while the receiver accepts others is given up and counted; nothing is parked")
+    func oneFails() async throws {
+        let receiver = Receiver()
+        receiver.answer { body, _ in .answered(status: body.hasPrefix("a ") ? 500 : 200) }
+        try await with(nil, receiver) { rooms, webhooks in
+            try await webhooks.put(webhook())
+            // Only the lane of `a` waits, for a minute at most. Every hour and a half the receiver accepts another room's events.
+            receiver.onWait { count in
+                guard count % 100 == 0 else { return }
+                let before = receiver.bodies.count
+                _ = try? await rooms.createRoom(named: "b")
+                _ = try? await rooms.deleteRoom(named: "b")
+                await receiver.accepted(before + 2)
+            }
+            _ = try await rooms.createRoom(named: "a")
+            // The time limit ends the wait.
+            while try await webhooks.status(of: "w")?.lost == 0 { await Task.yield() }
+            receiver.onWait { _ in }
+            let status = try #require(try await webhooks.status(of: "w"))
+            #expect(status.state != .parked && status.lost == 1 && status.delivered > 20)
+        }
+        #expect(receiver.bodies.allSatisfy { $0.hasPrefix("b ") })
+    }
+
     @Test("What a webhook says is checked, and its error says what must be there")
     func checks() async throws {
         let rooms = RoomService(media: TestPlane())
@@ -326,37 +350,5 @@ struct WebhookRequestTests {
             try TokenVerifier(keys: keys).verify(String(token), at: 1_700_000_361)
         }
         #expect(WebhookRequest(event, to: webhook, keys: [], at: 0) == nil)
-    }
-}
-
-@Suite("Waiting for a webhook's receiver")
-struct WebhookBackoffTests {
-    @Test("Waits double from a second to a minute, half of each at random; one accepted request begins anew")
-    func waits() {
-        var backoff = WebhookBackoff()
-        let waits = (0..<9).map { _ in backoff.step(after: .failed(""), at: .zero, jitter: 1) }
-        #expect(waits == [1, 2, 4, 8, 16, 32, 60, 60, 60].map { .again(after: .seconds($0)) })
-        #expect(backoff.step(after: .answered(status: 503), at: .zero, jitter: 0) == .again(after: .seconds(30)))
-        #expect(backoff.step(after: .answered(status: 204), at: .zero, jitter: 0) == .next)
-        #expect(backoff.step(after: .failed(""), at: .zero, jitter: 0) == .again(after: .milliseconds(500)))
-    }
-
-    @Test("Ten refusals give an event up; a receiver that is overloaded, broken or away for a day is left alone")
-    func ends() {
-        var refused = WebhookBackoff()
-        // A receiver that was away answers 404 for a moment when it comes back.
-        for _ in 0..<20 { _ = refused.step(after: .failed(""), at: .zero, jitter: 0) }
-        for _ in 0..<9 { #expect(refused.step(after: .answered(status: 404), at: .zero, jitter: 0) != .giveUp) }
-        #expect(refused.step(after: .answered(status: 400), at: .zero, jitter: 0) == .giveUp)
-        for outcome in [
-            WebhookOutcome.failed(""), .answered(status: 500), .answered(status: 429), .answered(status: 301),
-        ] {
-            var backoff = WebhookBackoff()
-            for _ in 0..<20 {
-                #expect(backoff.step(after: outcome, at: MonotonicTime(milliseconds: 5), jitter: 0) != .giveUp)
-            }
-            #expect(backoff.step(after: outcome, at: MonotonicTime(milliseconds: 86_400_004), jitter: 0) != .park)
-            #expect(backoff.step(after: outcome, at: MonotonicTime(milliseconds: 86_400_005), jitter: 0) == .park)
-        }
     }
 }

@@ -66,4 +66,13 @@ enum WebhookOutcome: Sendable, Hashable {
     case answered(status: Int)
     /// In words: the name was not found, nobody listened, it took too long.
     case failed(String)
+
+    /// What went wrong; nil: nothing.
+    var error: String? {
+        switch self {
+        case .answered(200..<300): nil
+        case .answered(let status): "the receiver answered \(status)"
+        case .failed(let words): words
+        }
+    }
 }

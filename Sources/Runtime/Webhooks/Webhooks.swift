@@ -41,6 +41,8 @@ public actor Webhooks {
         var state = WebhookStatus.State.active
         var delivered: UInt64 = 0
         var lost: UInt64 = 0
+        /// When its receiver last accepted an event, of whatever lane.
+        var lastAccepted: MonotonicTime?
         var lastError: String?
     }
 
@@ -313,11 +315,12 @@ extension Webhooks {
             let outcome = await send(event, to: webhook)
             // Set anew or forgotten meanwhile: what was accepted is sent again rather than lost.
             guard !Task.isCancelled, entries[name]?.webhook == webhook else { return }
-            let step = backoff.step(after: outcome, at: world.now(), jitter: world.jitter())
+            let step = backoff.step(
+                after: outcome, at: world.now(), accepted: entries[name]?.lastAccepted, jitter: world.jitter())
             if step == .park {
                 // Before anybody sees that it is parked: the server may end right then, and its next life must know.
                 await patiently(name) { () async throws(DatabaseError) in
-                    try await queue.park(name, Self.error(in: outcome) ?? "")
+                    try await queue.park(name, outcome.error ?? "")
                 }
                 guard !Task.isCancelled else { return }
             }
@@ -361,17 +364,12 @@ extension Webhooks {
         return await world.post(request, allowsPrivate)
     }
 
-    private static func error(in outcome: WebhookOutcome) -> String? {
-        switch outcome {
-        case .answered(200..<300): nil
-        case .answered(let status): "the receiver answered \(status)"
-        case .failed(let words): words
-        }
-    }
-
     private func note(_ outcome: WebhookOutcome, _ step: WebhookBackoff.Step, _ name: String) {
-        let error = Self.error(in: outcome)
-        if step == .next { entries[name]?.delivered += 1 }
+        let error = outcome.error
+        if step == .next {
+            entries[name]?.delivered += 1
+            entries[name]?.lastAccepted = world.now()
+        }
         if step == .giveUp { entries[name]?.lost += 1 }
         let before = entries[name]?.state
         // Another lane parked it while this one waited for its answer.
@@ -385,7 +383,9 @@ extension Webhooks {
         entries[name]?.state = state
         entries[name]?.lastError = error
         let fields: LogFields = ["webhook": .text(name), "error": .text(error ?? "none")]
-        if step == .giveUp { logger.warning("a webhook's receiver refused an event for good", fields) }
+        if step == .giveUp {
+            logger.warning("an event of a webhook is given up: its receiver does not accept it", fields)
+        }
         guard state != before else { return }
         switch state {
         case .active: logger.info("a webhook's receiver accepts events again", fields)
