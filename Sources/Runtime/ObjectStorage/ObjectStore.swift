@@ -38,31 +38,53 @@ public struct ObjectStore: Sendable {
         /// The storage has refused what was sent, and may do so because it has forgotten the upload: some answer 500 then, and others a 4xx with a code of their own. No
         /// connection, wrong credentials, and a storage that is busy mean no such thing.
         public let mayBeUnknownUpload: Bool
+        /// The storage does not have what the request is about.
+        let isNotFound: Bool
 
         /// A failure that is no answer of the storage's.
-        public init(words: String) { self.init(words: words, isUnknownUpload: false, mayBeUnknownUpload: false) }
+        public init(words: String) {
+            self.init(words: words, isUnknownUpload: false, mayBeUnknownUpload: false, isNotFound: false)
+        }
 
-        init(words: String, isUnknownUpload: Bool, mayBeUnknownUpload: Bool) {
+        init(words: String, isUnknownUpload: Bool, mayBeUnknownUpload: Bool, isNotFound: Bool) {
             self.words = words
             self.isUnknownUpload = isUnknownUpload
             self.mayBeUnknownUpload = mayBeUnknownUpload
+            self.isNotFound = isNotFound
         }
     }
 
-    /// What a response said.
-    struct Answer {
-        var status: Int
+    /// What is asked of a storage.
+    struct Request: Sendable {
+        var method: String
+        var key: String
+        var query: String
+        /// Complete lines, but for the signature.
+        var headers: [String]
         var body: [UInt8]
+    }
+
+    /// What a response said.
+    struct Answer: Sendable {
+        var status: Int
+        var body: [UInt8] = []
         /// Names in lower case.
-        var headers: [String: String]
+        var headers: [String: String] = [:]
     }
 
     private let configuration: Configuration
+    /// Who answers in place of the storage, in tests.
+    private let stand: (@Sendable (Request) -> Answer)?
     /// A part of 16 MB has to be through by then, over a line of 1 Mbit/s.
     private static let timeout = TimeInterval.seconds(180)
 
     /// A bucket; nothing is asked of it yet.
-    public init(_ configuration: Configuration) { self.configuration = configuration }
+    public init(_ configuration: Configuration) { self.init(configuration, stand: nil) }
+
+    init(_ configuration: Configuration, stand: (@Sendable (Request) -> Answer)?) {
+        self.configuration = configuration
+        self.stand = stand
+    }
 
     /// The key of an object named `name` in this bucket.
     public func key(_ name: String) -> String { configuration.prefix + name }
@@ -72,6 +94,11 @@ public struct ObjectStore: Sendable {
         _ method: String, _ key: String, query: String = "", headers: [String] = [], body: [UInt8]? = nil,
         isStopped: @escaping () -> Bool
     ) throws(Failure) -> Answer {
+        if let stand {
+            let answer = stand(Request(method: method, key: key, query: query, headers: headers, body: body ?? []))
+            guard (200..<300).contains(answer.status) else { throw Self.failure(answer.status, answer.body, method) }
+            return answer
+        }
         let path = "/" + Self.encoded(configuration.bucket) + "/" + Self.encoded(key)
         var call = HTTPCall(method, configuration.endpoint + path + (query.isEmpty ? "" : "?" + query))
         call.headers = ["x-amz-content-sha256: \(Digest.sha256(body ?? []).hexadecimal)"] + headers
@@ -105,7 +132,8 @@ public struct ObjectStore: Sendable {
             words: "the storage answered \(method) with \(status)\(code.map { " (\($0))" } ?? "")",
             isUnknownUpload: status == 404 && (code == nil || code == "NoSuchUpload"),
             mayBeUnknownUpload: status == 500
-                || (400..<500).contains(status) && !unrelatedRefusals.contains(status))
+                || (400..<500).contains(status) && !unrelatedRefusals.contains(status),
+            isNotFound: status == 404)
     }
 
     /// The text of the first XML element `name`.

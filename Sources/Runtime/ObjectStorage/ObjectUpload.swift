@@ -62,12 +62,6 @@ public struct ObjectUpload: Sendable {
         keep(nil)
     }
 
-    /// Has the storage drop the parts of an upload that is not gone on with: they would take space, and cost, for as long as it keeps them. What it does not know any
-    /// more, or does not answer to, is left to its own rules.
-    public func abort(_ progress: Progress) {
-        _ = try? store.request("DELETE", key, query: "uploadId=\(progress.upload)", isStopped: isStopped)
-    }
-
     private func piece(_ offset: Int64, _ count: Int) throws(ObjectStore.Failure) -> [UInt8] {
         let bytes = read(offset, count)
         guard bytes.count == count else { throw ObjectStore.Failure(words: "the file cannot be read") }
@@ -153,6 +147,31 @@ public struct ObjectUpload: Sendable {
             }
         } else if tag == nil || theirs != tag {
             throw ObjectStore.Failure(words: "the storage proves the object by no checksum")
+        }
+    }
+}
+
+extension ObjectStore {
+    /// Has the storage drop the parts of an upload that is not gone on with: they would take space, and cost, for as long as it keeps them. What it does not have
+    /// any more is no failure.
+    public func abort(
+        _ progress: ObjectUpload.Progress, of key: String, isStopped: @escaping @Sendable () -> Bool
+    ) throws(Failure) {
+        try delete(key, query: "uploadId=\(progress.upload)", isStopped)
+    }
+
+    /// Has the storage delete an object. One that it does not have is no failure.
+    public func delete(_ key: String, isStopped: @escaping @Sendable () -> Bool) throws(Failure) {
+        try delete(key, query: "", isStopped)
+    }
+
+    private func delete(
+        _ key: String, query: String, _ isStopped: @escaping @Sendable () -> Bool
+    ) throws(Failure) {
+        do throws(Failure) {
+            _ = try request("DELETE", key, query: query, isStopped: isStopped)
+        } catch {
+            guard error.isNotFound else { throw error }
         }
     }
 }

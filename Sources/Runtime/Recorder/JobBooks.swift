@@ -8,7 +8,7 @@ public struct JobBooks: Sendable {
     private let books: RecordingBooks
     private let settled: @Sendable (String) -> Void
 
-    /// `settled` is told of a recording that has a file more.
+    /// `settled` is told of a recording that has a file more, or less.
     init(_ books: RecordingBooks, settled: @escaping @Sendable (String) -> Void) {
         self.books = books
         self.settled = settled
@@ -55,6 +55,7 @@ public struct JobBooks: Sendable {
     /// Removes the file that a job has made, and the job.
     public func remove(_ job: RecordingJob) {
         guard let summary = books[job.recording] else { return }
+        books.withdrawUploads(of: summary) { $0 == job.file?.name }
         _ = books.change(job.recording, isKept: true) { summary in
             summary.jobs?.removeAll { $0.sid == job.sid }
             summary.uploads?.removeAll { $0.name == job.file?.name }
@@ -62,6 +63,7 @@ public struct JobBooks: Sendable {
         var job = job
         job.file = nil
         books.clear(job, of: summary)
+        settled(job.recording)
     }
 
     /// Removes what a job has left, but for its file; all of it where its recording is no more.

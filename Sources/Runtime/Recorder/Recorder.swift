@@ -173,7 +173,12 @@ public final class Recorder: RecordingPlane {
 
     /// Deletes a recording that has ended; false when there is none.
     public func delete(_ sid: String) async throws(DiskIsBusy) -> Bool {
-        try await onDisk { [books] in books.delete(sid) }
+        try await onDisk { [books, uploader] in
+            guard books.delete(sid) else { return false }
+            // What of it was on its way to the storage is removed there.
+            uploader?.post(sid)
+            return true
+        }
     }
 
     /// A file of a recording for reading; nil when it has none of this name.

@@ -18,6 +18,8 @@ final class RecordingBooks: Sendable {
     private let place: RecordingFolder
     /// The tracks that are recorded.
     let places: TrackPlaces
+    /// What deleted recordings have left in a storage.
+    let withdrawals = UploadWithdrawals()
     private let configuration: RecorderConfiguration
     private let encode: @Sendable (RecordingSummary) -> [UInt8]
     let encodeLine: @Sendable (LogLine) -> [UInt8]
@@ -146,7 +148,8 @@ final class RecordingBooks: Sendable {
         return stays(recording)
     }
 
-    private func stays(_ recording: RecordingSummary) -> Bool {
+    /// Whether a recording was not deleted meanwhile; what came into its folder afterwards is removed.
+    func stays(_ recording: RecordingSummary) -> Bool {
         // Whoever deletes does not wait for a file that is being written: what came after it goes, too.
         guard self[recording.sid] == nil else { return true }
         place.delete(room: recording.roomSid, recording: recording.sid)
@@ -181,6 +184,7 @@ final class RecordingBooks: Sendable {
             return summary
         }
         guard let removed else { return false }
+        withdrawUploads(of: removed)
         place.delete(room: removed.roomSid, recording: sid)
         return true
     }
@@ -230,19 +234,45 @@ final class RecordingBooks: Sendable {
         removeUploaded(sid)
     }
 
-    /// A storage has proved that it has a file.
-    func uploaded(_ name: String, of recording: RecordingSummary, bytes: Int64) {
-        change(name, of: recording) { upload in
+    /// Whether a file is still to be uploaded: it may have been deleted.
+    func wantsUpload(_ name: String, of sid: String) -> Bool {
+        state.withLock { state in
+            (state.summaries[sid]?.uploads ?? []).contains { $0.name == name && $0.state == .pending }
+        }
+    }
+
+    /// What is deleted may be in a storage in parts, which is known from the recording's folder alone: for before that is emptied.
+    func withdrawUploads(of recording: RecordingSummary, _ isDeleted: (_ name: String) -> Bool = { _ in true }) {
+        guard configuration.storage != nil else { return }
+        for upload in recording.uploads ?? [] where upload.state == .pending && isDeleted(upload.name) {
+            withdrawals.add(upload.key, stateAt: "\(folder(of: recording))/\(upload.name)\(Uploader.suffix)")
+        }
+    }
+
+    /// What a deleted recording has left in the storage could not be removed there.
+    func withdrawalFailed(_ item: UploadWithdrawals.Item, _ words: String, at now: MonotonicTime) {
+        guard !withdrawals.retry(item, at: now) else { return }
+        logger.warning(
+            "what a deleted recording had uploaded in part stays in the storage; remove it there",
+            ["key": .text(item.key), "reason": .text(words)])
+    }
+
+    /// A storage has proved that it has a file. False: it was deleted here meanwhile.
+    @discardableResult
+    func uploaded(_ name: String, of recording: RecordingSummary, bytes: Int64) -> Bool {
+        let isThere = change(name, of: recording) { upload in
             upload.state = .done
             upload.fault = nil
             upload.bytes = bytes
             upload.uploadedAt = MonotonicClock.wallMilliseconds()
         }
+        guard isThere else { return false }
         state.withLock {
             $0.statistics.filesUploaded += 1
             $0.statistics.bytesUploaded += UInt64(bytes)
         }
         removeUploaded(recording.sid)
+        return true
     }
 
     /// What the storage has, once it has the whole recording and no job reads it, is not kept here where the configuration says so.
@@ -269,8 +299,10 @@ final class RecordingBooks: Sendable {
             ["recording": .text(recording.sid), "file": .text(name), "reason": .text(words)])
     }
 
-    private func change(_ name: String, of recording: RecordingSummary, _ body: (inout RecordingSummary.Upload) -> Void)
-    {
+    @discardableResult
+    private func change(
+        _ name: String, of recording: RecordingSummary, _ body: (inout RecordingSummary.Upload) -> Void
+    ) -> Bool {
         let isThere = state.withLock { state in
             guard var summary = state.summaries[recording.sid], var uploads = summary.uploads,
                 let index = uploads.firstIndex(where: { $0.name == name })
@@ -282,6 +314,7 @@ final class RecordingBooks: Sendable {
         }
         if isThere { write(recording.sid) }
         _ = stays(recording)
+        return isThere
     }
 
     /// Keeps how far an upload has come, or (nil) forgets it.

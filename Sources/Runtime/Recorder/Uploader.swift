@@ -11,8 +11,6 @@ final class Uploader: Sendable {
     private static let longestPause = TimeInterval.seconds(300)
     /// Behind the name of a file whose upload in parts has begun.
     static let suffix = ".upload"
-    /// A state of 9,000 parts.
-    private static let longestState: Int64 = 4 << 20
 
     private let store: ObjectStore
     private let partLength: Int?
@@ -43,7 +41,8 @@ final class Uploader: Sendable {
         var next = MonotonicTime.zero
         queue.run {
             for recording in queue.takePosted() where !waiting.contains(recording) { waiting.append(recording) }
-            guard MonotonicClock.now() >= next else { return next }
+            let later = withdraw(at: MonotonicClock.now())
+            guard MonotonicClock.now() >= next else { return min(next, later ?? next) }
             // One failure holds up all: it is the storage or the line to it, as a rule. The next try begins with another recording.
             while !waiting.isEmpty, !queue.mustStop {
                 let recording = waiting.removeFirst()
@@ -51,11 +50,11 @@ final class Uploader: Sendable {
                     waiting.append(recording)
                     next = MonotonicClock.now() + pause
                     pause = min(pause + pause, Self.longestPause)
-                    return next
+                    return min(next, books.withdrawals.nextDue ?? next)
                 }
                 pause = Self.firstPause
             }
-            return nil
+            return withdraw(at: MonotonicClock.now())
         }
     }
 
@@ -65,11 +64,18 @@ final class Uploader: Sendable {
         guard let summary = books[recording] else { return true }
         for upload in summary.uploads ?? [] where upload.state == .pending {
             if queue.mustStop { return false }
+            // Deleted since: with its recording, or with the job that had made it.
+            guard books.wantsUpload(upload.name, of: recording) else { continue }
+            var last: ObjectUpload.Progress?
             do throws(ObjectStore.Failure) {
-                let length = try carry(upload, of: summary)
-                books.uploaded(upload.name, of: summary, bytes: length)
+                let length = try carry(upload, of: summary, &last)
+                if !books.uploaded(upload.name, of: summary, bytes: length) { leave(upload, of: summary, nil) }
             } catch {
                 guard !queue.mustStop else { return false }
+                guard books.wantsUpload(upload.name, of: recording) else {
+                    leave(upload, of: summary, last)
+                    continue
+                }
                 books.uploadFailed(upload.name, of: summary, error.words)
                 return false
             }
@@ -77,19 +83,46 @@ final class Uploader: Sendable {
         return true
     }
 
+    /// A file was deleted while it was on its way: the storage keeps nothing of it.
+    private func leave(
+        _ upload: RecordingSummary.Upload, of summary: RecordingSummary, _ progress: ObjectUpload.Progress?
+    ) {
+        // With the summary the storage has everything, as if the recording had been deleted a moment later; and it may have had an earlier one.
+        let mayBeThere = upload.name != RecordingSummary.sidecar
+        books.withdrawals.add(.init(key: upload.key, progress: progress, mayBeThere: mayBeThere))
+        // How far it has come may have been kept in a folder that was just emptied.
+        books.keep(nil, at: "\(books.folder(of: summary))/\(upload.name)\(Self.suffix)")
+        _ = books.stays(summary)
+    }
+
+    /// Removes from the storage what deleted recordings have there unfinished. When to do so again, if that has failed.
+    @discardableResult
+    func withdraw(at now: MonotonicTime) -> MonotonicTime? {
+        for item in books.withdrawals.takeDue(at: now) where !queue.mustStop {
+            do throws(ObjectStore.Failure) {
+                if let progress = item.progress {
+                    try store.abort(progress, of: item.key, isStopped: { [self] in queue.mustStop })
+                }
+                if item.mayBeThere { try store.delete(item.key, isStopped: { [self] in queue.mustStop }) }
+            } catch {
+                books.withdrawalFailed(item, error.words, at: now)
+            }
+        }
+        return books.withdrawals.nextDue
+    }
+
+    /// Brings a file to the storage. `last`: how far its upload in parts has come.
     private func carry(
-        _ upload: RecordingSummary.Upload, of summary: RecordingSummary
+        _ upload: RecordingSummary.Upload, of summary: RecordingSummary, _ last: inout ObjectUpload.Progress?
     ) throws(ObjectStore.Failure) -> Int64 {
         let path = "\(books.folder(of: summary))/\(upload.name)", state = path + Self.suffix
         guard let file = RecordingFile(path) else { throw ObjectStore.Failure(words: "the file cannot be read") }
-        let former = RecordingFile(state).flatMap { state -> ObjectUpload.Progress? in
-            guard state.length <= Self.longestState else { return nil }
-            return ObjectUpload.Progress(text: String(decoding: state.read(Int(state.length), at: 0), as: UTF8.self))
-        }
+        let former = ObjectUpload.Progress(at: state)
         let job = ObjectUpload(
             store, key: upload.key, length: file.length, partLength: partLength,
-            isStopped: { [self] in queue.mustStop }, read: { file.read($1, at: $0) })
-        var last = former
+            isStopped: { [self] in queue.mustStop || !books.wantsUpload(upload.name, of: summary.sid) },
+            read: { file.read($1, at: $0) })
+        last = former
         do throws(ObjectStore.Failure) {
             try job.run(from: former) { progress in
                 last = progress
@@ -98,7 +131,8 @@ final class Uploader: Sendable {
         } catch {
             // Without a connection, or while the storage is busy, nothing says that the parts are lost.
             if !queue.mustStop, error.mayBeUnknownUpload, let last, isStuck(state, at: last.count) {
-                job.abort(last)
+                // What it does not answer to is left to its own rules.
+                try? store.abort(last, of: upload.key, isStopped: { [self] in queue.mustStop })
                 books.keep(nil, at: state)
             }
             throw error

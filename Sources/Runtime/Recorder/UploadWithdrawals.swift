@@ -1,0 +1,79 @@
+import ObjectStorage
+import Primitives
+import Synchronization
+
+/// What deleted recordings have in a storage that was not finished before: parts of uploads, which cost for as long as they are kept, and objects that were finished
+/// meanwhile. The uploader removes it there. What is left when the process ends is the bucket's life cycle's.
+final class UploadWithdrawals: Sendable {
+    /// One file that was on its way.
+    struct Item: Sendable {
+        /// What it is called in the storage.
+        var key: String
+        /// How far its upload in parts had come, where it had begun.
+        var progress: ObjectUpload.Progress?
+        /// Whether the storage may have it as a whole.
+        var mayBeThere: Bool
+        fileprivate var tries = 0
+        fileprivate var due = MonotonicTime.zero
+
+        init(key: String, progress: ObjectUpload.Progress?, mayBeThere: Bool) {
+            self.key = key
+            self.progress = progress
+            self.mayBeThere = mayBeThere
+        }
+    }
+
+    /// A storage that is away while more is deleted keeps the rest.
+    private static let mostItems = 1_000
+    /// A storage that is away for less than an hour is waited for; one that permits no deletion is not asked for ever.
+    private static let mostTries = 10
+    private static let pause = TimeInterval.seconds(300)
+
+    private let items = Mutex<[Item]>([])
+
+    func add(_ item: Item) {
+        items.withLock { items in
+            guard items.count < Self.mostItems else { return }
+            items.append(item)
+        }
+    }
+
+    /// Adds the upload whose state is kept at `path`, where one is.
+    func add(_ key: String, stateAt path: String) {
+        guard let progress = ObjectUpload.Progress(at: path) else { return }
+        add(Item(key: key, progress: progress, mayBeThere: false))
+    }
+
+    /// What is to be removed now.
+    func takeDue(at now: MonotonicTime) -> [Item] {
+        items.withLock { items in
+            let due = items.filter { $0.due <= now }
+            items.removeAll { $0.due <= now }
+            return due
+        }
+    }
+
+    /// Puts back what could not be removed; false: that has been tried often enough.
+    func retry(_ item: Item, at now: MonotonicTime) -> Bool {
+        var item = item
+        item.tries += 1
+        item.due = now + Self.pause
+        guard item.tries < Self.mostTries else { return false }
+        add(item)
+        return true
+    }
+
+    /// When there is something to remove again.
+    var nextDue: MonotonicTime? { items.withLock { $0.map(\.due).min() } }
+}
+
+extension ObjectUpload.Progress {
+    /// A state of 9,000 parts.
+    private static let longestState: Int64 = 4 << 20
+
+    /// What is kept at `path`; nil where nothing is.
+    init?(at path: String) {
+        guard let state = RecordingFile(path), state.length <= Self.longestState else { return nil }
+        self.init(text: String(decoding: state.read(Int(state.length), at: 0), as: UTF8.self))
+    }
+}
