@@ -77,7 +77,7 @@ final class RecordedTrack {
                 ? recording.segments
                 : SegmentLimit(
                     length: recording.segments.length + recording.segments.length, bytes: recording.segments.bytes))
-        log = try? OutputFile("\(folder)/\(info.sid).jsonl", isNew: false, appends: true)
+        openLog()
     }
 
     // MARK: - Input
@@ -197,13 +197,24 @@ final class RecordedTrack {
         for number in 1...Self.mostOfOneName {
             fileName = (number == 1 ? wanted : "\(wanted)-\(number)") + ".mp4"
             do throws(SystemError) {
-                file = try OutputFile("\(folder)/\(fileName)", isNew: true)
+                file = try openOutput(fileName, isNew: true)
                 return
             } catch {
                 guard error.code == EEXIST else { throw error }
             }
         }
         throw SystemError("open", code: EEXIST)
+    }
+
+    /// Opens a file in the recording's folder, which is made again where it is missing: the disk may have refused it when the recording began.
+    private func openOutput(_ name: String, isNew: Bool) throws(SystemError) -> OutputFile {
+        do throws(SystemError) {
+            return try OutputFile("\(folder)/\(name)", isNew: isNew, appends: !isNew)
+        } catch {
+            guard error.code == ENOENT else { throw error }
+        }
+        try RecordingFolder(folder).make(folder)
+        return try OutputFile("\(folder)/\(name)", isNew: isNew, appends: !isNew)
     }
 
     private func finishFile(_ news: inout [News]) throws(SystemError) {
@@ -269,8 +280,12 @@ final class RecordedTrack {
         case .ended: break
         }
         line.track = summary.sid
+        // The disk may have refused it when the track began: it is without what happened before.
+        if log == nil { openLog() }
         try log?.append(encode(line) + [UInt8(ascii: "\n")])
     }
+
+    private func openLog() { log = try? openOutput("\(summary.sid).jsonl", isNew: false) }
 
     private func showClockStart() {
         guard let last = summary.files.indices.last else { return }

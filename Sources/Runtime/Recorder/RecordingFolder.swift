@@ -31,6 +31,16 @@ struct RecordingFolder: Sendable {
     }
 
     func make(_ folder: String) throws(SystemError) {
+        do throws(SystemError) {
+            try makeOnce(folder)
+        } catch {
+            // The room's folder went with the room's last recording between the two steps.
+            guard error.code == ENOENT else { throw error }
+            try makeOnce(folder)
+        }
+    }
+
+    private func makeOnce(_ folder: String) throws(SystemError) {
         var path = ""
         for part in folder.split(separator: "/", omittingEmptySubsequences: false) {
             path += path.isEmpty && part.isEmpty ? "" : (path.isEmpty && !folder.hasPrefix("/") ? "" : "/") + part

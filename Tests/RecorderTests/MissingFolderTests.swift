@@ -1,0 +1,51 @@
+import Glibc
+import MediaControl
+import MediaWorkers
+import Primitives
+import Testing
+
+@testable import Recorder
+
+@Suite("A recording whose folder could not be made")
+struct MissingFolderTests {
+    /// Packets of Opus, 20 ms each; what happened.
+    private func receive(_ packets: Range<Int>, _ track: RecordedTrack) -> [RecordedTrack.News] {
+        var news: [RecordedTrack.News] = []
+        for index in packets {
+            let timestamp = UInt32(index * 960), now = MonotonicTime(milliseconds: Int64(20 * index))
+            let bytes: [UInt8] = [
+                0x80, RecordedStreamFormat.payloadType(of: .opus), UInt8(index >> 8), UInt8(index & 255),
+                UInt8(timestamp >> 24), UInt8(timestamp >> 16 & 255), UInt8(timestamp >> 8 & 255),
+                UInt8(timestamp & 255), 0, 0, 0, 1, 0xfc, 1, 2, 3,
+            ]
+            let header = RecordBatch.Header(kind: .packet, length: bytes.count, stream: 5, arrival: now)
+            news += track.receive(header, bytes, at: now)
+        }
+        return news
+    }
+
+    @Test("What comes after the disk permits the folder again is on the disk, with its log")
+    func later() throws {
+        let bench = try RecorderBench()
+        let room = "\(bench.folder)/RM_1", folder = "\(room)/RC_1"
+        // A file in the place of the folder.
+        try RecordingFolder(bench.folder).make(room)
+        try OutputFile(folder, isNew: true).write([1], at: 0)
+        let summary = RecordingSummary(sid: "RC_1", state: .recording, room: "r", roomSid: "RM_1", startedAt: 0)
+        let track = RecordedTrack(
+            RecorderBench.track, track: TrackID(5), recording: summary, folder: folder, clockOffset: 0,
+            movesIndexes: false, part: nil, encode: { Array($0.type.utf8) })
+        let failures = receive(0..<50, track).count { if case .failed("disk_error") = $0 { true } else { false } }
+        #expect(failures == 1 && track.summary.files.isEmpty)
+        unlink(folder)
+        // More than ten seconds later.
+        _ = receive(600..<650, track)
+        _ = track.finish(at: MonotonicTime(milliseconds: 13_000))
+        let file = try #require(track.summary.files.first)
+        #expect(file.samples == 50 && track.summary.gaps.map(\.reason) == ["disk"])
+        let names = RecordingFolder(bench.folder).names(in: folder)
+        #expect(names == [file.name, "TR_camera.jsonl"])
+        let log = RecordingFolder(bench.folder).contents("\(folder)/TR_camera.jsonl") ?? []
+        #expect(String(decoding: log, as: UTF8.self) == "gap\nstart\nend\n")
+    }
+}
