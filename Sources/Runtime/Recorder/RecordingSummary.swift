@@ -31,7 +31,7 @@ public struct RecordingSummary: Codable, Sendable, Hashable {
         /// Its name in the recording's folder.
         public var name: String
         public var codec: String
-        /// When its first sample reached the recorder, after the recording's first moment. A video begins with its last keyframe, which had arrived up to some
+        /// When its first sample reached the recorder, or was due where it is silence, after the recording's first moment. A video begins with its last keyframe, which had arrived up to some
         /// hundred milliseconds earlier: only `senderMicroseconds` aligns files.
         public var startMilliseconds: Int64
         /// The publisher's clock at its first sample, in microseconds since 1900, by sender reports; files of one publisher are aligned by it.
