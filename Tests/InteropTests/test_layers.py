@@ -1,11 +1,13 @@
 """What people ask for of layers and bandwidth, with Chromium on both ends: the page asks, the server decides and says why."""
 import asyncio
+import pathlib
 import time
 
 import pytest
 
 from support.chromium import SAME_SIZE, chromium, open_room, room_address, stands_still, until, wait_for_video
 from support.firefox import firefox
+from support.tokens import token
 from support.waiting import PATIENCE_S
 
 ACTIVE = """martlet.room.publishing.sent.get(martlet.room.media.videoTrack).transceiver.sender.getParameters()
@@ -111,6 +113,28 @@ def test_H10_firefox_stops_and_resumes_layers_too(development_server):
             await fox.wait_for(f"{ACTIVE} === 'true,true,true'")
             await until(bob, shows(720))
             assert not bob.problems
+
+    asyncio.run(run())
+
+
+def test_a_layer_that_a_page_has_paused_is_not_turned_on_by_an_answer(development_server):
+    """libwebrtc turns layers on and off as an answer says. A page of its own."""
+    script = pathlib.Path(__file__).with_name("matrix") / "plain.js"
+    address = f"{development_server.url}/whip/paused"
+    encodings = [{"rid": "q", "scaleResolutionDownBy": 4}, {"rid": "h", "scaleResolutionDownBy": 2}, {"rid": "f", "active": False}]
+
+    async def run():
+        async with chromium() as browser:
+            page = await browser.new_page()
+            await page.goto(development_server.url)
+            await page.evaluate(script.read_text())
+            track = {"codec": "VP8", "encodings": encodings, "width": 640, "height": 360, "framesPerSecond": 8}
+            said = await page.evaluate("([url, token, track]) => plain.publish(url, token, track)",
+                                       [address, token("ada", "paused"), track])
+            assert said == "created"
+            assert await page.evaluate("plain.sender.getParameters().encodings.map((one) => one.active)") == [True, True, False]
+            # The answer's text, so that this stands without libwebrtc's reading of it.
+            assert "a=simulcast:recv q;h;~f" in await page.evaluate("plain.connection.remoteDescription.sdp")
 
     asyncio.run(run())
 

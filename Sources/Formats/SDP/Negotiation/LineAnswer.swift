@@ -63,6 +63,7 @@ struct LineAnswer {
         if line.receives {
             line.rids = reading.acceptedRIDs(formats: taken, policy: policy)
             line.isSimulcast = reading.simulcast.map { !$0.send.isEmpty } ?? false && !line.rids.isEmpty
+            line.pausedRIDs = reading.simulcast?.paused ?? []
         }
         return (
             Self.union(taken, allowed.filter { format in sent.contains { $0.payloadType == format.payloadType } }), sent

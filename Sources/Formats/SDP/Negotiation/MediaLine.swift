@@ -29,6 +29,9 @@ struct MediaLine: Sendable {
     /// Layers that the server receives, and whether they stand in `a=simulcast`.
     var rids: [RID] = []
     var isSimulcast = false
+    /// Layers that the client's last offer paused. Its answer pauses them, too: without that libwebrtc would turn them on, whatever its application and the server
+    /// had agreed.
+    var pausedRIDs: Set<String> = []
     var hasReducedSizeRTCP = false
     var allowsMixedExtensions = false
     var hasReceiverReferenceTime = false
@@ -70,6 +73,7 @@ struct MediaLine: Sendable {
         remoteReceives = false
         formats = []
         rids = []
+        pausedRIDs = []
     }
 }
 

@@ -101,15 +101,15 @@ struct SectionWriter {
         return attributes
     }
 
-    /// RFC 8851 and 8853, the server's side: every layer that it takes.
+    /// RFC 8851 and 8853, the server's side: every layer that it takes. An offer pauses none: what was paused when the client last offered may be sent by now.
     private func simulcastAttributes(_ line: MediaLine) -> [DescriptionAttribute] {
         var attributes = line.rids.map { rid in
             let restrictions = FormatParameters(rid.restrictions).text
             return DescriptionAttribute("rid", "\(rid.id) recv" + (restrictions.isEmpty ? "" : " " + restrictions))
         }
         if line.isSimulcast {
-            attributes.append(
-                DescriptionAttribute("simulcast", "recv " + line.rids.map(\.id).joined(separator: ";")))
+            let streams = line.rids.map { (setup != .actpass && line.pausedRIDs.contains($0.id) ? "~" : "") + $0.id }
+            attributes.append(DescriptionAttribute("simulcast", "recv " + streams.joined(separator: ";")))
         }
         return attributes
     }

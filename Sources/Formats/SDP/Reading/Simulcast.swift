@@ -33,17 +33,21 @@ struct RID: Hashable {
 struct Simulcast: Hashable {
     var send: [String] = []
     var recv: [String] = []
+    /// Those of `send` that are paused (`~`).
+    var paused: Set<String> = []
 
     /// `send q;~h;f,f2 recv …`
     init(parsing value: String) {
         let words = value.words
         var index = 0
         while index + 1 < words.count {
-            let streams = words[index + 1].split(separator: ";").compactMap { stream in
-                stream.split(separator: ",").first.map { String($0.hasPrefix("~") ? $0.dropFirst() : $0) }
+            let streams = words[index + 1].split(separator: ";").compactMap { $0.split(separator: ",").first }
+            let ids = streams.map { String($0.hasPrefix("~") ? $0.dropFirst() : $0) }
+            if words[index] == "send", send.isEmpty {
+                send = ids
+                paused = Set(zip(ids, streams).lazy.filter { $1.hasPrefix("~") }.map(\.0))
             }
-            if words[index] == "send", send.isEmpty { send = streams }
-            if words[index] == "recv", recv.isEmpty { recv = streams }
+            if words[index] == "recv", recv.isEmpty { recv = ids }
             index += 2
         }
     }
