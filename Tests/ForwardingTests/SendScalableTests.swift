@@ -55,6 +55,32 @@ struct SendScalableTests {
         }
     }
 
+    @Test("Numbers that restart with a packet above the subscriber's layers leave no gap")
+    func restartAboveTheCap() {
+        let harness = vp9Harness(.spatial(0))
+        for turn in 0..<5 {
+            harness.turn(
+                (0..<2).map {
+                    vp9(
+                        UInt16(turn * 2 + $0), UInt32(turn) * 3_000, layer: UInt8($0), key: turn == 0, marker: $0 == 1,
+                        picture: UInt8(turn))
+                }, at: at(Double(turn) * 33))
+        }
+        for turn in 0..<5 {
+            var packets = (0..<2).map {
+                vp9(
+                    UInt16(9_000 + turn * 2 + $0), UInt32(900_000 + turn * 3_000), layer: UInt8($0), key: turn == 1,
+                    marker: $0 == 1, picture: UInt8(50 + turn))
+            }
+            if turn == 0 { packets.removeFirst() }
+            harness.turn(packets, at: at(200 + Double(turn) * 33))
+        }
+        #expect(harness.out.count == 9)
+        for (before, after) in zip(harness.out, harness.out.dropFirst()) {
+            #expect(after.header.sequenceNumber == before.header.sequenceNumber &+ 1)
+        }
+    }
+
     @Test("G8: a subscriber of the lowest spatial layer gets dense numbers and a marker on each picture")
     func spatialCap() {
         let harness = vp9Harness(.spatial(0))

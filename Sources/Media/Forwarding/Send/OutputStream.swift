@@ -68,12 +68,35 @@ struct OutputStream: ~Copyable {
     /// The publisher used the number `sequence` for something that is not forwarded: later numbers shift down.
     @inline(__always) mutating func closeGap(_ sequence: Int64) { numbering.closeGap(sequence) }
 
+    /// Drops a packet of a spatial layer that the subscriber does not get.
+    @inline(__always)
+    mutating func drop(
+        _ sequence: Int64, _ record: UnsafePointer<PacketRecord>, of layer: UnsafeMutablePointer<ReceiveLayer>,
+        in section: borrowing SendSection
+    ) {
+        followRestart(sequence, record, of: layer, in: section)
+        numbering.closeGap(sequence)
+    }
+
+    /// Numbers or timestamps that begin anew do so with the first packet that was stored, forwarded or not.
+    @inline(__always)
+    private mutating func followRestart(
+        _ sequence: Int64, _ record: UnsafePointer<PacketRecord>, of layer: UnsafeMutablePointer<ReceiveLayer>,
+        in section: borrowing SendSection
+    ) {
+        guard !record.pointee.flags.isDisjoint(with: [.discontinuity, .newTimeline]) else { return }
+        numbering.rebase(at: sequence, record, of: layer, mapping: section[record.pointee.format])
+    }
+
     /// Drops a packet of a temporal layer that the subscriber does not get, the first one of its frame or a later one.
     ///
     /// VP8's picture ids close up, because libwebrtc's receivers wait for a missing picture id. VP9's and the dependency descriptor's do
     /// not, because later frames identify their references by distance.
-    mutating func omit(_ sequence: Int64, isFirst: Bool) {
-        numbering.closeGap(sequence)
+    mutating func omit(
+        _ sequence: Int64, _ record: UnsafePointer<PacketRecord>, of layer: UnsafeMutablePointer<ReceiveLayer>,
+        in section: borrowing SendSection, isFirst: Bool
+    ) {
+        drop(sequence, record, of: layer, in: section)
         if isFirst, numbering.tail.codec == .vp8 { numbering.skipPicture() }
     }
 
@@ -84,9 +107,7 @@ struct OutputStream: ~Copyable {
         in section: inout SendSection, caps: LayerCaps, announcement: LayerMark?, at now: MonotonicTime,
         into list: inout WorkList<SentPacket>
     ) {
-        if !record.pointee.flags.isDisjoint(with: [.discontinuity, .newTimeline]) {
-            numbering.rebase(at: sequence, record, of: layer, mapping: section[record.pointee.format])
-        }
+        followRestart(sequence, record, of: layer, in: section)
         if held.isHolding {
             releaseHeld(
                 endsPicture: heldEndsPicture(in: layer), isJoined: joinsLayers(in: &section), at: now, into: &list)

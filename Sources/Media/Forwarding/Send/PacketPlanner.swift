@@ -347,8 +347,9 @@ struct PacketPlanner: ~Copyable {
             let isNewFrame = record.pointee.timestamp != output.numbering.tail.sourceTimestamp
             switch selector.verdict(record, isNewFrame: isNewFrame, highest: output.numbering.highest) {
             case .forwarded: break
-            case .aboveSpatialCap: return output.closeGap(sequence)
-            case .aboveTemporalCap(let isFirst): return output.omit(sequence, isFirst: isFirst)
+            case .aboveSpatialCap: return output.drop(sequence, record, of: layer, in: section)
+            case .aboveTemporalCap(let isFirst):
+                return output.omit(sequence, record, of: layer, in: section, isFirst: isFirst)
             }
         }
         let announcement = self.announcement(with: record, of: layer, codec: codec, in: &section)
