@@ -155,9 +155,13 @@ def test_two_browsers_that_use_only_the_module_exchange_video_data_and_files_and
 
 
 # A session whose server ends or forgets it in several ways; each socket does what its line of the script says. Returns what was sent, and how it ended.
+# Long timers run fifty times as fast; in the end none may run that comes again.
 SESSIONS = """import("/martlet/signal.js").then(async ({ Signal }) => {
-    const real = { WebSocket, fetch };
-    const run = async (scripts, until, pingIntervalSeconds = 60) => {
+    const { setTimeout, setInterval, clearInterval } = window, real = { WebSocket, fetch, setTimeout, setInterval, clearInterval }, running = new Set();
+    window.setTimeout = (work, milliseconds) => setTimeout(work, milliseconds > 10_000 ? milliseconds / 50 : milliseconds);
+    window.setInterval = (...given) => { running.add(setInterval(...given)); return [...running].at(-1); };
+    window.clearInterval = (timer) => { running.delete(timer); clearInterval(timer); };
+    const run = async (scripts, until, pingIntervalSeconds = 60, token = "") => {
         const sent = [];
         let end = "", count = 0, signal;
         window.WebSocket = class {
@@ -180,7 +184,7 @@ SESSIONS = """import("/martlet/signal.js").then(async ({ Signal }) => {
             }
         };
         signal = new Signal({
-            url: "", token: "", join: {}, onJoined() {}, onGuest() {}, onICEServers() {}, onState() {}, onSuspended() {}, onEvent() {},
+            url: "", token, join: {}, onJoined() {}, onGuest() {}, onICEServers() {}, onState() {}, onSuspended() {}, onEvent() {},
             onEnd: ({ code }) => { end = code; },
         });
         for (let turn = 0; turn < 200 && !end && sent.filter((type) => type === until[0]).length < until[1]; turn++) await new Promise((resolve) => { setTimeout(resolve, 20); });
@@ -188,6 +192,7 @@ SESSIONS = """import("/martlet/signal.js").then(async ({ Signal }) => {
         signal.leave();
         return [sent.filter((type) => type !== "leave").join(), end, code, count];
     };
+    let asked = 0;
     window.fetch = async () => new Response("{}", { status: 426 });
     const found = {
         noWebSocket: await run([null], ["", 1]),
@@ -198,7 +203,12 @@ SESSIONS = """import("/martlet/signal.js").then(async ({ Signal }) => {
         guest: await run([{ join: { refuse: "approval_required", close: 4001 } }, {}], ["join", 2]),
         notJoined: await run([{ join: { close: 4001 } }], ["", 1]),
         pings: await run([{}], ["ping", 3], 0.05),
+        noToken: await run([{ join: { close: 1006 } }, {}], ["resume", 1], 60, () => (++asked === 2 ? new Promise(() => {}) : "")),
+        neverToken: await run([{}], ["join", 1], 60, () => new Promise(() => {})),
+        noFunction: await run([{}], ["join", 1], 60, () => { throw Object.assign(new Error(), { code: "own" }); }),
+        noAddress: await run([{}], ["join", 1], 60, { toString() { throw Object.assign(new Error(), { code: "own" }); } }),
     };
+    Object.assign(found, { asked, running: running.size });
     Object.assign(window, real);
     return found;
 })"""
@@ -294,6 +304,11 @@ def test_a_client_resumes_joins_afresh_or_ends_as_the_protocol_says_and_sends_no
             assert found["guest"] == ["join,join", "", "", 2] and found["notJoined"] == ["join", "closed", "left", 1], found
             # On a machine that stands still one more may be sent before the page looks.
             assert found["pings"][0].startswith("join,ping,ping,ping") and found["pings"][1:] == ["", "", 1], found
+            # Of three tokens that an app is asked for, the second never comes.
+            assert found["noToken"] == ["join,resume", "", "", 2] and found["asked"] == 3, found
+            assert found["neverToken"] == ["", "no_token", "left", 0], found
+            # What ends before there is a socket ends as everything else does.
+            assert found["noFunction"] == found["noAddress"] == ["", "own", "left", 0] and found["running"] == 0, found
             assert await page.evaluate(DENIED) == [["camera", "screen"], True, 0]
 
     asyncio.run(run())

@@ -37,13 +37,15 @@ const NO_WEBSOCKET = 426;
 const UNPASSED_TRIES = 3;
 /** Seconds, beyond the time for which the server keeps a lost session, in which one's own former session may still have one's identity. */
 const FORMER_SESSION = 5;
+/** Seconds within which the app's function gives a token: longer than any backend takes that still answers. */
+const TOKEN_WITHIN = 15;
 /** Seconds that a farewell without an open socket may take. */
 const FAREWELL = 5;
 
 export class Signal {
     /**
      * `url` is the server's address (http, https, ws or wss); `join` is the join request's fields; `token` the access token, or a function that returns one, or a
-     * promise of one: it is called before each socket, so that a stay may outlast its first token.
+     * promise of one: it is called before each socket, so that a stay may outlast its first token. One that does not come within 15 s is as a server that does not answer.
      * Handlers: onJoined(reply, iceServers), onGuest() while nobody has let one in, onICEServers(servers) with new credentials, onEvent(event), onState("connecting" | "connected" | "failed", cause), onSuspended(seconds),
      * onEnd(problem). `cause` is why a connection was lost: "stopping", "silent", "closed" or "unreachable".
      */
@@ -60,11 +62,11 @@ export class Signal {
         this.isGuest = false; // waits to be let in
         this.isRenewing = false; // another token was asked for, because the last one had expired
         this.formerUntil = 0; // on the clock: until then a session that could not be resumed may still be known to the server
-        this.connect();
         this.ranAt = Date.now();
         this.timer = setInterval(() => this.turn(), 1000);
         this.online = () => this.retry();
         addEventListener("online", this.online);
+        this.connect(); // Last: it may end at once.
     }
 
     /** Where the socket is opened; with `isPlain`, where a GET says why it was refused. */
@@ -79,30 +81,38 @@ export class Signal {
 
     connect() {
         clearTimeout(this.retrying);
-        this.retrying = null;
-        this.onState("connecting", this.cause);
+        this.retrying = this.socket = null;
         this.greeted = this.isOpen = false;
         this.quiet = this.sinceAsked = 0;
-        if (typeof this.token === "function") this.openWithNewToken();
-        else this.open(this.token);
+        this.onState("connecting", this.cause);
+        if (!this.over) this.open(); // Whoever heard that may have left.
     }
 
-    async openWithNewToken() {
-        this.socket = null;
+    async open() {
         try {
-            const token = await this.token();
-            if (!this.over) this.open(token);
+            const token = typeof this.token === "function" ? await this.newToken() : this.token;
+            if (this.over) return;
+            this.used = token;
+            this.socket = new WebSocket(this.address(), "martlet.v1");
+            this.socket.onmessage = ({ data }) => this.receive(JSON.parse(data));
+            this.socket.onclose = ({ code }) => this.closed(code);
         } catch (problem) {
             if (!this.entered) this.end(problem);
             else if (!this.over) this.lost("unreachable", { unanswered: true });
         }
     }
 
-    open(token) {
-        this.used = token;
-        this.socket = new WebSocket(this.address(), "martlet.v1");
-        this.socket.onmessage = ({ data }) => this.receive(JSON.parse(data));
-        this.socket.onclose = ({ code }) => this.closed(code);
+    /** The token of the app's function, which may wait for an answer that never comes. */
+    async newToken() {
+        let timer;
+        const late = new Promise((_, reject) => {
+            timer = setTimeout(() => reject(new MartletError("no_token", `No access token was given within ${TOKEN_WITHIN} s.`)), TOKEN_WITHIN * 1000);
+        });
+        try {
+            return await Promise.race([this.token(), late]);
+        } finally {
+            clearTimeout(timer);
+        }
     }
 
     /**
