@@ -395,6 +395,30 @@ ANSWERS = """import("/martlet/receiving.js").then(async ({ Receiving }) => {
     return found;
 })"""
 
+# What is asked of one track, and of one that the server refuses. What was sent.
+VIEWS = """import("/martlet/receiving.js").then(async ({ Receiving }) => {
+    const sent = [];
+    const signal = {
+        cancel() {},
+        async request(type, { track, ...preferences }) {
+            sent.push([type, preferences]);
+            if (track === "TR_2") throw new Error("subscription_not_found");
+        },
+    };
+    const receiving = new Receiving({ signal, speaker: () => null, onTracks() {}, onProblem() {} });
+    await receiving.subscribe("TR_1", { height: 180 });
+    for (const preferences of [{ height: 180 }, { height: 360 }, { height: 360 }]) receiving.view("TR_1", preferences);
+    // It is received already, and the server goes by the height.
+    await receiving.subscribe("TR_1", { hidden: false });
+    receiving.view("TR_1", { hidden: false });
+    receiving.forgetView("TR_1");
+    await receiving.subscribe("TR_1", { hidden: true });
+    receiving.view("TR_1", {});
+    const refused = await receiving.subscribe("TR_2", { height: 180 }).then(() => "", ({ message }) => message);
+    receiving.view("TR_2", { height: 180 });
+    return [sent, refused];
+})"""
+
 
 def test_what_is_received_comes_on_another_connection_after_a_failed_exchange_and_what_was_hidden_when_it_is_wanted(development_server):
     """The server keeps what it was asked for of each track when "sub" is renewed, so {} is news to it."""
@@ -424,6 +448,28 @@ def test_what_is_received_comes_on_another_connection_after_a_failed_exchange_an
             for name in ("ada", "bob"):
                 await until(page, f"members.frames('{name}').then((frames) => frames > 5)")
             await page.evaluate("for (const name of ['watch', 'ada', 'bob']) members[name].leave()")
+
+    asyncio.run(run())
+
+
+def test_what_is_subscribed_to_by_hand_with_a_view_is_shown_when_another_view_is_asked_for(development_server):
+    async def run():
+        async with chromium() as browser:
+            page = await browser.new_page(bypass_csp=True)
+            await page.goto(development_server.url + "/examples")
+            assert await page.evaluate(VIEWS) == [[
+                ["subscribe", {"height": 180}], ["view", {"height": 360}], ["subscribe", {"hidden": False}], ["view", {"hidden": False}],
+                ["subscribe", {"hidden": True}], ["view", {}], ["subscribe", {"height": 180}], ["view", {"height": 180}]], "subscription_not_found"]
+            await page.evaluate(RECEIVING)
+            await page.evaluate(f"members.join({json.dumps({name: token(name, 'by-hand') for name in ('watch', 'ada')})})")
+            await page.evaluate("members.ada.publish(members.draw()).then(() => 0)")
+            await until(page, "members.frames('ada').then((frames) => frames > 5)")
+            # The event that the first subscription has ended may come after the second one was made.
+            await page.evaluate("(async () => { const publication = members.of('ada'); await publication.unsubscribe(); await publication.subscribe({ hidden: true }); })()")
+            before = await page.evaluate("members.frames('ada')")
+            await page.evaluate("members.of('ada').view({})")
+            await until(page, f"members.frames('ada').then((frames) => frames > {before} + 5)")
+            await page.evaluate("for (const name of ['watch', 'ada']) members[name].leave()")
 
     asyncio.run(run())
 

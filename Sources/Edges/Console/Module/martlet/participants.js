@@ -103,7 +103,11 @@ export class Publication extends Showable {
     view(view = {}) { this.room.receiving?.view(this.sid, view); }
 
     /** Receives it: needed only without `autoSubscribe`. @param {View} [view] */
-    async subscribe(view = {}) { await this.room.request("subscribe", { track: this.sid, ...view }); }
+    async subscribe(view = {}) {
+        if (!this.room.receiving) throw this.room.absence;
+        await this.room.receiving.subscribe(this.sid, view);
+    }
+
     /** Receives it no longer. */
     async unsubscribe() { await this.room.request("unsubscribe", { track: this.sid }); }
 

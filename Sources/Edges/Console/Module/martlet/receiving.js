@@ -16,7 +16,7 @@ export class Receiving {
         Object.assign(this, { signal, configuration, speaker, onTracks, onSilenced, onProblem });
         this.tracks = new Map(); // mid -> track sid
         this.sounds = new Map(); // mid -> audio element
-        this.views = new Map(); // track sid -> what was asked for; null where the server refused it
+        this.views = new Map(); // track sid -> what the server goes by, where that is certain
         this.failures = 0; // exchanges in a row
         this.begin();
     }
@@ -109,15 +109,31 @@ export class Receiving {
         for (const sound of this.sounds.values()) sound.play().catch(() => {});
     }
 
-    /** Says all that one wants of a track, the fields of `view`; {} is the default. The same only once. */
+    /** Says all that one wants of a track, the fields of `view`; {} is the default. The same twice only once. */
     view(sid, preferences) {
         const text = JSON.stringify(preferences);
-        if (text === (this.views.has(sid) ? this.views.get(sid) : "{}")) return;
+        if (text === this.views.get(sid)) return;
         this.views.set(sid, text);
-        this.signal.request("view", { track: sid, ...preferences }).catch(() => {
-            // Whatever the server goes by, the next is no repetition of it, not even {}.
-            if (this.views.get(sid) === text) this.views.set(sid, null);
-        });
+        this.signal.request("view", { track: sid, ...preferences }).catch(() => this.forgetViewOf(sid, text));
+    }
+
+    /** Receives a track, with all that one wants of it. */
+    async subscribe(sid, preferences) {
+        const text = JSON.stringify(preferences);
+        // Where it is received already, the server keeps what was asked for before if all of this is the default.
+        if (this.views.has(sid)) this.views.delete(sid);
+        else this.views.set(sid, text);
+        try {
+            await this.signal.request("subscribe", { track: sid, ...preferences });
+        } catch (problem) {
+            this.forgetViewOf(sid, text);
+            throw problem;
+        }
+    }
+
+    /** Whatever the server goes by, the next view is no repetition of one that it refused. */
+    forgetViewOf(sid, text) {
+        if (this.views.get(sid) === text) this.views.delete(sid);
     }
 
     /** A track is received no longer: whenever it is again, the server begins with its defaults. */
