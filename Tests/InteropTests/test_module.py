@@ -240,6 +240,52 @@ DENIED = """import("/martlet/publishing.js").then(async ({ Publishing }) => {
 })"""
 
 
+# A camera that may not be sent, and a screen; the first connection is taken out because of the camera. Both get another track meanwhile: the camera's is there before the
+# refusal, and of the screen's the browser says nothing any more. One connection before could not be made.
+REPLACED = """import("/martlet/publishing.js").then(async ({ Publishing }) => {
+    const { RTCPeerConnection } = window, { prototype } = RTCRtpSender, { replaceTrack } = prototype;
+    const track = () => document.createElement("canvas").getContext("2d").canvas.captureStream(1).getVideoTracks()[0];
+    const [camera, otherCamera, screen, otherScreen] = [track(), track(), track(), track()];
+    const denied = [], changing = [], far = new RTCPeerConnection();
+    let begun = 0, made = 0;
+    prototype.replaceTrack = function (...given) { return ++begun === 2 ? new Promise(() => {}) : replaceTrack.apply(this, given); };
+    window.RTCPeerConnection = class extends RTCPeerConnection {
+        constructor(...given) {
+            if (!made++) throw new Error("too many");
+            super(...given);
+        }
+    };
+    const signal = {
+        cancel() {},
+        async request(type, { tracks, sdp }) {
+            if (type === "announce" && tracks[0].source === "camera" && !changing.length) {
+                changing.push(publishing.replace(camera, otherCamera));
+                await changing[0];
+                changing.push(publishing.replace(screen, otherScreen));
+                for (let turn = 0; turn < 100 && begun < 2; turn++) await null;
+            }
+            if (type === "announce" && tracks[0].source === "camera") throw Object.assign(new Error(), { code: "permission_denied" });
+            if (type !== "offer") return {};
+            await far.setRemoteDescription({ type: "offer", sdp });
+            await far.setLocalDescription();
+            return { sdp: far.localDescription.sdp, tracks: { [[...publishing.sent.values()][0].transceiver.mid]: "TR_1" } };
+        },
+    };
+    const publishing = new Publishing({ signal, configuration: {}, onConnection: (connection) => connection.createDataChannel("reliable"), onDenied: (source) => denied.push(source) });
+    const sources = [{ track: camera, source: "camera" }, { track: screen, source: "screen" }];
+    const failed = await publishing.add(sources, new MediaStream()).then(() => "", ({ message }) => message);
+    await publishing.add(sources, new MediaStream());
+    const ends = await Promise.race([Promise.allSettled(changing), new Promise((resolve) => { setTimeout(resolve, 5000, []); })]);
+    const sections = publishing.connection.getTransceivers().map(({ sender }) => [otherCamera, camera, otherScreen, screen].indexOf(sender.track));
+    const found = [failed, ends.map(({ status }) => status).join(), denied, [...publishing.sent.keys()].map((one) => [screen, otherScreen].indexOf(one)), sections];
+    publishing.close();
+    far.close();
+    prototype.replaceTrack = replaceTrack;
+    window.RTCPeerConnection = RTCPeerConnection;
+    return found;
+})"""
+
+
 # A camera that is muted while the server answers its offer. The server refuses the first `mute`, and the browser other layers.
 MUTED = """import("/martlet/publishing.js").then(async ({ Publishing }) => {
     const track = document.createElement("canvas").getContext("2d").canvas.captureStream(1).getVideoTracks()[0];
@@ -321,6 +367,7 @@ def test_what_fails_beside_a_publication_takes_no_other_one_away(development_ser
             page = await browser.new_page(bypass_csp=True)
             await page.goto(development_server.url + "/examples")
             assert await page.evaluate(MUTED) == ["added", True, [True, True]]
+            assert await page.evaluate(REPLACED) == ["too many", "fulfilled,fulfilled", ["camera"], [1], [2]]
             assert await page.evaluate(SENT_AGAIN) == ["bad,busy,good", ["busy"], ["bad"], ["invalid_sdp"], ["busy", "good"]]
 
     asyncio.run(run())

@@ -20,7 +20,9 @@ export class Publishing {
      */
     constructor({ signal, configuration, defaults = {}, onConnection, onDenied, onClosed }) {
         Object.assign(this, { signal, configuration, defaults, onConnection, onDenied, onClosed });
-        this.sent = new Map(); // MediaStreamTrack -> { source, transceiver, announced, ... }; announced: as muted or not, once it was
+        // MediaStreamTrack -> { source, transceiver, announced, ... }, the same object for another track in its place, and on the next connection.
+        // announced: as muted or not, once it was
+        this.sent = new Map();
         this.sids = {}; // mid -> track sid
         this.demand = new Map(); // track sid -> its layers, and whether each is to be sent
         this.work = Promise.resolve();
@@ -32,15 +34,21 @@ export class Publishing {
     /** Begins to send tracks; `sources` says what each is: [{ track, source, name, hint, priority, codec, red, simulcast }]. */
     async add(sources, stream) {
         await this.open();
-        for (const { track, source, ...options } of sources) this.attach(track, source, stream, options);
-        await this.offer({}, sources.map(({ track }) => track));
+        await this.offer({}, sources.map(({ track, source, ...options }) => this.attach(track, { source, stream, options })));
     }
 
-    /** The connection, made where there is none yet. */
-    open() { return this.opening ??= this.connect(); }
+    /** The connection, made where there is none yet; where that fails, whoever needs one next tries again. */
+    open() {
+        return this.opening ??= this.connect().catch((problem) => {
+            this.connection?.close();
+            this.connection = this.opening = null;
+            throw problem;
+        });
+    }
 
     /** Gives a track its section of the next offer. */
-    attach(track, source, stream, options = {}) {
+    attach(track, entry) {
+        const { source, stream, options } = entry;
         const { codec, red, simulcast } = { ...this.defaults, ...options };
         const layered = track.kind === "video" && simulcast && source === "camera";
         const transceiver = this.connection.addTransceiver(track, {
@@ -49,7 +57,8 @@ export class Publishing {
         });
         if (track.kind === "video") preferVideo(transceiver, codec);
         else if (red) preferRedundantAudio(transceiver);
-        this.sent.set(track, { source, stream, transceiver, options });
+        this.sent.set(track, Object.assign(entry, { transceiver, announced: undefined }));
+        return entry;
     }
 
     /** Stops sending tracks; the others go on. */
@@ -66,15 +75,23 @@ export class Publishing {
 
     /** Sends another device's track in place of one, without negotiation. */
     async replace(old, track) {
-        await this.opening; // Only then has a track its section.
-        const entry = this.sent.get(old);
-        if (!entry) return;
-        await Promise.race([entry.transceiver.sender.replaceTrack(track), this.ended]);
-        if (this.sent.delete(old)) this.sent.set(track, entry); // It may have been removed meanwhile.
+        let connection, entry;
+        do {
+            await this.opening; // Only then has a track its section.
+            entry = this.sent.get(old);
+            if (!entry) return;
+            connection = this.connection;
+            const change = entry.transceiver.sender.replaceTrack(track).catch((problem) => { if (connection === this.connection) throw problem; });
+            await Promise.race([this.ended, this.discarded, change]);
+        } while (connection !== this.connection); // The next one has begun with the old track.
+        if (this.sent.get(old) !== entry) return; // It was removed meanwhile.
+        this.sent.delete(old);
+        this.sent.set(track, entry);
     }
 
     async connect() {
         const connection = this.connection = new RTCPeerConnection(this.configuration);
+        this.discarded = new Promise((resolve) => { this.discard = resolve; });
         connection.oniceconnectionstatechange = () => {
             if (connection.iceConnectionState === "failed") this.offer({ iceRestart: true }).catch(() => {});
         };
@@ -84,10 +101,10 @@ export class Publishing {
         await Promise.race([connection.setLocalDescription(), this.ended]);
     }
 
-    /** One exchange; exchanges follow one after the other. `added` are the tracks that it is made for: where it fails, no later one may send them unasked. */
+    /** One exchange; exchanges follow one after the other. `added` is what it is made for, of `sent`: where it fails, no later one may send that unasked. */
     offer(options = {}, added = []) {
         const exchange = () => this.negotiate(options).catch(async (problem) => {
-            if (problem.code !== "lost") await this.takeOut(added.filter((track) => this.sent.has(track)));
+            if (problem.code !== "lost") await this.takeOut(added);
             throw problem;
         });
         const result = Promise.race([this.work.then(exchange), this.ended]);
@@ -102,9 +119,8 @@ export class Publishing {
         // The new offer may be the first that has what was added meanwhile, and that may be denied, too: no section is sent that was not announced. Each turn takes
         // tracks out, so there are no more of them than tracks.
         for (let denied = await this.announce(); denied.length; denied = await this.announce()) {
-            const kept = denied.filter((track) => this.sent.has(track));
-            for (const track of kept) this.onDenied?.(this.sent.get(track).source, track);
-            await this.takeOut(kept);
+            for (const entry of denied) if (this.trackOf(entry)) this.onDenied?.(entry.source, this.trackOf(entry));
+            await this.takeOut(denied);
             connection = this.connection;
             if (!connection || !this.sent.size) return;
             await connection.setLocalDescription(await connection.createOffer(options));
@@ -137,8 +153,8 @@ export class Publishing {
     }
 
     /**
-     * Says what the new tracks are, by their sections: Firefox names a track in its description otherwise than `track.id`. Returns those whose source may
-     * not be sent.
+     * Says what the new tracks are, by their sections: Firefox names a track in its description otherwise than `track.id`. Returns what may
+     * not be sent because of its source.
      */
     async announce() {
         const denied = [];
@@ -154,34 +170,36 @@ export class Publishing {
                 await this.signal.request("announce", { tracks: [announcement] }, this);
             } catch (problem) {
                 if (problem.code !== "permission_denied") throw problem;
-                denied.push(track);
+                denied.push(entry);
             }
         }
         return denied;
     }
 
-    /** Takes tracks out of an offer that has no answer; the others may get other sections, and are announced anew. */
-    async takeOut(tracks) {
+    /** Takes entries out of an offer that has no answer; the others may get other sections, and are announced anew. */
+    async takeOut(entries) {
         const { connection } = this;
         if (!connection) return;
-        if (!connection.currentRemoteDescription) {
-            for (const track of tracks) this.sent.delete(track);
-            // Chromium now and then never begins ICE after the rollback of a first offer (measured: 1 page of 12); a new connection does.
-            connection.close();
-            this.connection = this.opening = null;
-            if (!this.sent.size) return;
-            await this.open();
-            for (const [track, { source, stream, options }] of [...this.sent]) this.attach(track, source, stream, options);
-            return;
+        const isFirst = !connection.currentRemoteDescription;
+        if (!isFirst && connection.signalingState === "have-local-offer") await connection.setLocalDescription({ type: "rollback" });
+        for (const entry of entries) {
+            // Unless it was removed meanwhile. Of a connection that is closed nothing has to be stopped.
+            if (this.sent.delete(this.trackOf(entry)) && !isFirst) entry.transceiver.stop();
         }
-        if (connection.signalingState === "have-local-offer") await connection.setLocalDescription({ type: "rollback" });
-        for (const track of tracks) {
-            this.sent.get(track).transceiver.stop();
-            this.sent.delete(track);
-        }
+        if (isFirst) return await this.beginAnew(connection);
         for (const entry of this.sent.values()) {
             if (!(entry.transceiver.mid in this.sids)) entry.announced = undefined;
         }
+    }
+
+    /** Chromium now and then never begins ICE after the rollback of a first offer (measured: 1 page of 12); a new connection does. */
+    async beginAnew(connection) {
+        connection.close();
+        this.connection = this.opening = null;
+        this.discard();
+        if (!this.sent.size) return;
+        await this.open();
+        for (const [track, entry] of [...this.sent]) this.attach(track, entry);
     }
 
     /** The demand of all subscribers for the layers of a track changed: [{ rid, spatial, active }]. */
@@ -228,6 +246,9 @@ export class Publishing {
 
     /** One's own track that is published as `sid`. */
     find(sid) { return [...this.sent].find(([, { transceiver }]) => this.sids[transceiver.mid] === sid)?.[0] ?? null; }
+
+    /** What is sent for an entry of `sent` now. */
+    trackOf(entry) { return [...this.sent].find(([, one]) => one === entry)?.[0]; }
 
     /** What a track is published as; null before the server's answer. */
     sidOf(track) { return this.sids[this.sent.get(track)?.transceiver.mid] ?? null; }
