@@ -534,6 +534,61 @@ GOODBYE = """(tokens) => import("/martlet.js").then(async ({ connect }) => {
     return found;
 })"""
 
+# A member leaves as soon as it hears of an event, of each in turn; another one is there and publishes. Of each: how `connect` ended, the state, what was heard after
+# `closed`, and whether sockets, connections or timers that come again are left.
+LISTENERS = """(tokens) => import("/martlet.js").then(async ({ Room, connect }) => {
+    const { WebSocket, RTCPeerConnection, setInterval, clearInterval } = window, problems = [];
+    const draw = () => document.createElement("canvas").getContext("2d").canvas.captureStream(5).getTracks()[0];
+    addEventListener("error", ({ message }) => problems.push(message));
+    addEventListener("unhandledrejection", ({ reason }) => problems.push(String(reason)));
+    const bob = await connect("", tokens.bob);
+    await bob.publishAll([{ track: draw(), source: "camera" }, { track: draw(), source: "screen" }]);
+    let sockets = [], connections = [], timers = new Set();
+    window.WebSocket = class extends WebSocket { constructor(...given) { super(...given); sockets.push(this); } };
+    window.RTCPeerConnection = class extends RTCPeerConnection { constructor(...given) { super(...given); connections.push(this); } };
+    window.setInterval = (...given) => { const timer = setInterval(...given); timers.add(timer); return timer; };
+    window.clearInterval = (timer) => { timers.delete(timer); clearInterval(timer); };
+    const found = {};
+    for (const type of ["", "stateChanged", "joined", "participantJoined", "trackPublished", "offer", "trackSubscribed", "participantLeft", "suspended", "connection"]) {
+        const room = new Room("", tokens.ada), late = [], heard = room.dispatchEvent;
+        let isOver = false;
+        room.dispatchEvent = (event) => {
+            if (isOver) late.push(event.type);
+            isOver ||= event.type === "closed";
+            return heard.call(room, event);
+        };
+        if (type) room.on(type, () => room.leave());
+        else room.leave();
+        const code = await room.connect().then(() => "", (problem) => problem.code);
+        // A fresh session, a page that slept, and a connection that the server gives up.
+        if (type === "participantLeft") room.signal.startOver();
+        if (type === "suspended") room.signal.ranAt -= 60_000;
+        if (type === "connection") room.request("bye", { connection: "sub" }).catch(() => {});
+        const isDone = () => isOver && sockets.every(({ readyState }) => readyState === 3) && connections.every(({ signalingState }) => signalingState === "closed");
+        for (let turn = 0; turn < 400 && !isDone(); turn++) await new Promise((resolve) => { setTimeout(resolve, 20); });
+        const seen = [code, room.state, late.join(), isDone(), timers.size, room.participants.size, room.publishing].join(" ");
+        (found[seen] ??= []).push(type);
+        if (room.state !== "closed") room.leave();
+        [sockets, connections, timers] = [[], [], new Set()];
+    }
+    bob.leave();
+    Object.assign(window, { WebSocket, RTCPeerConnection, setInterval, clearInterval });
+    return { found, problems };
+})"""
+
+
+def test_a_room_that_is_left_by_a_listener_stays_left_and_is_silent(development_server):
+    async def run():
+        async with chromium() as browser:
+            page = await browser.new_page(bypass_csp=True)
+            await page.goto(development_server.url + "/examples")
+            found = await page.evaluate(LISTENERS, {name: token(name, "listeners") for name in ("ada", "bob")})
+            assert found == {"problems": [], "found": {
+                "left closed  true 0 0 ": ["", "stateChanged", "joined", "participantJoined", "trackPublished"],
+                " closed  true 0 0 ": ["offer", "trackSubscribed", "participantLeft", "suspended", "connection"]}}, found
+
+    asyncio.run(run())
+
 
 def test_whoever_leaves_while_its_socket_is_away_is_gone_for_the_others_at_once(development_server):
     async def run():

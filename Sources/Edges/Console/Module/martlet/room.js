@@ -83,8 +83,10 @@ export class Room extends EventTarget {
     /** Oneself; null before the first join. @type {Participant | null} */ get localParticipant() { return this.people.local; }
     /** What the server calls the room; "" before the first join. @type {string} */ get name() { return this.info?.name ?? ""; }
 
-    /** Joins. Rejects with the server's code where it refuses, such as `password_required`. @returns {Promise<Room>} */
+    /** Joins. Rejects with the server's code where it refuses, such as `password_required`, with `left` where the room was left before. @returns {Promise<Room>} */
     connect() {
+        if (this.state === "closed" && !this.signal) return Promise.reject(left());
+        this.isSilent = false;
         const fields = Object.fromEntries(Object.entries(this.options).filter(([name]) => !OWN_OPTIONS.includes(name)));
         return new Promise((resolve, reject) => {
             this.settled = { resolve: () => resolve(this), reject };
@@ -98,6 +100,8 @@ export class Room extends EventTarget {
                 onSuspended: (seconds) => this.fire("suspended", { seconds }),
                 onEnd: (problem) => this.end(problem),
             });
+            // Whoever heard that it begins may have left.
+            if (this.state === "closed") this.signal.leave();
         });
     }
 
@@ -113,7 +117,10 @@ export class Room extends EventTarget {
         return () => this.removeEventListener(type, wrapped);
     }
 
-    fire(type, detail) { this.dispatchEvent(new CustomEvent(type, { detail })); }
+    /** After `closed` there are no events: a listener may leave while something else is being told. */
+    fire(type, detail) {
+        if (!this.isSilent) this.dispatchEvent(new CustomEvent(type, { detail }));
+    }
 
     /** What went wrong beside an action of the app's; a lost connection says so itself, and the end of the stay, too. */
     complain(error) {
@@ -121,13 +128,14 @@ export class Room extends EventTarget {
     }
 
     /** Sends any request of Protocol.md; resolves with its reply. @param {string} type @param {object} [fields] @returns {Promise<any>} */
-    request(type, fields) { return this.signal.request(type, fields); }
+    request(type, fields) { return this.signal ? this.signal.request(type, fields) : Promise.reject(this.absence); }
 
     // MARK: The session
 
     /** A session, the first or a fresh one: everything of an older one is void, but what one publishes. */
     enter(reply, iceServers) {
         this.drop(lost());
+        if (this.state === "closed") return; // A listener has left, here as below.
         this.configuration = { iceServers, bundlePolicy: "max-bundle" };
         this.info = reply.room;
         this.channels = new DataChannels({ signal: this.signal, onMessage: (message) => this.receive(message) });
@@ -141,6 +149,7 @@ export class Room extends EventTarget {
         this.people.start(this, reply);
         this.fire("joined", { reply, isFresh });
         this.people.introduce();
+        if (this.state === "closed") return;
         this.startPublishing();
         this.settled?.resolve();
         this.settled = null;
@@ -175,6 +184,7 @@ export class Room extends EventTarget {
         this.settled?.reject(error);
         this.settled = null;
         this.fire("closed", { error });
+        this.isSilent = true;
     }
 
     /** Leaves: the others see it at once. What was captured is stopped by whoever opened it. */
@@ -209,7 +219,7 @@ export class Room extends EventTarget {
         this.fire(event.type, event);
         if (event.type === "ended") this.ended(event);
         // Listeners come first: what they prefer to see is told ahead of the answer.
-        if (event.type === "offer") this.receiving.take(event);
+        if (event.type === "offer") this.receiving?.take(event);
     }
 
     /** The server publishes nothing on a section. What is no longer permitted is not sent any more: the next offer would bring it back under another source. */
@@ -225,6 +235,7 @@ export class Room extends EventTarget {
         this.files.stop(new MartletError("moved", "You were moved to another room."));
         this.receiving.forget();
         this.people.clear("moved");
+        if (this.state === "closed") return; // A listener has left.
         this.info = event.room;
         this.people.start(this, event);
         this.fire("moved", event);

@@ -190,6 +190,7 @@ export class Signal {
     receive(message) {
         if (this.over) return; // Read before it closes; nobody listens.
         this.noticeSuspension();
+        if (this.over) return; // Whoever heard that has left.
         this.quiet = 0;
         const waiting = this.waiting.get(message.id);
         if (waiting) {
@@ -232,6 +233,7 @@ export class Signal {
                 this.entered = true;
                 this.isRenewing = this.isGuest = false;
                 this.onJoined(reply, this.iceServers);
+                if (this.over) return; // Whoever heard that has left.
             }
             this.isOpen = true;
             // All requests are harmless twice (Protocol.md, section 8).
