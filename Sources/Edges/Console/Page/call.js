@@ -356,7 +356,7 @@ export class Call {
         this.tellViews();
         this.sinceReport += 1;
         if (this.sinceReport >= REPORT_EVERY) this.report();
-        if (this.sub) await this.explain().catch((problem) => problem.code === "lost" || console.warn(problem.message));
+        if (this.sub) await this.explain().catch((problem) => ["lost", "left"].includes(problem.code) || console.warn(problem.message));
     }
 
     showReceived(received) {

@@ -285,10 +285,11 @@ export class Signal {
         this.abandon("closed");
     }
 
-    forget() {
+    /** Without the session, whose requests get no reply: they reject with `problem`. */
+    forget(problem = lost()) {
         this.session = null;
         this.sequence = 0;
-        for (const { reject } of this.waiting.values()) reject(lost());
+        for (const { reject } of this.waiting.values()) reject(problem);
         this.waiting.clear();
     }
 
@@ -343,7 +344,7 @@ export class Signal {
     end(problem) {
         if (this.over) return;
         this.finish();
-        this.forget();
+        this.forget(left());
         this.socket?.close();
         this.onState("failed");
         this.onEnd(problem);
@@ -363,7 +364,7 @@ export class Signal {
         // Before the server's `hello` nothing was resumed yet. Requests are carried out in order, so the leave may follow a resume without a reply.
         const isThere = this.greeted && this.socket?.readyState === WebSocket.OPEN;
         if (isThere) this.send({ type: "leave", id: this.nextID++ });
-        this.forget();
+        this.forget(left());
         this.socket?.close(1000);
         if (session && !isThere) this.sayFarewell(session, sequence).catch(() => {});
     }
