@@ -77,15 +77,15 @@ export class IncomingFile {
     get bytes() { return this.assembly.bytes; }
 
     /**
-     * Receives the file into memory. Rejects with `file_cancelled` or `file_incomplete`.
+     * Receives the file into memory, once, however often it is called. Rejects with `file_cancelled` or `file_incomplete`.
      * @param {{ onProgress?: (bytes: number, size: number) => void }} [options]
      * @returns {Promise<Blob>}
      */
     accept({ onProgress } = {}) {
         this.exchange.offers.delete(this);
         if (this.problem) return Promise.reject(this.problem);
-        this.onProgress = onProgress;
-        return new Promise((resolve, reject) => {
+        if (onProgress) this.onProgress = onProgress;
+        return this.accepted ??= new Promise((resolve, reject) => {
             Object.assign(this, { resolve, reject });
             this.exchange.receiving.set(this.id, this);
             this.exchange.prepare().catch(() => {}).then(() => {
@@ -284,6 +284,8 @@ export class FileExchange {
 
     offered(from, { file, name, type, size }) {
         if (!/^[0-9a-f]{32}$/.test(file) || !Number.isSafeInteger(size) || size < 0) return;
+        // Of two with one id the second is a stranger's, and would take the place of the first.
+        if ([...this.offers].some((one) => one.id === file)) return;
         const offer = new IncomingFile(this, from, { file, name: shown(String(name ?? "")), type: String(type ?? ""), size });
         if (size > this.limit()) return offer.decline("too_large");
         this.offers.add(offer);

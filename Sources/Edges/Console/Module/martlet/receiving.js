@@ -95,7 +95,8 @@ export class Receiving {
         } else if (!sound && this.speaker() !== null) {
             const made = Object.assign(document.createElement("audio"), { srcObject: new MediaStream([track]) });
             document.body.append(made);
-            if (this.speaker()) made.setSinkId(this.speaker()).catch(this.onProblem);
+            // Some browsers have one loudspeaker, and no such function.
+            if (this.speaker()) made.setSinkId?.(this.speaker()).catch(this.onProblem);
             this.sounds.set(mid, made);
             made.play().catch((problem) => { if (problem.name === "NotAllowedError") this.onSilenced(); });
         }

@@ -83,9 +83,18 @@ export class Room extends EventTarget {
     /** Oneself; null before the first join. @type {Participant | null} */ get localParticipant() { return this.people.local; }
     /** What the server calls the room; "" before the first join. @type {string} */ get name() { return this.info?.name ?? ""; }
 
-    /** Joins. Rejects with the server's code where it refuses, such as `password_required`, with `left` where the room was left before. @returns {Promise<Room>} */
+    /**
+     * Joins, once, however often it is called. Rejects with the server's code where it refuses, such as `password_required`, and with `left` where the room was left before.
+     * @returns {Promise<Room>}
+     */
     connect() {
         if (this.state === "closed" && !this.signal) return Promise.reject(left());
+        // Another session of the same identity would end this one, and the room with it.
+        if (this.state === "new" || this.state === "closed") this.entrance = this.begin();
+        return this.entrance;
+    }
+
+    begin() {
         this.isSilent = false;
         const fields = Object.fromEntries(Object.entries(this.options).filter(([name]) => !OWN_OPTIONS.includes(name)));
         return new Promise((resolve, reject) => {
