@@ -192,8 +192,9 @@ export class Room extends EventTarget {
         this.drop(error ?? left());
         this.settled?.reject(error);
         this.settled = null;
-        this.fire("closed", { error });
+        // A listener may begin anew, and hears of that.
         this.isSilent = true;
+        this.dispatchEvent(new CustomEvent("closed", { detail: { error } }));
     }
 
     /** Leaves: the others see it at once. What was captured is stopped by whoever opened it. */
