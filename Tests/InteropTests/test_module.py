@@ -275,7 +275,7 @@ REPLACED = """import("/martlet/publishing.js").then(async ({ Publishing }) => {
     const sources = [{ track: camera, source: "camera" }, { track: screen, source: "screen" }];
     const failed = await publishing.add(sources, new MediaStream()).then(() => "", ({ message }) => message);
     await publishing.add(sources, new MediaStream());
-    const ends = await Promise.race([Promise.allSettled(changing), new Promise((resolve) => { setTimeout(resolve, 5000, []); })]);
+    const ends = await Promise.race([Promise.allSettled(changing), new Promise((resolve) => { setTimeout(resolve, 20_000, []); })]);
     const sections = publishing.connection.getTransceivers().map(({ sender }) => [otherCamera, camera, otherScreen, screen].indexOf(sender.track));
     const found = [failed, ends.map(({ status }) => status).join(), denied, [...publishing.sent.keys()].map((one) => [screen, otherScreen].indexOf(one)), sections];
     publishing.close();
@@ -341,6 +341,8 @@ def test_a_client_resumes_joins_afresh_or_ends_as_the_protocol_says_and_sends_no
     async def run():
         async with chromium() as browser:
             page = await browser.new_page(bypass_csp=True)
+            lines = []
+            page.on("console", lambda line: lines.append(line.text))
             await page.goto(development_server.url + "/examples")
             found = await page.evaluate(SESSIONS)
             assert found["noWebSocket"] == ["", "no_websocket", "left", 3], found
@@ -352,6 +354,7 @@ def test_a_client_resumes_joins_afresh_or_ends_as_the_protocol_says_and_sends_no
             assert found["pings"][0].startswith("join,ping,ping,ping") and found["pings"][1:] == ["", "", 1], found
             # Of three tokens that an app is asked for, the second never comes.
             assert found["noToken"] == ["join,resume", "", "", 2] and found["asked"] == 3, found
+            assert [line for line in lines if "token" in line] == ["Cannot connect again yet: No access token was given within 15 s."], lines
             assert found["neverToken"] == ["", "no_token", "left", 0], found
             # What ends before there is a socket ends as everything else does.
             assert found["noFunction"] == found["noAddress"] == ["", "own", "left", 0] and found["running"] == 0, found
@@ -589,11 +592,11 @@ LISTENERS = """(tokens) => import("/martlet.js").then(async ({ Room }) => {
         };
         if (type) room.on(type, () => room.leave());
         else room.leave();
+        if (type === "connection") room.on("offer", () => room.request("bye", { connection: "sub" }).catch(() => {}));
         const code = await room.connect().then(() => "", (problem) => problem.code);
         // A fresh session, a page that slept, and a connection that the server gives up.
         if (type === "participantLeft") room.signal.startOver();
         if (type === "suspended") room.signal.ranAt -= 60_000;
-        if (type === "connection") room.request("bye", { connection: "sub" }).catch(() => {});
         const isDone = () => isOver && sockets.every(({ readyState }) => readyState === 3) && connections.every(({ signalingState }) => signalingState === "closed");
         for (let turn = 0; turn < 400 && !isDone(); turn++) await new Promise((resolve) => { setTimeout(resolve, 20); });
         const seen = [code, room.state, late.join(), isDone(), timers.size, room.participants.size, room.publishing].join(" ");

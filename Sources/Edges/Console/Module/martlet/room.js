@@ -126,7 +126,7 @@ export class Room extends EventTarget {
         return () => this.removeEventListener(type, wrapped);
     }
 
-    /** After `closed` there are no events: a listener may leave while something else is being told. */
+    /** After `closed` there are no events: a listener may leave while something else is being reported. */
     fire(type, detail) {
         if (!this.isSilent) this.dispatchEvent(new CustomEvent(type, { detail }));
     }

@@ -97,8 +97,10 @@ export class Signal {
             this.socket.onmessage = ({ data }) => this.receive(JSON.parse(data));
             this.socket.onclose = ({ code }) => this.closed(code);
         } catch (problem) {
-            if (!this.entered) this.end(problem);
-            else if (!this.over) this.lost("unreachable", { unanswered: true });
+            if (!this.entered) return this.end(problem);
+            if (this.over) return;
+            console.warn("Cannot connect again yet:", problem.message);
+            this.lost("unreachable", { unanswered: true });
         }
     }
 
