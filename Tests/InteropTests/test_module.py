@@ -155,7 +155,7 @@ def test_two_browsers_that_use_only_the_module_exchange_video_data_and_files_and
 
 
 # A session whose server ends or forgets it in several ways; each socket does what its line of the script says. Returns what was sent, and how it ended.
-# Long timers run fifty times as fast; in the end none may run that comes again.
+# Long timers run fifty times as fast; after the end none may run that comes again.
 SESSIONS = """import("/martlet/signal.js").then(async ({ Signal }) => {
     const { setTimeout, setInterval, clearInterval } = window, real = { WebSocket, fetch, setTimeout, setInterval, clearInterval }, running = new Set();
     window.setTimeout = (work, milliseconds) => setTimeout(work, milliseconds > 10_000 ? milliseconds / 50 : milliseconds);
@@ -189,10 +189,11 @@ SESSIONS = """import("/martlet/signal.js").then(async ({ Signal }) => {
         });
         for (let turn = 0; turn < 200 && !end && sent.filter((type) => type === until[0]).length < until[1]; turn++) await new Promise((resolve) => { setTimeout(resolve, 20); });
         const code = end && await signal.request("ping").catch((problem) => problem.code);
+        if (end) left += running.size;
         signal.leave();
         return [sent.filter((type) => type !== "leave").join(), end, code, count];
     };
-    let asked = 0;
+    let asked = 0, left = 0;
     window.fetch = async () => new Response("{}", { status: 426 });
     const found = {
         noWebSocket: await run([null], ["", 1]),
@@ -208,7 +209,7 @@ SESSIONS = """import("/martlet/signal.js").then(async ({ Signal }) => {
         noFunction: await run([{}], ["join", 1], 60, () => { throw Object.assign(new Error(), { code: "own" }); }),
         noAddress: await run([{}], ["join", 1], 60, { toString() { throw Object.assign(new Error(), { code: "own" }); } }),
     };
-    Object.assign(found, { asked, running: running.size });
+    Object.assign(found, { asked, left, running: running.size });
     Object.assign(window, real);
     return found;
 })"""
@@ -357,7 +358,7 @@ def test_a_client_resumes_joins_afresh_or_ends_as_the_protocol_says_and_sends_no
             assert [line for line in lines if "token" in line] == ["Cannot connect again yet: No access token was given within 15 s."], lines
             assert found["neverToken"] == ["", "no_token", "left", 0], found
             # What ends before there is a socket ends as everything else does.
-            assert found["noFunction"] == found["noAddress"] == ["", "own", "left", 0] and found["running"] == 0, found
+            assert found["noFunction"] == found["noAddress"] == ["", "own", "left", 0] and found["left"] == found["running"] == 0, found
             assert await page.evaluate(DENIED) == [["camera", "screen"], True, 0]
 
     asyncio.run(run())
