@@ -155,10 +155,10 @@ def test_two_browsers_that_use_only_the_module_exchange_video_data_and_files_and
 
 
 # A session whose server ends or forgets it in several ways; each socket does what its line of the script says. Returns what was sent, and how it ended.
-# Long timers run fifty times as fast; after the end none may run that comes again.
+# The wait for a token is short; after the end no timer may run that comes again.
 SESSIONS = """import("/martlet/signal.js").then(async ({ Signal }) => {
     const { setTimeout, setInterval, clearInterval } = window, real = { WebSocket, fetch, setTimeout, setInterval, clearInterval }, running = new Set();
-    window.setTimeout = (work, milliseconds) => setTimeout(work, milliseconds > 10_000 ? milliseconds / 50 : milliseconds);
+    window.setTimeout = (work, milliseconds) => setTimeout(work, milliseconds === 15_000 ? 300 : milliseconds);
     window.setInterval = (...given) => { running.add(setInterval(...given)); return [...running].at(-1); };
     window.clearInterval = (timer) => { running.delete(timer); clearInterval(timer); };
     const run = async (scripts, until, pingIntervalSeconds = 60, token = "") => {
@@ -194,7 +194,11 @@ SESSIONS = """import("/martlet/signal.js").then(async ({ Signal }) => {
         return [sent.filter((type) => type !== "leave").join(), end, code, count];
     };
     let asked = 0, left = 0;
-    window.fetch = async () => new Response("{}", { status: 426 });
+    let isAway = false, tokens = 0;
+    window.fetch = async () => {
+        if (isAway) throw new Error("nobody there");
+        return new Response("{}", { status: 426 });
+    };
     const found = {
         noWebSocket: await run([null], ["", 1]),
         tooSlow: await run([{ join: { close: 4006 } }, {}], ["join", 2]),
@@ -209,6 +213,13 @@ SESSIONS = """import("/martlet/signal.js").then(async ({ Signal }) => {
         noFunction: await run([{}], ["join", 1], 60, () => { throw Object.assign(new Error(), { code: "own" }); }),
         noAddress: await run([{}], ["join", 1], 60, { toString() { throw Object.assign(new Error(), { code: "own" }); } }),
     };
+    isAway = true;
+    // A machine slept while somebody waited to be let in: its network is back later than the page.
+    found.patient = await run([{ join: { refuse: "approval_required", close: 1006 } }, null, { join: "draining" }, {}], ["join", 3], 60, () => {
+        if (++tokens === 2) throw new Error("no network");
+        return "";
+    });
+    found.away = await run([null], ["join", 1]);
     Object.assign(found, { asked, left, running: running.size });
     Object.assign(window, real);
     return found;
@@ -353,9 +364,10 @@ def test_a_client_resumes_joins_afresh_or_ends_as_the_protocol_says_and_sends_no
             assert found["guest"] == ["join,join", "", "", 2] and found["notJoined"] == ["join", "closed", "left", 1], found
             # On a machine that stands still one more may be sent before the page looks.
             assert found["pings"][0].startswith("join,ping,ping,ping") and found["pings"][1:] == ["", "", 1], found
+            assert found["patient"] == ["join,join,join", "", "", 4] and found["away"] == ["", "unreachable", "left", 1], found
             # Of three tokens that an app is asked for, the second never comes.
             assert found["noToken"] == ["join,resume", "", "", 2] and found["asked"] == 3, found
-            assert [line for line in lines if "token" in line] == ["Cannot connect again yet: No access token was given within 15 s."], lines
+            assert [line for line in lines if "again" in line] == [f"Cannot connect again yet: {why}" for why in ("No access token was given within 15 s.", "no network")], lines
             assert found["neverToken"] == ["", "no_token", "left", 0], found
             # What ends before there is a socket ends as everything else does.
             assert found["noFunction"] == found["noAddress"] == ["", "own", "left", 0] and found["left"] == found["running"] == 0, found

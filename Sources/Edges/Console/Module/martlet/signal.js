@@ -79,6 +79,9 @@ export class Signal {
         return address;
     }
 
+    /** Whether a server that is away is waited for: it may come back to a stay that has begun, and to somebody who waits to be let in. */
+    get persists() { return this.entered || this.isGuest; }
+
     connect() {
         clearTimeout(this.retrying);
         this.retrying = this.socket = null;
@@ -97,7 +100,7 @@ export class Signal {
             this.socket.onmessage = ({ data }) => this.receive(JSON.parse(data));
             this.socket.onclose = ({ code }) => this.closed(code);
         } catch (problem) {
-            if (!this.entered) return this.end(problem);
+            if (!this.persists) return this.end(problem);
             if (this.over) return;
             console.warn("Cannot connect again yet:", problem.message);
             this.lost("unreachable", { unanswered: true });
@@ -246,7 +249,7 @@ export class Signal {
         } catch (problem) {
             if (this.over || problem.code === "lost") return;
             if (this.session) this.outlive();
-            else if (this.entered && (TEMPORARY.has(problem.code) || this.isOwnFormer(problem))) this.abandon("closed");
+            else if (this.persists && (TEMPORARY.has(problem.code) || this.isOwnFormer(problem))) this.abandon("closed");
             // It expired while nobody let one in: the function gives another, once.
             else if (problem.code === "token_expired" && typeof this.token === "function" && !this.isRenewing) {
                 this.isRenewing = true;
@@ -315,7 +318,7 @@ export class Signal {
         // What happened first is what a person wants to know: later tries only find nobody there. A socket that merely closed says less than that.
         if (!this.cause || this.cause === "closed") this.cause = cause;
         this.onState("connecting", this.cause);
-        const refusal = this.greeted || (unanswered && this.entered) ? null : await this.refusal();
+        const refusal = this.greeted || (unanswered && this.persists) ? null : await this.refusal();
         if (this.over) return;
         if (refusal) return this.end(refusal);
         this.retrying = setTimeout(() => this.retry(), Math.min(LONGEST_WAIT, 200 * 2 ** this.tries++));
@@ -338,8 +341,7 @@ export class Signal {
             const { detail, code } = await reply.json();
             return new MartletError(code, detail);
         } catch {
-            // Nobody there. To a stay that has begun it may come back.
-            return this.entered ? null : new MartletError("unreachable", "The server does not answer.");
+            return this.persists ? null : new MartletError("unreachable", "The server does not answer.");
         }
     }
 
