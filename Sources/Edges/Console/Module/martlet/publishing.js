@@ -26,10 +26,13 @@ export class Publishing {
         this.sids = {}; // mid -> track sid
         this.demand = new Map(); // track sid -> its layers, and whether each is to be sent
         this.work = Promise.resolve();
-        // A closed connection answers no call any more: whoever waits for one goes on when this rejects.
+        // A closed connection answers no call any more: whoever waits for one goes on when this rejects, or, where another one takes its place, when `discarded` resolves.
         this.ended = new Promise((_, reject) => { this.fail = reject; });
         this.ended.catch(() => {});
+        this.begin();
     }
+
+    begin() { this.discarded = new Promise((resolve) => { this.discard = resolve; }); }
 
     /** Begins to send tracks; `sources` says what each is: [{ track, source, name, hint, priority, codec, red, simulcast }]. */
     async add(sources, stream) {
@@ -91,7 +94,6 @@ export class Publishing {
 
     async connect() {
         const connection = this.connection = new RTCPeerConnection(this.configuration);
-        this.discarded = new Promise((resolve) => { this.discard = resolve; });
         connection.oniceconnectionstatechange = () => {
             if (connection.iceConnectionState === "failed") this.offer({ iceRestart: true }).catch(() => {});
         };
@@ -197,6 +199,7 @@ export class Publishing {
         connection.close();
         this.connection = this.opening = null;
         this.discard();
+        this.begin();
         if (!this.sent.size) return;
         await this.open();
         for (const [track, entry] of [...this.sent]) this.attach(track, entry);
