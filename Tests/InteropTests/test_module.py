@@ -619,7 +619,8 @@ LISTENERS = """(tokens) => import("/martlet.js").then(async ({ Room }) => {
     }
     bob.leave();
     Object.assign(window, { WebSocket, RTCPeerConnection, setInterval, clearInterval });
-    return { found, problems, isOnce, isHeard };
+    const early = await new Room("", "").request("ping").catch(({ code }) => code);
+    return { found, problems, isOnce, isHeard, early };
 })"""
 
 
@@ -629,7 +630,7 @@ def test_a_room_that_is_left_by_a_listener_stays_left_and_is_silent(development_
             page = await browser.new_page(bypass_csp=True)
             await page.goto(development_server.url + "/examples")
             found = await page.evaluate(LISTENERS, {name: token(name, "listeners") for name in ("ada", "bob")})
-            assert found == {"problems": [], "isOnce": True, "isHeard": True, "found": {
+            assert found == {"problems": [], "isOnce": True, "isHeard": True, "early": "not_joined", "found": {
                 "left closed  true 0 0 ": ["", "stateChanged", "joined", "participantJoined", "trackPublished"],
                 " closed  true 0 0 ": ["offer", "trackSubscribed", "participantLeft", "suspended", "connection"]}}, found
 
