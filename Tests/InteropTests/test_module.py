@@ -581,6 +581,9 @@ LISTENERS = """(tokens) => import("/martlet.js").then(async ({ Room }) => {
     // However often a page asks, it is one session.
     const bob = new Room("", tokens.bob), joined = await Promise.all([bob.connect(), bob.connect()]);
     const isOnce = joined.every((one) => one === bob) && await bob.connect() === bob && sockets.length === 1;
+    void bob.openDataChannels();
+    await bob.openDataChannels();
+    const isNegotiated = bob.publishing.connection.currentRemoteDescription !== null;
     // Whoever hears that it is over may begin anew.
     const again = new Promise((resolve) => {
         const forget = bob.on("closed", () => { forget(); resolve(bob.connect()); });
@@ -620,7 +623,7 @@ LISTENERS = """(tokens) => import("/martlet.js").then(async ({ Room }) => {
     bob.leave();
     Object.assign(window, { WebSocket, RTCPeerConnection, setInterval, clearInterval });
     const early = await new Room("", "").request("ping").catch(({ code }) => code);
-    return { found, problems, isOnce, isHeard, early };
+    return { found, problems, isOnce, isHeard, isNegotiated, early };
 })"""
 
 
@@ -630,7 +633,7 @@ def test_a_room_that_is_left_by_a_listener_stays_left_and_is_silent(development_
             page = await browser.new_page(bypass_csp=True)
             await page.goto(development_server.url + "/examples")
             found = await page.evaluate(LISTENERS, {name: token(name, "listeners") for name in ("ada", "bob")})
-            assert found == {"problems": [], "isOnce": True, "isHeard": True, "early": "not_joined", "found": {
+            assert found == {"problems": [], "isOnce": True, "isHeard": True, "isNegotiated": True, "early": "not_joined", "found": {
                 "left closed  true 0 0 ": ["", "stateChanged", "joined", "participantJoined", "trackPublished"],
                 " closed  true 0 0 ": ["offer", "trackSubscribed", "participantLeft", "suspended", "connection"]}}, found
 

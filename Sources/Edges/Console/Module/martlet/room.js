@@ -448,10 +448,11 @@ export class Room extends EventTarget {
 
     /** Opens data channels without publishing anything. Resolves when they are negotiated. */
     async openDataChannels() {
-        if (!this.publishing) throw this.absence;
-        if (this.publishing.connection) return;
-        await this.publishing.open();
-        await this.publishing.offer();
+        const { publishing } = this;
+        if (!publishing) throw this.absence;
+        const isMade = Boolean(publishing.connection);
+        await publishing.open();
+        await (isMade ? publishing.work : publishing.offer()); // Its first offer may be under way.
     }
 
     // Messages on channels leave the media that one receives what it needs; those on the WebSocket, which come where no channel is open, cannot.
