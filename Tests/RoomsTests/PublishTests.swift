@@ -48,6 +48,31 @@ struct PublishTests {
         #expect(bench.commands.contains { if case .updateTrack(let t) = $0 { t.source == .screen } else { false } })
     }
 
+    @Test("A track published again before the offer that ends its former publication is another one, as announced")
+    func publishedAgain() throws {
+        var bench = RoomBench()
+        let ada = try bench.join("ada")
+        var announcement = TrackAnnouncement("v", source: .screen, name: "slides")
+        announcement.kind = .video
+        let first = try bench.announce(announcement, ada).sid
+        try bench.offer(ada, [.video("0", track: "v")])
+        let second = try bench.announce(announcement, ada).sid
+        #expect(second != first)
+        try bench.offer(ada, [.video("0", track: "v")])
+        #expect(bench.info(ada)?.tracks.map(\.sid) == [first], "an offer that was on its way")
+        try bench.offer(ada, [.video("0", "inactive"), .video("1", track: "v")])
+        let tracks = bench.info(ada)?.tracks ?? []
+        #expect(tracks.map(\.sid) == [second] && tracks.first?.source == .screen && tracks.first?.name == "slides")
+        announcement.backupOf = second
+        #expect(try bench.announce(announcement, ada).sid == second, "the sid names the one that goes on")
+        try bench.offer(ada, [.video("0", "inactive"), .video("1", track: "v"), .video("2", track: "w")])
+        let guessed = bench.info(ada)?.tracks.last?.sid
+        var late = TrackAnnouncement("w", source: .screen)
+        late.kind = .video
+        #expect(try bench.announce(late, ada).sid == guessed, "offered before it was announced")
+        #expect(bench.info(ada)?.tracks.map(\.source) == [.screen, .screen])
+    }
+
     @Test("C13: the roster shows audio, video and screen; removing the screen leaves the camera")
     func resources() throws {
         var bench = RoomBench()
@@ -212,5 +237,15 @@ struct PublishTests {
             }
         }
         #expect(bench.commands == before && bench.room.connections(of: ada).isEmpty)
+    }
+}
+
+extension RoomBench {
+    fileprivate mutating func announce(
+        _ announcement: TrackAnnouncement, _ session: SessionID
+    ) throws(RoomError) -> TrackInfo {
+        try step { (room, turn) throws(RoomError) in
+            try room.announce(announcement, session: session, turn: &turn)
+        }
     }
 }

@@ -49,7 +49,8 @@ extension Room {
         state.routing.insert(
             RoomTrack(
                 id: id, publisher: session, connection: connection.id, info: info, description: description,
-                formats: sending.formats, packetTime: sending.packetTime, preferredCodec: announced?.codecs.first))
+                formats: sending.formats, packetTime: sending.packetTime, preferredCodec: announced?.codecs.first,
+                isAnnounced: announced != nil))
         state.roster.updateConnection(name, of: session) { $0.trackByMid[section.mid] = id }
         roomChanged()
         turn.media(.addTrack(description))
@@ -228,10 +229,7 @@ extension Room {
         }
         // Before the offer, whose refusal some clients take for the end of the call.
         try checkPublisherLimit(member)
-        let id = announcement.clientTrackID
-        if let track = state.routing.tracks(of: member.session).compactMap({ state.routing[$0] }).first(where: {
-            $0.info.clientTrackID == id || $0.info.mid == id
-        }) {
+        if let track = publishedTrack(of: announcement, by: member.session) {
             guard announcement.source.fits(track.info.kind) else {
                 throw RoomError(
                     .invalidRequest, "\(announcement.source.rawValue) is not a source of \(track.info.kind) tracks")
@@ -253,8 +251,21 @@ extension Room {
         return main?.info ?? announced.info(of: member)
     }
 
+    /// The track that an announcement is about, where it is published already.
+    ///
+    /// A client that says the kind, too, announces each publication anew, and publishes the same track object again before the offer that ends what it was
+    /// before: what was announced already is meant then only where it is named by its sid.
+    private func publishedTrack(of announcement: TrackAnnouncement, by session: SessionID) -> RoomTrack? {
+        let id = announcement.clientTrackID
+        return state.routing.tracks(of: session).compactMap { state.routing[$0] }.first { track in
+            (track.info.clientTrackID == id || track.info.mid == id)
+                && (announcement.kind == nil || !track.isAnnounced || announcement.backupOf == track.info.sid)
+        }
+    }
+
     /// The announcement came after the offer, or its track took over a section that had another.
     mutating func update(_ track: RoomTrack, _ announcement: TrackAnnouncement, _ turn: inout RoomTurn) {
+        state.routing.update(track.id) { $0.isAnnounced = true }
         var info = track.info
         info.source = announcement.source
         info.name = announcement.name ?? info.name

@@ -15,6 +15,8 @@ struct RoomTrack: Sendable {
     var packetTime: Int?
     /// In which codec its publisher announced it; nil: as its offer prefers.
     var preferredCodec: Codec?
+    /// Its publisher has said what it is; otherwise that was guessed.
+    var isAnnounced = false
     /// Of a track's encoding in its backup codec: the track, which is what everybody sees and subscribes to.
     var main: TrackID?
     /// The encoding in the backup codec, while it is published.
