@@ -110,6 +110,16 @@ struct TranslatorTests {
             return
         }
         #expect(request.clientID == "v")
+        let announced = RoomEvent.publicationRefused(
+            connection: "c", mid: "1", track: "w", code: .limitExceeded, announced: "TR_2")
+        guard
+            case .trackUnpublished("TR_2")? = translator.signals(
+                for: SequencedEvent(sequence: 4, event: announced)
+            ).first
+        else {
+            Issue.record("not unpublished, although its announcement was answered")
+            return
+        }
     }
 
     @Test(

@@ -291,7 +291,7 @@ struct MoveTests {
         #expect(other.commands.contains(.removeTrack(camera)))
         #expect(
             other.takeEvents(ada).contains {
-                if case .publicationRefused(_, "1", _, .permissionDenied) = $0 { true } else { false }
+                if case .publicationRefused(_, "1", _, .permissionDenied, _) = $0 { true } else { false }
             })
     }
 

@@ -157,7 +157,7 @@ struct PolicyTests {
         #expect(try bench.answerOffers(ada) > 0)
         #expect(track(bench, ada) == [] && track(bench, bob) == [.audio, .video])
         let refusals = bench.takeEvents(ada).compactMap {
-            if case .publicationRefused(_, _, _, let code) = $0 { code } else { nil }
+            if case .publicationRefused(_, _, _, let code, _) = $0 { code } else { nil }
         }
         #expect(!refusals.isEmpty && Set(refusals) == [.limitExceeded])
     }

@@ -199,6 +199,33 @@ struct PublishTests {
         #expect(throws: RoomError.self) { try bench.offer(ada, "third", [.audio("0")]) }
     }
 
+    @Test("Of two that announce at once one may publish; a client that must have an answer gets one without its track")
+    func publisherLimitBetweenAnnouncementAndOffer() throws {
+        var policy = RoomPolicy()
+        policy.maxPublishers = 1
+        var bench = RoomBench(policy: policy)
+        let ada = try bench.join("ada") { $0.recovery = .byJoining }
+        let bob = try bench.join("bob") { $0.recovery = .byJoining }
+        var announcement = TrackAnnouncement("v", source: .camera)
+        announcement.kind = .video
+        let first = try bench.announce(announcement, ada).sid
+        let second = try bench.announce(announcement, bob).sid
+        #expect(try bench.offer(ada, [.video("0", track: "v")]).tracks == ["0": first])
+        _ = bench.takeEvents(bob)
+        let answer = try bench.offer(bob, [.video("0", track: "v")])
+        #expect(answer.tracks.isEmpty && answer.sdp.contains("a=inactive"))
+        var refusal = RoomEvent.publicationRefused(
+            connection: "pub", mid: "0", track: "v", code: .limitExceeded, announced: second)
+        var events = bench.takeEvents(bob)
+        #expect(events.filter { if case .publicationRefused = $0 { true } else { false } } == [refusal])
+        #expect(bench.room.state.roster[bob]?.announcements.has(second) == false)
+        // An announcement that came with the join may have been refused, and its offer comes all the same.
+        try bench.offer(bob, [.video("0", track: "v")])
+        refusal = .publicationRefused(connection: "pub", mid: "0", track: "v", code: .limitExceeded)
+        events = bench.takeEvents(bob)
+        #expect(events.filter { if case .publicationRefused = $0 { true } else { false } } == [refusal])
+    }
+
     @Test("B1, B3: a publish-only peer is told so to the worker and is sent nothing")
     func publishOnlyProfile() throws {
         var bench = RoomBench()

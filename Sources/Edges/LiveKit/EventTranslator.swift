@@ -68,9 +68,8 @@ struct EventTranslator: Sendable {
         case .channelClosed:
             // The client read too slowly. SDKs create their channels once per connection, so only a new one receives messages again.
             return [.leave(.stateMismatch, .reconnect)]
-        case .publicationRefused(_, let mid, let track, let code):
-            let ended = self.ended?.mid == mid ? self.ended.take() : nil
-            return [refusal(of: track ?? "", code, ended)]
+        case .publicationRefused(_, let mid, let track, let code, let announced):
+            return [refusal(of: track ?? "", mid: mid, code, announced: announced)]
         case .speakersChanged(let speakers): return tell(speakers)
         case .qualityChanged(let list): return [.quality(list)]
         case .layersWanted(let track, let layers):
@@ -156,8 +155,13 @@ struct EventTranslator: Sendable {
         return news.isEmpty ? [] : [.speakers(news)]
     }
 
-    /// Of a track that is being published, or (`ended`) of one that is not permitted any more, which the client goes on sending until it is told.
-    private func refusal(of clientID: String, _ code: RoomError.Code, _ ended: TrackInfo?) -> ServerSignal {
+    /// Of a track that is being published, or of one that is published already for its client, which goes on sending it until it is told: its announcement was
+    /// answered with the sid `announced`, or it is not permitted any more (`ended`).
+    private mutating func refusal(
+        of clientID: String, mid: String, _ code: RoomError.Code, announced: String?
+    ) -> ServerSignal {
+        if let announced { return .trackUnpublished(track: announced) }
+        let ended = self.ended?.mid == mid ? self.ended.take() : nil
         if let ended, ended.clientTrackID == clientID { return .trackUnpublished(track: ended.sid) }
         var request = TrackRequest()
         request.clientID = clientID

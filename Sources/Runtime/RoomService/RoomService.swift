@@ -221,7 +221,7 @@ extension RoomService {
             case .send(let message, let receivers, let source):
                 commands += codecs.commands(for: message, to: receivers, from: source)
             case .notify(let session, let event):
-                if case .publicationRefused(_, _, _, let code) = event.event {
+                if case .publicationRefused(_, _, _, let code, _) = event.event {
                     recordRefusedPublication(code, of: session, in: hosted)
                 }
                 deliver(event, to: session, hosted)

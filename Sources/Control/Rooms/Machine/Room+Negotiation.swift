@@ -48,9 +48,7 @@ extension Room {
         state.roster.store(connection, of: session)
         reach(.offer, session, &turn)
         apply(answer.sections, to: name, of: session, &turn)
-        for section in beyondLimit {
-            refuse(section.remoteSends, .limitExceeded, mid: section.mid, on: name, of: session, &turn)
-        }
+        for section in beyondLimit { refuseBeyondLimit(section, on: name, of: session, &turn) }
         state.outdated.insert(session)
         makeOffers(&turn)
         return ConnectionAnswer(
@@ -58,7 +56,7 @@ extension Room {
             tracksBeyondLimit: beyondLimit.count)
     }
 
-    /// Which sections of an offer may publish, and which may not because the participant has as many tracks as it may.
+    /// Which sections of an offer may publish, and which may not because the participant has as many tracks as it may, or the room as many publishers.
     private func publishing(
         _ outcome: OfferOutcome, _ name: String, _ member: Member
     ) throws(RoomError) -> (answers: [String: SectionAnswer], beyondLimit: [OfferedSection]) {
@@ -77,8 +75,7 @@ extension Room {
                 answer.receives =
                     member.profile != .viewer
                     && state.permittedSource(kind, sends, mid: section.mid, of: name, member) != nil
-                if answer.receives, isNew { try checkPublisherLimit(member) }
-                if answer.receives, isNew, trackCount >= state.context.limits.tracksPerParticipant {
+                if answer.receives, isNew, try isBeyondLimit(trackCount, member) {
                     answer.receives = false
                     beyondLimit.append(section)
                 }
@@ -99,6 +96,18 @@ extension Room {
         guard let names = (track.map { state.routing[$0]?.preferredCodec } ?? announced)?.names else { return nil }
         let allowed = state.negotiationRules.codecs(for: kind.sectionKind).allowed
         return allowed.filter(names.contains) + allowed.filter { !names.contains($0) }
+    }
+
+    /// Whether a member with so many tracks may publish no further one. Where as many others publish as may, the offer is refused as a whole, but not to a
+    /// client that has no word for a refused offer, and takes it for the end of the call.
+    private func isBeyondLimit(_ trackCount: Int, _ member: Member) throws(RoomError) -> Bool {
+        do throws(RoomError) {
+            try checkPublisherLimit(member)
+        } catch {
+            guard member.options.recovery == .byJoining else { throw error }
+            return true
+        }
+        return trackCount >= state.context.limits.tracksPerParticipant
     }
 
     /// Throws `limit_exceeded` where as many publish as the room's policy lets, and this one does not yet.

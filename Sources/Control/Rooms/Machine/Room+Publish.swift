@@ -74,12 +74,32 @@ extension Room {
     }
 
     /// Tells a client that nothing is published of what it sends on a section.
-    mutating func refuse(
+    private mutating func refuse(
         _ sending: RemoteSending?, _ code: RoomError.Code, mid: String, on connection: String, of session: SessionID,
-        _ turn: inout RoomTurn
+        announced: String? = nil, _ turn: inout RoomTurn
     ) {
         state.roster.notify(
-            session, .publicationRefused(connection: connection, mid: mid, track: sending?.trackID, code: code), &turn)
+            session,
+            .publicationRefused(
+                connection: connection, mid: mid, track: sending?.trackID, code: code, announced: announced), &turn)
+    }
+
+    /// A section of an offer was answered without its track, because a limit is reached. A client that joins again to recover knows the track by the sid with
+    /// which its announcement was answered; that is withdrawn. Others may offer the track again later.
+    mutating func refuseBeyondLimit(
+        _ section: OfferedSection, on connection: String, of session: SessionID, _ turn: inout RoomTurn
+    ) {
+        var announced: String?
+        if let member = state.roster[session], member.options.recovery == .byJoining,
+            let kind = MediaKind(section.kind),
+            let pending = member.announcements.find(section.remoteSends?.trackID, section.mid, kind)
+        {
+            announced = pending.sid
+            state.roster.update(session) { $0.announcements.remove(pending.sid) }
+        }
+        refuse(
+            section.remoteSends, .limitExceeded, mid: section.mid, on: connection, of: session, announced: announced,
+            &turn)
     }
 
     /// A track of `session` is in the room from now on.

@@ -19,8 +19,10 @@ public indirect enum RoomEvent: Sendable, Hashable {
     /// So many tracks that one subscribes to automatically wait until others end, because one has as many subscriptions as one may; told whenever the
     /// number changes, 0 at last.
     case subscriptionsWaiting(limit: Int, waiting: Int)
-    /// What one offered on a section is not published, or not any more: a limit is reached, or the room's rules or one's permissions have changed. `track` is the client's own name of the track, where it gave one.
-    case publicationRefused(connection: String, mid: String, track: String?, code: RoomError.Code)
+    /// What one offered on a section is not published, or not any more: a limit is reached, or the room's rules or one's permissions have changed. `track` is the client's own name of the track, where it gave one;
+    /// `announced` the sid with which its announcement was answered, which it will not have.
+    case publicationRefused(
+        connection: String, mid: String, track: String?, code: RoomError.Code, announced: String? = nil)
     /// The first packet of a subscription was forwarded.
     case subscriptionStarted(subscription: String, track: String?)
     /// A video that one subscribes to is not sent for want of bandwidth, or is again.

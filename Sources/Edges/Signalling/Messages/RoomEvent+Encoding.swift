@@ -21,7 +21,7 @@ extension RoomEvent {
             try fields.set("subscription", SubscriptionModel(info))
         case .subscriptionEnded, .subscriptionStarted, .subscriptionHeld, .subscriptionsWaiting, .trackPermission:
             try encodeReceiving(to: &fields)
-        case .publicationRefused(let connection, let mid, let track, let code):
+        case .publicationRefused(let connection, let mid, let track, let code, _):
             try fields.set("connection", connection)
             try fields.set("mid", mid)
             try fields.set("track", track)
