@@ -31,15 +31,17 @@ struct PublishTests {
         #expect(bench.info(ada)?.tracks[1].clientTrackID == "video-1")
     }
 
-    @Test("Announcements name source, name, size and mute, before the offer or after it")
+    @Test("Announcements name source, name, size and mute, before the offer or after it, together or one after another")
     func announcements() throws {
         var bench = RoomBench()
         let ada = try bench.join("ada")
         try bench.perform(
-            .announce(.init("v", source: .screen, name: "slides", muted: true, width: 1920, height: 1080)), ada)
+            .announce(.init("v", source: .camera, name: "slides", muted: true, width: 1920, height: 1080)), ada)
+        try bench.perform(.announce(.init("v", source: .screen, height: 1200)), ada)
         try bench.offer(ada, [.video("0", track: "v"), .video("1", track: "w")])
         let tracks = try #require(bench.info(ada)?.tracks)
         #expect(tracks[0].source == .screen && tracks[0].name == "slides" && tracks[0].muted && tracks[0].width == 1920)
+        #expect(tracks[0].height == 1200, "what is announced again")
         #expect(tracks[1].source == .camera)
         #expect(bench.commands.contains { if case .setTrackMuted(_, true) = $0 { true } else { false } })
         try bench.perform(

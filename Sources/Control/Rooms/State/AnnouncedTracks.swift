@@ -16,14 +16,15 @@ struct AnnouncedTracks: Sendable {
 
     func has(_ sid: String) -> Bool { tracks.contains { $0.sid == sid } }
 
-    /// An announcement takes the place of an earlier one of the same track, and keeps its sid; otherwise `sid` is called for one. Refused beyond `most`.
+    /// Of a track that is announced already, an announcement changes what it names, and keeps the sid; otherwise `sid` is called for one. Refused beyond `most`.
     mutating func add(
         _ announcement: TrackAnnouncement, most: Int, sid: () -> String
     ) throws(RoomError) -> AnnouncedTrack {
         let earlier = tracks.first { $0.announcement.clientTrackID == announcement.clientTrackID }
         tracks.removeAll { $0.sid == earlier?.sid }
         guard tracks.count < most else { throw RoomError(.limitExceeded, "limit of announced tracks reached") }
-        let announced = AnnouncedTrack(sid: earlier?.sid ?? sid(), announcement: announcement)
+        let complete = earlier.map { announcement.completed(by: $0.announcement) } ?? announcement
+        let announced = AnnouncedTrack(sid: earlier?.sid ?? sid(), announcement: complete)
         tracks.append(announced)
         return announced
     }
@@ -54,6 +55,28 @@ extension AnnouncedTrack {
         info.describe(as: announcement)
         info.simulcast = info.details.layers.count > 1
         return info
+    }
+}
+
+extension TrackAnnouncement {
+    /// This one, and what it does not name from the one before. One with a kind announces the publication anew, and as a whole.
+    fileprivate func completed(by earlier: TrackAnnouncement) -> TrackAnnouncement {
+        guard kind == nil else { return self }
+        var complete = earlier
+        complete.source = source
+        complete.name = name ?? earlier.name
+        complete.muted = muted ?? earlier.muted
+        complete.width = width ?? earlier.width
+        complete.height = height ?? earlier.height
+        complete.hint = hint ?? earlier.hint
+        complete.priority = priority ?? earlier.priority
+        complete.details = details ?? earlier.details
+        complete.backupOf = backupOf ?? earlier.backupOf
+        if !codecs.isEmpty {
+            complete.codecs = codecs
+            complete.backupCodecPolicy = backupCodecPolicy
+        }
+        return complete
     }
 }
 
