@@ -112,6 +112,28 @@ struct FollowTests {
         #expect(bench.room.subscriptions(of: viewer).map(\.state) == [.active, .active])
     }
 
+    @Test("A viewer that may not receive any more keeps its sections, and is shown something again when it may")
+    func permissions() throws {
+        var bench = RoomBench()
+        let ada = try bench.join("ada")
+        try bench.offer(ada, [.audio("0"), .video("1")])
+        let viewer = try viewer(&bench, .identity("ada"), sections)
+        let shown = bench.room.subscriptions(of: viewer).map(\.track)
+        #expect(shown == [bench.trackSID(ada, .audio), bench.trackSID(ada, .video)])
+        var permissions = try #require(bench.info(viewer)).permissions
+        permissions.canSubscribe = false
+        _ = bench.takeCommands()
+        try bench.setPermissions(permissions, "viewer")
+        #expect(bench.room.subscriptions(of: viewer).map(\.track) == [nil, nil])
+        let stopped = bench.takeCommands().compactMap {
+            if case .switchSubscription(let id, nil) = $0 { id } else { nil }
+        }
+        #expect(stopped.count == 2)
+        permissions.canSubscribe = true
+        try bench.setPermissions(permissions, "viewer")
+        #expect(bench.room.subscriptions(of: viewer).map(\.track) == shown)
+    }
+
     @Test("Viewers publish nothing and are never offered to")
     func viewersAreQuiet() throws {
         var bench = RoomBench()

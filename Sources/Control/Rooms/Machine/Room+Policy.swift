@@ -53,6 +53,7 @@ extension Room {
         endWhatIsNotPermitted(of: session, &turn)
         if permissions.canSubscribe, !member.permissions.canSubscribe {
             distribution.subscribeToAll(session, quietly: false, &state, &turn)
+            distribution.follow(&state, &turn)
             dataTracks.subscribeAgain(session, &state, &turn)
         }
         state.participantChanged(session, &turn)
@@ -183,8 +184,12 @@ extension Room {
                     code: .permissionDenied), &turn)
         }
         if !member.permissions.canSubscribe {
-            for id in state.routing.subscriptions(of: session) { distribution.end(id, notifies: true, &state, &turn) }
+            // What follows somebody is sent nothing: its client (WHEP) could not ask for another section.
+            for id in state.routing.subscriptions(of: session) where state.routing[id]?.slot == nil {
+                distribution.end(id, notifies: true, &state, &turn)
+            }
             distribution.forgetUnwantedWaiting(session, state)
+            distribution.follow(&state, &turn)
         } else if state.isAudioOnly(member) {
             distribution.endVideo(of: member, &state, &turn)
             distribution.forgetUnwantedWaiting(session, state)

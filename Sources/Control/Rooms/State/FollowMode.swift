@@ -45,7 +45,8 @@ struct FollowMode: Sendable {
     }
 
     func trackToShow(in subscription: RoomSubscription, _ member: Member, _ state: RoomState) -> TrackID? {
-        guard let slot = subscription.slot, let target = followed(by: member, state) else { return nil }
+        guard member.permissions.canSubscribe, let slot = subscription.slot, let target = followed(by: member, state)
+        else { return nil }
         let choices = followable(subscription.kind, of: target, state).filter { id in
             state.routing[id].map { state.permits($0, for: member) } ?? false
         }
