@@ -134,6 +134,25 @@ struct FollowTests {
         #expect(bench.room.subscriptions(of: viewer).map(\.track) == shown)
     }
 
+    @Test("A hidden participant is not shown to viewers that follow its identity either")
+    func hidden() throws {
+        var policy = RoomPolicy()
+        policy.duplicateIdentity = .allow
+        var bench = RoomBench(policy: policy)
+        let ada = try bench.join("ada")
+        let ghost = try bench.join("ada") { $0.claims.video.hidden = true }
+        let alone = try bench.join("ghost") { $0.claims.video.hidden = true }
+        for session in [ada, ghost, alone] { try bench.offer(session, [.audio("0"), .video("1")]) }
+        let viewer = try viewer(&bench, .identity("ada"), sections)
+        #expect(
+            bench.room.subscriptions(of: viewer).map(\.track) == [
+                bench.trackSID(ada, .audio), bench.trackSID(ada, .video),
+            ])
+        let other = try bench.join("other", isSignalled: false, follow: .identity("ghost")) { $0.profile = .viewer }
+        try bench.offer(other, "main", sections)
+        #expect(bench.room.subscriptions(of: other).map(\.track) == [nil, nil])
+    }
+
     @Test("Viewers publish nothing and are never offered to")
     func viewersAreQuiet() throws {
         var bench = RoomBench()

@@ -60,7 +60,8 @@ struct FollowMode: Sendable {
     private func followed(by follower: Member, _ state: RoomState) -> SessionID? {
         switch follower.options.follow {
         case .none: return nil
-        case .identity(let identity): return state.roster.session(identity: identity)
+        case .identity(let identity):
+            return state.roster.sessions(identity: identity).last { state.roster[$0]?.isHidden == false }
         case .dominantSpeaker:
             if let current = current, state.routing.publishes(current) { return current }
             if let previous = previous, state.routing.publishes(previous) { return previous }
