@@ -1,3 +1,4 @@
+import AccessTokens
 import EdgeSupport
 import EdgeTestSupport
 import HTTPServing
@@ -29,6 +30,17 @@ struct CallLimitTests {
         #expect(counts.times["POST /v1/rooms"]?.counts.reduce(0, +) == 1)
         let stranger = try request(.get, "/v1/rooms", token: "wrong")
         #expect(await house.answer(stranger).status == 401)
+    }
+
+    @Test("Tokens that may join, of which every participant has one, do not use up the calls of operators")
+    func participants() async throws {
+        let house = House(callsPerSecond: 5)
+        for _ in 0..<10 { #expect(try await house.ask(.get, "/v1/rooms", grant: .join(nil)).status == 403) }
+        #expect(try await house.ask(.get, "/v1/rooms", grant: .join(nil)).status == 429)
+        #expect(try await house.ask(.get, "/v1/rooms").status == 200)
+        for _ in 0..<10 { #expect(try await house.ask(.post, "/v1/checks", grant: .join(nil)).status == 201) }
+        #expect(try await house.ask(.post, "/v1/checks", grant: .join(nil)).status == 429)
+        #expect(try await house.ask(.get, "/v1/rooms").status == 200)
     }
 
     @Test("Each key has its own budget")

@@ -4,7 +4,7 @@ import Synchronization
 /// How many calls one API key may make: a program that runs wild is told so, and the server's time goes to calls that people talk on.
 public final class CallLimit: Sendable {
     private let perSecond: Live<Int>
-    /// Of keys whose tokens were verified, so no more than are configured.
+    /// Of keys whose tokens were verified, and of a few kinds of calls of each: no more than are configured.
     private let limits = Mutex<[String: RateLimit]>([:])
 
     /// `perSecond` calls of each key, and as many at once as in two seconds.

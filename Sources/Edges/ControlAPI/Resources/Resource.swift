@@ -49,14 +49,21 @@ struct APIAccess: Sendable {
     }
 
     /// The claims of a request whose token is good for what `permits` asks for in `room`; refused where it is not, or where its key makes more calls than
-    /// it may.
+    /// it may. `budget`: what its calls are counted as, where not with all others of its key.
+    ///
+    /// Every participant has a token of the key: calls that are not permitted must not use up those of operators, and count by themselves.
     func claims(
-        of request: HTTPRequest, room: String?, _ permits: (VideoGrant) -> Bool
+        of request: HTTPRequest, room: String?, budget: String?, _ permits: (VideoGrant) -> Bool
     ) throws(Problem) -> AccessClaims {
         let claims = try context.gate.claims(of: request)
-        try limitCalls(of: claims.apiKey)
-        guard permits(claims.video) else { throw Problem(AccessTokenError.notPermitted) }
-        try TokenGate.check(claims, areFor: room)
+        do throws(Problem) {
+            guard permits(claims.video) else { throw Problem(AccessTokenError.notPermitted) }
+            try TokenGate.check(claims, areFor: room)
+        } catch {
+            try limitCalls(of: "without a grant: \(claims.apiKey)")
+            throw error
+        }
+        try limitCalls(of: budget.map { "\($0) of \(claims.apiKey)" } ?? claims.apiKey)
         return claims
     }
 
@@ -77,9 +84,9 @@ extension Resource {
     /// Refuses a request whose token lacks what `permits` asks for, or is good for another room.
     @discardableResult
     func authorize(
-        _ request: HTTPRequest, room: String? = nil, _ permits: (VideoGrant) -> Bool
+        _ request: HTTPRequest, room: String? = nil, budget: String? = nil, _ permits: (VideoGrant) -> Bool
     ) throws(Problem) -> AccessClaims {
-        try access.claims(of: request, room: room, permits)
+        try access.claims(of: request, room: room, budget: budget, permits)
     }
 
     /// What is for every room wants more than a token of one.

@@ -47,7 +47,9 @@ public struct TwirpEdge: Sendable {
     private func call(_ request: HTTPRequest) async throws(TwirpError) -> HTTPResponse {
         let (service, method) = (request.parameters["service"] ?? "", request.parameters["method"] ?? "")
         guard let claims = try? context.gate.claims(of: request) else { throw Self.noToken }
-        guard limit.take(claims.apiKey, at: context.now()) else {
+        // Every participant has a token of the key: without a grant of this API they must not use up the calls of servers.
+        let budget = claims.video.isForServers ? claims.apiKey : "without a grant: \(claims.apiKey)"
+        guard limit.take(budget, at: context.now()) else {
             throw TwirpError(.resourceExhausted, "the API key makes more calls than it may")
         }
         guard !Self.absent.contains(service) else {
@@ -65,4 +67,9 @@ public struct TwirpEdge: Sendable {
         default: throw TwirpError(.badRoute, "there is no service \(service)")
         }
     }
+}
+
+extension VideoGrant {
+    /// Whether some call of the API is permitted.
+    fileprivate var isForServers: Bool { roomAdmin || roomCreate || roomList || roomRecord || recorder }
 }
