@@ -1,7 +1,11 @@
 import AccessTokens
 import EdgeSupport
 import EdgeTestSupport
+import Foundation
 import HTTPServing
+import MediaControl
+import RoomService
+import Rooms
 import Testing
 
 @testable import LiveKit
@@ -22,5 +26,33 @@ struct TwirpTests {
         for _ in 0..<10 { #expect(try await status(.join(nil)) == 401) }
         #expect(try await status(.join(nil)) == 429)
         #expect(try await status(TestTokens.operatorGrant) == 200)
+    }
+    @Test("Whose sources are none may not publish, and still may not when what is shown of that is sent back")
+    func noSources() async throws {
+        let rooms = TestRooms()
+        var routes = Router()
+        TwirpEdge(context: rooms.context, callsPerSecond: Live(1_000)).register(on: &routes)
+        let router = routes
+        func call(_ method: String, _ body: String) async throws -> String {
+            let call = try request(
+                .post, "/twirp/livekit.RoomService/\(method)",
+                token: TestTokens.token(nil, TestTokens.operatorGrant), type: "application/json", body: body)
+            let response = await router.handle(call)
+            #expect(response.status == 200, "\(response.text)")
+            return response.text
+        }
+        var grant = VideoGrant.join("r")
+        grant.canPublishSources = []
+        let claims = AccessClaims(apiKey: TestTokens.key.name, identity: "bob", expiresAt: .max, video: grant)
+        let bob = try await rooms.rooms.join(JoinRequest(claims: claims))
+        let shown = try await call("GetParticipant", #"{"room":"r","identity":"bob"}"#)
+        let info = try #require(try JSONSerialization.jsonObject(with: Data(shown.utf8)) as? [String: Any])
+        let permission = try #require(info["permission"] as? [String: Any])
+        #expect(permission["can_publish"] as? Bool == false && permission["can_subscribe"] as? Bool == true)
+        let change: [String: Any] = ["room": "r", "identity": "bob", "permission": permission]
+        let body = String(decoding: try JSONSerialization.data(withJSONObject: change), as: UTF8.self)
+        _ = try await call("UpdateParticipant", body)
+        let permissions = try await rooms.rooms.participant(bob.session).permissions
+        #expect(TrackSource.allCases.allSatisfy { !permissions.mayPublish($0) })
     }
 }

@@ -57,7 +57,8 @@ extension MessageArena {
     private func permission(_ permissions: Permissions) -> UnsafeMutablePointer<Livekit__ParticipantPermission> {
         make(livekit__participant_permission__init) { message in
             message.can_subscribe = permissions.canSubscribe ? 1 : 0
-            message.can_publish = permissions.canPublish ? 1 : 0
+            // An empty list of sources means any to clients, and none here.
+            message.can_publish = permissions.canPublish && permissions.publishSources?.isEmpty != true ? 1 : 0
             message.can_publish_data = permissions.canPublishData ? 1 : 0
             message.hidden = permissions.hidden ? 1 : 0
             message.recorder = permissions.recorder ? 1 : 0
