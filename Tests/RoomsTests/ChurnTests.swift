@@ -133,7 +133,7 @@ struct ChurnTests {
                 try room.join(RoomBench.request(identity), isSignalled: true, turn: &turn)
             }
             views[session] = ClientView(try bench.room.snapshot(session))
-            try bench.step { (room, turn) throws(RoomError) in room.settle(turn: &turn) }
+            try bench.step { (room, turn) throws(RoomError) in room.settle(session, turn: &turn) }
         case (2, let session?): bench.leave(session)
         case (3, let session?), (4, let session?):
             let directions = (0..<3).map { _ in dice.next() % 2 == 0 ? "sendonly" : "inactive" }

@@ -187,7 +187,7 @@ struct MoveTests {
         #expect(booth.room.awaited(request.claims) == ada)
         try booth.step { (room, turn) throws(RoomError) in
             try room.rejoin(ada, request, turn: &turn)
-            room.settle(turn: &turn)
+            room.settle(ada, turn: &turn)
         }
         #expect(booth.room.awaited(request.claims) == nil)
         #expect(booth.room.sessions == [carl, ada] && booth.info(ada)?.sid == sid)

@@ -105,7 +105,7 @@ struct RoomBench {
         let request = Self.request(identity, change)
         return try step { (room, turn) throws(RoomError) in
             let session = try room.join(request, isSignalled: isSignalled, follow: follow, turn: &turn)
-            room.settle(turn: &turn)
+            room.settle(session, turn: &turn)
             return session
         }
     }

@@ -146,12 +146,16 @@ struct SubscribeRuleTests {
         let carol = try bench.join("carol")
         let dora = try bench.join("dora")
         #expect(Self.kinds(bench, carol) == [.audio, .video] && Self.kinds(bench, dora).isEmpty)
+        #expect(permissions(carol).isEmpty)
+        #expect(permissions(dora) == [false, false], "who comes later, too")
+        try bench.offer(ada, "more", [.video("2")])
+        #expect(permissions(dora) == [false] && permissions(carol).isEmpty, "what is published later, too")
         try bench.offer(bob, [.audio("0")])
         #expect(bench.room.subscriptions(of: dora).count == 1, "others' tracks are others' to say")
         _ = bench.takeEvents(bob)
         try bench.perform(.setAudience(nil), ada)
-        #expect(permissions(bob) == [true, true])
-        #expect(Self.kinds(bench, bob) == [.audio, .video] && bench.room.subscriptions(of: dora).count == 3)
+        #expect(permissions(bob) == [true, true, true])
+        #expect(Self.kinds(bench, bob) == [.audio, .video] && bench.room.subscriptions(of: dora).count == 4)
     }
 
     @Test("An audience names as many tracks for each identity as one may publish; the same again tells nothing")

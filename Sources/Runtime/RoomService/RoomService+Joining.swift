@@ -26,7 +26,7 @@ extension RoomService {
             let opened = self.mailboxes.open(
                 session, maxQueued: self.configuration.maxQueuedEvents, maxPast: self.configuration.maxReplayEvents)
             self.rooms.place(session, in: room.name)
-            room.settle(turn: &turn)
+            room.settle(session, turn: &turn)
             let joined = JoinedSession(
                 session: session, snapshot: snapshot, events: opened.events, attachment: opened.attachment)
             return (session, joined)
@@ -63,7 +63,7 @@ extension RoomService {
             guard let opened = self.mailboxes.reopen(session, after: snapshot.sequence) else {
                 throw RoomError(.sessionNotFound, "there is no such session")
             }
-            room.settle(turn: &turn)
+            room.settle(session, turn: &turn)
             return JoinedSession(
                 session: session, snapshot: snapshot, events: opened.events, attachment: opened.attachment,
                 start: .rejoined)

@@ -123,6 +123,7 @@ extension Room {
         snapshot.sequence += 1
         snapshot.isAwaited = member.isAwaited
         state.roster.notify(session, .moved(snapshot), &turn)
+        state.tellForbiddenTracks(to: session, &turn)
         for connection in moving.lostConnections {
             state.roster.notify(
                 session,

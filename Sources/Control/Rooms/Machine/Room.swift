@@ -95,8 +95,9 @@ extension Room {
         return profile == .full && isSignalled ? 2 : 1
     }
 
-    /// What follows the snapshot that was taken of what an intent did: the server's own offers.
-    public mutating func settle(turn: inout RoomTurn) {
+    /// What follows the snapshot that a newcomer has: which tracks it may not receive, and the server's own offers.
+    public mutating func settle(_ newcomer: SessionID, turn: inout RoomTurn) {
+        state.tellForbiddenTracks(to: newcomer, &turn)
         makeOffers(&turn)
     }
 

@@ -17,10 +17,14 @@ struct Distribution: Sendable {
         followMode.setDominant(session, &state, &turn)
     }
 
-    /// A new track: everybody who subscribes automatically gets it, followers may turn to it.
+    /// A new track: everybody who subscribes automatically gets it, followers may turn to it, and who is not of its audience learns that.
     mutating func offer(_ track: TrackID, _ state: inout RoomState, _ turn: inout RoomTurn) {
-        for session in state.roster.sessions where state.wantsAutomatically(session, track) {
-            subscribeWhereRoom(session, to: track, quietly: false, &state, &turn)
+        for session in state.roster.sessions {
+            if state.wantsAutomatically(session, track) {
+                subscribeWhereRoom(session, to: track, quietly: false, &state, &turn)
+            } else {
+                state.tellIfForbidden(track, to: session, &turn)
+            }
         }
         followMode.follow(&state, &turn)
     }

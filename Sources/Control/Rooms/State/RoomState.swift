@@ -177,6 +177,22 @@ extension RoomState {
             member, .trackPermission(participant: owner.info.sid, track: track.info.sid, isAllowed: isAllowed), &turn)
     }
 
+    /// Tells a member that came, or may subscribe, later than publishers chose their audiences which tracks it may not receive.
+    mutating func tellForbiddenTracks(to session: SessionID, _ turn: inout RoomTurn) {
+        for publisher in roster.sessions where roster[publisher]?.audience != nil {
+            for track in routing.tracks(of: publisher) { tellIfForbidden(track, to: session, &turn) }
+        }
+    }
+
+    /// Tells a member of a track that its publisher does not let it receive.
+    mutating func tellIfForbidden(_ id: TrackID, to session: SessionID, _ turn: inout RoomTurn) {
+        guard let track = routing[id], track.publisher != session, let audience = roster[track.publisher]?.audience,
+            let member = roster[session], member.profile != .publishOnly,
+            !audience.permits(track.info.sid, for: member.info.identity)
+        else { return }
+        tell(session, of: id, isAllowed: false, &turn)
+    }
+
     /// A member does not want a track before it asks for it. Those that have ended are forgotten where the list grows beyond what one may receive.
     mutating func note(_ track: TrackID, asUnwantedBy session: SessionID) {
         let (routing, most) = (routing, context.limits.subscriptionsPerParticipant)
