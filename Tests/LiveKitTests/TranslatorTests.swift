@@ -219,6 +219,32 @@ struct TranslatorTests {
         }
     }
 
+    @Test("Who has connected learns the quality of those who were there before, and who is moved of those there")
+    func quality() {
+        var people = ["PA_2", "PA_1", "PA_3"].map {
+            ParticipantInfo(
+                sid: $0, identity: $0, name: "", metadata: "", profile: .full, permissions: Permissions(), joinedAt: 0)
+        }
+        (people[0].quality, people[1].quality) = (5, 2)
+        var translator = EventTranslator(people: people)
+        func told(_ event: RoomEvent) -> [ParticipantQuality] {
+            let signals = translator.signals(for: SequencedEvent(sequence: 1, event: event))
+            for case .quality(let list) in signals { return list }
+            return []
+        }
+        let change = [ParticipantQuality(participant: "PA_2", quality: 4)]
+        #expect(told(.qualityChanged(change)) == change)
+        let connected = RoomEvent.connectionChanged(connection: "main", state: .connected, reason: nil)
+        #expect(told(connected) == [ParticipantQuality(participant: "PA_1", quality: 2)] + change)
+        #expect(told(connected).isEmpty, "once")
+        let room = RoomInfo(
+            sid: "RM_2", name: "booth", metadata: "", topology: .routed, maxParticipants: nil, createdAt: 0)
+        let snapshot = SessionSnapshot(
+            room: room, participant: people[2], others: [people[0]], subscriptions: [], dominantSpeaker: nil,
+            sequence: 1)
+        #expect(told(.moved(snapshot)) == [ParticipantQuality(participant: "PA_2", quality: 5)])
+    }
+
     @Test("A video held for want of bandwidth is a paused stream, and an active one when it is sent again")
     func streamState() throws {
         var translator = EventTranslator(people: [])

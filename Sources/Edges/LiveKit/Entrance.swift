@@ -70,6 +70,8 @@ struct Entrance: Sendable {
             greeting += EventTranslator.moved(
                 snapshot, token: context.gate.returnToken(claims, room: snapshot.room.name))
         }
+        // It is connected, and has missed changes.
+        greeting += EventTranslator.quality(of: people)
         return session(
             returned.session, returned.events, returned.attachment, greeting: greeting, people: people, start: .resumed)
     }

@@ -13,6 +13,8 @@ struct EventTranslator: Sendable {
     private var backups: [String: Backup] = [:]
     /// The track that ended last: a refusal of what the client still sends there follows, though not at once.
     private var ended: TrackInfo?
+    /// One of one's own connections has come up.
+    private var hasConnected = false
 
     /// The second codec of a track.
     private struct Backup: Sendable {
@@ -62,6 +64,7 @@ struct EventTranslator: Sendable {
         case .trackSubscribed(let track): return [.trackSubscribed(track: track)]
         // It was told with the move.
         case .connectionChanged(_, .closed, LeaveReason.moved.rawValue): return []
+        case .connectionChanged(_, .connected, _): return connected()
         case .connectionChanged(_, .closed, _):
             // Both sides have to forget it: the client cannot restart what is not there any more.
             return [.leave(.connectionTimeout, .reconnect)]
@@ -71,7 +74,7 @@ struct EventTranslator: Sendable {
         case .publicationRefused(_, let mid, let track, let code, let announced):
             return [refusal(of: track ?? "", mid: mid, code, announced: announced)]
         case .speakersChanged(let speakers): return tell(speakers)
-        case .qualityChanged(let list): return [.quality(list)]
+        case .qualityChanged(let list): return take(list)
         case .layersWanted(let track, let layers):
             self.layers[track] = layers
             return [demand(for: track)]
@@ -106,9 +109,29 @@ struct EventTranslator: Sendable {
         }
     }
 
+    private mutating func take(_ list: [ParticipantQuality]) -> [ServerSignal] {
+        for one in list { people[one.participant]?.quality = one.quality }
+        return [.quality(list)]
+    }
+
+    /// Of those who were here already, changes may be long in coming. A client that is only about to connect cannot show them yet.
+    private mutating func connected() -> [ServerSignal] {
+        guard !hasConnected else { return [] }
+        hasConnected = true
+        return Self.quality(of: people.values)
+    }
+
+    /// How well each one's network does, as far as it is known.
+    static func quality(of people: some Sequence<ParticipantInfo>) -> [ServerSignal] {
+        let known = people.compactMap { person in
+            person.quality.map { ParticipantQuality(participant: person.sid, quality: $0) }
+        }
+        return known.isEmpty ? [] : [.quality(known.sorted { $0.participant < $1.participant })]
+    }
+
     private mutating func move(_ snapshot: SessionSnapshot) -> [ServerSignal] {
         self = EventTranslator(people: snapshot.others + [snapshot.participant], token: token)
-        return Self.moved(snapshot, token: token(snapshot.room.name))
+        return Self.moved(snapshot, token: token(snapshot.room.name)) + Self.quality(of: people.values)
             + (snapshot.isAwaited ? [.leave(.migration, .reconnect)] : [])
     }
 
