@@ -88,6 +88,25 @@ struct WebhookTranslatorTests {
         #expect((bodies[5]["room"] as? [String: Any])?["numParticipants"] == nil, "nobody is left")
     }
 
+    @Test("A text that reads 0 is no default, unlike a number of 64 bits")
+    func zeroAsText() throws {
+        var person = Self.person("0")
+        person.attributes = ["hand": "0"]
+        person.joinedAt = 0
+        let bodies = try posted([
+            .roomStarted, .participantJoined(person),
+            .connectionChanged(participant: person.sid, connection: "main", state: .connected, reason: nil),
+            .trackPublished(Self.camera(of: "0")),
+        ])
+        #expect(types(bodies) == ["room_started", "participant_joined", "track_published"])
+        let joined = try #require(bodies[1]["participant"] as? [String: Any])
+        #expect(joined["identity"] as? String == "0" && joined["name"] as? String == "0")
+        #expect(joined["attributes"] as? [String: String] == ["hand": "0"])
+        #expect(joined["joinedAt"] == nil)
+        let track = try #require(bodies[2]["track"] as? [String: Any])
+        #expect(track["mid"] as? String == "0")
+    }
+
     @Test("Who never connected is told as aborted, and nothing else is told of it")
     func aborted() throws {
         let (bob, camera) = (Self.person("bob"), Self.camera(of: "bob"))

@@ -50,7 +50,7 @@ enum MessageJSON {
             return chosen == field.id ? scalar(field, at: place, style) : nil
         }
         guard let value = scalar(field, at: place, style) else { return nil }
-        return style.writesDefaults || !isDefault(value) ? value : nil
+        return style.writesDefaults || !isDefault(value, of: field) ? value : nil
     }
 
     private static func isOneOf(_ field: Field) -> Bool {
@@ -77,9 +77,11 @@ enum MessageJSON {
         return field.descriptor?.assumingMemoryBound(to: ProtobufCMessageDescriptor.self)
     }
 
-    private static func isDefault(_ value: JSONValue) -> Bool {
+    private static func isDefault(_ value: JSONValue, of field: Field) -> Bool {
         switch value {
-        case .flag(false), .integer(0), .number(0), .text(""), .text("0"): true
+        case .flag(false), .integer(0), .number(0), .text(""): true
+        // A number of 64 bits, but no text that somebody has written.
+        case .text("0"): field.type == PROTOBUF_C_TYPE_INT64 || field.type == PROTOBUF_C_TYPE_UINT64
         default: false
         }
     }
