@@ -4,6 +4,7 @@ import EdgeSupport
 import EdgeTestSupport
 import Foundation
 import HTTPServing
+import MediaControl
 import Primitives
 import RoomService
 import Rooms
@@ -40,6 +41,35 @@ struct JoinTests {
             return
         }
         #expect(reply.pingInterval == interval && reply.pingTimeout == 3 * interval)
+    }
+
+    @Test("Video is not held for a client that says so: its smallest layers go beyond the estimate")
+    func mayHoldVideo() async throws {
+        for (flag, shortage) in [
+            (nil, DownlinkPolicy().shortage), ("1", DownlinkPolicy().shortage),
+            ("0", .oversend(.kilobitsPerSecond(10_000))),
+        ] as [(String?, ShortagePolicy)] {
+            let rooms = TestRooms()
+            let claims = try TestTokens.gate.claims(of: TestTokens.token("ada", .join("r")))
+            let query = flag.map { ["subscriber_allow_pause": $0] } ?? [:]
+            let entrance = Entrance(
+                context: rooms.context, claims: claims, parameters: JoinParameters(dual: query), address: "192.0.2.7",
+                origin: nil)
+            let session = try await entrance.enter()
+            #expect(try await rooms.rooms.participant("ada", in: "r").bandwidth.shortage == shortage)
+            withExtendedLifetime(session) {}
+        }
+        for (isSet, value, mayHold) in [(false, 0, true), (true, 1, true), (true, 0, false)] as [(Bool, Int32, Bool)] {
+            let arena = MessageArena()
+            let settings = arena.make(livekit__connection_settings__init) { settings in
+                guard isSet else { return }
+                settings.optional_subscriber_allow_pause_case =
+                    LIVEKIT__CONNECTION_SETTINGS__OPTIONAL_SUBSCRIBER_ALLOW_PAUSE_SUBSCRIBER_ALLOW_PAUSE
+                settings.subscriber_allow_pause = value
+            }
+            let join = arena.packed(arena.make(livekit__join_request__init) { $0.connection_settings = settings })
+            #expect(try #require(JoinParameters(single: Self.wrapped(join))).mayHoldVideo == mayHold)
+        }
     }
 
     @Test("A join announces 64 tracks at most")

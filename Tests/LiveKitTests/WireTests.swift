@@ -16,7 +16,11 @@ struct WireTests {
 
     /// What the server's frame says.
     static func read<Value>(_ signal: ServerSignal, _ body: (Livekit__SignalResponse) -> Value) throws -> Value {
-        let message = UnpackedMessage<Livekit__SignalResponse>(signal.frame, livekit__signal_response__unpack)
+        try read(frame: signal.frame, body)
+    }
+
+    static func read<Value>(frame: [UInt8], _ body: (Livekit__SignalResponse) -> Value) throws -> Value {
+        let message = UnpackedMessage<Livekit__SignalResponse>(frame, livekit__signal_response__unpack)
         guard let message else { throw Unreadable() }
         return message.read(body)
     }
@@ -28,6 +32,19 @@ struct WireTests {
         joinedAt: 1_790_000_000_000)
     static let room = RoomInfo(
         sid: "RM_1", name: "r", metadata: "m", topology: .routed, maxParticipants: nil, createdAt: 1_790_000_000_000)
+
+    @Test("A subscription that fails names its track, and whether there is one")
+    func subscriptionFailed() throws {
+        for isKnown in [true, false] {
+            try Self.read(.subscriptionFailed(track: "TR_1", isKnown: isKnown)) { message in
+                #expect(message.message_case == LIVEKIT__SIGNAL_RESPONSE__MESSAGE_SUBSCRIPTION_RESPONSE)
+                let response = message.subscription_response.pointee
+                #expect(String(response.track_sid) == "TR_1")
+                let notFound = response.err == LIVEKIT__SUBSCRIPTION_ERROR__SE_TRACK_NOTFOUND
+                #expect(notFound == !isKnown)
+            }
+        }
+    }
 
     @Test("The join message has what clients end their process without: room, participant, ping interval")
     func join() throws {

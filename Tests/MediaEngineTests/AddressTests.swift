@@ -31,6 +31,34 @@ struct AddressTests {
         #expect(viewer.rtp.count == 3)
     }
 
+    @Test("Video that a slow connection holds back is not let go by another connection of its peer, but by its own")
+    func otherConnection() throws {
+        let stage = try FeedbackTests.Stage(viewers: 0)
+        let harness = stage.harness
+        var behaviour = ClientBehaviour()
+        behaviour.nominatesAlways = false
+        let viewer = harness.addClient(room: Session.room, behaviour: behaviour)
+        harness.apply(.subscribe(Session.subscribe(1, to: 1, by: viewer)))
+        stage.film(5, keyframeFirst: true)
+        let main = viewer.address
+        viewer.address = SocketAddress(ipv4: 0x0a01_0001, port: 40_001)
+        let other = viewer.address
+        viewer.transport.checkNow(at: harness.now)
+        stage.film(1)
+        viewer.address = main
+        stage.film(1)
+        harness.engine.holdVideo(to: main, at: harness.now)
+        let before = viewer.rtp.count
+        harness.engine.resumeVideo(to: other, at: harness.now)
+        stage.film(5)
+        harness.engine.connectionEnded(other, at: harness.now)
+        stage.film(5)
+        #expect(before > 0 && viewer.rtp.count == before)
+        harness.engine.resumeVideo(to: main, at: harness.now)
+        stage.film(5)
+        #expect(viewer.rtp.count > before)
+    }
+
     @Test("A peer whose check comes from another peer's address takes nothing from it")
     func foreignAddress() throws {
         let stage = try FeedbackTests.Stage(viewers: 1)

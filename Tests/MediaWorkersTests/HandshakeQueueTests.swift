@@ -35,6 +35,23 @@ struct HandshakeQueueTests {
         #expect(!push([UInt8](repeating: 22, count: 1_501), &queue))
     }
 
+    @Test("The messages of data channels are no handshakes, and whose handshake waits is known until it is taken")
+    func applicationData() {
+        for first in UInt8.min...UInt8.max {
+            var bytes = [first]
+            let isData = bytes.withUnsafeMutableBytes { HandshakeQueue.isApplicationData($0) }
+            #expect(isData == (first == 23))
+        }
+        var queue = HandshakeQueue()
+        func holds(_ address: SocketAddress) -> Bool { queue.holds(address) }
+        let other = SocketAddress(ipv4: 0x7f00_0001, port: 10)
+        #expect(!holds(Self.source))
+        #expect(push([22], &queue))
+        #expect(holds(Self.source) && !holds(other))
+        #expect(queue.next() != nil)
+        #expect(!holds(Self.source))
+    }
+
     @Test("RFC 7983: DTLS is recognized by its first byte")
     func firstByte() {
         for first in UInt8.min...UInt8.max {

@@ -68,6 +68,28 @@ struct MovementTests {
         #expect(pair.now - moved <= .milliseconds(80), "\((pair.now - moved).milliseconds) ms")
     }
 
+    @Test("A peer that sends nothing does not move to the pair that its browser only keeps alive")
+    func idleBackup() throws {
+        var behaviour = ClientBehaviour()
+        behaviour.nominatesAlways = false
+        behaviour.keepsChecking = false
+        let pair = try TransportPair(behaviour: behaviour)
+        #expect(pair.connect())
+        let main = pair.clientAddress
+        for _ in 0..<8 {
+            // libwebrtc checks the pair that it uses each 2.5 to 2.9 s.
+            pair.client.checkNow(at: pair.now)
+            pair.run(for: .milliseconds(2_400))
+            pair.clientAddress = Self.newAddress
+            pair.client.checkNow(at: pair.now)
+            pair.run(for: .milliseconds(45))
+            pair.clientAddress = main
+            pair.run(for: .milliseconds(435))
+            #expect(pair.server.remoteAddress == main)
+        }
+        #expect(!pair.serverEvents.contains { if case .moved = $0 { true } else { false } })
+    }
+
     @Test("Checks of a backup path beside a live one do not change the selected address")
     func backup() throws {
         var behaviour = ClientBehaviour()

@@ -45,6 +45,31 @@ struct LimitTests {
         #expect(refused.count == 1)
     }
 
+    @Test("A client that makes all offers is asked for no more sections than a description may have")
+    func sectionsOfOneDescription() throws {
+        var bench = RoomBench()
+        for number in 0..<8 {
+            let publisher = try bench.join("publisher \(number)") { $0.autoSubscribe = false }
+            try bench.offer(publisher, (0..<32).map { .audio("\($0)") })
+        }
+        let bob = try bench.join("bob") { ($0.offering, $0.receivingConnection) = (.client, "main") }
+        func asked() -> [Int] {
+            bench.takeEvents(bob).compactMap {
+                if case .sectionsNeeded("main", let audio, let video) = $0 { audio + video } else { nil }
+            }
+        }
+        let own = (0..<10).map { ClientDescriptions.Section.audio("\($0)") }
+        try bench.offer(bob, "main", own)
+        #expect(asked() == [246])
+        let received = (10..<256).map { ClientDescriptions.Section.audio("\($0)", "recvonly") }
+        try bench.offer(bob, "main", own + received)
+        #expect(bench.room.subscriptions(of: bob).count { $0.connection == "main" } == 246)
+        #expect(asked().isEmpty, "those that are left wait")
+        let first = try #require(bench.room.subscriptions(of: bob).first?.track)
+        try bench.perform(.unsubscribe(track: first), bob)
+        #expect(asked() == [0], "another offer has a section for one of them")
+    }
+
     @Test("Automatic subscriptions beyond the limit wait, the member is told how many, and they follow as others end")
     func subscriptionsWait() throws {
         var limits = RoomLimits()

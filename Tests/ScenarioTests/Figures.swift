@@ -58,7 +58,6 @@ extension Scenario {
         let total = viewer.downlink.meter.total(from: start + .microseconds(Int64(from * 1e6)), to: world.now)
         let shares = settled.filter { $0.capacity > 0 && $0.estimate > 0 }.map { $0.estimate / $0.capacity }.sorted()
         let waits = settled.map(\.wait).sorted()
-        let statistics = world.nodes[0].engine.report(.room(room))?.peers.first { $0.peer == viewer.id }
         return Figures(
             utilisation: utilisation(from: from, wanted: wanted),
             queueDelay: waits.isEmpty ? 0 : waits[Int(Double(waits.count - 1) * 0.95)],

@@ -6,6 +6,22 @@ import Testing
 /// What must not bring the estimate down, and how everything comes back where there is little to measure with.
 @Suite("Scenario: lossy return path, no RTX", .eightSeeds)
 struct ReturnTests {
+    @Test("H1: a viewer whose last video has ended wants nothing more of its path: no probes, and no poor quality")
+    func lastVideoEnds() throws {
+        let scenario = try Scenario("H1 last video ends", seed: 91, link: Scenario.link(400))
+        let video = scenario.show(.simulcast())
+        scenario.hear()
+        scenario.run(20)
+        let before = try #require(scenario.statistics)
+        #expect(try #require(before.wanted) > (try #require(before.allocated)), "the link carries less than is wanted")
+        scenario.world.apply(.removeTrack(video.description.id))
+        scenario.run(2)
+        let ended = try #require(scenario.statistics)
+        #expect(ended.wanted == ended.allocated)
+        scenario.run(20)
+        #expect(try #require(scenario.statistics).probeBytes == ended.probeBytes)
+    }
+
     @Test("H7: the reports on the last packets are lost when the last camera is muted: the estimate does not change")
     func muteWithoutReport() throws {
         let scenario = try Scenario("H7 mute without report", seed: 71, link: Scenario.link(3_000))

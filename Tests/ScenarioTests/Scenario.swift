@@ -88,9 +88,14 @@ final class Scenario {
         }
     }
 
+    /// What the server knows of the viewer.
+    var statistics: PeerStatistics? {
+        world.nodes[0].engine.report(.room(room))?.peers.first { $0.peer == viewer.id }
+    }
+
     private func sample() {
         let now = world.now
-        let peer = world.nodes[0].engine.report(.room(room))?.peers.first { $0.peer == viewer.id }
+        let peer = statistics
         let before = now - .milliseconds(100)
         let total = viewer.downlink.meter.total(from: before, to: now), link = viewer.downlink.model
         samples.append(

@@ -112,6 +112,8 @@ struct Entrance: Sendable {
         request.receivingConnection = parameters.receivingConnection
         request.offering = offering
         request.clientTraits = parameters.client
+        // As far beyond the estimate as a participant may ask for: the smallest layers of many videos.
+        if !parameters.mayHoldVideo { request.bandwidth.shortage = .oversend(.kilobitsPerSecond(10_000)) }
         if claims.video.canUpdateOwnMetadata {
             request.metadata = parameters.metadata
             request.attributes = parameters.attributes

@@ -20,6 +20,8 @@ struct JoinParameters: Sendable, Hashable {
     var autoSubscribe = true
     /// Likewise to data tracks, but only for a client that says so: others drop frames of tracks that they have not subscribed to by name (measured: Python SDK 1.2.1).
     var subscribesToDataTracks = false
+    /// Video for which there is no bandwidth may be held; not for a client that says so.
+    var mayHoldVideo = true
     /// The participant whose stay goes on on this socket.
     var resumes: String?
     var client = ClientTraits()
@@ -35,6 +37,7 @@ struct JoinParameters: Sendable, Hashable {
         protocolVersion = query["protocol"].flatMap { Int($0) } ?? 0
         autoSubscribe = Self.flag(query["auto_subscribe"]) ?? true
         subscribesToDataTracks = Self.flag(query["auto_subscribe_data_track"]) ?? false
+        mayHoldVideo = Self.flag(query["subscriber_allow_pause"]) ?? true
         client.peerProtocol = query["client_protocol"].flatMap { Int($0) } ?? 0
         client.capabilities = (query["capabilities"] ?? "").split(separator: ",").prefix(Self.maximumCapabilities)
             .compactMap { Self.capabilities[String($0)] }
@@ -87,6 +90,10 @@ struct JoinParameters: Sendable, Hashable {
                 settings.optional_auto_subscribe_data_track_case
                 == LIVEKIT__CONNECTION_SETTINGS__OPTIONAL_AUTO_SUBSCRIBE_DATA_TRACK_AUTO_SUBSCRIBE_DATA_TRACK
                 && settings.auto_subscribe_data_track != 0
+            mayHoldVideo =
+                settings.optional_subscriber_allow_pause_case
+                != LIVEKIT__CONNECTION_SETTINGS__OPTIONAL_SUBSCRIBER_ALLOW_PAUSE_SUBSCRIBER_ALLOW_PAUSE
+                || settings.subscriber_allow_pause != 0
         }
         let metadata = String(request.metadata)
         self.metadata = metadata.isEmpty ? nil : metadata

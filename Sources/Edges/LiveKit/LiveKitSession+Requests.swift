@@ -98,7 +98,10 @@ extension LiveKitSession {
                 subscribes ? .subscribe(track: track) : .unsubscribe(track: track), in: session)
         } catch {
             note(error)
-            if subscribes, error.code == .trackNotFound { socket.send(.subscriptionFailed(track: track)) }
+            // Otherwise a client would wait for media that does not come. What its publisher does not permit was announced.
+            if subscribes, [.trackNotFound, .limitExceeded].contains(error.code) {
+                socket.send(.subscriptionFailed(track: track, isKnown: error.code != .trackNotFound))
+            }
         }
     }
 

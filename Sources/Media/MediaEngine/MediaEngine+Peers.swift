@@ -166,11 +166,17 @@ extension MediaEngine {
     public func connectionEnded(_ address: SocketAddress, at now: MonotonicTime) {
         begin(at: now)
         for index in whereabouts.end(address) where tables.peers.contains(index) {
+            let wasUsed = usesOnly(address, index)
             tables.peers[index].pointee.addresses.removeAll { $0 == address }
             tables.peers[index].pointee.transport.release(address)
             handleTransportEvents(of: index, at: now)
-            resumeVideo(of: index, at: now)
+            if wasUsed { resumeVideo(of: index, at: now) }
         }
+    }
+
+    /// Whether the media of a peer goes to `address`, or nowhere: another of its connections is as slow as it was.
+    private func usesOnly(_ address: SocketAddress, _ index: Int) -> Bool {
+        tables.peers[index].pointee.media.pointee.destination.map { $0 == address } ?? true
     }
 
     /// The reader of the connection at `address` is slow: its peer gets no video until `resumeVideo`, and then begins with a keyframe.
@@ -190,7 +196,7 @@ extension MediaEngine {
     /// The reader has caught up.
     public func resumeVideo(to address: SocketAddress, at now: MonotonicTime) {
         begin(at: now)
-        if let index = whereabouts.owner(of: address) { resumeVideo(of: index, at: now) }
+        if let index = whereabouts.owner(of: address), usesOnly(address, index) { resumeVideo(of: index, at: now) }
     }
 
     private func resumeVideo(of index: Int, at now: MonotonicTime) {

@@ -1,38 +1,5 @@
 public import Primitives
 
-/// What a lite agent reports to its owner, in order.
-public enum ICEEvent: Sendable, Hashable {
-    /// A check from this address was answered with success for the first time: packets from it are accepted.
-    case validated(SocketAddress)
-    /// This address has answered the server's own check, for the first time or after its consent had expired.
-    case consented(SocketAddress)
-    /// The address has been silent too long, or was evicted.
-    case released(SocketAddress)
-    /// The peer has nominated this address, or sends from it now; it has not answered the server's check yet.
-    case nominated(SocketAddress)
-    /// Datagrams go to this address from now on. `isMove`: the peer was established at another one, and its network changed.
-    case selected(SocketAddress, isMove: Bool)
-    /// A check with the new local credentials arrived; the old user name fragment is free.
-    case credentialsReplaced(oldUfrag: [UInt8])
-    /// No address was nominated in time.
-    case setupTimedOut
-    /// Nothing authentic arrived within the consent timeout (RFC 7675).
-    case consentExpired
-}
-
-/// Limits of a lite agent.
-public struct ICESettings: Sendable, Hashable {
-    /// How long a response to the server's check is valid, and how long a peer may be silent.
-    public var consentTimeout = TimeInterval.seconds(15)
-    /// How long the peer may take to nominate an address.
-    public var setupTimeout = TimeInterval.seconds(30)
-
-    public init() {}
-
-    /// RFC 7675 section 5.1 asks for 5 s; a short consent timeout still gets three checks.
-    var checkInterval: TimeInterval { min(.seconds(5), consentTimeout / 3) }
-}
-
 /// ICE-lite for one peer (RFC 8445 sections 2.5 and 7.3, RFC 7675): answers checks, follows the peer's nominations, and sends only where its own
 /// checks are answered.
 ///
@@ -46,6 +13,9 @@ public struct ICELiteAgent {
     /// A selected address that is silent for this long is replaced by another one that is not, even without a nomination: longer than the pauses of
     /// RTCP and video, shorter than a user notices.
     private static let silenceBeforeFollowing = TimeInterval.seconds(2)
+    /// Checks alone prove no move: a browser with nothing to send checks its selected pair each 2.5 s, its others each 25 s. So the selected address is asked first, and has
+    /// three of the longest usable round trips to answer.
+    private static let answerTime = TimeInterval.seconds(1)
     /// A peer that has just connected tries its pairs one by one and nominates a better one when it answers (RFC 8445 section 8.1.1): until then
     /// another address is its choice, not a move. Browsers finish within a second.
     private static let settlingTime = TimeInterval.seconds(3)
@@ -79,6 +49,8 @@ public struct ICELiteAgent {
     /// A newer nomination, pending until its address answers.
     public private(set) var nominee: SocketAddress?
     private var selectedSeen = MonotonicTime.zero
+    /// When it was last asked whether the peer is still there.
+    private var askedAt = MonotonicTime.zero
     /// When the peer's choice of an address counts as settled; nil before the first.
     private var settledAt: MonotonicTime?
     private var lastSignOfLife = MonotonicTime.zero
@@ -243,7 +215,7 @@ public struct ICELiteAgent {
             selectedSeen = now
             lastSignOfLife = now
         } else {
-            noteSignOfLife(from: source, at: now)
+            noteSignOfLife(from: source, isMedia: true, at: now)
         }
     }
 
@@ -265,7 +237,7 @@ public struct ICELiteAgent {
 
     /// Something authentic arrived from a validated address. If the selected one has gone silent the peer has moved without a nomination: its NAT
     /// assigned another port. If there is none any more, because its TCP connection has ended, the peer goes on here.
-    private mutating func noteSignOfLife(from source: SocketAddress, at now: MonotonicTime) {
+    private mutating func noteSignOfLife(from source: SocketAddress, isMedia: Bool = false, at now: MonotonicTime) {
         lastSignOfLife = now
         if source == selected {
             selectedSeen = now
@@ -274,7 +246,18 @@ public struct ICELiteAgent {
         guard let index = index(of: source) else { return }
         addresses[index].lastSeen = now
         let isLeft = selected == nil ? isSetUp && nominee == nil : now - selectedSeen >= Self.silenceBeforeFollowing
-        if isLeft, source != nominee { nominate(source, at: now) }
+        guard isLeft, source != nominee, isMedia || !mayAnswer(at: now) else { return }
+        nominate(source, at: now)
+    }
+
+    /// Whether the selected address, which is silent, may still answer: it is asked now, or was a moment ago.
+    private mutating func mayAnswer(at now: MonotonicTime) -> Bool {
+        guard let selected, let index = index(of: selected) else { return false }
+        if askedAt <= selectedSeen {
+            askedAt = now
+            addresses[index].consent.request(at: now)
+        }
+        return now - askedAt < Self.answerTime
     }
 
     private mutating func validate(_ source: SocketAddress, _ length: Int, at now: MonotonicTime) -> Int {

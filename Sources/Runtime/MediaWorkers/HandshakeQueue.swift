@@ -35,6 +35,16 @@ struct HandshakeQueue: ~Copyable {
         return first >= 20 && first <= 63
     }
 
+    /// Data channels, sent when the handshake is over: symmetric cryptography, as cheap as media's.
+    @inline(__always) static func isApplicationData(_ datagram: UnsafeMutableRawBufferPointer) -> Bool {
+        datagram.first == 23
+    }
+
+    /// Whether something of `source` waits, which must not be overtaken.
+    func holds(_ source: SocketAddress) -> Bool {
+        (0..<count).contains { waiting[(head + $0) % Self.capacity].source == source }
+    }
+
     /// Keeps a copy of `datagram`; false when there is no room.
     mutating func push(_ datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress) -> Bool {
         guard count < Self.capacity, datagram.count <= Self.slotLength else { return false }

@@ -57,9 +57,11 @@ extension WorkerCore {
     }
 
     /// Whether a datagram is a handshake's that waits until this turn's media was sent. Those of unknown sources never wait: they are dropped unread,
-    /// and must not displace expected ones.
+    /// and must not displace expected ones. Nor do the messages of data channels, unless their peer's handshake waits: DTLS drops those that come 64 records
+    /// late (RFC 6347 section 4.1.2.6), and some thousand come each second.
     mutating func postpone(_ datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress) -> Bool {
         guard HandshakeQueue.isHandshake(datagram), engine.knows(source) else { return false }
+        if HandshakeQueue.isApplicationData(datagram), !handshakes.holds(source) { return false }
         if handshakes.count == 0, handshakesDone < HandshakeQueue.perTurn {
             handshakesDone += 1
             return false

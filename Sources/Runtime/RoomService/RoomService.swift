@@ -326,7 +326,7 @@ extension RoomService {
     /// No further peers end: what is known of stays that are over is told.
     public func endStays() { journal.endOverdueStays(at: nil) }
 
-    /// Lets deadlines happen.
+    /// Lets deadlines happen; a worker that hangs keeps nobody waiting.
     func tick() async {
         journal.endOverdueStays(at: media.wallClockMilliseconds())
         endOutdatedFeeds()
@@ -334,7 +334,7 @@ extension RoomService {
         rooms.forgetGone()
         for name in rooms.due(at: now) {
             guard let hosted = rooms[name], hosted.room.nextDeadline <= now else { continue }
-            await step(hosted) { $0.advance(turn: &$1) }
+            await step(hosted, waits: false) { $0.advance(turn: &$1) }
         }
         if rooms.all.contains(where: { $0.room.nextDeadline < now + Self.quietInterval }) { alarm.raise() }
     }

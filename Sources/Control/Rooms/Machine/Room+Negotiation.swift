@@ -245,9 +245,15 @@ extension Room {
             guard connection.needsOffer || state.hasUnplaced(connection, member) else { continue }
             let wanted = state.wanted(on: connection, of: session).map(\.sending)
             let missing = connection.negotiation.missingSections(for: wanted)
-            let need = SectionNeed(
-                audio: missing.count { $0.kind == .audio }, video: missing.count { $0.kind == .video })
-            guard connection.requestedSections != need else { continue }
+            // An offer of more sections would be refused, and end the call: what finds none waits until something else ends.
+            let asked = missing.prefix(connection.negotiation.remainingSections)
+            let need = SectionNeed(audio: asked.count { $0.kind == .audio }, video: asked.count { $0.kind == .video })
+            // Where no section can be added, another offer is good for what finds one that is free.
+            let isFull = asked.isEmpty && !missing.isEmpty
+            let findsSection = wanted.count - missing.count > connection.subscriptionByMid.count
+            guard connection.needsOffer || !isFull || findsSection, connection.requestedSections != need else {
+                continue
+            }
             state.roster.updateConnection(connection.id, of: session) { $0.requestedSections = need }
             state.roster.notify(
                 session, .sectionsNeeded(connection: connection.id, audio: need.audio, video: need.video), &turn)

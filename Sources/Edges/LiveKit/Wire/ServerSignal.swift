@@ -29,7 +29,8 @@ enum ServerSignal: Sendable {
     case moved(SessionSnapshot, token: String)
     case pong(Int64)
     case pongResponse(last: Int64, now: Int64)
-    case subscriptionFailed(track: String)
+    /// `isKnown`: there is such a track.
+    case subscriptionFailed(track: String, isKnown: Bool)
     case response(requestID: UInt32, Refusal?, String)
     case trackRefused(TrackRequest, Refusal, String)
     case dataTrackPublished(DataTrackInfo)
@@ -247,11 +248,13 @@ extension ServerSignal {
         case .streamState(let participant, let track, let isPaused):
             response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_STREAM_STATE_UPDATE
             response.stream_state_update = arena.streamState(participant, track, isPaused: isPaused)
-        case .subscriptionFailed(let track):
+        case .subscriptionFailed(let track, let isKnown):
             response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_SUBSCRIPTION_RESPONSE
             response.subscription_response = arena.make(livekit__subscription_response__init) {
                 $0.track_sid = arena.text(track)
-                $0.err = LIVEKIT__SUBSCRIPTION_ERROR__SE_TRACK_NOTFOUND
+                // The protocol has no word for a limit.
+                $0.err =
+                    isKnown ? LIVEKIT__SUBSCRIPTION_ERROR__SE_UNKNOWN : LIVEKIT__SUBSCRIPTION_ERROR__SE_TRACK_NOTFOUND
             }
         case .response(let id, let refusal, let message):
             response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_REQUEST_RESPONSE

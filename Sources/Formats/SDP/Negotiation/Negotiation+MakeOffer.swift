@@ -35,6 +35,9 @@ extension Negotiation {
         }
     }
 
+    /// How many more sections a description of this connection may have.
+    public var remainingSections: Int { max(0, policy.limits.maximumSections - book.lines.count) }
+
     /// Whether an offer of `sending` would reject sections of what has ended, whose places the offer after it has for others.
     public func givesUpSections(sending: [LocalSending]) -> Bool {
         var next = book

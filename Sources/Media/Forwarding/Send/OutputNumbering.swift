@@ -256,6 +256,17 @@ struct OutputNumbering: ~Copyable {
         if sequence == UInt32(truncatingIfNeeded: highest) { highest -= 1 }
     }
 
+    /// The extended form of a NACK's number; nil for one that is ahead of the last packet.
+    func number(wire: UInt16) -> Int64? {
+        let behind = UInt16(truncatingIfNeeded: highest) &- wire
+        return behind < 0x8000 ? highest - Int64(behind) : nil
+    }
+
+    /// The extended form of a packet's number.
+    func number(of sent: SentPacket) -> Int64 {
+        highest - Int64(UInt32(truncatingIfNeeded: highest) &- sent.sequence)
+    }
+
     /// Whether the number `wire` belongs to a packet of the current range that has not arrived from the publisher.
     func isOpenGap(_ wire: UInt16) -> Bool {
         let behind = Int64(UInt16(truncatingIfNeeded: highest) &- wire)

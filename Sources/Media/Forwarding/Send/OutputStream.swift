@@ -68,16 +68,6 @@ struct OutputStream: ~Copyable {
     /// The publisher used the number `sequence` for something that is not forwarded: later numbers shift down.
     @inline(__always) mutating func closeGap(_ sequence: Int64) { numbering.closeGap(sequence) }
 
-    /// Drops a packet of a spatial layer that the subscriber does not get.
-    @inline(__always)
-    mutating func drop(
-        _ sequence: Int64, _ record: UnsafePointer<PacketRecord>, of layer: UnsafeMutablePointer<ReceiveLayer>,
-        in section: borrowing SendSection
-    ) {
-        followRestart(sequence, record, of: layer, in: section)
-        numbering.closeGap(sequence)
-    }
-
     /// Numbers or timestamps that begin anew do so with the first packet that was stored, forwarded or not.
     @inline(__always)
     private mutating func followRestart(
@@ -88,7 +78,7 @@ struct OutputStream: ~Copyable {
         numbering.rebase(at: sequence, record, of: layer, mapping: section[record.pointee.format])
     }
 
-    /// Drops a packet of a temporal layer that the subscriber does not get, the first one of its frame or a later one.
+    /// Drops a packet of a layer that the subscriber does not get. `isFirst`: it begins a frame of which nothing is sent.
     ///
     /// VP8's picture ids close up, because libwebrtc's receivers wait for a missing picture id. VP9's and the dependency descriptor's do
     /// not, because later frames identify their references by distance.
@@ -96,7 +86,8 @@ struct OutputStream: ~Copyable {
         _ sequence: Int64, _ record: UnsafePointer<PacketRecord>, of layer: UnsafeMutablePointer<ReceiveLayer>,
         in section: borrowing SendSection, isFirst: Bool
     ) {
-        drop(sequence, record, of: layer, in: section)
+        followRestart(sequence, record, of: layer, in: section)
+        numbering.closeGap(sequence)
         if isFirst, numbering.tail.codec == .vp8 { numbering.skipPicture() }
     }
 
@@ -322,17 +313,6 @@ struct OutputStream: ~Copyable {
 
     // MARK: - What was sent
 
-    /// The extended form of a NACK's number; nil for one that is ahead of the last packet.
-    func number(wire: UInt16) -> Int64? {
-        let behind = UInt16(truncatingIfNeeded: numbering.highest) &- wire
-        return behind < 0x8000 ? numbering.highest - Int64(behind) : nil
-    }
-
-    /// The extended form of a packet's number.
-    func number(of sent: SentPacket) -> Int64 {
-        numbering.highest - Int64(UInt32(truncatingIfNeeded: numbering.highest) &- sent.sequence)
-    }
-
     /// Whether the packet is of the track that is bound now.
     func isOfBinding(_ sent: SentPacket) -> Bool { sent.epoch == numbering.epoch }
 
@@ -360,11 +340,13 @@ struct OutputStream: ~Copyable {
         _ wire: UInt16, roundTrip: TimeInterval, at now: MonotonicTime, unless isNeedless: (SentPacket, Int64) -> Bool
     ) -> RepeatVerdict {
         guard let place = log.place(wire: wire, highest: UInt32(truncatingIfNeeded: numbering.highest)) else {
-            if let number = number(wire: wire), log.hasOverwritten(UInt32(truncatingIfNeeded: number)) { return .gone }
+            if let number = numbering.number(wire: wire), log.hasOverwritten(UInt32(truncatingIfNeeded: number)) {
+                return .gone
+            }
             return numbering.isOpenGap(wire) ? .notYetHere : .dropped(.retransmissionTooOld)
         }
         guard isOfBinding(place.pointee), place.pointee.flags.contains(.sent),
-            !isNeedless(place.pointee, number(of: place.pointee))
+            !isNeedless(place.pointee, numbering.number(of: place.pointee))
         else {
             return .dropped(.retransmissionTooOld)
         }

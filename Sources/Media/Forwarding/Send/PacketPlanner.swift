@@ -347,7 +347,7 @@ struct PacketPlanner: ~Copyable {
             let isNewFrame = record.pointee.timestamp != output.numbering.tail.sourceTimestamp
             switch selector.verdict(record, isNewFrame: isNewFrame, highest: output.numbering.highest) {
             case .forwarded: break
-            case .aboveSpatialCap: return output.drop(sequence, record, of: layer, in: section)
+            case .aboveSpatialCap: return output.omit(sequence, record, of: layer, in: section, isFirst: false)
             case .aboveTemporalCap(let isFirst):
                 return output.omit(sequence, record, of: layer, in: section, isFirst: isFirst)
             }

@@ -278,7 +278,7 @@ public struct Subscription: ~Copyable {
         {
             verdict = .gone
         }
-        if let number = output.number(wire: wire) { planner.noteMissing(number, isGone: verdict == .gone) }
+        if let number = output.numbering.number(wire: wire) { planner.noteMissing(number, isGone: verdict == .gone) }
         return verdict
     }
 
@@ -302,7 +302,7 @@ public struct Subscription: ~Copyable {
     ) -> Int? {
         guard isBound, let packet = output.packet(sequence),
             let length = section.renderRepeat(
-                packet, number: output.number(of: packet), of: track, stamp: stamp, into: slot)
+                packet, number: output.numbering.number(of: packet), of: track, stamp: stamp, into: slot)
         else { return nil }
         sent.sentAgain(length, at: now)
         return length

@@ -102,7 +102,12 @@ struct BandwidthAllocator {
         nextLook = .distantFuture
         if laterLook <= now { laterLook = .distantFuture }
         let input = AllocationInput(chain, tables, over: condition, at: now)
-        guard !input.requests.isEmpty else { return [] }
+        guard !input.requests.isEmpty else {
+            // Audio alone: nothing more is wanted, whatever the last video lacked.
+            estimate = path.estimate(at: now)
+            setDemand(of: &path, by: [], for: input, at: now)
+            return []
+        }
         // The start value applies if feedback is negotiated and nothing was sent yet.
         if condition.certainty == .unknown, input.expectsFeedback(tables) { path.expectFeedback() }
         estimate = path.estimate(at: now)
@@ -263,7 +268,7 @@ struct BandwidthAllocator {
         allocated = .bitsPerSecond(Int64(total))
         wanted = .bitsPerSecond(Int64(all * Self.overhead + input.audioBitsPerSecond))
         // All have their preferred layers while the estimate is lower, as after a keyframe's queue: without a probe it would stay low, and a video step down.
-        let isDoubted = !isCapped && estimate.map { Double($0.bitsPerSecond) < total } ?? false
+        let isDoubted = !decisions.isEmpty && !isCapped && estimate.map { Double($0.bitsPerSecond) < total } ?? false
         let next = rise.map { total + $0 * Self.overhead } ?? (isDoubted ? total : nil)
         path.setDemand(
             allocated: allocated, video: .bitsPerSecond(Int64(own * Self.overhead)),

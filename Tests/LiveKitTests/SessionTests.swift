@@ -1,0 +1,66 @@
+import AccessTokens
+import CLiveKitProtocol
+import EdgeSupport
+import EdgeTestSupport
+import HTTPServing
+import RoomService
+import Rooms
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import LiveKit
+
+@Suite("Requests of LiveKit's clients")
+struct SessionTests {
+    /// Keeps what is sent.
+    private final class Socket: LiveKitSocket {
+        let messages = AsyncStream<WebSocketMessage> { $0.finish() }
+        private let sent = Mutex<[[UInt8]]>([])
+
+        var frames: [[UInt8]] { sent.withLock { $0 } }
+
+        func send(_ bytes: [UInt8]) -> Bool {
+            sent.withLock { $0.append(bytes) }
+            return true
+        }
+
+        func close(code: UInt16, reason: String) {}
+    }
+
+    @Test("A subscription beyond the limit is answered, and one to a track that is not there")
+    func refusedSubscription() async throws {
+        var configuration = RoomServiceConfiguration()
+        configuration.maxSubscriptionsPerParticipant = 1
+        let rooms = TestRooms(configuration: configuration)
+        let ada = AccessClaims(
+            apiKey: TestTokens.key.name, identity: "ada", expiresAt: .max, video: .join("r"))
+        let publisher = try await rooms.rooms.joinPublisher(
+            JoinRequest(claims: ada), offer: ClientDescriptions().offer([.audio("0"), .video("1")])
+        ).participant
+        let tracks = publisher.tracks.map(\.sid)
+        try #require(tracks.count == 2)
+        let claims = try TestTokens.gate.claims(of: TestTokens.token("bob", .join("r")))
+        let entrance = Entrance(
+            context: rooms.context, claims: claims, parameters: JoinParameters(dual: ["auto_subscribe": "0"]),
+            address: "192.0.2.7", origin: nil)
+        let session = try await entrance.enter()
+        guard let stay = session.stay else {
+            Issue.record("bob is not in")
+            return
+        }
+        let socket = Socket()
+        await session.handle(.subscription(tracks: tracks + ["TR_none"], subscribes: true), stay.session, socket)
+        var failures: [String: Livekit__SubscriptionError] = [:]
+        for frame in socket.frames {
+            try WireTests.read(frame: frame) { message in
+                #expect(message.message_case == LIVEKIT__SIGNAL_RESPONSE__MESSAGE_SUBSCRIPTION_RESPONSE)
+                let response = message.subscription_response.pointee
+                failures[String(response.track_sid)] = response.err
+            }
+        }
+        #expect(failures.count == 2)
+        #expect(failures[tracks[1]] == LIVEKIT__SUBSCRIPTION_ERROR__SE_UNKNOWN)
+        #expect(failures["TR_none"] == LIVEKIT__SUBSCRIPTION_ERROR__SE_TRACK_NOTFOUND)
+    }
+}
