@@ -326,26 +326,21 @@ MUTED = """import("/martlet/publishing.js").then(async ({ Publishing }) => {
 })"""
 
 # Of three streams that a fresh session sends again, the server refuses the first for good, and the second for a while.
-SENT_AGAIN = """import("/martlet.js").then(async ({ Room, LocalPublication }) => {
-    const room = new Room("", ""), asked = [], denied = [], problems = [];
-    const names = ["bad", "busy", "good"];
-    for (const name of names) {
-        const publication = new LocalPublication(room, { track: { kind: "video" }, source: name }, { name });
-        room.publications.set(publication.track, publication);
-    }
-    room.on("publicationDenied", ({ source }) => denied.push(source));
-    room.on("problem", ({ error }) => problems.push(error.code));
-    room.publishing = {
+SENT_AGAIN = """import("/martlet/publications.js").then(async ({ LocalPublications }) => {
+    const asked = [], denied = [], problems = [];
+    const own = new LocalPublications({ isOver: () => false, fire: (type, { source }) => denied.push(type, source), complain: ({ code }) => problems.push(code) });
+    for (const name of ["bad", "busy", "good"]) await own.publishAll([{ track: { kind: "video" }, source: name }], { name });
+    own.publishing = {
         async add([{ source }], stream) {
             asked.push(source === stream.name ? source : "another's");
             if (source === "bad") throw Object.assign(new Error(), { code: "invalid_sdp" });
             if (asked.length === 2) throw Object.assign(new Error(), { code: "media_unavailable", retryAfter: 0 });
         },
     };
-    await room.sendAll();
+    await own.sendAll();
     const first = asked.join();
     for (let turn = 0; turn < 200 && asked.length < 4; turn++) await new Promise((resolve) => { setTimeout(resolve, 20); });
-    return [first, asked.slice(3), denied, problems, [...room.publications.values()].map(({ source }) => source)];
+    return [first, asked.slice(3), denied, problems, [...own.byTrack.values()].map(({ source }) => source)];
 })"""
 
 
@@ -384,7 +379,7 @@ def test_what_fails_beside_a_publication_takes_no_other_one_away(development_ser
             await page.goto(development_server.url + "/examples")
             assert await page.evaluate(MUTED) == ["added", True, [True, True]]
             assert await page.evaluate(REPLACED) == ["too many", "fulfilled,fulfilled", ["camera"], [1], [2]]
-            assert await page.evaluate(SENT_AGAIN) == ["bad,busy,good", ["busy"], ["bad"], ["invalid_sdp"], ["busy", "good"]]
+            assert await page.evaluate(SENT_AGAIN) == ["bad,busy,good", ["busy"], ["publicationDenied", "bad"], ["invalid_sdp"], ["busy", "good"]]
 
     asyncio.run(run())
 

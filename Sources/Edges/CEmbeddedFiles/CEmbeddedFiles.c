@@ -40,6 +40,9 @@ static const unsigned char module_participants_js[] = {
 static const unsigned char module_people_js[] = {
 #embed "../Console/Module/martlet/people.js"
 };
+static const unsigned char module_publications_js[] = {
+#embed "../Console/Module/martlet/publications.js"
+};
 static const unsigned char module_publishing_js[] = {
 #embed "../Console/Module/martlet/publishing.js"
 };
@@ -224,6 +227,7 @@ static const struct embedded_file console_files[] = {
     {"/martlet/files.js", EMBEDDED(module_files_js)},
     {"/martlet/participants.js", EMBEDDED(module_participants_js)},
     {"/martlet/people.js", EMBEDDED(module_people_js)},
+    {"/martlet/publications.js", EMBEDDED(module_publications_js)},
     {"/martlet/publishing.js", EMBEDDED(module_publishing_js)},
     {"/martlet/receiving.js", EMBEDDED(module_receiving_js)},
     {"/martlet/room.js", EMBEDDED(module_room_js)},

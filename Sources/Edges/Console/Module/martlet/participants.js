@@ -117,21 +117,21 @@ export class Publication extends Showable {
 
 /** A track of one's own. It outlives a fresh join, and a move to a room of another media worker: then it is published again, under another sid. */
 export class LocalPublication extends Showable {
-    constructor(room, { track, source, ...options }, stream) {
+    constructor(owner, { track, source, ...options }, stream) {
         super(track);
-        Object.assign(this, { room, options, stream });
+        Object.assign(this, { owner, options, stream });
         this.work = Promise.resolve();
         /** @type {"microphone" | "camera" | "screen" | "screenAudio"} */ this.source = source;
     }
 
-    /** null until the server has answered. @returns {string | null} */ get sid() { return this.room.publishing?.sidOf(this.track) ?? null; }
+    /** null until the server has answered. @returns {string | null} */ get sid() { return this.owner.publishing?.sidOf(this.track) ?? null; }
     /** @returns {"audio" | "video"} */ get kind() { return this.track.kind === "audio" ? "audio" : "video"; }
     /** @returns {boolean} */ get muted() { return !this.track.enabled; }
 
     /** Stops or resumes sending at once, and tells the others. A camera goes on capturing: its light stays on. @param {boolean} muted */
     async setMuted(muted) {
         this.track.enabled = !muted;
-        await this.room.publishing?.tellMuted();
+        await this.owner.publishing?.tellMuted();
     }
 
     /**
@@ -172,7 +172,7 @@ export class LocalPublication extends Showable {
     }
 
     /** Whether the room sends it, or will when it is connected again. */
-    get isCurrent() { return this.room.state !== "closed" && this.room.publications.get(this.track) === this; }
+    get isCurrent() { return this.owner.holds(this); }
 
     /** Whether it took the new track: not after it was unpublished. */
     async exchange(track) {
@@ -180,17 +180,17 @@ export class LocalPublication extends Showable {
         track.enabled = old.enabled;
         let publishing;
         // Where the connection ends meanwhile, the next one has begun with the old track.
-        while (publishing !== this.room.publishing) {
-            publishing = this.room.publishing;
+        while (publishing !== this.owner.publishing) {
+            publishing = this.owner.publishing;
             await publishing?.replace(old, track).catch((problem) => { if (problem.code !== "lost") throw problem; });
         }
         if (!this.isCurrent) return false;
         track.enabled = old.enabled; // It may have been muted meanwhile.
         this.setTrack(track);
-        this.room.replaced(old, this);
+        this.owner.replaced(old, this);
         return true;
     }
 
     /** Stops sending and capturing. */
-    async unpublish() { await this.room.unpublish([this]); }
+    async unpublish() { await this.owner.unpublish([this]); }
 }

@@ -1,20 +1,15 @@
 // A stay in a room: the session, who is here, what one sends and receives. It survives lost sockets and restarts of the server.
 
-import { openScreen } from "./capture.js";
 import { DataChannels } from "./channels.js";
 import { ENDINGS, MartletError, left, lost } from "./errors.js";
 import { FILE_TOPIC, FileExchange, MAX_FILE_BYTES } from "./files.js";
-import { LocalPublication } from "./participants.js";
 import { People } from "./people.js";
-import { Publishing } from "./publishing.js";
+import { LocalPublications } from "./publications.js";
 import { Receiving } from "./receiving.js";
 import { Signal } from "./signal.js";
 
 /** What the module itself makes of the options; the rest are the fields of `join`. */
 const OWN_OPTIONS = ["codec", "red", "simulcast", "speaker", "playAudio", "maxFileBytes"];
-
-/** Refusals of an offer that another try may not meet. */
-const PASSING = new Set(["media_unavailable", "overloaded", "rate_limited", "too_many_requests"]);
 
 /**
  * @typedef {object} RoomOptions the fields of `join` (Protocol.md, section 3), and:
@@ -42,6 +37,7 @@ const PASSING = new Set(["media_unavailable", "overloaded", "rate_limited", "too
  * @property {boolean} [simulcast]
  * @property {boolean} [red]
  *
+ * @typedef {import("./participants.js").LocalPublication} LocalPublication
  * @typedef {import("./participants.js").Participant} Participant
  *
  * @typedef {object} Message
@@ -68,8 +64,12 @@ export class Room extends EventTarget {
         Object.assign(this, { url, token, options });
         /** The server's description of the room (Protocol.md, section 3, "Values"). */ this.info = null;
         /** @type {"new" | "connecting" | "connected" | "reconnecting" | "closed"} */ this.state = "new";
-        /** What one sends, by its track. @type {Map<MediaStreamTrack, LocalPublication>} */ this.publications = new Map();
         this.speaker = options.speaker ?? "";
+        this.own = new LocalPublications({
+            fire: (type, detail) => this.fire(type, detail), complain: (problem) => this.complain(problem), isOver: () => this.state === "closed",
+            defaults: () => ({ ...this.options, simulcast: this.options.simulcast ?? true }),
+            onConnection: (connection) => this.channels.openOn(connection), onClosed: () => this.channels.reset(),
+        });
         this.people = new People({
             fire: (type, detail) => this.fire(type, detail), onChange: () => this.receiving?.showAll(), onLeft: (sid) => this.files.left(sid),
         });
@@ -81,6 +81,8 @@ export class Room extends EventTarget {
 
     /** The others, by sid. @type {Map<string, Participant>} */ get participants() { return this.people.others; }
     /** Oneself; null before the first join. @type {Participant | null} */ get localParticipant() { return this.people.local; }
+    /** What one sends, by its track. @type {Map<MediaStreamTrack, LocalPublication>} */ get publications() { return this.own.byTrack; }
+    /** The connection that it is sent on; null without a session. */ get publishing() { return this.own.publishing; }
     /** What the server calls the room; "" before the first join. @type {string} */ get name() { return this.info?.name ?? ""; }
 
     /**
@@ -139,6 +141,9 @@ export class Room extends EventTarget {
     /** Sends any request of Protocol.md; resolves with its reply. @param {string} type @param {object} [fields] @returns {Promise<any>} */
     request(type, fields) { return this.signal ? this.signal.request(type, fields) : Promise.reject(this.absence); }
 
+    /** Why nothing is sent without a session. */
+    get absence() { return this.state === "closed" ? left() : new MartletError("not_joined", "Not connected to the room yet."); }
+
     // MARK: The session
 
     /** A session, the first or a fresh one: everything of an older one is void, but what one publishes. */
@@ -159,10 +164,9 @@ export class Room extends EventTarget {
         this.fire("joined", { reply, isFresh });
         this.people.introduce();
         if (this.state === "closed") return;
-        this.startPublishing();
         this.settled?.resolve();
         this.settled = null;
-        if (this.publications.size) this.sendAll();
+        this.own.start(this.signal, this.configuration);
     }
 
     setState(state, cause) {
@@ -183,7 +187,8 @@ export class Room extends EventTarget {
         this.files.stop(problem);
         this.publishing?.close();
         this.receiving?.reset();
-        this.publishing = this.receiving = null;
+        this.receiving = null;
+        this.own.stop();
         this.people.clear(problem.code);
     }
 
@@ -217,12 +222,12 @@ export class Room extends EventTarget {
         case "moved": return this.moved(event);
         case "layerDemand": this.publishing?.demandChanged(event.track, event.layers); break;
         case "connection": this.connectionChanged(event); break;
-        case "publicationRefused": return this.refused(event);
+        case "publicationRefused": return this.own.refused(event);
         case "subscriptionEnded": this.receiving.forgetView(event.track); break;
         // `trackSubscribed` is the event of what one receives oneself.
-        case "trackSubscribed": return this.concernsOwn({ ...event, type: "localTrackSubscribed" });
+        case "trackSubscribed": return this.own.concerns({ ...event, type: "localTrackSubscribed" });
         case "trackMutedByOther":
-        case "unmuteRequested": return this.concernsOwn(event).catch((problem) => this.complain(problem));
+        case "unmuteRequested": return this.own.concerns(event).catch((problem) => this.complain(problem));
         case "data": return this.channels.receiveEvent(event);
         case "dataChannelClosed": this.channels.closedByServer(event); break;
         }
@@ -232,12 +237,13 @@ export class Room extends EventTarget {
         if (event.type === "offer") this.receiving?.take(event);
     }
 
-    /** The server publishes nothing on a section. What is no longer permitted is not sent any more: the next offer would bring it back under another source. */
-    refused(event) {
-        const publication = this.onSection(event);
-        this.fire(event.type, { ...event, publication });
-        if (!publication || event.code !== "permission_denied" || !this.publications.delete(publication.track)) return;
-        this.publishing.remove([publication.track]).catch((problem) => this.complain(problem));
+    /** The server gave a connection up: what was on it starts again on a new one. */
+    connectionChanged({ connection, state }) {
+        if (state !== "closed") return;
+        if (connection === "sub") this.receiving.reset();
+        if (connection !== "pub" || !this.publishing?.connection) return;
+        this.own.restart();
+        if (!this.publications.size) this.openDataChannels().catch((problem) => this.complain(problem));
     }
 
     /** An operator moved one to another room: the others are other people. Connections and what one publishes go on, or `connectionChanged` follows. */
@@ -256,51 +262,7 @@ export class Room extends EventTarget {
         if (reason in ENDINGS) this.signal.end(new MartletError(reason, message ? `${ENDINGS[reason]} ${message}` : ENDINGS[reason]));
     }
 
-    // MARK: Sending
-
-    startPublishing() {
-        this.publishing = new Publishing({
-            signal: this.signal, configuration: this.configuration, defaults: { ...this.options, simulcast: this.options.simulcast ?? true },
-            onConnection: (connection) => this.channels.openOn(connection),
-            onClosed: () => this.channels.reset(),
-            onDenied: (source, track) => {
-                this.publications.delete(track);
-                this.fire("publicationDenied", { source, track });
-            },
-        });
-    }
-
-    /** Why nothing is sent without a session. */
-    get absence() { return this.state === "closed" ? left() : new MartletError("not_joined", "Not connected to the room yet."); }
-
-    /** Everything of one's own, on a new connection: one offer for what belongs together. */
-    async sendAll() {
-        const { publishing } = this;
-        for (const stream of new Set([...this.publications.values()].map((one) => one.stream))) {
-            await this.sendTogether([...this.publications.values()].filter((one) => one.stream === stream), stream, publishing);
-        }
-    }
-
-    /** Whatever becomes of it, the others go on: it is tried again while the server has no room for it, and else it is published no more. */
-    async sendTogether(publications, stream, publishing) {
-        const own = publications.filter((one) => one.isCurrent);
-        if (!own.length || publishing !== this.publishing) return;
-        try {
-            await publishing.add(own.map(({ track, source, options }) => ({ track, source, ...options })), stream);
-        } catch (problem) {
-            // The next connection or session begins with it.
-            if (problem.code === "lost" || publishing !== this.publishing) return;
-            if (PASSING.has(problem.code)) {
-                setTimeout(() => this.sendTogether(own, stream, publishing), Math.max(1, problem.retryAfter ?? 0) * 1000);
-                return;
-            }
-            for (const { track, source } of own.filter((one) => one.isCurrent)) {
-                this.publications.delete(track);
-                this.fire("publicationDenied", { source, track });
-            }
-            this.complain(problem);
-        }
-    }
+    // MARK: What one publishes
 
     /**
      * Publishes a track. Rejects with `permission_denied` where the token or the room does not permit its source, with `left` where the room has ended: see `publishAll`.
@@ -308,11 +270,7 @@ export class Room extends EventTarget {
      * @param {PublishOptions} [options]
      * @returns {Promise<LocalPublication>}
      */
-    async publish(track, options = {}) {
-        const [publication] = await this.publishAll([{ track, source: track.kind === "audio" ? "microphone" : "camera", ...options }]);
-        if (!publication) throw new MartletError("permission_denied", `The ${options.source ?? track.kind} may not be published in this room.`);
-        return publication;
-    }
+    publish(track, options) { return this.own.publish(track, options); }
 
     /**
      * Publishes what `openDevices` or `openScreen` gave, with one negotiation. What is not permitted is left out, and reported by `publicationDenied`. Rejects with `left`
@@ -321,99 +279,17 @@ export class Room extends EventTarget {
      * @param {MediaStream} [stream] what belongs together is played in step
      * @returns {Promise<LocalPublication[]>}
      */
-    async publishAll(sources, stream = new MediaStream(sources.map(({ track }) => track))) {
-        if (this.state === "closed") return this.tooLate(sources);
-        const made = sources.map((one) => new LocalPublication(this, one, stream));
-        for (const one of made) this.publications.set(one.track, one);
-        let failure = null;
-        await this.publishing?.add(sources, stream).catch((problem) => { failure = problem; });
-        // They may be another room's by now: what the application opened is its own to stop.
-        if (this.state === "closed") throw left();
-        // Lost meanwhile: the next session publishes it.
-        if (failure && failure.code !== "lost") {
-            for (const one of made) this.publications.delete(one.track);
-            throw failure;
-        }
-        return made.filter((one) => this.publications.get(one.track) === one);
-    }
-
-    /** The room ended before these were published. */
-    tooLate(sources) {
-        for (const { track } of sources) {
-            this.publications.delete(track);
-            track.stop();
-        }
-        throw left();
-    }
+    publishAll(sources, stream) { return this.own.publishAll(sources, stream); }
 
     /**
      * Shares a screen, which the person chooses, until they end it by the browser's own button or `unpublish` is called.
-     * @param {Parameters<typeof openScreen>[0]} [options]
+     * @param {Parameters<typeof import("./capture.js").openScreen>[0]} [options]
      * @returns {Promise<LocalPublication[]>} its video, and its audio where there is some; none where the person has ended it already
      */
-    async shareScreen(options) {
-        if (this.state === "closed") throw left();
-        const sources = await openScreen(options);
-        let made = [];
-        // From now on: a person may end it while it is being published.
-        const end = () => this.unpublish(made).catch((problem) => this.complain(problem));
-        for (const { track } of sources) track.addEventListener("ended", end);
-        try {
-            made = await this.publishAll(sources);
-        } finally {
-            // What is not sent is not captured either.
-            for (const { track } of sources) if (!made.some((one) => one.track === track)) track.stop();
-        }
-        if (!made.some(({ track }) => track.readyState === "ended")) return made;
-        await this.unpublish(made);
-        return [];
-    }
+    shareScreen(options) { return this.own.shareScreen(options); }
 
-    /** Stops sending and capturing these, with one negotiation. @param {LocalPublication[]} publications */
-    async unpublish(publications) {
-        const tracks = publications.map(({ track }) => track).filter((track) => this.publications.delete(track));
-        for (const one of publications) {
-            one.track.stop();
-            one.detach();
-        }
-        try {
-            if (tracks.length) await this.publishing?.remove(tracks);
-        } catch (problem) {
-            if (problem.code !== "lost") throw problem; // The next session does not know them.
-        }
-    }
-
-    /** A publication has another track. */
-    replaced(old, publication) {
-        if (this.publications.delete(old)) this.publications.set(publication.track, publication);
-    }
-
-    onSection({ connection, mid }) {
-        return connection === "pub" ? this.publications.get(this.publishing?.onSection(mid)) ?? null : null;
-    }
-
-    /** Somebody receives one's track for the first time; a moderator or operator muted it, or asks for it to be unmuted: that only this side's person does. */
-    async concernsOwn(event) {
-        const { publishing } = this;
-        // A track that was just published is known by its sid only when the server's answer was applied.
-        if (!publishing.find(event.track)) await publishing.work;
-        const publication = this.publications.get(publishing.find(event.track));
-        if (!publication) return;
-        const told = event.type === "trackMutedByOther" ? publication.setMuted(true) : null;
-        this.fire(event.type, { ...event, publication });
-        await told;
-    }
-
-    /** The server gave a connection up: what was on it starts again on a new one. */
-    connectionChanged({ connection, state }) {
-        if (state !== "closed") return;
-        if (connection === "sub") this.receiving.reset();
-        if (connection !== "pub" || !this.publishing?.connection) return;
-        this.publishing.close();
-        this.startPublishing();
-        if (this.publications.size) this.sendAll();
-        else this.openDataChannels().catch((problem) => this.complain(problem));
-    }
+    /** Stops sending and capturing these, with one negotiation. @param {LocalPublication[]} publications @returns {Promise<void>} */
+    unpublish(publications) { return this.own.unpublish(publications); }
 
     // MARK: Audio
 
