@@ -156,7 +156,7 @@ def test_two_browsers_that_use_only_the_module_exchange_video_data_and_files_and
 
 # A session whose server ends or forgets it in several ways; each socket does what its line of the script says. Returns what was sent, and how it ended.
 # The wait for a token is short; after the end no timer may run that comes again.
-SESSIONS = """import("/martlet/signal.js").then(async ({ Signal }) => {
+SESSIONS = """import("/martlet.js").then(async ({ Room, Signal }) => {
     const { setTimeout, setInterval, clearInterval } = window, real = { WebSocket, fetch, setTimeout, setInterval, clearInterval }, running = new Set();
     window.setTimeout = (work, milliseconds) => setTimeout(work, milliseconds === 15_000 ? 300 : milliseconds);
     window.setInterval = (...given) => { running.add(setInterval(...given)); return [...running].at(-1); };
@@ -209,10 +209,16 @@ SESSIONS = """import("/martlet/signal.js").then(async ({ Signal }) => {
         notJoined: await run([{ join: { close: 4001 } }], ["", 1]),
         pings: await run([{}], ["ping", 3], 0.05),
         noToken: await run([{ join: { close: 1006 } }, {}], ["resume", 1], 60, () => (++asked === 2 ? new Promise(() => {}) : "")),
-        neverToken: await run([{}], ["join", 1], 60, () => new Promise(() => {})),
+        slowToken: await run([{}], ["join", 1], 60, () => new Promise((resolve) => { setTimeout(resolve, 600, ""); })),
         noFunction: await run([{}], ["join", 1], 60, () => { throw Object.assign(new Error(), { code: "own" }); }),
         noAddress: await run([{}], ["join", 1], 60, { toString() { throw Object.assign(new Error(), { code: "own" }); } }),
     };
+    // A person who never logs in: the page waits until it leaves.
+    const room = new Room("", () => new Promise(() => {})), entering = room.connect().then(() => "", ({ code }) => code);
+    await new Promise((resolve) => { setTimeout(resolve, 600); });
+    found.neverToken = [room.state];
+    room.leave();
+    found.neverToken.push(await entering, room.state);
     isAway = true;
     // A machine slept while somebody waited to be let in: its network is back later than the page.
     found.patient = await run([{ join: { refuse: "approval_required", close: 1006 } }, null, { join: "draining" }, {}], ["join", 3], 60, () => {
@@ -363,7 +369,8 @@ def test_a_client_resumes_joins_afresh_or_ends_as_the_protocol_says_and_sends_no
             # Of three tokens that an app is asked for, the second never comes.
             assert found["noToken"] == ["join,resume", "", "", 2] and found["asked"] == 3, found
             assert [line for line in lines if "again" in line] == [f"Cannot connect again yet: {why}" for why in ("No access token was given within 15 s.", "no network")], lines
-            assert found["neverToken"] == ["", "no_token", "left", 0], found
+            # The limit is for a stay that goes on: before it begins, a person may log in.
+            assert found["slowToken"] == ["join", "", "", 1] and found["neverToken"] == ["connecting", "left", "closed"], found
             # What ends before there is a socket ends as everything else does.
             assert found["noFunction"] == found["noAddress"] == ["", "own", "left", 0] and found["left"] == found["running"] == 0, found
             assert await page.evaluate(DENIED) == [["camera", "screen"], True, 0]

@@ -6,7 +6,6 @@
  * - `lost`: the connection to the server was lost before the answer, or a move to another room ended it; what was published is published again by itself.
  * - `unreachable`: the server does not answer.
  * - `no_websocket`: the server answers, but no WebSocket reaches it.
- * - `no_token`: the function that gets access tokens gave none within 15 s.
  * - `left`, `moved`: the room was left or has ended, or one was moved to another, before the work was done.
  * - `no_devices`: the page may not use cameras and microphones: it is not served over HTTPS, or a person denied it.
  * - `file_not_accepted`, `file_cancelled`, `file_incomplete`: section 11, "Files".

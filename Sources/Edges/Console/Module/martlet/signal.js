@@ -37,7 +37,7 @@ const NO_WEBSOCKET = 426;
 const UNPASSED_TRIES = 3;
 /** Seconds, beyond the time for which the server keeps a lost session, in which one's own former session may still have one's identity. */
 const FORMER_SESSION = 5;
-/** Seconds within which the app's function gives a token: longer than any backend takes that still answers. */
+/** Seconds within which the app's function gives a token for a stay that goes on: longer than any backend takes that still answers. */
 const TOKEN_WITHIN = 15;
 /** Seconds that a farewell without an open socket may take. */
 const FAREWELL = 5;
@@ -45,7 +45,8 @@ const FAREWELL = 5;
 export class Signal {
     /**
      * `url` is the server's address (http, https, ws or wss); `join` is the join request's fields; `token` the access token, or a function that returns one, or a
-     * promise of one: it is called before each socket, so that a stay may outlast its first token. One that does not come within 15 s is as a server that does not answer.
+     * promise of one: it is called before each socket, so that a stay may outlast its first token. Before the first join it may take its time, as while a person logs in;
+     * later, a token that does not come within 15 s is as a server that does not answer.
      * Handlers: onJoined(reply, iceServers), onGuest() while nobody has let one in, onICEServers(servers) with new credentials, onEvent(event), onState("connecting" | "connected" | "failed", cause), onSuspended(seconds),
      * onEnd(problem). `cause` is why a connection was lost: "stopping", "silent", "closed" or "unreachable".
      */
@@ -107,11 +108,12 @@ export class Signal {
         }
     }
 
-    /** The token of the app's function, which may wait for an answer that never comes. */
+    /** The token of the app's function, which may wait for an answer that never comes; or for a person, whom only the first join waits for. */
     async newToken() {
+        if (!this.persists) return this.token();
         let timer;
         const late = new Promise((_, reject) => {
-            timer = setTimeout(() => reject(new MartletError("no_token", `No access token was given within ${TOKEN_WITHIN} s.`)), TOKEN_WITHIN * 1000);
+            timer = setTimeout(() => reject(new Error(`No access token was given within ${TOKEN_WITHIN} s.`)), TOKEN_WITHIN * 1000);
         });
         try {
             return await Promise.race([this.token(), late]);
