@@ -100,9 +100,10 @@ struct ConsolePageTests {
         }
         #expect(files.count > 8 && files.allSatisfy { $0.path.hasPrefix("/martlet") })
         let errors = try #require(files.first { $0.path == "/martlet/errors.js" }).text
-        let own = [
-            "lost", "unreachable", "left", "no_devices", "file_not_accepted", "file_cancelled", "file_incomplete",
-        ]
+        let made = Set(files.flatMap { $0.text.matches(of: /MartletError\("([a-z_]+)"/).map { String($0.output.1) } })
+        // The server refuses the same with these (Protocol.md, section 9).
+        let own = made.subtracting(["not_joined", "participant_not_found", "permission_denied", "too_large"])
+        #expect(own.isSuperset(of: ["lost", "left", "unreachable", "no_websocket", "no_devices", "file_incomplete"]))
         for code in own { #expect(errors.contains("`\(code)`"), "\(code)") }
     }
 
