@@ -726,6 +726,15 @@ TRANSFERS = """import("/martlet/files.js").then(async ({ FileExchange, chunkOf, 
     found.forged = late.from;
     members.F.left("A");
     found.late = [await code(late.accept()), await unanswered, members.F.offers.size];
+    // A sender that stays and stops: for 75 s the same chunk comes again and again, then nothing.
+    const heard = [];
+    members.G = { receive: ({ text }) => heard.push(JSON.parse(text).state) };
+    members.B.receive({ from: "G", topic: FILE_TOPIC, text: JSON.stringify({ file: "0".repeat(32), state: "offered", name: "", type: "", size: 9 }) });
+    for (let turn = 0; turn < 5; turn++) {
+        members.B.receive({ from: "G", topic: FILE_TOPIC, bytes: chunkOf(new Uint8Array(16), 0, new Uint8Array(3)) });
+        await new Promise((resolve) => real(resolve, 300));
+    }
+    found.stalled = [members.B.receiving.size, (await ended(1)).join(), members.B.receiving.size, heard.join()];
     members.B.receive({ from: "E", topic: FILE_TOPIC, text: "no JSON" });
     members.B.receive({ from: "E", topic: FILE_TOPIC, text: '{"file":"x","state":"offered","size":-1}' });
     return found;
@@ -760,6 +769,7 @@ def test_a_file_reaches_all_who_accept_it_and_whoever_loses_a_chunk(development_
             await page.reload()  # Timers run as usual again.
             assert await page.evaluate(PEERS, [token(name, "peers") for name in ("ada", "bob")]) == [{"receivers": 1}, "text", [], 0]
             assert found["forged"] == "A", found
+            assert found["stalled"] == [1, "file_incomplete", 0, "received,declined"], found
             assert found["late"] == ["file_incomplete", "file_not_accepted", 0], found
             assert found["cancelled"] == ["file_cancelled", "file_cancelled"] and found["left"] == ["file_incomplete", "file_incomplete"], found
 

@@ -19,6 +19,8 @@ const OTHERS_WITHIN = 3_000;
 /** Milliseconds without progress after which a chunk is taken for lost, and after which a receiver is given up. */
 const LOST_AFTER = 5_000;
 const GIVE_UP_AFTER = 30_000;
+/** Milliseconds without a chunk after which a receiver gives the sender up: twice as long as that may wait for another receiver. */
+const SENDER_WITHIN = 60_000;
 /** Offers that may still be accepted: far more than a person reads at a time. Of older ones it is no longer noticed that their sender left. */
 const MAX_OFFERS = 100;
 /** What a receiver accepts unless it says otherwise: it keeps the file in memory. */
@@ -77,7 +79,7 @@ export class IncomingFile {
     get bytes() { return this.assembly.bytes; }
 
     /**
-     * Receives the file into memory, once, however often it is called. Rejects with `file_cancelled` or `file_incomplete`.
+     * Receives the file into memory, once, however often it is called. Rejects with `file_cancelled`, or with `file_incomplete`, as where nothing comes for 60 s.
      * @param {{ onProgress?: (bytes: number, size: number) => void }} [options]
      * @returns {Promise<Blob>}
      */
@@ -88,6 +90,7 @@ export class IncomingFile {
         return this.accepted ??= new Promise((resolve, reject) => {
             Object.assign(this, { resolve, reject });
             this.exchange.receiving.set(this.id, this);
+            this.awaitChunk();
             this.exchange.prepare().catch(() => {}).then(() => {
                 if (this.exchange.receiving.get(this.id) !== this) return;
                 this.report();
@@ -98,11 +101,24 @@ export class IncomingFile {
 
     /** Says no, or no longer. @param {string} [reason] a word for the sender's program */
     decline(reason = "declined") {
+        this.refuse(reason, new MartletError("file_cancelled", `The file “${this.name}” was declined.`));
+    }
+
+    refuse(reason, problem) {
         this.exchange.tell({ file: this.id, state: "declined", reason }, [this.from]);
-        this.fail(new MartletError("file_cancelled", `The file “${this.name}” was declined.`));
+        this.fail(problem);
+    }
+
+    /** A sender may stay in the room and send nothing more. */
+    awaitChunk() {
+        clearTimeout(this.waiting);
+        this.waiting = setTimeout(() => {
+            this.refuse("declined", new MartletError("file_incomplete", `“${this.name}” ended before it was complete: its sender sends nothing more.`));
+        }, SENDER_WITHIN);
     }
 
     take(offset, content) {
+        this.awaitChunk(); // Also for one that is sent again: another receiver lost it.
         // What does not fit was lost, or sent again: where the file stands tells the sender which.
         if (!this.assembly.add(offset, content)) return;
         this.onProgress?.(this.bytes, this.size);
@@ -116,6 +132,7 @@ export class IncomingFile {
     }
 
     finish() {
+        clearTimeout(this.waiting);
         this.exchange.receiving.delete(this.id);
         // A page that shows what a stranger sent would run it: scripts in HTML or SVG are the page's own where it opens them. An app that
         // wants to show a file makes a Blob of a type that it trusts.
@@ -123,6 +140,7 @@ export class IncomingFile {
     }
 
     fail(problem) {
+        clearTimeout(this.waiting);
         this.problem = problem; // For whoever accepts it later.
         this.exchange.offers.delete(this);
         if (this.exchange.receiving.get(this.id) === this) this.exchange.receiving.delete(this.id);
