@@ -346,7 +346,13 @@ SENT_AGAIN = """import("/martlet/publications.js").then(async ({ LocalPublicatio
     await own.sendAll();
     const first = asked.join();
     for (let turn = 0; turn < 200 && asked.length < 4; turn++) await new Promise((resolve) => { setTimeout(resolve, 20); });
-    return [first, asked.slice(3), denied, problems, [...own.byTrack.values()].map(({ source }) => source)];
+    const found = [first, asked.slice(3), denied, problems, [...own.byTrack.values()].map(({ source }) => source)];
+    // Whoever hears of a refusal may leave.
+    const [track] = own.byTrack.keys();
+    own.publishing.onSection = () => track;
+    own.fire = () => own.stop();
+    own.refused({ type: "publicationRefused", connection: "pub", mid: "1", code: "permission_denied" });
+    return [...found, own.byTrack.size];
 })"""
 
 
@@ -386,7 +392,7 @@ def test_what_fails_beside_a_publication_takes_no_other_one_away(development_ser
             await page.goto(development_server.url + "/examples")
             assert await page.evaluate(MUTED) == ["added", True, [True, True]]
             assert await page.evaluate(REPLACED) == ["too many", "fulfilled,fulfilled", ["camera"], [1], [2]]
-            assert await page.evaluate(SENT_AGAIN) == ["bad,busy,good", ["busy"], ["publicationDenied", "bad"], ["invalid_sdp"], ["busy", "good"]]
+            assert await page.evaluate(SENT_AGAIN) == ["bad,busy,good", ["busy"], ["publicationDenied", "bad"], ["invalid_sdp"], ["busy", "good"], 1]
 
     asyncio.run(run())
 

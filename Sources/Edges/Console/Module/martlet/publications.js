@@ -159,7 +159,7 @@ export class LocalPublications {
         const publication = this.onSection(event);
         this.fire(event.type, { ...event, publication });
         if (!publication || event.code !== "permission_denied" || !this.byTrack.delete(publication.track)) return;
-        this.publishing.remove([publication.track]).catch(this.complain);
+        this.publishing?.remove([publication.track]).catch(this.complain); // A listener may have left.
     }
 
     onSection({ connection, mid }) {
