@@ -226,7 +226,7 @@ def test_4_10_a_machine_that_slept_is_shown_and_survived(kind):
             chosen = await choose(eve)
             await wait_for_video(ada, count=2)
             session = await eve.evaluate("martlet.room.signal.session")
-            turned = await eve.evaluate("martlet.room.signal.turnedAt")
+            turned = await eve.evaluate("martlet.room.signal.ranAt")
             with suspended(processes()):
                 await asyncio.sleep(13)
             woken = time.monotonic()
