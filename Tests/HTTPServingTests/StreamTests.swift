@@ -50,6 +50,35 @@ struct StreamTests {
         }
     }
 
+    @Test("A response that goes on is counted once, when it begins, by its status; so are HEAD and a refusal beside it")
+    func counted() async throws {
+        let source = Source()
+        try await ServerFixture.with(
+            configure: { $0.maximumStreams = 1 },
+            handler: { request in
+                var response = source.response
+                if request.path == "/part" { response.status = 206 }
+                if request.path == "/none" { response.status = 404 }
+                return response
+            }
+        ) { server in
+            let client = try TCPClient(port: server.port)
+            try await client.send("GET /part HTTP/1.1\r\nHost: a\r\n\r\n")
+            _ = try await client.head()
+            #expect(server.statistics.responses == [0, 0, 1, 0, 0, 0])
+            #expect(try await TCPClient(port: server.port).request("GET", "/")?.status == 503)
+            #expect(server.statistics.responses == [0, 0, 1, 0, 0, 1])
+            source.send("end")
+            source.continuation.finish()
+            #expect(try await client.bytes(3) == Array("end".utf8))
+            #expect(try await client.isEnded())
+            let other = try TCPClient(port: server.port)
+            try await other.send("HEAD /none HTTP/1.1\r\nHost: a\r\n\r\n")
+            _ = try await other.head()
+            #expect(server.statistics.responses == [0, 0, 1, 0, 1, 1])
+        }
+    }
+
     @Test("Of a body whose length is known the client is told it, also by HEAD, and with the status of the response")
     func length() async throws {
         let (pieces, continuation) = AsyncStream<[UInt8]>.makeStream()

@@ -228,7 +228,7 @@ extension MetricsPage {
             "http_requests_in_progress", .gauge, "Requests in progress, from the header to the end of the response.",
             http.requestsInWork)
         add("websockets", .gauge, "Open WebSockets.", http.webSockets)
-        add("http_streams", .gauge, "Open event streams.", http.streams)
+        add("http_streams", .gauge, "Open event streams and downloads of recordings.", http.streams)
         add(
             "http_responses_total", .counter, "HTTP responses, by status class.",
             (1..<http.responses.count).map { ([("class", "\($0)xx")], Double(http.responses[$0])) })

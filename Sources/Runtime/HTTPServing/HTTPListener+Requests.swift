@@ -183,7 +183,7 @@ extension HTTPListener {
         }
         connection.request = nil
         connection.since = now + .seconds(Int64(body.count / configuration.minimumBytesPerSecond))
-        counters.change { $0.responses[min(5, max(0, response.status / 100))] += 1 }
+        counters.change { $0.count(response) }
         connection.phase = .answering(closes: closes)
         continueWriting(connection)
     }

@@ -10,7 +10,10 @@ extension HTTPListener {
             return overload(connection)
         }
         streams += 1
-        counters.change { $0.streams += 1 }
+        counters.change {
+            $0.streams += 1
+            $0.count(response)
+        }
         connection.request = nil
         let open = OpenStream(stream)
         connection.phase = .streaming(open)

@@ -44,7 +44,7 @@ public struct HTTPServerStatistics: Sendable, Hashable {
     public var connectionsAccepted: UInt64 = 0
     /// Requests in work.
     public var requestsInWork = 0
-    /// Requests answered, by class: index 2 counts 2xx and so on.
+    /// Requests answered, by class: index 2 counts 2xx and so on. A response that goes on counts when it begins.
     public var responses: [UInt64] = [0, 0, 0, 0, 0, 0]
     /// Requests refused because they were not well-formed or could be read in two ways.
     public var malformedRequests: UInt64 = 0
@@ -69,4 +69,7 @@ public struct HTTPServerStatistics: Sendable, Hashable {
 
     /// All zero.
     public init() {}
+
+    /// One more request is answered.
+    mutating func count(_ response: HTTPResponse) { responses[min(5, max(0, response.status / 100))] += 1 }
 }
