@@ -33,7 +33,10 @@ enum OpenFiles {
 /// its own share, so that health and metrics answer whatever happens to the public one.
 struct ConnectionShare {
     /// A Prometheus, two probes and an operator, with connections that they keep; the oldest is closed for one more.
-    static let privateConnections = 16
+    private static let probes = 16
+    /// What the private listener has where it serves the control API: backends and the pages of operators keep event streams and WebSockets, which are
+    /// closed for nobody.
+    private static let callers = 1_024
     /// What the process opens later: the listeners themselves (3 each), signals, /proc and the network's tables while they are read.
     private static let others = 20
     /// Fewer serve no room.
@@ -42,26 +45,31 @@ struct ConnectionShare {
     /// What the configuration wants, and what the public listener gets.
     let wanted: Int
     let publicConnections: Int
+    /// What the private listener gets.
+    let privateConnections: Int
 
     /// TCP connections of each media worker: together a quarter of what there is beyond a small server's needs.
     static func mediaConnections(openFiles: Int, workers: Int, wanted: Int) -> Int {
         min(wanted, max(1, (openFiles - 64) / 4 / max(1, workers)))
     }
 
-    /// Shares out `openFiles`, of which `inUse` are open already or belong to others.
-    init(openFiles: Int, inUse: Int, wanted: Int = HTTPServerConfiguration(host: "", port: 0).maximumConnections)
-        throws(CommandError)
-    {
+    /// Shares out `openFiles`, of which `inUse` are open already or belong to others. `isAPIPrivate`: the private listener serves the control API, and has a
+    /// quarter where there are few.
+    init(
+        openFiles: Int, inUse: Int, isAPIPrivate: Bool,
+        wanted: Int = HTTPServerConfiguration(host: "", port: 0).maximumConnections
+    ) throws(CommandError) {
         self.wanted = wanted
-        let left = openFiles - inUse - Self.others - Self.privateConnections
-        guard left >= Self.fewest else {
-            let needed = openFiles - left + Self.fewest
+        let left = openFiles - inUse - Self.others
+        guard left >= Self.probes + Self.fewest else {
+            let needed = openFiles - left + Self.probes + Self.fewest
             throw CommandError(
                 message:
                     "martlet: the process may open \(openFiles) files and needs at least \(needed); raise the limit "
                     + "(ulimit -n, LimitNOFILE=)", exitCode: 1)
         }
-        publicConnections = min(wanted, left)
+        privateConnections = isAPIPrivate ? min(Self.callers, max(Self.probes, left / 4)) : Self.probes
+        publicConnections = min(wanted, left - privateConnections)
     }
 }
 
@@ -70,7 +78,8 @@ extension Configuration {
     func listeners(
         openFiles: Int, media: Int, _ logger: Logger
     ) throws(CommandError) -> (publicHTTP: HTTPServerConfiguration, privateHTTP: HTTPServerConfiguration) {
-        let share = try ConnectionShare(openFiles: openFiles, inUse: OpenFiles.inUse() + media)
+        let share = try ConnectionShare(
+            openFiles: openFiles, inUse: OpenFiles.inUse() + media, isAPIPrivate: apiListener == .privateOne)
         if share.publicConnections < share.wanted {
             logger.warning(
                 "the limit on open files bounds HTTP connections; to allow more, raise it (ulimit -n, LimitNOFILE=)",
@@ -78,7 +87,9 @@ extension Configuration {
         }
         var (publicHTTP, privateHTTP) = (publicHTTP, privateHTTP)
         publicHTTP.maximumConnections = share.publicConnections
-        privateHTTP.maximumConnections = ConnectionShare.privateConnections
+        privateHTTP.maximumConnections = share.privateConnections
+        // Streams hold a quarter at most, so that both together leave connections for health, metrics and calls.
+        privateHTTP.maximumWebSockets = share.privateConnections / 2
         return (publicHTTP, privateHTTP)
     }
 }

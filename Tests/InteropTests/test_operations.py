@@ -189,6 +189,21 @@ def test_the_control_api_is_on_the_private_listener_alone_where_that_is_configur
         assert whip(server, "ada", room="lesson")[0] == 201
 
 
+def test_event_streams_on_the_private_listener_leave_room_for_probes_and_calls(monkeypatch):
+    """More of them than a private listener without the control API has connections."""
+    monkeypatch.setenv("MARTLET_HTTP_CONTROL_API", "private")
+    request = f"GET /v1/events HTTP/1.1\r\nHost: a\r\nAccept: text/event-stream\r\nAuthorization: Bearer {admin_token()}\r\n\r\n"
+    with running() as server, contextlib.ExitStack() as held:
+        for number in range(20):
+            stream = held.enter_context(socket.create_connection((server.host, server.private), PATIENCE_S))
+            stream.sendall(request.encode())
+            assert stream.recv(4096).startswith(b"HTTP/1.1 200 "), number
+        for path in ("/healthz", "/readyz", "/metrics"):
+            assert server.get_private(path)[0] == 200, path
+        headers = {"Authorization": f"Bearer {admin_token()}"}
+        assert server.request("GET", "/v1/rooms", None, headers, base=f"http://{server.host}:{server.private}")[0] == 200
+
+
 def test_K4_prometheus_accepts_the_metrics(server):
     peer = BarePeer(server, "ops", "encoder")
     peer.check()

@@ -85,15 +85,24 @@ extension HTTPListener {
     /// sends its request when it is connected waits for a round trip; one that holds a connection for its own sake waits longer.
     private func makeRoom(for address: UInt64) -> Bool {
         if plain.isFull(for: address) {
+            guard let oldest = waiting.oldest(of: address), let connection = connections[oldest] else {
+                reached(
+                    .addressConnections,
+                    "connection limit of a client address reached, and none is idle; a new one is refused")
+                return false
+            }
             reached(
                 .addressConnections,
                 "connection limit of a client address reached; its oldest idle connection is closed")
-            guard let oldest = waiting.oldest(of: address), let connection = connections[oldest] else { return false }
             end(connection)
         }
         guard connections.count >= configuration.maximumConnections else { return true }
+        guard closeOldestWaiting() else {
+            reached(.connections, "connection limit reached, and no connection is idle; a new one is refused")
+            return false
+        }
         reached(.connections, "connection limit reached; the oldest idle connection is closed")
-        return closeOldestWaiting()
+        return true
     }
 
     private func closeOldestWaiting() -> Bool {

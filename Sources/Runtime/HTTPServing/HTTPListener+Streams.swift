@@ -5,7 +5,7 @@ import Primitives
 extension HTTPListener {
     /// Sends the head of `response` and from then on what its stream brings.
     func begin(_ stream: HTTPStream, of response: HTTPResponse, on connection: HTTPConnection) {
-        guard streams < configuration.maximumStreams else {
+        guard streams < configuration.streamLimit else {
             reached(.streams, "too many responses that go on; a further one is refused")
             return overload(connection)
         }

@@ -23,6 +23,8 @@ extension HTTPListener {
     private static let stopping = HTTPRefusal(
         status: 503, code: "draining", detail: "The server is shutting down.")
     private static let tooMany = HTTPRefusal(
+        status: 503, code: "overloaded", detail: "Too many WebSockets are open.")
+    private static let tooManyOfAddress = HTTPRefusal(
         status: 503, code: "overloaded", detail: "Too many WebSockets are open from this address.")
 
     /// An upgrade request on a WebSocket path: asks the route, then upgrades or answers.
@@ -54,9 +56,13 @@ extension HTTPListener {
     private func obstacle(for connection: HTTPConnection) -> HTTPRefusal? {
         // One that was not there when all were told to go would stay.
         if isDraining { return Self.stopping }
+        if webSockets.isFull {
+            reached(.webSockets, "WebSocket limit reached; a new one is refused")
+            return Self.tooMany
+        }
         guard webSockets.isFull(for: connection.client) else { return nil }
         reached(.addressWebSockets, "WebSocket limit of a client address reached; a new one is refused")
-        return Self.tooMany
+        return Self.tooManyOfAddress
     }
 
     /// The connection speaks WebSocket from now on; the response that says so leaves first.

@@ -85,6 +85,7 @@ actor HTTPListener {
             limit: configuration.maximumConcurrentRequests,
             limitPerAddress: configuration.maximumConcurrentRequestsPerAddress)
         webSockets = OpenWebSockets(
+            limit: configuration.maximumWebSockets,
             limitPerAddress: min(
                 configuration.maximumWebSocketsPerAddress, max(1, configuration.maximumConnections / 2)))
     }

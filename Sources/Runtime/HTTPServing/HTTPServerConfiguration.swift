@@ -45,6 +45,8 @@ public struct HTTPServerConfiguration: Sendable {
     public var maximumConnectionsPerAddress = 1_024
     /// TLS handshakes that are not over: 48 kB each. The one that has taken the longest is closed for each new one.
     public var maximumHandshakes = 4_096
+    /// WebSockets. No bound of their own where they are what the listener is for; where they stand beside requests, these need connections, too.
+    public var maximumWebSockets = Int.max
     /// WebSockets of one address, and never more than half of all connections: a company behind one address has fewer viewers.
     public var maximumWebSocketsPerAddress = 10_000
     /// Requests whose body has come in part: at most 256 MiB. The one that has taken the longest is answered 408 for each new one.
@@ -62,7 +64,8 @@ public struct HTTPServerConfiguration: Sendable {
 
     /// A connection is closed when the head of its request, TLS handshake included, takes longer: slow radio links need 3 s.
     public var headTimeout = TimeInterval.seconds(10)
-    /// Responses that go on, such as event streams: those who watch a server are few.
+    /// Responses that go on, such as event streams, and never more than a quarter of all connections: those who watch a server are few, and none of them is
+    /// closed for a request.
     public var maximumStreams = 1_000
     /// How often a response that goes on shows a sign of life where it has nothing to tell: proxies close silent connections after 60 s.
     public var streamKeepAlive = TimeInterval.seconds(15)
@@ -93,6 +96,9 @@ public struct HTTPServerConfiguration: Sendable {
         self.host = host
         self.port = port
     }
+
+    /// How many responses that go on there may be.
+    var streamLimit: Int { min(maximumStreams, max(1, maximumConnections / 4)) }
 }
 
 /// Limits of one WebSocket.

@@ -6,6 +6,8 @@ public enum HTTPLimit: String, Sendable, Hashable, CaseIterable {
     case addressConnections = "address_connections"
     /// TLS handshakes that were not over: the one that had taken the longest was closed.
     case handshakes
+    /// All WebSockets: 503.
+    case webSockets = "websockets"
     /// The WebSockets of one address: 503.
     case addressWebSockets = "address_websockets"
     /// The system had no descriptor or memory left for a connection.

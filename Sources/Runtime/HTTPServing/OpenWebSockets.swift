@@ -6,9 +6,12 @@ struct OpenWebSockets {
     private var sockets: Stage
     private var turn: UInt64 = 0
 
-    init(limitPerAddress: Int) { sockets = Stage(limitPerAddress: limitPerAddress) }
+    init(limit: Int, limitPerAddress: Int) { sockets = Stage(limit: limit, limitPerAddress: limitPerAddress) }
 
     var isEmpty: Bool { sockets.count == 0 }
+
+    /// Whether there are as many as there may be.
+    var isFull: Bool { sockets.isFull }
 
     /// Whether an address has as many as it may.
     func isFull(for address: UInt64) -> Bool { sockets.isFull(for: address) }
