@@ -22,7 +22,15 @@ struct CommandTests {
             (["token", "--dev"], "martlet token: missing --identity NAME (or --admin)"),
             (
                 ["token", "--identity", "a", "--valid-for", "soon"],
-                "martlet token: 'soon' is not valid for --valid-for; expected a number of seconds"
+                "martlet token: 'soon' is not valid for --valid-for; expected seconds, 1 to 315360000"
+            ),
+            (
+                ["token", "--identity", "a", "--valid-for", "0"],
+                "martlet token: '0' is not valid for --valid-for; expected seconds, 1 to 315360000"
+            ),
+            (
+                ["token", "--identity", "a", "--valid-for", "315360001"],
+                "martlet token: '315360001' is not valid for --valid-for; expected seconds, 1 to 315360000"
             ),
             (["check-config"], "martlet check-config: missing FILE"),
             (["check-config", "a", "b"], "martlet check-config: 'b' is not expected here"),
@@ -57,6 +65,24 @@ struct CommandTests {
         for text in CommandSyntax.all.map(\.help) + [Command.overview] {
             for line in text.split(separator: "\n") { #expect(line.count <= 130, "\(line)") }
         }
+    }
+
+    @Test(
+        "A validity that no clock can be added to is refused; the longest one is minted",
+        arguments: ["9223372036854775807", "9223372036854775808", "-1"])
+    func longValidity(text: String) throws {
+        let words = ["token", "--dev", "--identity", "ada", "--valid-for"]
+        let error = #expect(throws: CommandError.self) {
+            guard case .token(let request) = try Command(arguments: words + [text]) else { return }
+            _ = try request.mint()
+        }
+        #expect(error?.exitCode == 2 && error?.message.contains("expected seconds, 1 to 315360000") == true)
+        guard case .token(let longest) = try Command(arguments: words + ["315360000"]) else {
+            Issue.record("not a token command")
+            return
+        }
+        let claims = try TokenVerifier(.development).verify(try longest.mint(), at: 0)
+        #expect(claims.expiresAt - (claims.issuedAt ?? 0) == 315_360_000)
     }
 
     @Test("A minted token contains the requested claims")

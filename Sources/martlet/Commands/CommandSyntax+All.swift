@@ -50,7 +50,7 @@ extension CommandSyntax {
             Option(name: "--metadata", value: "TEXT", help: "text for the application, visible to other participants"),
             Option(
                 name: "--valid-for", value: "SECONDS",
-                help: "how long the token is valid; default: 43200 (12 hours)"),
+                help: "how long the token is valid, 1 to 315360000; default: 43200 (12 hours)"),
             Option(name: "--no-publish", value: nil, help: "do not permit publishing"),
             Option(name: "--no-subscribe", value: nil, help: "do not permit receiving"),
             Option(name: "--hidden", value: nil, help: "hide this participant from the others"),

@@ -14,6 +14,8 @@ struct TokenCommand {
 
     /// Tokens outlive a working day, so that a link made in the morning works in the evening.
     private static let defaultSeconds = "43200"
+    /// Ten years: nobody means more, and no clock that this is added to overflows.
+    private static let seconds: ClosedRange<Int64> = 1...315_360_000
 
     init(_ given: CommandArguments) throws(CommandError) {
         let syntax = CommandSyntax.token
@@ -24,8 +26,9 @@ struct TokenCommand {
         name = given["--name"]
         metadata = given["--metadata"]
         let validity = given["--valid-for"] ?? Self.defaultSeconds
-        guard let seconds = Int64(validity), seconds > 0 else {
-            throw syntax.wrong("'\(validity)' is not valid for --valid-for; expected a number of seconds")
+        guard let seconds = Int64(validity), Self.seconds.contains(seconds) else {
+            let range = "\(Self.seconds.lowerBound) to \(Self.seconds.upperBound)"
+            throw syntax.wrong("'\(validity)' is not valid for --valid-for; expected seconds, \(range)")
         }
         secondsValid = seconds
         grant.room = given["--room"]
