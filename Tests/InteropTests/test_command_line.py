@@ -70,6 +70,11 @@ sed -i 's/: 9/: 4/' "$1"
         # Another secret than the server's, a token from standard input, a server that is not there.
         assert "(" in martlet(server, "rooms", status=1, MARTLET_KEYS=f"{KEY}:{'x' * 32}")
         assert martlet(server, "rooms", "--token", "-", text=admin_token() + "\n").startswith("ROOM")
+        # A token alone: no key, no file; the environment says where the server is.
+        done = subprocess.run(
+            [BINARY, "rooms", "--token", admin_token()], capture_output=True, text=True, timeout=20,
+            env={**os.environ, "MARTLET_HTTP_PORT": str(server.http)})
+        assert done.returncode == 0 and done.stdout.startswith("ROOM"), (done.stdout, done.stderr)
     assert "cannot be reached" in martlet(server, "rooms", status=3)
 
 

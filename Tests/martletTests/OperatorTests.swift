@@ -76,6 +76,17 @@ struct OperatorTests {
         #expect(error?.exitCode == 3 && error?.message.contains("http://127.0.0.1:1") == true)
     }
 
+    @Test("A given token needs no API key: the configuration says where the server is; without one a key is missing")
+    func tokenWithoutKey() throws {
+        guard case .ask(let command) = try Command(arguments: ["rooms", "--token", "x"]) else {
+            Issue.record("not a command for operators")
+            return
+        }
+        #expect(command.given["--token"] == "x")
+        let error = #expect(throws: CommandError.self) { _ = try Command(arguments: ["rooms"]) }
+        #expect(error?.exitCode == 1 && error?.message.contains("key") == true, "\(error?.message ?? "")")
+    }
+
     @Test("bash completes commands, a command's options, and files behind --config")
     func bash() throws {
         func complete(_ words: String...) throws -> [String] {

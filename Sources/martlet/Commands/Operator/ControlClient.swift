@@ -46,7 +46,9 @@ struct ControlClient {
     init(_ given: CommandArguments) throws(CommandError) {
         let configuration =
             given["--token"] != nil && given["--server"] != nil
-            ? nil : try Martlet.load(given["--config"], development: given.has("--dev"), on: nil)
+            ? nil
+            : try Martlet.load(
+                given["--config"], development: given.has("--dev"), on: nil, needsKey: given["--token"] == nil)
         if let address = given["--server"] {
             guard address.hasPrefix("http://") || address.hasPrefix("https://") else {
                 throw CommandError(
