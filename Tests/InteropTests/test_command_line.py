@@ -1,6 +1,8 @@
 """The program's commands for operators, against a server that runs."""
 import json
 import os
+import pty
+import signal
 import subprocess
 import time
 import urllib.parse
@@ -76,6 +78,31 @@ sed -i 's/: 9/: 4/' "$1"
             env={**os.environ, "MARTLET_HTTP_PORT": str(server.http)})
         assert done.returncode == 0 and done.stdout.startswith("ROOM"), (done.stdout, done.stderr)
     assert "cannot be reached" in martlet(server, "rooms", status=3)
+
+
+def test_a_policy_is_edited_in_an_editor_that_reads_the_terminal():
+    """As vi does: the editor must be in the group of processes that has the terminal, or the kernel stops it."""
+    with running() as server:
+        assert server.api("POST", "/v1/rooms", {"name": "studio"})[0] == 201
+        environment = {**os.environ, "MARTLET_KEYS": f"{KEY}:{SECRET}", "EDITOR": 'sh -c "read x </dev/tty" --'}
+        child, terminal = pty.fork()
+        if child == 0:
+            try:
+                os.execve(BINARY, [str(BINARY), "policy", "edit", "studio", "--server", server.url], environment)
+            finally:
+                os._exit(127)
+        try:
+            os.write(terminal, b"a line\n")
+            end = time.monotonic() + 10
+            while (ended := os.waitpid(child, os.WNOHANG))[0] == 0 and time.monotonic() < end:
+                time.sleep(0.05)
+            if ended[0] == 0:
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+            assert ended[0] == child and os.waitstatus_to_exitcode(ended[1]) == 0, ended
+            assert b"the policy is unchanged" in os.read(terminal, 4096)
+        finally:
+            os.close(terminal)
 
 
 def test_events_are_followed_until_the_server_ends():

@@ -237,25 +237,8 @@ extension OperatorCommand {
     private func edit(_ path: String, _ output: @escaping (String) -> Void) throws(CommandError) {
         let read = try client.call("GET", path)
         let before = read.value
-        let file = FileManager.default.temporaryDirectory.appending(
-            path: "martlet-policy-\(ProcessInfo.processInfo.processIdentifier).json")
-        defer { try? FileManager.default.removeItem(at: file) }
-        let editor = ProcessInfo.processInfo.environment["EDITOR"] ?? "vi"
-        let process = Process()
-        process.executableURL = URL(filePath: "/bin/sh")
-        process.arguments = ["-c", "\(editor) \"$1\"", "martlet", file.path]
-        let edited: [UInt8]
-        do {
-            try Data((Self.pretty(before) + "\n").utf8).write(to: file)
-            try process.run()
-            process.waitUntilExit()
-            edited = Array(try Data(contentsOf: file))
-        } catch {
-            throw CommandError(message: "martlet: the policy could not be edited: \(error)", exitCode: 1)
-        }
-        guard process.terminationStatus == 0 else {
-            throw CommandError(message: "martlet: the editor '\(editor)' failed; the policy is unchanged", exitCode: 1)
-        }
+        let editor = Editor(environment: ProcessInfo.processInfo.environment)
+        let edited = try editor.edit(Self.pretty(before) + "\n")
         guard case .object(let old) = before,
             case .object(let new)? = try? JSONCoding.decode(JSONValue.self, from: edited)
         else {
