@@ -9,11 +9,12 @@ import Testing
 @Suite("Calls of other servers", .timeLimit(.minutes(1)))
 struct HTTPCallTests {
     private func serving(
-        _ handler: @escaping HTTPHandler, _ body: (String) async throws -> Void
+        _ handler: @escaping HTTPHandler, keepAlive: TimeInterval = .seconds(15), _ body: (String) async throws -> Void
     ) async throws {
+        var configuration = HTTPServerConfiguration(host: "127.0.0.1", port: 0)
+        configuration.streamKeepAlive = keepAlive
         let server = HTTPServer(
-            configuration: HTTPServerConfiguration(host: "127.0.0.1", port: 0),
-            logger: Logger("test", output: LogOutput(level: .error) { _ in }))
+            configuration: configuration, logger: Logger("test", output: LogOutput(level: .error) { _ in }))
         try await server.start(webSockets: [], admission: { _ in .admit(isKnown: true) }, handler: handler)
         do {
             try await body("http://127.0.0.1:\(server.port)")
@@ -53,7 +54,12 @@ struct HTTPCallTests {
             call.isPublicOnly = true
             #expect(await call.performInBackground() == .addressRefused)
         }
-        for url in ["http://127.0.0.1:1/", "file:///etc/passwd", "gopher://127.0.0.1/", "http://"] {
+        guard case .nobodyListens(let words) = await HTTPCall("GET", "http://127.0.0.1:1/").performInBackground() else {
+            Issue.record("somebody listens on port 1")
+            return
+        }
+        #expect(!words.isEmpty)
+        for url in ["file:///etc/passwd", "gopher://127.0.0.1/", "http://"] {
             guard case .failed(let words) = await HTTPCall("GET", url).performInBackground() else {
                 Issue.record("\(url) was answered")
                 continue
@@ -77,5 +83,40 @@ struct HTTPCallTests {
             }.value
             #expect(text == "onetwothree")
         }
+    }
+    @Test("A quiet stream goes on as long as signs of life come, however few bytes they have")
+    func quietStream() async throws {
+        let (pieces, source) = AsyncStream<[UInt8]>.makeStream()
+        try await serving(
+            { _ in HTTPResponse(headers: [:], stream: HTTPStream(pieces, keepAlive: Array("~".utf8))) },
+            keepAlive: .milliseconds(600)
+        ) { url in
+            // Longer than the silence that ends a call, with nothing but a byte now and then.
+            let signs = await Task.detached {
+                var call = HTTPCall("GET", url)
+                call.timeout = nil
+                call.silence = .seconds(3)
+                var signs = 0
+                _ = call.perform { _, bytes in
+                    signs += bytes.count
+                    return signs < 8
+                }
+                return signs
+            }.value
+            #expect(signs == 8)
+        }
+        source.finish()
+    }
+
+    @Test("A stream of which nothing comes for the silence that the call permits has failed, and the words say so")
+    func silentStream() async throws {
+        let (pieces, source) = AsyncStream<[UInt8]>.makeStream()
+        try await serving({ _ in HTTPResponse(headers: [:], stream: HTTPStream(pieces, keepAlive: [])) }) { url in
+            var call = HTTPCall("GET", url)
+            call.timeout = nil
+            call.silence = .seconds(1)
+            #expect(await call.performInBackground() == .failed("nothing came for 1 s"))
+        }
+        source.finish()
     }
 }

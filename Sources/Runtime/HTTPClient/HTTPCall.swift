@@ -15,8 +15,10 @@ public struct HTTPCall: Sendable, Hashable {
     public var headers: [String] = []
     /// nil: the request has none.
     public var body: [UInt8]?
-    /// How long it may take; nil: as long as something arrives within 45 s.
+    /// How long it may take; nil: as long as something passes, in either direction, within `silence`.
     public var timeout: TimeInterval? = .seconds(10)
+    /// Three signs of life of a quiet event stream, which come every 15 s.
+    public var silence = TimeInterval.seconds(45)
     /// Certificates to trust, PEM; nil: the system's.
     public var certificatesPath: String?
     /// Trusts the certificates of `certificatesPath` whatever names they have.
@@ -47,8 +49,10 @@ public struct HTTPCall: Sendable, Hashable {
     /// What became of a request.
     public enum Outcome: Sendable, Hashable {
         case answered(status: Int, body: [UInt8])
-        /// In words: the name was not found, nobody listened, it took too long.
+        /// In words: the name was not found, it took too long, nothing came.
         case failed(String)
+        /// The machine refused the connection: nobody listens there. In words.
+        case nobodyListens(String)
         /// The address is not public.
         case addressRefused
     }
@@ -96,6 +100,7 @@ public struct HTTPCall: Sendable, Hashable {
                             request.headers = lines.baseAddress
                             request.header_count = lines.count
                             request.timeout_ms = Int(timeout?.milliseconds ?? 0)
+                            request.silence_ms = Int(silence.milliseconds)
                             request.ca_file = certificates
                             request.is_pinned = isPinned ? 1 : 0
                             request.signature_scope = scope
@@ -122,9 +127,13 @@ public struct HTTPCall: Sendable, Hashable {
         case HTTP_STOPPED:
             return take == nil ? .failed("the response is too large") : .answered(status: status, body: [])
         case HTTP_ADDRESS_REFUSED: return .addressRefused
-        default:
-            return .failed(String(decoding: error.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self))
+        case HTTP_NOBODY_LISTENS: return .nobodyListens(Self.words(error))
+        default: return .failed(Self.words(error))
         }
+    }
+
+    private static func words(_ error: [CChar]) -> String {
+        String(decoding: error.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
     /// The same on a thread of its own.

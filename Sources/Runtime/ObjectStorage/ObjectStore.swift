@@ -115,7 +115,7 @@ public struct ObjectStore: Sendable {
         case .answered(let status, let body):
             guard (200..<300).contains(status) else { throw Self.failure(status, body, method) }
             return Answer(status: status, body: body, headers: fields)
-        case .failed(let words): throw Failure(words: words)
+        case .failed(let words), .nobodyListens(let words): throw Failure(words: words)
         case .addressRefused: throw Failure(words: "the address is refused")
         }
     }

@@ -132,7 +132,7 @@ public final class TraceExporter: Sendable {
             return .refused
         case .answered(let status, _):
             if isLast { lose(batch, "answered \(status)") }
-        case .failed(let words):
+        case .failed(let words), .nobodyListens(let words):
             if isLast { lose(batch, words) }
         case .addressRefused:
             if isLast { lose(batch, "the address is refused") }

@@ -52,7 +52,7 @@ extension WebhookRequest {
         call.isPublicOnly = isPublicOnly
         switch await call.performInBackground() {
         case .answered(let status, _): return .answered(status: status)
-        case .failed(let words): return .failed(words)
+        case .failed(let words), .nobodyListens(let words): return .failed(words)
         case .addressRefused:
             return .failed(
                 "the receiver's address is private: allow such receivers with webhooks.allow_private, if they are yours"

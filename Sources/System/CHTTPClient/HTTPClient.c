@@ -1,17 +1,29 @@
 #include "CHTTPClient.h"
 
 #include <curl/curl.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 
 struct call {
     const struct http_request *request;
     CURL *curl;
     int refused;
     int stopped;
+    // What had passed in either direction when something did last, and when that was.
+    curl_off_t passed;
+    int64_t passed_at_ms;
+    int silent;
 };
+
+static int64_t now_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
 
 static size_t write_bytes(char *bytes, size_t size, size_t count, void *context) {
     struct call *call = context;
@@ -29,10 +41,19 @@ static size_t read_header(char *bytes, size_t size, size_t count, void *context)
     return size * count;
 }
 
-static int progress(void *context, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d) {
-    (void)a, (void)b, (void)c, (void)d;
+static int progress(void *context, curl_off_t all_down, curl_off_t down, curl_off_t all_up, curl_off_t up) {
+    (void)all_down, (void)all_up;
     struct call *call = context;
-    return call->request->is_stopped(call->request->context);
+    const struct http_request *request = call->request;
+    if (request->is_stopped && request->is_stopped(request->context)) return 1;
+    if (request->timeout_ms > 0 || request->silence_ms <= 0) return 0;
+    int64_t now = now_ms();
+    if (down + up != call->passed) {
+        call->passed = down + up;
+        call->passed_at_ms = now;
+    }
+    call->silent = now - call->passed_at_ms >= request->silence_ms;
+    return call->silent;
 }
 
 static curl_socket_t open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *address) {
@@ -67,7 +88,7 @@ enum http_result http_perform(const struct http_request *request, long *status, 
     char message[CURL_ERROR_SIZE] = "";
     CURL *curl = curl_easy_init();
     struct curl_slist *list = header_list(request);
-    struct call call = {request, curl, 0, 0};
+    struct call call = {.request = request, .curl = curl, .passed_at_ms = now_ms()};
     if (!curl || !list) {
         snprintf(error, error_size, "out of memory");
         curl_slist_free_all(list);
@@ -82,12 +103,11 @@ enum http_result http_perform(const struct http_request *request, long *status, 
     curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, 10000L);
-    if (request->timeout_ms > 0) {
-        curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, request->timeout_ms);
-    } else {
-        curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
-        curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, 45L);
-    }
+    if (request->timeout_ms > 0) curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, request->timeout_ms);
+    // Not CURLOPT_LOW_SPEED_TIME, which wants a byte in each second on the average: a quiet event stream has three in 15 s.
+    curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, progress);
+    curl_easy_setopt(curl, CURLOPT_XFERINFODATA, &call);
     // With the method alone libcurl would wait for the body of a HEAD.
     if (!strcmp(request->method, "HEAD")) curl_easy_setopt(curl, CURLOPT_NOBODY, 1L);
     if (request->signature_scope) {
@@ -97,11 +117,6 @@ enum http_result http_perform(const struct http_request *request, long *status, 
     if (request->on_header) {
         curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, read_header);
         curl_easy_setopt(curl, CURLOPT_HEADERDATA, &call);
-    }
-    if (request->is_stopped) {
-        curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
-        curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, progress);
-        curl_easy_setopt(curl, CURLOPT_XFERINFODATA, &call);
     }
     if (request->ca_file) curl_easy_setopt(curl, CURLOPT_CAINFO, request->ca_file);
     if (request->is_pinned) curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 0L);
@@ -115,11 +130,18 @@ enum http_result http_perform(const struct http_request *request, long *status, 
     curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, open_socket);
     curl_easy_setopt(curl, CURLOPT_OPENSOCKETDATA, &call);
     CURLcode code = curl_easy_perform(curl);
+    long fault = 0;
     curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, status);
+    curl_easy_getinfo(curl, CURLINFO_OS_ERRNO, &fault);
     curl_slist_free_all(list);
     curl_easy_cleanup(curl);
     if (call.stopped) return HTTP_STOPPED;
     if (code == CURLE_OK) return HTTP_ANSWERED;
+    if (call.silent) {
+        snprintf(error, error_size, "nothing came for %g s", (double)request->silence_ms / 1000);
+        return HTTP_FAILED;
+    }
     snprintf(error, error_size, "%s", message[0] ? message : curl_easy_strerror(code));
-    return call.refused ? HTTP_ADDRESS_REFUSED : HTTP_FAILED;
+    if (call.refused) return HTTP_ADDRESS_REFUSED;
+    return code == CURLE_COULDNT_CONNECT && fault == ECONNREFUSED ? HTTP_NOBODY_LISTENS : HTTP_FAILED;
 }

@@ -3,7 +3,7 @@
 #include <stdint.h>
 
 /// What became of a request.
-enum http_result { HTTP_ANSWERED = 0, HTTP_FAILED = 1, HTTP_ADDRESS_REFUSED = 2, HTTP_STOPPED = 3 };
+enum http_result { HTTP_ANSWERED = 0, HTTP_FAILED = 1, HTTP_ADDRESS_REFUSED = 2, HTTP_STOPPED = 3, HTTP_NOBODY_LISTENS = 4 };
 
 /// One request. All pointers are borrowed for the call; those that are NULL ask for nothing.
 struct http_request {
@@ -14,8 +14,9 @@ struct http_request {
     /// Complete lines.
     const char *const *headers;
     size_t header_count;
-    /// All of it; 0: as long as something arrives within 45 s.
+    /// All of it; 0: as long as something passes, in either direction, within `silence_ms`.
     long timeout_ms;
+    long silence_ms;
     /// Certificates to trust in place of the system's.
     const char *ca_file;
     /// Those of `ca_file` are trusted whatever names they have.

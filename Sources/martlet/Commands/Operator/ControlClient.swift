@@ -122,7 +122,7 @@ struct ControlClient {
         switch call.perform(onHeader: { if $0.lowercased() == "etag" { found = $1 } }) {
         case .answered(200..<300, let body): return Answer(body: body, tag: found)
         case .answered(let status, let body): throw refused(status, body)
-        case .failed(let words): throw unreachable(words)
+        case .failed(let words), .nobodyListens(let words): throw unreachable(words)
         case .addressRefused: throw unreachable("its address is not allowed")
         }
     }
@@ -160,7 +160,7 @@ struct ControlClient {
         switch outcome {
         case .answered(200, _): return
         case .answered(let status, _): throw refused(status, rest)
-        case .failed(let words): throw unreachable(words)
+        case .failed(let words), .nobodyListens(let words): throw unreachable(words)
         case .addressRefused: throw unreachable("its address is not allowed")
         }
     }
@@ -179,7 +179,7 @@ struct ControlClient {
             let session = request("DELETE", publicServer + location, token)
             return (String(decoding: body, as: UTF8.self), { _ = session.perform() })
         case .answered(let status, let body): throw refused(status, body)
-        case .failed(let words): throw unreachable(words)
+        case .failed(let words), .nobodyListens(let words): throw unreachable(words)
         case .addressRefused: throw unreachable("its address is not allowed")
         }
     }
