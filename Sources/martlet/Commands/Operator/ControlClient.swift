@@ -1,5 +1,6 @@
 import AccessTokens
 import EdgeSupport
+import Glibc
 import HTTPClient
 import HTTPServing
 import NetworkIO
@@ -20,6 +21,8 @@ struct ControlClient {
     /// Where WHIP is: the control API may be on the private listener alone.
     private let publicServer: String
     private let token: String
+    /// What signs further tokens; nil: the token was given.
+    private let key: APIKey?
     private let certificatesPath: String?
     /// The server is on this machine, under an address that its certificate does not name: the certificates in the configuration's file are trusted instead.
     private let isPinned: Bool
@@ -68,18 +71,20 @@ struct ControlClient {
             isPinned = given["--ca"] == nil && own != nil
         }
         if let token = given["--token"] {
+            key = nil
             self.token = token == "-" ? (readLine(strippingNewline: true) ?? "") : token
         } else {
-            token = try Self.mint(configuration)
+            guard let key = configuration?.apiKeys.first else {
+                throw CommandError(
+                    message: "martlet: there is no API key to sign a token with; give --config, --dev or --token",
+                    exitCode: 1)
+            }
+            self.key = key
+            token = try Self.mint(key)
         }
     }
 
-    private static func mint(_ configuration: Configuration?) throws(CommandError) -> String {
-        guard let configuration, let key = configuration.apiKeys.first else {
-            throw CommandError(
-                message: "martlet: there is no API key to sign a token with; give --config, --dev or --token",
-                exitCode: 1)
-        }
+    private static func mint(_ key: APIKey) throws(CommandError) -> String {
         var grant = VideoGrant()
         grant.roomAdmin = true
         grant.roomList = true
@@ -141,28 +146,46 @@ struct ControlClient {
         return Answer(body: JSONCoding.encode([name: elements]))
     }
 
-    /// Follows an event stream until it ends: each event's data.
-    func follow(_ path: String, _ event: @escaping (String) -> Void) throws(CommandError) {
-        var call = request("GET", path)
-        call.headers.append("Accept: text/event-stream")
-        call.timeout = nil
-        var rest: [UInt8] = []
-        let outcome = call.perform { status, bytes in
-            rest += bytes
-            guard status == 200 else { return true }
-            while let end = rest.firstIndex(of: 0x0a) {
-                let line = String(decoding: rest[..<end], as: UTF8.self)
-                rest.removeSubrange(...end)
-                if line.hasPrefix("data: {\"") { event(String(line.dropFirst(6))) }
+    /// Follows an event stream: each event's data. The server ends a stream with its token, and that of a reader who is too slow: it is asked again, after a
+    /// `pause` and with another token, for what came after the last event. Returns when nobody listens there any more.
+    func follow(
+        _ path: String, pause: TimeInterval = .seconds(2), _ event: @escaping (String) -> Void
+    ) throws(CommandError) {
+        var lines = EventLines()
+        var (token, isAgain, hasFailed) = (token, false, false)
+        while true {
+            let begun = MonotonicClock.now()
+            var call = request("GET", server + "/v1" + path, token)
+            call.headers.append("Accept: text/event-stream")
+            if let id = lines.lastID { call.headers.append("Last-Event-ID: \(id)") }
+            call.timeout = nil
+            lines.begin()
+            let outcome = call.perform { status, bytes in
+                for data in lines.append(bytes, areEvents: status == 200) { event(data) }
+                return true
             }
-            return true
+            switch outcome {
+            case .answered(200, _): hasFailed = false
+            case .answered(let status, _): throw refused(status, lines.rest)
+            case .nobodyListens where isAgain: return
+            // A server that ends may cut off what it has not read; then nobody listens the next time.
+            case .failed where isAgain && !hasFailed: hasFailed = true
+            case .failed(let words), .nobodyListens(let words): throw unreachable(words)
+            case .addressRefused: throw unreachable("its address is not allowed")
+            }
+            isAgain = true
+            // Where no event says what comes next, what happens during a pause would be lost.
+            if lines.lastID != nil || hasFailed || MonotonicClock.now() - begun < pause {
+                usleep(UInt32(clamping: pause.microseconds))
+            }
+            token = try renewedToken()
         }
-        switch outcome {
-        case .answered(200, _): return
-        case .answered(let status, _): throw refused(status, rest)
-        case .failed(let words), .nobodyListens(let words): throw unreachable(words)
-        case .addressRefused: throw unreachable("its address is not allowed")
-        }
+    }
+
+    /// The token for a further request of a command that outlives the first one's.
+    private func renewedToken() throws(CommandError) -> String {
+        guard let key else { return token }
+        return try Self.mint(key)
     }
 
     /// Publishes into a room by WHIP, with a token of its own; `end` takes it back.

@@ -1,0 +1,31 @@
+/// What arrives of an event stream (HTML standard, section 9.2.6), as far as the server's streams go: an event has its `id` before its `data`, which is one
+/// line.
+struct EventLines {
+    /// What no line has ended yet; all of an answer that is no event stream.
+    private(set) var rest: [UInt8] = []
+    /// The id of the last event whose data came.
+    private(set) var lastID: String?
+    private var id: String?
+
+    /// Another answer begins.
+    mutating func begin() {
+        rest = []
+        id = nil
+    }
+
+    /// The data of the events that `bytes` complete.
+    mutating func append(_ bytes: UnsafeBufferPointer<UInt8>, areEvents: Bool) -> [String] {
+        rest += bytes
+        guard areEvents else { return [] }
+        var found: [String] = []
+        while let end = rest.firstIndex(of: 0x0a) {
+            let line = String(decoding: rest[..<end], as: UTF8.self)
+            rest.removeSubrange(...end)
+            if line.hasPrefix("id: ") { id = String(line.dropFirst(4)) }
+            guard line.hasPrefix("data: {\"") else { continue }
+            found.append(String(line.dropFirst(6)))
+            lastID = id ?? lastID
+        }
+        return found
+    }
+}
