@@ -46,6 +46,23 @@ struct ResumeTests {
         #expect(await new.ask("ping")?.type == "pong")
     }
 
+    @Test("A device that wakes after its session has ended does not end the newer one of its identity: it is closed with 4004")
+    func replaced() async throws {
+        let house = TestRooms()
+        var old = try await Client("ada", to: house)
+        let session = try #require(await old.join()?.text("session"))
+        old.socket.vanish()
+        await old.server.value
+        var new = try await Client("ada", to: house)
+        let newer = try #require(await new.join()?.text("session"))
+        #expect(newer != session)
+        var awake = try await Client("ada", to: house)
+        awake.socket.say("{\"type\":\"resume\",\"id\":1,\"session\":\"\(session)\",\"seq\":0}")
+        #expect(await awake.ears.closeCode() == 4004)
+        #expect(await new.ask("ping")?.type == "pong")
+        #expect(await house.rooms.statistics().participants == 1)
+    }
+
     @Test("Only the identity that joined resumes; unknown sessions and future numbers are refused")
     func refused() async throws {
         let house = TestRooms()

@@ -52,9 +52,12 @@ struct Entrance: Sendable {
             returned = try await context.rooms.resume(participant: participant, claims: claims)
         } catch {
             guard [.sessionNotFound, .resumeTooLate, .grantsChanged].contains(error.code) else { throw error }
+            // A device that wakes would end the newer one of its identity by a join.
+            let isReplaced = await context.rooms.isReplaced(participant: participant, claims)
             return LiveKitSession(
                 context: context, claims: claims, parameters: parameters,
-                greeting: [.leave(.stateMismatch, .reconnect)], stay: nil)
+                greeting: [isReplaced ? .leave(.duplicateIdentity, .disconnect) : .leave(.stateMismatch, .reconnect)],
+                stay: nil)
         }
         let snapshot = returned.snapshot
         let people = [snapshot.participant] + snapshot.others

@@ -33,7 +33,7 @@ extension SignallingSession {
             return try await perform(request, frame.id, session)
         } catch {
             var outcome = Outcome.reply(.error(id: frame.id, error))
-            outcome.closes = state.joins > Self.maximumJoins
+            if state.joins > Self.maximumJoins { outcome.closing = (CloseCode.policyViolation, "too many joins") }
             return outcome
         }
     }
@@ -102,8 +102,15 @@ extension SignallingSession {
         guard state.session == nil else { throw .alreadyJoined }
         state.joins += 1
         let bearer = state.claims ?? claims
-        let resumed = try await asking { () async throws(RoomError) in
-            try await context.rooms.resume(session, after: sequence, claims: bearer)
+        let resumed: ResumedSession
+        do throws(RoomError) {
+            resumed = try await context.rooms.resume(session, after: sequence, claims: bearer)
+        } catch {
+            // A refusal would make it join, and end the newer one in turn.
+            if error.code == .sessionNotFound, await context.rooms.isReplaced(session, bearer, room: queryRoom) {
+                return Outcome(closing: (CloseCode.duplicateIdentity, "a newer session has the identity"))
+            }
+            throw refused(error)
         }
         state.attachment = Attachment(session: session, events: resumed.events, number: resumed.attachment)
         return Outcome(replies: [.resumed(id: id, session, sequence: sequence)], isNew: true)

@@ -70,7 +70,7 @@ struct SignallingSession: Sendable {
         let outcome = await handle(frame, &state)
         for reply in outcome.replies { socket.send(reply.text) }
         if outcome.leaves, let attachment = state.attachment { await attachment.leave(context.rooms) }
-        if outcome.closes { socket.close(code: CloseCode.policyViolation, reason: "too many joins") }
+        if let (code, reason) = outcome.closing { socket.close(code: code, reason: reason) }
         return (state, outcome.isNew)
     }
 
@@ -112,7 +112,8 @@ struct Outcome: Sendable {
     var isNew = false
     /// The session is to be left after the replies.
     var leaves = false
-    var closes = false
+    /// The socket is closed after the replies.
+    var closing: (code: UInt16, reason: String)?
 
     static func reply(_ message: ServerMessage) -> Self { Self(replies: [message]) }
 }

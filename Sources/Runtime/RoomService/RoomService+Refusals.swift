@@ -59,6 +59,23 @@ extension RoomService {
         return hosted.room.hasMember(identity: identity) || hasJustLeft(identity, hosted)
     }
 
+    /// Whether `session` is over and its identity is in the room by another one, where it may be once only: whoever would resume it, as a device that slept, has been replaced. `room`:
+    /// where the token names none.
+    public func isReplaced(_ session: SessionID, _ claims: AccessClaims, room: String?) -> Bool {
+        rooms.name(of: session) == nil && isIn(claims, room: room)
+    }
+
+    /// The same for the session of the participant `sid`.
+    public func isReplaced(participant sid: String, _ claims: AccessClaims) -> Bool {
+        guard let name = claims.video.room, rooms.place(of: sid, in: name) == nil else { return false }
+        return isIn(claims, room: nil)
+    }
+
+    private func isIn(_ claims: AccessClaims, room: String?) -> Bool {
+        guard let name = claims.video.room ?? room, let hosted = rooms[name] else { return false }
+        return hosted.room.policy.duplicateIdentity != .allow && hosted.room.hasMember(identity: claims.identity)
+    }
+
     private func hasJustLeft(_ identity: String?, _ hosted: HostedRoom) -> Bool {
         identity.map { hosted.recentMembers.contains($0, at: media.now()) } ?? false
     }
