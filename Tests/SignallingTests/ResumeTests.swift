@@ -46,7 +46,9 @@ struct ResumeTests {
         #expect(await new.ask("ping")?.type == "pong")
     }
 
-    @Test("A device that wakes after its session has ended does not end the newer one of its identity: it is closed with 4004")
+    @Test(
+        "A device that wakes after its session has ended does not end the newer one of its identity: it is closed with 4004"
+    )
     func replaced() async throws {
         let house = TestRooms()
         var old = try await Client("ada", to: house)
