@@ -1,14 +1,19 @@
 """The operators' tab under a person's hands: it asks before it ends anything, stays in place, and bears any entry."""
 import asyncio
+import contextlib
 import json
 import re
 import signal
+import time
 
 import pytest
 from support.chromium import chromium, open_room, room_address, until
 from support.firefox import firefox
-from support.waiting import PATIENCE_S
+from support.signalling import signal as signalling
+from support.tokens import token
+from support.waiting import PATIENCE_S, until_true
 
+MEMBERS_FIGURE = "document.querySelector('#room-charts figcaption output').textContent"
 ROOM = "[...document.querySelectorAll('#rooms button')].find((one) => one.querySelector('.name').textContent === {name!r})"
 
 
@@ -289,5 +294,76 @@ def test_questions_follow_one_after_the_other_and_are_taken_back(development_ser
             await until(page, "answers.length === 4")
             assert await page.evaluate("answers") == ["First? true", "Second? false", "Third? false", "Fourth? false"]
             assert not await page.evaluate("document.querySelector('#ask').open") and not page.problems
+
+    asyncio.run(run())
+
+
+def test_the_chart_of_members_counts_who_joined_in_each_room_of_a_name(development_server):
+    """A stream of events begins with the rooms that had the name before, and each room numbers its events from 1."""
+    server = development_server
+
+    async def run():
+        for _ in range(3):
+            async with signalling(server, token("ada", "kitchen"), room="kitchen") as session:
+                await session.request("leave")
+        assert server.api("DELETE", "/v1/rooms/kitchen")[0] == 200
+        async with contextlib.AsyncExitStack() as stack:
+            async def join(name):
+                # Tokens from before a room was closed do not open it again, and their times are whole seconds.
+                later = token(name, "kitchen", issued_at=int(time.time()) + 2)
+                await stack.enter_async_context(signalling(server, later, room="kitchen"))
+
+            for name in ("bob", "carol"):
+                await join(name)
+            browser = await stack.enter_async_context(chromium())
+            page = await open_operators(browser, server)
+            # Three up and three down, then two up: each draws a step of two points.
+            steps = "(document.querySelector('#room-charts .line')?.getAttribute('d').match(/L/g) ?? []).length"
+            await until(page, f"{steps} === 1 + 2 * 8")
+            # Once each, also where the stream is read anew.
+            await page.click("#edit-policy")
+            await page.wait_for_selector("#policy-back")
+            await page.click("#policy-back")
+            await until(page, "document.querySelectorAll('#events li').length > 8")
+            await join("dora")
+            await until(page, f"{MEMBERS_FIGURE} === '3' && {steps} === 1 + 2 * 9")
+            assert page.problems == []
+
+    asyncio.run(run())
+
+
+def test_figures_that_come_late_are_not_added_to_the_charts_of_another_room(development_server):
+    server = development_server
+
+    async def run():
+        async with contextlib.AsyncExitStack() as stack:
+            for name, room in (("ada", "attic"), ("bob", "attic"), ("carol", "cellar")):
+                await stack.enter_async_context(signalling(server, token(name, room), room=room))
+            browser = await stack.enter_async_context(chromium())
+            page = await open_operators(browser, server)
+            await until(page, f"{MEMBERS_FIGURE} === '2'")
+            held, go_on, looks = asyncio.Event(), asyncio.Event(), []
+
+            async def hold(route):
+                held.set()
+                await go_on.wait()
+                await route.continue_()
+
+            await page.route("**/v1/rooms/attic/playbacks", hold)
+            page.on("request", lambda request: looks.append(request) if request.url.endswith("/cellar/playbacks") else None)
+            await asyncio.wait_for(held.wait(), PATIENCE_S)
+            await page.locator("#rooms button", has_text="cellar").click()
+            await until(page, f"{MEMBERS_FIGURE} === '1'")
+            await page.evaluate(f"""() => {{
+                window.figures = [];
+                const figure = document.querySelector("#room-charts figcaption output");
+                new MutationObserver(() => window.figures.push(figure.textContent)).observe(figure, {{ childList: true }});
+            }}""")
+            async with page.expect_response("**/v1/rooms/attic/playbacks"):
+                go_on.set()
+            before = len(looks)
+            await until_true(lambda: len(looks) >= before + 2, PATIENCE_S, "the other room was looked at again")
+            await until(page, "window.figures.length >= 1")
+            assert set(await page.evaluate("window.figures")) == {"1"} and page.problems == []
 
     asyncio.run(run())

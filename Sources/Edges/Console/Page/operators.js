@@ -270,7 +270,8 @@ export class Operators {
         element("room-charts").hidden = !detail;
         await this.playbacks.look(detail && room);
         element("playbacks-panel").hidden = this.playbacks.isEmpty;
-        if (detail) await this.charts.look(members, statistics);
+        // Another room may be shown by now, whose charts these figures are not.
+        if (detail && isCurrent()) await this.charts.look(members, statistics);
     }
 
     table() {

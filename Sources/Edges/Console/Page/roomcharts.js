@@ -31,13 +31,16 @@ export class RoomCharts {
     /** Begins anew with this room. */
     follow(room) {
         if (room === this.room) return;
-        Object.assign(this, { room, points: [], changes: [], noted: 0, needsPast: true });
+        Object.assign(this, { room, points: [], changes: [], noted: new Map(), needsPast: true });
     }
 
-    /** An event of the room's stream; the past ones come first, and again where the stream is read anew. */
-    note({ type, at, sequence }) {
-        if (sequence <= this.noted) return;
-        this.noted = sequence;
+    /**
+     * An event of the room's stream; the past ones come first, and again where the stream is read anew. The stream is that of a name, and begins
+     * with former rooms of it: each has its own `roomSid` and numbers its events from 1.
+     */
+    note({ type, at, roomSid, sequence }) {
+        if (sequence <= (this.noted.get(roomSid) ?? 0)) return;
+        this.noted.set(roomSid, sequence);
         if (type === "participantJoined") this.changes.push({ at, by: 1 });
         if (type === "participantLeft") this.changes.push({ at, by: -1 });
     }
