@@ -367,3 +367,38 @@ def test_figures_that_come_late_are_not_added_to_the_charts_of_another_room(deve
             assert set(await page.evaluate("window.figures")) == {"1"} and page.problems == []
 
     asyncio.run(run())
+
+
+def test_the_row_of_a_participant_who_was_moved_acts_on_the_room_that_is_shown(development_server):
+    server = development_server
+
+    async def run():
+        for room in ({"name": "attic"}, {"name": "cellar", "beside": "attic"}):
+            assert server.api("POST", "/v1/rooms", room)[0] == 201
+        async with signalling(server, token("ada", "attic"), room="attic") as ada, chromium() as browser:
+            page = await open_operators(browser, server)
+            await page.locator("#members tr", has_text="ada").wait_for(timeout=PATIENCE_S * 1000)
+            # No look notices that the room is empty before the other one is chosen.
+            held, go_on = asyncio.Event(), asyncio.Event()
+
+            async def hold(route):
+                held.set()
+                await go_on.wait()
+                await route.continue_()
+
+            await page.route("**/v1/rooms/attic", hold)
+            await asyncio.wait_for(held.wait(), PATIENCE_S)
+            assert server.api("POST", "/v1/rooms/attic/participants/ada/move", {"room": "cellar"})[0] == 200
+            await page.locator("#rooms button", has_text="cellar").click()
+            row = page.locator("#members tr", has_text="ada")
+            await until(page, "document.querySelector('#members a.who')?.hash.startsWith('#/rooms/cellar/participants/') ?? false")
+            assert await row.count() == 1
+            go_on.set()
+            await row.get_by_role("button", name="Remove").click()
+            assert await page.inner_text("#ask-text") == "ada is disconnected from the room “cellar”."
+            await page.click("#ask-confirm")
+            await ada.wait_for("ended", reason="removed")
+            await row.wait_for(state="detached", timeout=PATIENCE_S * 1000)
+            assert await page.inner_text("#operators-problem") == "" and page.problems == []
+
+    asyncio.run(run())

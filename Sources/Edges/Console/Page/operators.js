@@ -256,8 +256,9 @@ export class Operators {
         element("members-problem").textContent = problem;
         const members = detail?.participants ?? [];
         const figures = new Map((statistics?.participants ?? []).map((one) => [one.sid, one]));
+        // Who was moved keeps the sid, but a row acts on the room that it was made for.
         for (const [sid, row] of this.rows) {
-            if (members.some((member) => member.sid === sid)) continue;
+            if (row.room === room && members.some((member) => member.sid === sid)) continue;
             row.element.remove();
             this.rows.delete(sid);
         }
