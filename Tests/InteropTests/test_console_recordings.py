@@ -129,3 +129,41 @@ def test_a_recording_is_begun_watched_downloaded_copied_played_into_a_room_and_d
             assert page.problems == [] and bob.problems == []
 
     asyncio.run(run())
+
+
+def test_rooms_beyond_the_first_page_of_the_list_can_be_recorded_and_played_into(archive):
+    """The page asks for 1,000 rooms; here it gets two, and that there are more."""
+    server = archive
+    note = "document.querySelector('#{}').textContent.startsWith('These are the first 1,000 rooms by name.')"
+    options = "[...document.querySelector('#{}').options].map((one) => one.value).join()"
+
+    async def run():
+        for name in ("attic", "bath", "yard", "zoo", "zoo-2"):
+            assert server.api("POST", "/v1/rooms", {"name": name})[0] == 201
+        status, recording = server.api("POST", "/v1/rooms/zoo/recordings", {})
+        assert status == 201, recording
+        async with chromium() as browser:
+            page = await operator(browser, server, "#/rooms/yard")
+            await until(page, "document.querySelector('#members-title').textContent === 'Members of yard'")
+            await page.route("**/v1/rooms?limit=1000", lambda route: route.continue_(url=f"{server.url}/v1/rooms?limit=2"))
+            # The one whose recordings are shown, and the one that was chosen among the rooms.
+            await page.evaluate("location.hash = '#/recordings?room=zoo'")
+            await until(page, f"{options.format('recordings-start-room')} === 'attic,bath,yard,zoo' && {note.format('recordings-start-none')}")
+            await until(page, "document.querySelector('#recordings-start-room').value === 'zoo'")
+            # What is chosen stays as long as the room is open.
+            await page.evaluate("location.hash = '#/recordings'")
+            await until(page, "document.querySelector('#recordings-room').value === ''")
+            for _ in range(2):  # With the second look, the first one is complete.
+                async with page.expect_response("**/v1/rooms?limit=1&prefix=zoo", timeout=PATIENCE_S * 1000):
+                    pass
+            assert await page.evaluate("document.querySelector('#recordings-start-room').value") == "zoo"
+            await page.evaluate(f"location.hash = '#/recordings/{recording['sid']}'")
+            await until(page, f"{options.format('recording-play-room')} === 'attic,bath,yard,zoo' && {note.format('recording-play-none')}")
+            assert server.api("DELETE", "/v1/rooms/zoo")[0] == 200
+            await until(page, f"{options.format('recording-play-room')} === 'attic,bath,yard'")
+            # All of them on one page: no more is said.
+            await page.unroute("**/v1/rooms?limit=1000")
+            await until(page, f"{options.format('recording-play-room')} === 'attic,bath,yard,zoo-2' && document.querySelector('#recording-play-none').hidden")
+            assert page.problems == []
+
+    asyncio.run(run())

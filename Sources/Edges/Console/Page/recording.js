@@ -49,7 +49,9 @@ export class RecordingPage {
         const { sid } = this;
         if (!sid) return;
         try {
-            const [recording, isAny] = await Promise.all([this.api.call("GET", pathOf(sid)), offerRooms(this.api, element("recording-play-room"))]);
+            const recording = await this.api.call("GET", pathOf(sid));
+            const wanted = [recording.room, this.operators.chosen];
+            const isAny = await offerRooms(this.api, element("recording-play-room"), element("recording-play-none"), wanted, () => sid === this.sid);
             if (look !== this.looks || sid !== this.sid) return;
             this.render(recording, isAny);
             element("recording-problem").textContent = "";
@@ -97,7 +99,6 @@ export class RecordingPage {
         element("recording-end").classList.toggle("danger", !isRunning);
         const offered = choices(recording, finished);
         setOptions(element("recording-play-file"), offered);
-        element("recording-play-none").hidden = isAny;
         element("recording-play-button").disabled = !isAny || isRunning || !offered.length;
         // The rows have buttons: they stay until there is something else to say.
         this.jobs.render(recording, finished.filter((file) => file.tracks.some((track) => track.kind === "video")).map((file) => [file.name, `${titleOf(file)} (${file.name})`]));

@@ -71,12 +71,25 @@ export async function endRecording(api, recording) {
     return true;
 }
 
-/** A select of open rooms; whether there is any. */
-export async function offerRooms(api, select) {
-    const { rooms } = await api.call("GET", "/v1/rooms");
-    const names = rooms.map((room) => room.name).filter(isAddressable).sort();
-    setOptions(select, names.map((name) => [name, name]));
-    return names.length > 0;
+/**
+ * A select of open rooms: the first by name, and of those that are `wanted` all, as well as what is chosen. `note` says where there are more, or none. Whether
+ * there is any; nothing is shown where `isCurrent` says that something else is shown by now.
+ */
+export async function offerRooms(api, select, note, wanted, isCurrent) {
+    const kept = new Set([...wanted, select.value].filter(isAddressable));
+    const { rooms, next } = await api.call("GET", `/v1/rooms?limit=${MOST}`);
+    const names = new Set(rooms.map((room) => room.name).filter(isAddressable));
+    for (const name of next ? kept : []) {
+        if (names.has(name)) continue;
+        // Of all names that begin so, it is the first.
+        const found = await api.call("GET", `/v1/rooms?limit=1&prefix=${encodeURIComponent(name)}`);
+        if (found.rooms[0]?.name === name) names.add(name);
+    }
+    if (!isCurrent()) return false;
+    setOptions(select, [...names].sort().map((name) => [name, name]));
+    note.hidden = names.size > 0 && !next;
+    note.textContent = next ? `These are the first ${MOST.toLocaleString("en")} rooms by name. For another one, choose it under “Rooms” first.` : "No room is open.";
+    return names.size > 0;
 }
 
 export class RecordingList {
@@ -140,10 +153,12 @@ export class RecordingList {
 
     /** What can be recorded: a room, somebody in it, or one of their tracks. */
     async offer() {
-        const isAny = await offerRooms(this.api, element("recordings-start-room"));
-        element("recordings-start-none").hidden = isAny;
+        const select = element("recordings-start-room"), { room: shown } = this;
+        const isCurrent = () => shown === this.room;
+        const isAny = await offerRooms(this.api, select, element("recordings-start-none"), [shown, this.operators.chosen], isCurrent);
+        if (!isCurrent()) return;
         element("recordings-start-button").disabled = !isAny;
-        const room = element("recordings-start-room").value;
+        const room = select.value;
         const tracks = isAny ? await this.api.call("GET", path(room, "tracks")).then((found) => found.tracks, () => []) : [];
         const people = new Map(tracks.map((track) => [track.participant, track.identity]));
         setOptions(element("recordings-start-what"), [
