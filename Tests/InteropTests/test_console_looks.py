@@ -1,5 +1,6 @@
 """Whether the console page can be read and operated: contrast of every button in every state, by the rules of WCAG 2.2."""
 import asyncio
+import datetime
 import json
 import pathlib
 
@@ -7,6 +8,8 @@ import pytest
 from playwright.async_api import Error
 
 from support.chromium import SPARING, chromium, join_by_form, until, wait_for_video
+from support.signalling import signal
+from support.tokens import token
 
 CONTRAST = (pathlib.Path(__file__).parent / "support/contrast.js").read_text()
 #: WCAG 2.2, 1.4.3 (text) and 1.4.11 (what shows a state).
@@ -149,5 +152,57 @@ def test_notices_move_nothing(development_server):
             assert await page.evaluate(places) == before
             assert [one[:3] for one in json.loads(await operator.evaluate(places))] == [one[:3] for one in before_there]
             development_server.start()
+
+    asyncio.run(run())
+
+
+def test_a_time_has_its_day_where_that_is_not_today(development_server):
+    """Of events that are kept, of a ban and of an end to come, of a stay that goes on, and at midnight in a chart."""
+    server = development_server
+    noon, day = datetime.datetime(2026, 3, 14, 12, tzinfo=datetime.timezone.utc), datetime.timedelta(days=1)
+    times = "[...document.querySelectorAll('#events time')].map((one) => one.textContent)"
+
+    async def run():
+        async with signal(server, token("ada", "kitchen"), room="kitchen"), chromium() as browser:
+            page = await browser.new_page(viewport={"width": 1280, "height": 900}, bypass_csp=True, locale="en-GB", timezone_id="Etc/UTC")
+            problems = []
+            page.on("pageerror", lambda error: problems.append(str(error)))
+            await page.clock.set_fixed_time(noon)
+            await page.goto(f"{server.url}/#/sessions")
+            await page.evaluate("""async () => {
+                const { describe, EventList } = await import("/console/events.js");
+                const { wordsOf } = await import("/console/impact.js");
+                const { LaneChart } = await import("/console/chart.js");
+                const DAY = 86_400_000, lost = { endedTracks: [], cappedTracks: [], endedSubscriptions: [], newSubscriptions: [], endedRecordings: [], newRecordings: [] };
+                window.ban = (until) => describe({ type: "banStarted", identity: "ada", until });
+                window.end = (endsAt) => wordsOf({ participants: [{ ...lost, sid: "PA_1", identity: "ada", changesEnd: true, endsAt }] }, [])[1];
+                window.said = { today: [ban(Date.now() + 5_000), end(Date.now() + 5_000)], tomorrow: [ban(Date.now() + DAY), end(Date.now() + DAY)] };
+                window.list = new EventList(document.createElement("ol"), () => "");
+                list.add(Date.now(), "The first.");
+                window.lines = () => [...list.list.children].map((one) => one.textContent);
+                const chart = new LaneChart("Test");
+                document.body.append(chart.element);
+                chart.update({ from: Date.now(), to: Date.now() + DAY }, []);
+                window.marks = () => [...chart.svg.querySelectorAll("text")].map((one) => one.textContent);
+            }""")
+            assert await page.evaluate("said.today") == ["ada is banned until 12:00:05.", "ada is disconnected at 12:00:05."]
+            assert await page.evaluate("said.tomorrow") == ["ada is banned until 15 Mar, 12:00:00.", "ada is disconnected at 15 Mar, 12:00:00."]
+            assert await page.evaluate("lines()") == ["12:00:00The first."]
+            await until(page, "marks().length > 0")
+            marks = await page.evaluate("marks()")
+            assert marks.count("15 Mar") == 1 and "18:00" in marks and "00:00" not in marks, marks
+            # The day passes while the list is shown.
+            await page.clock.set_fixed_time(noon + day)
+            await page.evaluate("list.add(Date.now(), 'The second.')")
+            assert await page.evaluate("lines()") == ["12:00:00The second.", "14 Mar, 12:00:00The first."]
+
+            # Of the server's time, the day after.
+            now = datetime.datetime.now(datetime.timezone.utc)
+            await page.clock.set_fixed_time(now + day)
+            await page.evaluate("location.hash = '#/rooms/kitchen'")
+            await until(page, f"{times}.length >= 2 && {times}.every((one) => /^\\d+ \\w+, \\d\\d:\\d\\d:\\d\\d$/.test(one))")
+            await page.click("#members a.who")
+            await until(page, "/ in kitchen since \\d+ \\w+, \\d\\d:\\d\\d:\\d\\d$/.test(` ${document.querySelector('#member-facts').textContent}`)")
+            assert problems == []
 
     asyncio.run(run())

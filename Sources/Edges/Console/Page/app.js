@@ -8,13 +8,13 @@ import { openMedia, openScreen } from "./media.js";
 import { problemOfPerson, problemOfRoom } from "./names.js";
 import { Outage } from "./outage.js";
 import { ask } from "./dialog.js";
+import { element, moment } from "./elements.js";
 import { showGuests } from "./guests.js";
 import { Operators } from "./operators.js";
 import { readPlace } from "./places.js";
 import { receivedStatistics, sentStatistics } from "./statistics.js";
 import { developmentToken, newIdentity } from "./tokens.js";
 
-const element = (id) => document.getElementById(id);
 const parameters = new URLSearchParams(location.search);
 const STATES = { idle: "Not connected", connecting: "Connecting…", connected: "Connected", failed: "Disconnected" };
 const CONTROLS = { audio: "Microphone", video: "Camera" };
@@ -144,7 +144,7 @@ function showRecording(recordings) {
     element("recording").textContent = recordings.length === 0 ? "" : isAll ? "Recording" : "Recording in part";
     element("recording").title = recordings.map(({ participant, track, sources, participants, startedAt, byPolicy }) => [
         track ? "One track" : sources ? sources.join(", ") : "All tracks", participant ? "of one participant" : participants ? `of ${participants.join(", ")}` : "",
-        `since ${new Date(startedAt).toLocaleTimeString()}`, byPolicy ? "by the room's rules" : "",
+        `since ${moment(startedAt)}`, byPolicy ? "by the room's rules" : "",
     ].filter(Boolean).join(" ")).join("\n");
 }
 
@@ -156,9 +156,8 @@ function showDrain(notice) {
 
 /** An operator captures one's packets, or (null) no longer does. */
 function showCapture(notice) {
-    const time = notice && new Date(notice.until).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
     element("capture").textContent = notice
-        ? `An operator captures your connection to find a fault (${notice.payload ? "with what you say and show, and receive" : "no audio and no video"}), until ${time}.` : "";
+        ? `An operator captures your connection to find a fault (${notice.payload ? "with what you say and show, and receive" : "no audio and no video"}), until ${moment(notice.until)}.` : "";
 }
 
 /** Nobody has let one in yet: the form says so, and asks again by itself. */

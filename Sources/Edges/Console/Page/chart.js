@@ -1,11 +1,11 @@
 // Charts over time in SVG, drawn in the pixels that they have, so that lines and words keep their size on every screen.
 
-import { make } from "./elements.js";
+import { day, make } from "./elements.js";
 
 const LEFT = 54, RIGHT = 10, TOP = 6, BOTTOM = 18;
 /** Seconds between two marks of the time axis, of which the first that leaves room for its words is used. */
 const STEPS = [5, 10, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 21_600, 86_400];
-const MARK_WIDTH = 84;
+const MARK_WIDTH = 84, DAY_MS = 86_400_000;
 const LANE_HEIGHT = 24, LANE_TITLE = 18;
 /** Words of a span that is narrower would not fit into it. */
 const LETTER_WIDTH = 7.5;
@@ -73,7 +73,8 @@ class Chart {
             const options = step < 60_000 ? {} : { hour: "2-digit", minute: "2-digit" };
             const anchor = x > this.width - 40 ? "end" : x < LEFT + 30 ? "start" : "middle";
             parts.push(draw("line", { class: "grid", x1: x, x2: x, y1: TOP, y2: this.height - BOTTOM }));
-            parts.push(draw("text", { x, y: this.height - 4, "text-anchor": anchor }, new Date(at).toLocaleTimeString(undefined, options)));
+            const words = (at - shift) % DAY_MS ? new Date(at).toLocaleTimeString(undefined, options) : day(at);
+            parts.push(draw("text", { x, y: this.height - 4, "text-anchor": anchor }, words));
         }
         return parts;
     }

@@ -65,5 +65,13 @@ export function newTable(place, titles) {
 
 export const clock = (at) => new Date(at).toLocaleTimeString();
 
+/** "24 Nov, 14:02:03" */
+export const dayAndClock = (at) => `${day(at)}, ${clock(at)}`;
+
+/** "14:02:03" of today, else with the day. */
+export const moment = (at) => (isToday(at) ? clock(at) : dayAndClock(at));
+
+const isToday = (at) => new Date(at).toDateString() === new Date().toDateString();
+
 /** "2 tracks", "1 track" */
 export const count = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;

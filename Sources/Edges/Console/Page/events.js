@@ -1,5 +1,7 @@
 // What happens in one room, as it happens, newest first: the room's event stream, read with fetch because EventSource cannot send a token.
 
+import { moment } from "./elements.js";
+
 const MOST = 200;
 const AGAIN_MS = 2_000;
 
@@ -52,19 +54,26 @@ export class EventList {
 
     take(block) {
         const fields = Object.fromEntries(block.split("\n").map((line) => line.split(/: ?(.*)/s).slice(0, 2)));
-        if (fields.event === "eventsMissed") return this.add("", "Older events are no longer kept.");
+        if (fields.event === "eventsMissed") return this.add(null, "Older events are no longer kept.");
         if (!fields.id) return;
         this.last = fields.id;
         const event = JSON.parse(fields.data);
         this.onEvent(event);
         if (event.info) this.names.set(event.participant, event.info.name || event.identity);
         const words = describe(event, this.names.get(event.participant) ?? event.identity ?? event.participant);
-        if (words) this.add(new Date(event.at).toLocaleTimeString(), words);
+        if (words) this.add(event.at, words);
     }
 
-    add(time, words) {
+    /** `at`: null where that is not known. */
+    add(at, words) {
         const line = document.createElement("li");
-        line.append(Object.assign(document.createElement("time"), { textContent: time }), words);
+        const time = document.createElement("time");
+        if (at !== null) Object.assign(time, { dateTime: new Date(at).toISOString(), textContent: moment(at) });
+        line.append(time, words);
+        // What was of today when it was added no longer is.
+        const today = new Date().toDateString();
+        if (today !== this.today) for (const one of this.list.querySelectorAll("time[datetime]")) one.textContent = moment(one.dateTime);
+        this.today = today;
         this.list.prepend(line);
         while (this.list.childElementCount > MOST) this.list.lastElementChild.remove();
     }
@@ -98,7 +107,7 @@ export function describe(event, who) {
         case "playbackEnded": return `The file ${who} is no longer played (${event.reason}).`;
         case "policyChanged": return `The room's policy was changed${event.by ? `, by ${event.by}` : ""}.`;
         case "publicationRefused": return `${who} could not publish (${event.code}).`;
-        case "banStarted": return `${event.identity} is banned until ${new Date(event.until).toLocaleTimeString()}.`;
+        case "banStarted": return `${event.identity} is banned until ${moment(event.until)}.`;
         case "banEnded": return `${event.identity} is no longer banned.`;
         case "permissionsChanged": return `The permissions of ${who} were changed.`;
         case "captureStarted": return `The packets of ${who} are captured (${event.payload ? "with what is said and shown" : "headers only"}), by ${event.by}.`;

@@ -1,6 +1,6 @@
 // What a dry run of a policy answers, in words.
 
-import { clock, count } from "./elements.js";
+import { count, moment } from "./elements.js";
 
 /** More are counted and not listed. */
 const LISTED = 50;
@@ -26,7 +26,7 @@ function effects({ leaves, changesEnd, endsAt, endedTracks, cappedTracks, endedS
     if (leaves) return ["is disconnected"];
     const sources = (sids) => sids.map((sid) => SOURCES[tracks.get(sid)?.source] ?? "track").join(" and ");
     const parts = [];
-    if (changesEnd) parts.push(endsAt ? `is disconnected at ${clock(endsAt)}` : "may stay as long as the room is there");
+    if (changesEnd) parts.push(endsAt ? `is disconnected at ${moment(endsAt)}` : "may stay as long as the room is there");
     if (endedTracks.length) parts.push(`no longer sends the ${sources(endedTracks)}`);
     if (cappedTracks.length) parts.push(`sends the ${sources(cappedTracks)} with another maximum bitrate`);
     if (endedSubscriptions.length) parts.push(`no longer receives ${count(endedSubscriptions.length, "track")}`);

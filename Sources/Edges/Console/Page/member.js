@@ -3,7 +3,7 @@
 
 import { path } from "./api.js";
 import { LaneChart, LineChart } from "./chart.js";
-import { clock, day, duration, element, link, make } from "./elements.js";
+import { clock, day, dayAndClock, duration, element, link, make, moment } from "./elements.js";
 import { describe } from "./events.js";
 import { explain, forgottenBefore, kindOf, layerOf, lookAt, percent, rangeOf, videosOf } from "./moment.js";
 import { placeOf } from "./places.js";
@@ -201,10 +201,9 @@ export class MemberPage {
     /** When the participant has been there: it is still, or it has left. */
     stayInWords() {
         const { joinedAt, leftAt } = this.detail;
-        if (!this.hasLeft) return `since ${clock(joinedAt)}`;
-        const moment = (at) => `${day(at)}, ${clock(at)}`;
-        if (!leftAt) return `from ${moment(joinedAt)} until it left`;
-        return `from ${moment(joinedAt)} to ${day(leftAt) === day(joinedAt) ? clock(leftAt) : moment(leftAt)}`;
+        if (!this.hasLeft) return `since ${moment(joinedAt)}`;
+        if (!leftAt) return `from ${dayAndClock(joinedAt)} until it left`;
+        return `from ${dayAndClock(joinedAt)} to ${day(leftAt) === day(joinedAt) ? clock(leftAt) : dayAndClock(leftAt)}`;
     }
 
     renderControls(at) {
@@ -215,7 +214,7 @@ export class MemberPage {
         // It spans what the charts span.
         Object.assign(slider, { min: Math.floor(this.window.from / 1000), max: Math.ceil(this.window.to / 1000) });
         slider.value = Math.round(at / 1000);
-        slider.setAttribute("aria-valuetext", clock(at));
+        slider.setAttribute("aria-valuetext", moment(at));
         const time = element("member-time");
         const date = new Date(at);
         const two = (number) => String(number).padStart(2, "0");
@@ -269,7 +268,7 @@ export class MemberPage {
 
     renderAnswer(found, at, name) {
         const box = element("member-answer");
-        const parts = [make("p", "when", clock(at)), ...explain(found, name, (one) => this.publisherOf(one)).map((text) => make("p", "", text))];
+        const parts = [make("p", "when", moment(at)), ...explain(found, name, (one) => this.publisherOf(one)).map((text) => make("p", "", text))];
         if (found.videos.length) parts.push(make("h4", "", "Videos"), list(found.videos.map(([, decision]) => this.video(decision, at))));
         if (found.ended.length) parts.push(make("h4", "", "Videos that have ended"), list(found.ended.map((one) => item(`${clock(one.at)}: ${layerOf(one)}. ${sentence(one.text)}`))));
         if (at < (forgottenBefore(this.data.decisions) ?? 0)) {

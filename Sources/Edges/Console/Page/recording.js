@@ -1,7 +1,7 @@
 // One recording: its files to watch and to download, what is missing in them, and the way into a room.
 
 import { path } from "./api.js";
-import { bytes, clock, count, day, definitions, duration, element, make, newTable, position, setOptions } from "./elements.js";
+import { bytes, count, dayAndClock, definitions, duration, element, make, newTable, position, setOptions } from "./elements.js";
 import { JobList, madeOf, titleOfJob } from "./jobs.js";
 import { PlaybackList } from "./playbacks.js";
 import { RecordingPlayer } from "./player.js";
@@ -114,8 +114,8 @@ export class RecordingPage {
         const parts = { tracks: "One file per track", participant: "One file per participant", room: "One file for everything" };
         return {
             State: stateOf(recording), Who: listed(whoOf(recording)) || "Nobody yet", "What was to be recorded": scopeOf(recording),
-            Begun: `${day(recording.startedAt)}, ${clock(recording.startedAt)}`,
-            ...(recording.endedAt && { Ended: `${day(recording.endedAt)}, ${clock(recording.endedAt)}` }),
+            Begun: dayAndClock(recording.startedAt),
+            ...(recording.endedAt && { Ended: dayAndClock(recording.endedAt) }),
             Length: duration(lengthOf(recording)), Size: bytes(sizeOf(recording)), Files: parts[recording.files ?? "tracks"],
         };
     }

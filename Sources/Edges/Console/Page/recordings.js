@@ -3,7 +3,7 @@
 
 import { path } from "./api.js";
 import { ask } from "./dialog.js";
-import { bytes, clock, count, day, duration, element, link, make, newTable, setOptions } from "./elements.js";
+import { bytes, count, dayAndClock, duration, element, link, make, newTable, setOptions } from "./elements.js";
 import { isAddressable } from "./names.js";
 import { placeOf } from "./places.js";
 
@@ -62,7 +62,7 @@ export const sizeOf = (recording) => filesOf(recording).reduce((sum, file) => su
 export async function endRecording(api, recording) {
     const question = {
         title: "Delete this recording?", action: "Delete",
-        text: `The recording of “${recording.room}” from ${day(recording.startedAt)}, ${clock(recording.startedAt)} is deleted with all of its files.`,
+        text: `The recording of “${recording.room}” from ${dayAndClock(recording.startedAt)} is deleted with all of its files.`,
     };
     const isRunning = recording.state === "recording";
     if (!isRunning && !await ask(question)) return false;
@@ -219,7 +219,7 @@ class Row {
         this.who.textContent = listed(whoOf(recording)) || "Nobody yet";
         this.who.href = placeOf(["recordings", recording.sid]);
         this.scope.textContent = scopeOf(recording);
-        const texts = [recording.room, `${day(recording.startedAt)}, ${clock(recording.startedAt)}`, duration(lengthOf(recording)), bytes(sizeOf(recording)), stateOf(recording)];
+        const texts = [recording.room, dayAndClock(recording.startedAt), duration(lengthOf(recording)), bytes(sizeOf(recording)), stateOf(recording)];
         texts.forEach((text, index) => { this.cells[index + 1].textContent = text; });
         this.cells[5].classList.toggle("recording", isRunning);
         this.end.textContent = isRunning ? "Stop" : "Delete";

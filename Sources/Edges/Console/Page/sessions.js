@@ -1,7 +1,7 @@
 // Past sessions: who was in which room, for how long, how well it went and why it ended.
 
 import { placeOf } from "./places.js";
-import { bytes, clock, day, definitions, duration, element, link, make, newTable } from "./elements.js";
+import { bytes, dayAndClock, definitions, duration, element, link, make, moment, newTable } from "./elements.js";
 import { lanes } from "./chart.js";
 
 const PAGE = 50;
@@ -78,7 +78,7 @@ function addRow(body, session) {
     };
     cell("Who", link(placeOf(["sessions", session.session]), "who", session.name || session.identity));
     cell("Room", session.room);
-    cell("Left", `${day(session.leftAt)}, ${clock(session.leftAt)}`);
+    cell("Left", dayAndClock(session.leftAt));
     cell("Duration", duration(session.durationSeconds));
     cell("Quality", qualityOf(session));
     cell("Ended", reasonOf(session));
@@ -112,7 +112,7 @@ export class SessionPage {
         const who = one.name || one.identity;
         element("session-title").textContent = `${who} in ${one.room}`;
         const facts = {
-            Identity: one.identity, Joined: `${day(one.joinedAt)}, ${clock(one.joinedAt)}`, Left: `${day(one.leftAt)}, ${clock(one.leftAt)}`,
+            Identity: one.identity, Joined: dayAndClock(one.joinedAt), Left: dayAndClock(one.leftAt),
             Duration: duration(one.durationSeconds), "Why it ended": reasonOf(one), "Network quality": qualityOf(one),
             "Time to connect": one.connectedAfterMilliseconds === undefined ? "never connected" : `${one.connectedAfterMilliseconds} ms`,
             [`Sent by ${who}`]: bytes(one.bytesReceived), [`Sent to ${who}`]: bytes(one.bytesSent),
@@ -138,7 +138,7 @@ export class SessionPage {
             title: `${track.source}${track.codec ? ` (${track.codec})` : ""}`,
             spans: [{
                 from: track.publishedAt, to: track.unpublishedAt, kind: "full", text: duration((track.unpublishedAt - track.publishedAt) / 1000),
-                note: `${clock(track.publishedAt)} to ${clock(track.unpublishedAt)}`,
+                note: `${moment(track.publishedAt)} to ${moment(track.unpublishedAt)}`,
             }],
         }));
         return lanes("What was sent, and when", rows, { from: one.joinedAt, to: Math.max(one.leftAt, one.joinedAt + 1_000) }).element;
