@@ -10,6 +10,7 @@ from playwright.async_api import Error
 from support.chromium import SPARING, chromium, join_by_form, until, wait_for_video
 from support.signalling import signal
 from support.tokens import token
+from support.waiting import PATIENCE_S
 
 CONTRAST = (pathlib.Path(__file__).parent / "support/contrast.js").read_text()
 #: WCAG 2.2, 1.4.3 (text) and 1.4.11 (what shows a state).
@@ -204,5 +205,41 @@ def test_a_time_has_its_day_where_that_is_not_today(development_server):
             await page.click("#members a.who")
             await until(page, "/ in kitchen since \\d+ \\w+, \\d\\d:\\d\\d:\\d\\d$/.test(` ${document.querySelector('#member-facts').textContent}`)")
             assert problems == []
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_long_names_stay_in_their_panels_and_what_is_listed_has_its_titles(development_server, width):
+    """Rooms keep their numbers of members beside a long name, and buttons their words in one line; on a phone, too, every figure says what it is."""
+    server = development_server
+    long = "a-room-with-a-name-that-is-longer-than-any-list-of-rooms-is-wide-" * 2
+    before = "(query) => [...document.querySelectorAll(query)].map((one) => getComputedStyle(one, '::before').content)"
+
+    async def run():
+        assert server.api("POST", "/v1/rooms", {"name": long})[0] == 201
+        async with signal(server, token("ada", "kitchen"), room="kitchen") as ada, chromium() as browser:
+            page = await browser.new_page(viewport={"width": width, "height": 800}, bypass_csp=True)
+            await page.goto(f"{server.url}/#/rooms/{long}")
+            await until(page, f"document.querySelector('#members-title').textContent === 'Members of {long}' && document.querySelectorAll('#rooms .count').length === 2")
+            for query in ("#rooms .count", "#rooms button", "#close-room"):
+                inside = "(query) => [...document.querySelectorAll(query)].every((one) => one.getBoundingClientRect().right <= one.closest('.panel').getBoundingClientRect().right)"
+                assert await page.evaluate(inside, query), query
+            assert await page.evaluate("document.querySelector('#close-room').clientHeight") < 34
+            await page.locator("#rooms button", has_text="kitchen").click()
+            await page.locator("#members tr", has_text="ada").wait_for(timeout=PATIENCE_S * 1000)
+            titles = await page.evaluate(before, "#members tbody td:nth-child(n+3):nth-child(-n+4)")
+            assert titles == (['"Receives"', '"Connections"'] if width < 640 else ["none", "none"])
+            await page.click("#edit-policy")
+            notes = "[...document.querySelectorAll('#policy-form .note')].map((one) => one.textContent)"
+            await until(page, f"{notes}.length > 20")
+            assert not [note for note in await page.evaluate(notes) if "bits per second" in note or "Absent" in note]
+            await ada.request("leave")
+            await page.goto(f"{server.url}/#/sessions")
+            # Summaries are written a moment after a stay.
+            while not await page.locator("#sessions-list tbody tr").count():
+                async with page.expect_response("**/v1/sessions?*", timeout=PATIENCE_S * 1000):
+                    await page.get_by_role("button", name="Search").click()
+            assert (await page.evaluate(before, "#sessions-list tbody td"))[-1] == ('"Ended"' if width < 640 else "none")
 
     asyncio.run(run())

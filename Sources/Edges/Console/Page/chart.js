@@ -9,6 +9,7 @@ const MARK_WIDTH = 84, DAY_MS = 86_400_000;
 const LANE_HEIGHT = 24, LANE_TITLE = 18;
 /** Words of a span that is narrower would not fit into it. */
 const LETTER_WIDTH = 7.5;
+const TITLE_LETTER_WIDTH = 7;
 
 function draw(tag, attributes, ...content) {
     const one = document.createElementNS("http://www.w3.org/2000/svg", tag);
@@ -158,10 +159,11 @@ export class LaneChart extends Chart {
         const parts = [];
         const end = this.width - RIGHT;
         const unknown = Math.min(end, this.x(this.unknownBefore));
+        const most = Math.floor((end - LEFT) / TITLE_LETTER_WIDTH);
         if (unknown > LEFT) parts.push(draw("rect", { class: "unknown", x: LEFT, width: unknown - LEFT, y: TOP, height: this.height - TOP - BOTTOM }));
         for (const [index, { title, spans }] of this.rows.entries()) {
             const top = TOP + index * (LANE_HEIGHT + LANE_TITLE);
-            parts.push(draw("text", { class: "title", x: LEFT, y: top + 12 }, title));
+            parts.push(draw("text", { class: "title", x: LEFT, y: top + 12 }, title.length > most ? `${title.slice(0, most - 1)}…` : title));
             for (const span of spans) {
                 const left = Math.max(LEFT, this.x(span.from)), right = Math.min(end, this.x(span.to));
                 if (right < LEFT || left > end) continue;

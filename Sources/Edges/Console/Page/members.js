@@ -28,7 +28,7 @@ export class MemberRow {
         this.since.textContent = `${name === member.identity ? "" : `${member.identity} · `}for ${since}`;
         this.showTracks(figures?.tracks ?? []);
         this.cells[2].replaceChildren(...received(figures?.subscriptions ?? []));
-        this.cells[3].replaceChildren(...(figures?.connections ?? []).map((one) => make("div", "", describeConnection(one))));
+        this.cells[3].replaceChildren(...[...(figures?.connections ?? [])].sort((a, b) => (a.id < b.id ? -1 : 1)).map((one) => make("div", "", describeConnection(one))));
     }
 
     showTracks(tracks) {

@@ -105,7 +105,8 @@ class Field {
     }
 
     assemble(control) {
-        const note = NOTES[this.name] ?? (this.schema.description ?? "").replaceAll("`", "");
+        // The server's description is that of the API, whose bitrates are in bits per second; the form has its own unit, and calls what is absent "not set".
+        const note = NOTES[this.name] ?? (this.schema.description ?? "").replaceAll("`", "").replace(", in bits per second", "").replace("Absent:", "Not set:");
         this.note = make("p", "note", note);
         this.note.id = `policy-${this.name}-note`;
         this.control = control;
