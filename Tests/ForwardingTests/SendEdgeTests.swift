@@ -45,6 +45,22 @@ struct SendEdgeTests {
         #expect(expectSameBytes(harness, at: at(700)).last == true)
     }
 
+    @Test(
+        "A keyframe whose first packet comes last leaves in force which decode targets a later packet said are active")
+    func lateFirstPacket() throws {
+        let harness = UplinkHarness()
+        let track = try #require(
+            harness.uplink.addTrack(
+                SendSession.track(formats: [SendSession.av1], extensions: [(.dependencyDescriptor, 12)]), at: at(0)))
+        harness.receive(AV1Frame.packet(0, AV1Frame.structure), at: at(0))
+        harness.receive(AV1Frame.packet(1, "c10002"), at: at(33))
+        // A mask of the lowest spatial layer's targets, and behind it the packet of the keyframe that has the structure and all of them.
+        harness.receive(AV1Frame.packet(3, "c10003401c"), at: at(70))
+        let before = track.layer(0).pointee.descriptors.activeDecodeTargets
+        harness.receive(AV1Frame.packet(2, AV1Frame.structure), at: at(90))
+        #expect(before != 0x1ff && track.layer(0).pointee.descriptors.activeDecodeTargets == before)
+    }
+
     @Test("The structure of an older keyframe that arrives late does not replace the newer one")
     func lateStructure() throws {
         let harness = UplinkHarness()

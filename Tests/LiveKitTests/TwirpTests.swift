@@ -27,6 +27,7 @@ struct TwirpTests {
         #expect(try await status(.join(nil)) == 429)
         #expect(try await status(TestTokens.operatorGrant) == 200)
     }
+
     @Test("Whose sources are none may not publish, and still may not when what is shown of that is sent back")
     func noSources() async throws {
         let rooms = TestRooms()

@@ -57,6 +57,18 @@ struct WithdrawalTests {
         #expect(storage.objects.isEmpty && bench.books.statistics.filesUploaded == 0)
     }
 
+    @Test("What was put as a whole and not proved is removed, too, where its recording is deleted before the next try")
+    func unproved() throws {
+        let (bench, storage, uploader) = try recorded(inParts: false)
+        storage.onRequest { $0.method == "HEAD" ? 503 : nil }
+        #expect(!uploader.upload("RC_1"))
+        #expect(storage.objects == [Self.key])
+        #expect(bench.books.delete("RC_1"))
+        storage.onRequest { _ in nil }
+        uploader.withdraw(at: bench.now)
+        #expect(storage.objects.isEmpty)
+    }
+
     @Test(
         "Between two tries, and after a restart, the parts of what is deleted are removed, again where the storage is away",
         arguments: [false, true])

@@ -51,6 +51,7 @@ struct ResumeTests {
     )
     func replaced() async throws {
         let house = TestRooms()
+        // A token that names no room: the client does, where it knows it.
         var old = try await Client("ada", to: house)
         let session = try #require(await old.join()?.text("session"))
         old.socket.vanish()
@@ -58,9 +59,11 @@ struct ResumeTests {
         var new = try await Client("ada", to: house)
         let newer = try #require(await new.join()?.text("session"))
         #expect(newer != session)
-        var awake = try await Client("ada", to: house)
-        awake.socket.say("{\"type\":\"resume\",\"id\":1,\"session\":\"\(session)\",\"seq\":0}")
-        #expect(await awake.ears.closeCode() == 4004)
+        for (query, room) in [("lobby", ""), (nil, ",\"room\":\"lobby\"")] as [(String?, String)] {
+            var awake = try await Client("ada", to: house, room: query)
+            awake.socket.say("{\"type\":\"resume\",\"id\":1,\"session\":\"\(session)\",\"seq\":0\(room)}")
+            #expect(await awake.ears.closeCode() == 4004)
+        }
         #expect(await new.ask("ping")?.type == "pong")
         #expect(await house.rooms.statistics().participants == 1)
     }

@@ -26,9 +26,13 @@ struct Entrance: Sendable {
 
     /// Throws what `enter` would be refused for; nobody enters.
     func check() async throws(Problem) {
-        // Whoever goes on is in, or is told on the socket to begin anew.
-        guard parameters.resumes == nil else { return }
-        do throws(RoomError) { try await context.rooms.checkJoin(request) } catch { throw Problem(error) }
+        do throws(RoomError) {
+            // Whoever goes on is in, or is told on the socket to begin anew.
+            guard let participant = parameters.resumes else { return try await context.rooms.checkJoin(request) }
+            try await checkReplaced(participant)
+        } catch {
+            throw Problem(error)
+        }
     }
 
     private func join() async throws(RoomError) -> LiveKitSession {
@@ -52,12 +56,10 @@ struct Entrance: Sendable {
             returned = try await context.rooms.resume(participant: participant, claims: claims)
         } catch {
             guard [.sessionNotFound, .resumeTooLate, .grantsChanged].contains(error.code) else { throw error }
-            // A device that wakes would end the newer one of its identity by a join.
-            let isReplaced = await context.rooms.isReplaced(participant: participant, claims)
+            try await checkReplaced(participant)
             return LiveKitSession(
                 context: context, claims: claims, parameters: parameters,
-                greeting: [isReplaced ? .leave(.duplicateIdentity, .disconnect) : .leave(.stateMismatch, .reconnect)],
-                stay: nil)
+                greeting: [.leave(.stateMismatch, .reconnect)], stay: nil)
         }
         let snapshot = returned.snapshot
         let people = [snapshot.participant] + snapshot.others
@@ -77,6 +79,12 @@ struct Entrance: Sendable {
         greeting += EventTranslator.quality(of: people)
         return session(
             returned.session, returned.events, returned.attachment, greeting: greeting, people: people, start: .resumed)
+    }
+
+    /// A device that wakes would end the newer one of its identity by a join. LiveKit's SDKs join after anything that they are told on the socket, and give up after 403.
+    private func checkReplaced(_ participant: String) async throws(RoomError) {
+        guard await context.rooms.isReplaced(participant: participant, claims) else { return }
+        throw RoomError(.permissionDenied, "a newer session has this identity")
     }
 
     private func session(

@@ -14,7 +14,8 @@ extension SignallingSession {
             switch request {
             case .ping: return frame.id.map { .reply(.pong(id: $0)) } ?? Outcome()
             case .join(let fields): return try await join(fields, frame.id, &state)
-            case .resume(let session, let sequence): return try await resume(session, sequence, frame.id, &state)
+            case .resume(let session, let sequence, let room):
+                return try await resume(session, sequence, room, frame.id, &state)
             default: break
             }
             guard let session = state.session else {
@@ -97,7 +98,7 @@ extension SignallingSession {
 
     /// A session is resumed only with a token that could have joined it.
     private func resume(
-        _ session: SessionID, _ sequence: UInt64, _ id: Int64?, _ state: inout State
+        _ session: SessionID, _ sequence: UInt64, _ room: String?, _ id: Int64?, _ state: inout State
     ) async throws(SignallingError) -> Outcome {
         guard state.session == nil else { throw .alreadyJoined }
         state.joins += 1
@@ -107,7 +108,8 @@ extension SignallingSession {
             resumed = try await context.rooms.resume(session, after: sequence, claims: bearer)
         } catch {
             // A refusal would make it join, and end the newer one in turn.
-            if error.code == .sessionNotFound, await context.rooms.isReplaced(session, bearer, room: queryRoom) {
+            if error.code == .sessionNotFound, await context.rooms.isReplaced(session, bearer, room: queryRoom ?? room)
+            {
                 return Outcome(closing: (CloseCode.duplicateIdentity, "a newer session has the identity"))
             }
             throw refused(error)

@@ -46,7 +46,7 @@ struct AudioTrack {
                 close(&totals, &steps)
             }
             if builder == nil {
-                // Silence that came with the packet behind it was due before that one arrived.
+                // Silence, or a copy from a later packet (RED), was due before the packet arrived that brought it.
                 let moment = arrival - .nanoseconds((place.time - packet.time) * 1_000_000 / 48)
                 try open(at: packet.time, moment, now: arrival, &segment, &steps)
             }

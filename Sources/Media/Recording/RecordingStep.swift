@@ -87,7 +87,7 @@ public struct ClockAnchor: Sendable, Hashable {
 
 /// One line of a track's log.
 public enum RecordingNote: Sendable, Hashable {
-    /// A segment begins with a sample of this RTP time, which arrived then, or, where it is silence, was due.
+    /// A segment begins with a sample of this RTP time, which arrived then, or was due if a later packet brought it.
     case began(segment: Int, codec: Codec, clockRate: UInt32, timestamp: Int64, arrival: MonotonicTime)
     /// A sender report.
     case anchor(timestamp: Int64, ntp: UInt64, arrival: MonotonicTime)

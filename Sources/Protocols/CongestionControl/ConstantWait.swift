@@ -3,7 +3,10 @@ import Primitives
 /// Whether packets have waited equally long for seconds, which queues of other traffic do not allow: it is a longer path and no queue.
 ///
 /// Loss-based senders fill a queue until it drops packets and then drain a part of it: CUBIC's window changes by three packets within two seconds of its
-/// plateau and by ten within three (RFC 9438, section 4.2), and BBR drains the queue every ten seconds. A route that became longer adds the same delay to each packet. This is asked only where `CrossTrafficQueue` found that the queue is not our own: one that holds just what is sent is as constant.
+/// plateau and by ten within three (RFC 9438, section 4.2). BBR sends a quarter faster and then a quarter slower within eight round trips. A route that became longer adds
+/// the same delay to each packet.
+///
+/// This is asked only where `CrossTrafficQueue` found that the queue is not our own: one that holds just what is sent is as constant.
 ///
 /// A wrong answer costs little: the rate then follows the slope of the delay, as in libwebrtc, which never looks at how long packets wait.
 struct ConstantWait: Sendable {

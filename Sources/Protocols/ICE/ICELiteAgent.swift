@@ -14,8 +14,8 @@ public struct ICELiteAgent {
     /// RTCP and video, shorter than a user notices.
     private static let silenceBeforeFollowing = TimeInterval.seconds(2)
     /// Checks alone prove no move: a browser with nothing to send checks its selected pair each 2.5 s, its others each 25 s. So the selected address is asked first, and has
-    /// three of the longest usable round trips to answer.
-    private static let answerTime = TimeInterval.seconds(1)
+    /// so long to answer: one check may be lost, and the next one, a second later, answered (`Consent`).
+    private static let answerTime = TimeInterval.seconds(2)
     /// A peer that has just connected tries its pairs one by one and nominates a better one when it answers (RFC 8445 section 8.1.1): until then
     /// another address is its choice, not a move. Browsers finish within a second.
     private static let settlingTime = TimeInterval.seconds(3)

@@ -1,5 +1,6 @@
 import Logging
 import NetworkIO
+import ObjectStorage
 import Primitives
 import Rooms
 import Synchronization
@@ -241,20 +242,33 @@ final class RecordingBooks: Sendable {
         }
     }
 
-    /// What is deleted may be in a storage in parts, which is known from the recording's folder alone: for before that is emptied.
+    /// What is deleted may be in a storage: in parts, which is known from the recording's folder alone, so this is for before that is emptied; or whole, where it was put and not
+    /// proved. The summary is put last, when nothing else is pending.
     func withdrawUploads(of recording: RecordingSummary, _ isDeleted: (_ name: String) -> Bool = { _ in true }) {
         guard configuration.storage != nil else { return }
         for upload in recording.uploads ?? [] where upload.state == .pending && isDeleted(upload.name) {
-            withdrawals.add(upload.key, stateAt: "\(folder(of: recording))/\(upload.name)\(Uploader.suffix)")
+            let state = "\(folder(of: recording))/\(upload.name)\(Uploader.suffix)"
+            withdraw(
+                .init(
+                    key: upload.key, progress: ObjectUpload.Progress(at: state),
+                    mayBeThere: upload.name != RecordingSummary.sidecar))
         }
+    }
+
+    /// Has the storage keep nothing of what was deleted here.
+    func withdraw(_ item: UploadWithdrawals.Item) {
+        if !withdrawals.add(item) { staysInStorage(item, "too much was deleted at once") }
+    }
+
+    private func staysInStorage(_ item: UploadWithdrawals.Item, _ words: String) {
+        logger.warning(
+            "what a deleted recording had uploaded stays in the storage; remove it there",
+            ["key": .text(item.key), "reason": .text(words)])
     }
 
     /// What a deleted recording has left in the storage could not be removed there.
     func withdrawalFailed(_ item: UploadWithdrawals.Item, _ words: String, at now: MonotonicTime) {
-        guard !withdrawals.retry(item, at: now) else { return }
-        logger.warning(
-            "what a deleted recording had uploaded in part stays in the storage; remove it there",
-            ["key": .text(item.key), "reason": .text(words)])
+        if !withdrawals.retry(item, at: now) { staysInStorage(item, words) }
     }
 
     /// A storage has proved that it has a file. False: it was deleted here meanwhile.

@@ -26,7 +26,8 @@ struct RecordingParts {
     /// A video that cannot begin another file for so long holds up nobody.
     private static let patience = TimeInterval.seconds(5)
 
-    /// A joined file has as many samples as a movie that is read, and silence and what comes before the next keyframe are among them: three twentieths are left for those.
+    /// A joined file has as many samples as a movie that is read, and silence and what comes before the next keyframe are among them: three twentieths are left for those,
+    /// which is more than the longest silence of a track.
     private static let mostFrames = MovieFile.maximumSamples / 20 * 17
 
     private var states: [Key: State] = [:]

@@ -31,17 +31,13 @@ final class UploadWithdrawals: Sendable {
 
     private let items = Mutex<[Item]>([])
 
-    func add(_ item: Item) {
+    /// False: there are too many.
+    func add(_ item: Item) -> Bool {
         items.withLock { items in
-            guard items.count < Self.mostItems else { return }
+            guard items.count < Self.mostItems else { return false }
             items.append(item)
+            return true
         }
-    }
-
-    /// Adds the upload whose state is kept at `path`, where one is.
-    func add(_ key: String, stateAt path: String) {
-        guard let progress = ObjectUpload.Progress(at: path) else { return }
-        add(Item(key: key, progress: progress, mayBeThere: false))
     }
 
     /// What is to be removed now.
@@ -58,9 +54,7 @@ final class UploadWithdrawals: Sendable {
         var item = item
         item.tries += 1
         item.due = now + Self.pause
-        guard item.tries < Self.mostTries else { return false }
-        add(item)
-        return true
+        return item.tries < Self.mostTries && add(item)
     }
 
     /// When there is something to remove again.

@@ -89,7 +89,7 @@ final class Uploader: Sendable {
     ) {
         // With the summary the storage has everything, as if the recording had been deleted a moment later; and it may have had an earlier one.
         let mayBeThere = upload.name != RecordingSummary.sidecar
-        books.withdrawals.add(.init(key: upload.key, progress: progress, mayBeThere: mayBeThere))
+        books.withdraw(.init(key: upload.key, progress: progress, mayBeThere: mayBeThere))
         // How far it has come may have been kept in a folder that was just emptied.
         books.keep(nil, at: "\(books.folder(of: summary))/\(upload.name)\(Self.suffix)")
         _ = books.stays(summary)

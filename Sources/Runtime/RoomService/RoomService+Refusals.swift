@@ -59,8 +59,8 @@ extension RoomService {
         return hosted.room.hasMember(identity: identity) || hasJustLeft(identity, hosted)
     }
 
-    /// Whether `session` is over and its identity is in the room by another one, where it may be once only: whoever would resume it, as a device that slept, has been replaced. `room`:
-    /// where the token names none.
+    /// Whether `session` is over and its identity is in the room by another one, where it may be once only: whoever would resume it, as a device that slept,
+    /// has been replaced. `room`: where the token names none.
     public func isReplaced(_ session: SessionID, _ claims: AccessClaims, room: String?) -> Bool {
         rooms.name(of: session) == nil && isIn(claims, room: room)
     }

@@ -50,11 +50,16 @@ struct RoomState: Sendable {
         roster.notify(session, .speakersChanged(present), &turn)
     }
 
-    /// Tells a member anew what is told as it changes only: who speaks, and which videos are held for want of bandwidth.
+    /// Tells a member anew what is told as it changes only: who speaks, which videos are held for want of bandwidth, and which tracks their publishers let it receive.
     mutating func tellCurrentState(to session: SessionID, _ turn: inout RoomTurn) {
         tellSpeakers(to: session, &turn)
         for id in routing.subscriptions(of: session) where routing[id]?.kind == .video && routing[id]?.track != nil {
             tellHeld(id, &turn)
+        }
+        for publisher in roster.sessions where publisher != session {
+            for track in routing.tracks(of: publisher) {
+                tell(session, of: track, isAllowed: permits(track, for: session), &turn)
+            }
         }
     }
 
@@ -186,11 +191,17 @@ extension RoomState {
 
     /// Tells a member of a track that its publisher does not let it receive.
     mutating func tellIfForbidden(_ id: TrackID, to session: SessionID, _ turn: inout RoomTurn) {
-        guard let track = routing[id], track.publisher != session, let audience = roster[track.publisher]?.audience,
-            let member = roster[session], member.profile != .publishOnly,
-            !audience.permits(track.info.sid, for: member.info.identity)
+        guard let track = routing[id], track.publisher != session, roster[session]?.profile != .publishOnly,
+            !permits(id, for: session)
         else { return }
         tell(session, of: id, isAllowed: false, &turn)
+    }
+
+    /// Whether the publisher of a track lets a member receive it.
+    private func permits(_ id: TrackID, for session: SessionID) -> Bool {
+        guard let track = routing[id], let audience = roster[track.publisher]?.audience, let member = roster[session]
+        else { return true }
+        return audience.permits(track.info.sid, for: member.info.identity)
     }
 
     /// A member does not want a track before it asks for it. Those that have ended are forgotten where the list grows beyond what one may receive.

@@ -44,7 +44,8 @@ extension ClientRequest {
             guard let sequence = UInt64(exactly: sequence) else {
                 throw .invalid(fields.fault("seq", wanted: "0 or more"))
             }
-            self = .resume(session: SessionID(try fields.requiredText("session")), after: sequence)
+            self = .resume(
+                session: SessionID(try fields.requiredText("session")), after: sequence, room: try fields.text("room"))
         case "snapshot": self = .snapshot
         case "allocation": self = .allocation
         case "offer": self = .offer(connection: try fields.connection(), sdp: try fields.requiredText("sdp"))

@@ -12,7 +12,7 @@ struct ClientFrame: Sendable {
 /// What a client may ask (Protocol.md sections 3 to 6).
 enum ClientRequest: Sendable, Hashable {
     case join(JoinFields)
-    case resume(session: SessionID, after: UInt64)
+    case resume(session: SessionID, after: UInt64, room: String? = nil)
     case snapshot
     /// What one is shown, and why not more.
     case allocation

@@ -28,8 +28,8 @@ struct JoinedTrack: Sendable {
     /// Opus frames of 20 and 2.5 ms without audio (RFC 6716 section 3.1: CELT, fullband, stereo).
     private static let silence: (long: [UInt8], short: [UInt8]) = ([0xfc, 0xff, 0xfe], [0xe4, 0xff, 0xfe])
     private static let silenceUnits: (long: Int64, short: Int64) = (960, 120)
-    /// Silence of two hours; a longer one begins another track.
-    private static let longestSilence: Int64 = 7_200 * 48_000
+    /// Silence of an hour and a half, 270,000 samples: less than a part of a recording leaves for it. A longer one begins another track.
+    private static let longestSilence: Int64 = 5_400 * 48_000
     /// Chunks of the tracks take turns.
     private static let chunkLength: Int64 = 1_000_000
 

@@ -22,8 +22,14 @@ public struct DependencyDescriptorReader: Sendable {
     /// one which brought that in force (`appliesMask`).
     public mutating func read(_ value: RawSpan, appliesMask: Bool = true) -> DependencyDescriptor? {
         guard let (descriptor, newStructure) = parse(value) else { return nil }
+        let newer = activeDecodeTargets
         if let newStructure { adopt(newStructure) }
-        if appliesMask, let mask = descriptor.activeDecodeTargets { activeDecodeTargets = mask }
+        if !appliesMask {
+            // A packet behind a keyframe's first one came before that, and said which targets are active: `adopt` has made all of them so.
+            activeDecodeTargets &= newer
+        } else if let mask = descriptor.activeDecodeTargets {
+            activeDecodeTargets = mask
+        }
         return descriptor
     }
 

@@ -161,11 +161,12 @@ struct ControlClient {
             call.timeout = nil
             lines.begin()
             let outcome = call.perform { status, bytes in
+                if status == 200 { (isAgain, hasFailed) = (true, false) }
                 for data in lines.append(bytes, areEvents: status == 200) { event(data) }
                 return true
             }
             switch outcome {
-            case .answered(200, _): hasFailed = false
+            case .answered(200, _): break
             case .answered(let status, _): throw refused(status, lines.rest)
             case .nobodyListens where isAgain: return
             // A server that ends may cut off what it has not read; then nobody listens the next time.

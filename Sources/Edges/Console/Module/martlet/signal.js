@@ -55,6 +55,7 @@ export class Signal {
         this.nextID = 1;
         this.waiting = new Map(); // id -> { message, owner, resolve, reject }
         this.session = null;
+        this.room = undefined; // its name
         this.sequence = 0;
         this.entered = false;
         this.over = false;
@@ -110,7 +111,7 @@ export class Signal {
 
     /** The token of the app's function, which may wait for an answer that never comes; or for a person, whom only the first join waits for. */
     async newToken() {
-        if (!this.persists) return this.token();
+        if (!this.entered) return this.token();
         let timer;
         const late = new Promise((_, reject) => {
             timer = setTimeout(() => reject(new Error(`No access token was given within ${TOKEN_WITHIN} s.`)), TOKEN_WITHIN * 1000);
@@ -229,13 +230,14 @@ export class Signal {
         this.iceServers = iceServers;
         try {
             if (this.session) {
-                await this.request("resume", { session: this.session, seq: this.sequence });
+                await this.request("resume", { session: this.session, seq: this.sequence, room: this.room });
                 this.onICEServers(iceServers); // Those of the last socket expire.
                 // What was missed comes now. It may have ended connections (`cancel`), so what is about one waits for a round trip.
                 if ([...this.waiting.values()].some(({ owner }) => owner)) await this.request("ping");
             } else {
                 const reply = await this.joinOrWait();
                 this.session = reply.session;
+                this.room = reply.room?.name;
                 this.sequence = reply.seq;
                 this.entered = true;
                 this.isRenewing = this.isGuest = false;
