@@ -222,4 +222,29 @@ struct RefusedJoinTests {
             #expect(response.headers["Content-Type"] == "text/plain; charset=utf-8")
         }
     }
+    @Test(
+        "A session that a newer one has replaced goes on with 403, at the socket and by /rtc/validate; one of nobody begins anew"
+    )
+    func replaced() async throws {
+        let rooms = TestRooms()
+        let edge = LiveKitEdge(context: rooms.context)
+        var router = Router()
+        edge.register(on: &router)
+        let decide = try #require(edge.webSocketRoutes.first { $0.pattern == "/rtc" }).decide
+        func asking(_ path: String, _ identity: String) throws -> HTTPRequest {
+            try request(.get, "\(path)?reconnect=1&sid=PA_gone", token: TestTokens.token(identity, .join("full")))
+        }
+        _ = await decide(try request(.get, "/rtc", token: TestTokens.token("ada", .join("full"))))
+        guard case .refuse(let refused) = await decide(try asking("/rtc", "ada")) else {
+            Issue.record("the older device is let in")
+            return
+        }
+        #expect(refused.status == 403)
+        #expect(await router.handle(try asking("/rtc/validate", "ada")).status == 403)
+        guard case .accept = await decide(try asking("/rtc", "bob")) else {
+            Issue.record("bob is not asked to begin anew")
+            return
+        }
+        #expect(await router.handle(try asking("/rtc/validate", "bob")).status == 200)
+    }
 }
