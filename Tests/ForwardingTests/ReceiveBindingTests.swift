@@ -97,6 +97,42 @@ struct ReceiveBindingTests {
         #expect(harness.uplink.tracks.count == 1)
     }
 
+    @Test("A source that an update announces in place of another has lost nothing before its first packet")
+    func announcedSource() throws {
+        let harness = UplinkHarness()
+        _ = harness.uplink.addTrack(.camera(encodings: [EncodingDescription(ssrc: 21)]), at: at(0))
+        for number in 0..<100 as Range<UInt16> { harness.receive(packet(21, number), at: at(Double(number))) }
+        harness.run(to: at(1_500))
+        harness.uplink.updateTrack(.camera(encodings: [EncodingDescription(ssrc: 41)]))
+        let before = harness.sent.count
+        harness.run(to: at(4_000))
+        #expect(
+            !harness.packets.dropFirst(before).contains { if case .receiverReport = $0.packet { true } else { false } })
+        let layers = try #require(harness.uplink.tracks[0]).statistics(at: at(4_000)).layers
+        #expect(layers[0].packetsLost == 0)
+    }
+
+    @Test("What one source lost and had repaired hides nothing that the next one loses")
+    func lossOfSources() throws {
+        let harness = UplinkHarness()
+        _ = harness.uplink.addTrack(
+            .camera(encodings: [EncodingDescription(ssrc: 1, rtxSSRC: 2)]), at: at(0))
+        for number in 0..<100 as Range<UInt16> where number % 10 != 5 {
+            harness.receive(packet(1, number), at: at(Double(number)))
+        }
+        for number in stride(from: UInt16(5), to: 100, by: 10) {
+            harness.receive(packet(1, number).retransmitted(ssrc: 2, payloadType: 97, sequence: number), at: at(150))
+        }
+        func lost() throws -> UInt64 {
+            try #require(harness.uplink.tracks[0]).statistics(at: at(400)).layers[0].packetsLost
+        }
+        #expect(try lost() == 0)
+        for number in 0..<100 as Range<UInt16> where number % 20 != 5 {
+            harness.receive(packet(100, number, mid: "1"), at: at(200 + Double(number)))
+        }
+        #expect(try lost() == 5)
+    }
+
     @Test("Successive sources with their own retransmission streams are reported, and leave no state behind")
     func manySources() {
         let harness = UplinkHarness()

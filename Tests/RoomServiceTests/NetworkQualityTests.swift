@@ -75,6 +75,29 @@ struct NetworkQualityTests {
         #expect(NetworkConditions(downlinkOf: Self.participant([idle])).quality == 5)
     }
 
+    @Test("What was lost before everybody muted is no bad network ten seconds later; while something is sent, it is")
+    func idle() {
+        let room = RoomInfo(
+            sid: "RM_1", name: "r", metadata: "", topology: .routed, maxParticipants: nil, createdAt: 0)
+        var watch = QualityWatch(), qualities: [Int] = [], losses: [Double?] = []
+        for packets in [100, 200, 300, 300, 300, 300, 400] as [UInt64] {
+            let lossy = Self.peer {
+                $0.estimate = .kilobitsPerSecond(500)
+                $0.downlinkLoss = 0.25
+                $0.rtpPacketsSent = packets
+            }
+            var screen = SubscriptionStatistics(subscription: SubscriptionID(1))
+            screen.bitrate = .kilobitsPerSecond(10)
+            let report = RoomReport(room: room, participants: [Self.participant([lossy], subscriptions: [screen])])
+            _ = watch.look(at: report) { _, conditions, loss in
+                qualities.append(conditions.quality)
+                losses.append(loss)
+            }
+        }
+        #expect(qualities == [1, 1, 1, 1, 5, 5, 1])
+        #expect(losses == [0.25, 0.25, 0.25, 0.25, nil, nil, 0.25])
+    }
+
     @Test(
         "A11: one lost packet of a slow screen's four, in a receiver report, is no bad network where the path is measured"
     )

@@ -272,6 +272,7 @@ struct SessionTests {
         ] {
             statistics.peers[0].estimate = .kilobitsPerSecond(900)
             statistics.peers[0].downlinkLoss = loss
+            statistics.peers[0].rtpPacketsSent += 100
             statistics.peers[0].isSilent = isSilent
             plane.set(statistics, for: room)
             await service.measureQuality()

@@ -62,6 +62,17 @@ struct StayLogTests {
         if case .ended(let stay) = log.note(event, at: at, room: "R", roomSID: "RM_1") { stay.summary } else { nil }
     }
 
+    @Test("The first sample after a move is of the time since the last one before it")
+    func samplesGoOn() throws {
+        var log = StayLog()
+        note(&log, .participantJoined(ada), at: 10_000)
+        let peer = Self.last("sub", 0, 0).0
+        log.goOn(
+            "PA_1", with: [peer: CarriedBytes(Self.last("sub", 1_000_000, 0).1)], since: 5_100)
+        log.measure(report([("sub", 1_500_000, 0)]), conditions(), at: 10_100)
+        #expect(log.samples(of: "PA_1").map(\.uplink) == [.kilobitsPerSecond(800)])
+    }
+
     @Test("The first connection that is up tells how long it took to connect; later ones tell nothing")
     func connecting() {
         var log = StayLog()

@@ -41,6 +41,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if eq (dig "http" "control_api" "public" .Values.config) "private" }}yes{{ end -}}
 {{- end -}}
 
+{{- /* Not empty where the server does pre-call checks, which `martlet reach` asks for. */ -}}
+{{- define "martlet.checks" -}}
+{{- if ne (int (dig "rooms" "max_checks" 20 .Values.config)) 0 }}yes{{ end -}}
+{{- end -}}
+
 {{- /* The server's image, by digest where one is given: a tag can move. */ -}}
 {{- define "martlet.image" -}}
 {{- if .Values.image.digest }}{{ .Values.image.repository }}@{{ .Values.image.digest }}{{ else }}{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ end -}}

@@ -109,7 +109,7 @@ public final class OfflineJobs: Sendable {
         guard program == nil else { return }
         logger.info(
             configuration.program.isEmpty
-                ? "no jobs on recordings: recording.ffmpeg is empty"
+                ? "no jobs on recordings: recording.ffmpeg is none"
                 : "no jobs on recordings (compositions, transcoding): there is no such program; install ffmpeg, or set recording.ffmpeg to where it is",
             ["program": .text(configuration.program)])
     }
@@ -155,7 +155,10 @@ public final class OfflineJobs: Sendable {
     public func add(_ request: Request, on recording: RecordingSummary) async throws(RoomError) -> RecordingJob {
         guard isAvailable else {
             throw RoomError(
-                .notAvailable, "the server has no ffmpeg: install it, or set recording.ffmpeg to where it is")
+                .notAvailable,
+                configuration.program.isEmpty
+                    ? "this server does no jobs on recordings (recording.ffmpeg is none)"
+                    : "the server has no ffmpeg: install it, or set recording.ffmpeg to where it is")
         }
         try check(request, on: recording)
         let job = state.withLock { state -> RecordingJob? in

@@ -1,4 +1,5 @@
 import MediaControl
+import Primitives
 import Rooms
 
 /// The quality of each participant's network in a room, as last told.
@@ -7,6 +8,10 @@ struct QualityWatch {
     private var quality: [String: Int] = [:]
     /// Counters of the last look, for rates of loss: lost and received, by track sid.
     private var uplinkCounters: [String: (lost: UInt64, received: UInt64)] = [:]
+    /// RTP packets that were sent to each connection, probes included, and at how many looks in a row it was as many.
+    private var sent: [PeerID: (packets: UInt64, idleLooks: Int)] = [:]
+    /// After so many looks, ten seconds, what a path did says nothing about what it does.
+    private static let idleLooks = 2
 
     /// Whose quality is another than before. `measured` is called for each participant that is connected, with its network and what is lost on the way to it
     /// (nil: it receives nothing).
@@ -16,9 +21,11 @@ struct QualityWatch {
         var changed: [ParticipantQuality] = []
         var next: [String: Int] = [:]
         var counters: [String: (lost: UInt64, received: UInt64)] = [:]
+        sent = packetsSent(in: report)
         for participant in report.participants where !participant.connections.isEmpty {
-            var conditions = NetworkConditions(downlinkOf: participant)
-            let downlinkLoss = participant.subscriptions.isEmpty ? nil : conditions.loss
+            var conditions = NetworkConditions(downlinkOf: withoutIdle(participant))
+            let isSentTo = participant.connections.contains { !isIdle($0.statistics.peer) }
+            let downlinkLoss = participant.subscriptions.isEmpty || !isSentTo ? nil : conditions.loss
             for track in participant.tracks {
                 let lost = track.layers.reduce(0) { $0 &+ $1.packetsLost }
                 let received = track.layers.reduce(0) { $0 &+ $1.packetsReceived }
@@ -39,5 +46,33 @@ struct QualityWatch {
         quality = next
         uplinkCounters = counters
         return changed
+    }
+
+    private func packetsSent(in report: RoomReport) -> [PeerID: (packets: UInt64, idleLooks: Int)] {
+        var next: [PeerID: (packets: UInt64, idleLooks: Int)] = [:]
+        for connection in report.participants.lazy.flatMap(\.connections) {
+            let statistics = connection.statistics
+            let before = sent[statistics.peer]
+            let looks = before.map { $0.packets == statistics.rtpPacketsSent ? $0.idleLooks + 1 : 0 } ?? 0
+            next[statistics.peer] = (statistics.rtpPacketsSent, looks)
+        }
+        return next
+    }
+
+    private func isIdle(_ peer: PeerID) -> Bool { sent[peer].map { $0.idleLooks >= Self.idleLooks } ?? false }
+
+    /// Losses and queues are known by what is sent: where nothing is, as while all are muted, the last ones would stay for ever.
+    private func withoutIdle(_ participant: ParticipantReport) -> ParticipantReport {
+        var participant = participant
+        for index in participant.connections.indices where isIdle(participant.connections[index].statistics.peer) {
+            participant.connections[index].statistics.downlinkLoss = 0
+            participant.connections[index].statistics.queueDelay = .zero
+            participant.connections[index].statistics.isSilent = false
+        }
+        for index in participant.subscriptions.indices
+        where participant.subscriptions[index].statistics.bitrate == .zero {
+            participant.subscriptions[index].statistics.fractionLost = 0
+        }
+        return participant
     }
 }

@@ -279,9 +279,10 @@ extension RoomService {
         rooms.move(moving, to: target)
         captures.participantMoved(moving.info.sid, at: media.now())
         let carried = source.stays.carried(by: moving.info.sid)
+        let lastSample = source.stays.lastSample(of: moving.info.sid)
         // No await before this: events of two steps must not overtake each other.
         let left = carryOut(leaving.effects, source), entered = carryOut(entering.effects, target)
-        if !moving.losesConnections { target.stays.goOn(moving.info.sid, with: carried) }
+        if !moving.losesConnections { target.stays.goOn(moving.info.sid, with: carried, since: lastSample) }
         return (
             moving,
             staysOnWorker ? [(source.worker, left + entered)] : [(source.worker, left), (target.worker, entered)]

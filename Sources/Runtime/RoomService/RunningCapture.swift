@@ -14,6 +14,8 @@ final class RunningCapture {
     let isOfCheck: Bool
     private let maxBytes: Int
     private var endsAt: MonotonicTime
+    /// The wall clock, nanoseconds, when the monotonic clock was zero: one for the whole file, or packets of two fetches would be as far apart as its milliseconds and steps say.
+    private let wallClockBase: Int64
     /// Its participant was moved to another room before it was over.
     private(set) var isOfMoved = false
     private var file: CaptureFile
@@ -36,6 +38,7 @@ final class RunningCapture {
             dropped: 0)
         maxBytes = request.maxBytes
         endsAt = now + request.duration
+        wallClockBase = wallClock * 1_000_000 - now.nanoseconds
         file = CaptureFile(
             application: "martlet",
             comment:
@@ -78,10 +81,10 @@ final class RunningCapture {
                 end(.size, wallClock: wallClock)
                 break
             }
-            let time = wallClock * 1_000_000 - (now - packet.time).nanoseconds
             file.append(
                 CaptureFile.Packet(
-                    time: time, isSent: packet.isSent, isRTCP: packet.isRTCP, connection: connection,
+                    time: wallClockBase + packet.time.nanoseconds, isSent: packet.isSent, isRTCP: packet.isRTCP,
+                    connection: connection,
                     length: packet.length), kept: packet.bytes)
         }
         if info.end == nil, now >= endsAt { end(isOfMoved ? .left : .duration, wallClock: wallClock) }

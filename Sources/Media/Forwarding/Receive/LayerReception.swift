@@ -72,6 +72,7 @@ struct LayerReception: ~Copyable {
     /// Another source continues the layer, which has begun.
     mutating func changeSource() {
         counters = ReceptionCounters()
+        reportedPackets = 0
         sequences.changeSource()
         nacks.removeAll()
         needsTimeline = true
@@ -127,7 +128,10 @@ struct LayerReception: ~Copyable {
     // MARK: - Reports
 
     /// Packets expected in this numbering.
-    private var expected: Int64 { sequences.hasStarted ? sequences.highest - sequences.first + 1 : 0 }
+    private var expected: Int64 {
+        // Of a source that replaced another one nothing is expected before its first packet.
+        sequences.hasStarted && !needsTimeline ? sequences.highest - sequences.first + 1 : 0
+    }
 
     /// Packets lost so far.
     var lost: Int64 { counters.lost(expected: expected) }
@@ -136,7 +140,7 @@ struct LayerReception: ~Copyable {
     var jitter: UInt32 { counters.jitter }
 
     /// Whether packets came since the last report.
-    var hasNews: Bool { sequences.hasStarted && counters.received != reportedPackets }
+    var hasNews: Bool { sequences.hasStarted && !needsTimeline && counters.received != reportedPackets }
 
     /// The report block about the stream, whose sender reported `clock` last.
     mutating func makeReportBlock(ssrc: UInt32, clock: SenderClock?, at now: MonotonicTime) -> ReportBlock {

@@ -23,8 +23,7 @@ extension PublishedTrack {
         statistics.ssrc = layer.pointee.sources.ssrc ?? 0
         statistics.packetsReceived = layer.pointee.totals.packets
         statistics.bytesReceived = layer.pointee.totals.bytes
-        let lost = layer.pointee.reception.lost
-        statistics.packetsLost = UInt64(max(0, lost - Int64(layer.pointee.totals.repaired)))
+        statistics.packetsLost = layer.pointee.unrepaired
         statistics.packetsRepaired = layer.pointee.totals.repaired
         statistics.nacksSent = layer.pointee.totals.nacks
         statistics.keyframeRequestsSent = layer.pointee.totals.keyframeRequests

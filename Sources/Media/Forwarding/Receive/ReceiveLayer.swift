@@ -32,6 +32,8 @@ public struct ReceiveLayer: ~Copyable {
     /// Flags of a restart of the numbering whose first packets were not stored, being padding for example.
     private var restart: PacketRecord.Flags = []
     private(set) var totals = LayerTotals()
+    /// What earlier sources' packets were missing after repair, and how many were repaired.
+    private var formerLoss: (missing: UInt64, repaired: UInt64) = (0, 0)
 
     init(index: Int, encoding: EncodingDescription, kind: MediaKind, isScreen: Bool) {
         self.index = index
@@ -137,6 +139,11 @@ public struct ReceiveLayer: ~Copyable {
         keyframeLog.forget()
     }
 
+    /// Packets that are missing after repair, of all sources.
+    var unrepaired: UInt64 {
+        formerLoss.missing + UInt64(max(0, reception.lost - Int64(totals.repaired - formerLoss.repaired)))
+    }
+
     // MARK: - Sources
 
     /// Makes `ssrc` the layer's stream, or that of its retransmissions, from now on.
@@ -144,6 +151,7 @@ public struct ReceiveLayer: ~Copyable {
         guard !isRTX else { return sources.changeRTX(to: ssrc) }
         sources.change(to: ssrc, isReplaced: reception.sequences.hasStarted)
         guard reception.sequences.hasStarted else { return }
+        formerLoss = (unrepaired, totals.repaired)
         reception.changeSource()
         timeline.changeSource()
     }

@@ -101,6 +101,9 @@ struct StayLog {
     /// What each connection of a participant has carried.
     func carried(by participant: String) -> [PeerID: CarriedBytes] { stays[participant]?.carried ?? [:] }
 
+    /// When that was measured, milliseconds since 1970; nil: it is not here.
+    func lastSample(of participant: String) -> Int64? { stays[participant]?.lastSample }
+
     /// The participant has another connection.
     mutating func add(_ peer: PeerID, of participant: String) {
         guard stays[participant] != nil else { return }
@@ -123,12 +126,13 @@ struct StayLog {
         return true
     }
 
-    /// The participant came from another room, with connections that are up and have carried so much: its join is not traced, and that is not counted again.
-    mutating func goOn(_ participant: String, with carried: [PeerID: CarriedBytes]) {
+    /// The participant came from another room, with connections that are up and had carried so much at `lastSample`: its join is not traced, and that is not counted again.
+    mutating func goOn(_ participant: String, with carried: [PeerID: CarriedBytes], since lastSample: Int64?) {
         guard let joinedAt = stays[participant]?.joinedAt else { return }
         stays[participant]?.tracing = .done
         stays[participant]?.connectedAt = joinedAt
         stays[participant]?.carried = carried
+        if let lastSample { stays[participant]?.lastSample = lastSample }
         stays[participant]?.brought = carried.values.reduce(CarriedBytes(), +)
         for peer in carried.keys { owners[peer] = participant }
     }

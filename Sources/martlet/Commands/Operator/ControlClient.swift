@@ -241,7 +241,8 @@ extension Configuration {
         let listener = isPrivate ? privateListener : http
         let host =
             switch SocketAddress(numeric: listener.host) {
-            case let address? where address.isUnspecified: address.isIPv4 ? "127.0.0.1" : "::1"
+            // A listener of `::` serves IPv4, too, and alone where a machine has no IPv6.
+            case let address? where address.isUnspecified: "127.0.0.1"
             default: listener.host
             }
         let scheme = isPrivate || tlsCertificatePath == nil ? "http" : "https"
