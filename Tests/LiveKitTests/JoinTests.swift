@@ -195,19 +195,27 @@ struct RefusedJoinTests {
             put: { _ = try await $0.lock(room: "full", password: "correct horse") }),
     ]
 
+    /// What decides about sockets and calls, when Ada is in the room "full".
+    private func entered(
+        _ rooms: TestRooms
+    ) async throws -> (Router, decide: @Sendable (HTTPRequest) async -> WebSocketDecision) {
+        let edge = LiveKitEdge(context: rooms.context)
+        var router = Router()
+        edge.register(on: &router)
+        let decide = try #require(edge.webSocketRoutes.first { $0.pattern == "/rtc" }).decide
+        _ = await decide(try request(.get, "/rtc", token: TestTokens.token("ada", .join("full"))))
+        return (router, decide)
+    }
+
     @Test(
         "K3: a refused socket's answer has the reason and when to come back, and so has that of /rtc/validate",
         arguments: obstacles)
     func refused(obstacle: Obstacle) async throws {
         let rooms = TestRooms()
-        let edge = LiveKitEdge(context: rooms.context)
-        var router = Router()
-        edge.register(on: &router)
-        let decide = try #require(edge.webSocketRoutes.first { $0.pattern == "/rtc" }).decide
+        let (router, decide) = try await entered(rooms)
         func asking(_ path: String, _ room: String) throws -> HTTPRequest {
             try request(.get, path, token: TestTokens.token("bob", .join(room)))
         }
-        _ = await decide(try request(.get, "/rtc", token: TestTokens.token("ada", .join("full"))))
         try await obstacle.put(rooms.rooms)
 
         let validated = await router.handle(try asking("/rtc/validate", obstacle.room))
@@ -222,19 +230,16 @@ struct RefusedJoinTests {
             #expect(response.headers["Content-Type"] == "text/plain; charset=utf-8")
         }
     }
+
     @Test(
-        "A session that a newer one has replaced goes on with 403, at the socket and by /rtc/validate; one of nobody begins anew"
+        "A session that a newer one has replaced is refused with 403, at the socket and by /rtc/validate; one of nobody begins anew"
     )
     func replaced() async throws {
         let rooms = TestRooms()
-        let edge = LiveKitEdge(context: rooms.context)
-        var router = Router()
-        edge.register(on: &router)
-        let decide = try #require(edge.webSocketRoutes.first { $0.pattern == "/rtc" }).decide
+        let (router, decide) = try await entered(rooms)
         func asking(_ path: String, _ identity: String) throws -> HTTPRequest {
             try request(.get, "\(path)?reconnect=1&sid=PA_gone", token: TestTokens.token(identity, .join("full")))
         }
-        _ = await decide(try request(.get, "/rtc", token: TestTokens.token("ada", .join("full"))))
         guard case .refuse(let refused) = await decide(try asking("/rtc", "ada")) else {
             Issue.record("the older device is let in")
             return

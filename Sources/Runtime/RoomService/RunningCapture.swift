@@ -14,7 +14,8 @@ final class RunningCapture {
     let isOfCheck: Bool
     private let maxBytes: Int
     private var endsAt: MonotonicTime
-    /// The wall clock, nanoseconds, when the monotonic clock was zero: one for the whole file, or packets of two fetches would be as far apart as its milliseconds and steps say.
+    /// What the wall clock said when the monotonic clock was zero, nanoseconds since 1970. Read once: it is set while a capture goes on, and has milliseconds only,
+    /// which would show between the packets of two fetches.
     private let wallClockBase: Int64
     /// Its participant was moved to another room before it was over.
     private(set) var isOfMoved = false
@@ -84,8 +85,7 @@ final class RunningCapture {
             file.append(
                 CaptureFile.Packet(
                     time: wallClockBase + packet.time.nanoseconds, isSent: packet.isSent, isRTCP: packet.isRTCP,
-                    connection: connection,
-                    length: packet.length), kept: packet.bytes)
+                    connection: connection, length: packet.length), kept: packet.bytes)
         }
         if info.end == nil, now >= endsAt { end(isOfMoved ? .left : .duration, wallClock: wallClock) }
         info.packets = file.packets

@@ -175,8 +175,8 @@ extension RoomState {
 
     /// A member may receive a track from now on, or not any more.
     mutating func tell(_ member: SessionID, of track: TrackID, isAllowed: Bool, _ turn: inout RoomTurn) {
-        guard roster[member]?.permissions.canSubscribe == true, let track = routing[track],
-            let owner = roster[track.publisher], !owner.isHidden
+        guard let receiver = roster[member], receiver.permissions.canSubscribe, receiver.profile != .publishOnly,
+            let track = routing[track], let owner = roster[track.publisher], !owner.isHidden
         else { return }
         roster.notify(
             member, .trackPermission(participant: owner.info.sid, track: track.info.sid, isAllowed: isAllowed), &turn)
@@ -191,9 +191,7 @@ extension RoomState {
 
     /// Tells a member of a track that its publisher does not let it receive.
     mutating func tellIfForbidden(_ id: TrackID, to session: SessionID, _ turn: inout RoomTurn) {
-        guard let track = routing[id], track.publisher != session, roster[session]?.profile != .publishOnly,
-            !permits(id, for: session)
-        else { return }
+        guard routing[id]?.publisher != session, !permits(id, for: session) else { return }
         tell(session, of: id, isAllowed: false, &turn)
     }
 

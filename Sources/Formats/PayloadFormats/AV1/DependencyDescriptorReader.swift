@@ -18,15 +18,15 @@ public struct DependencyDescriptorReader: Sendable {
     /// A reader that has seen nothing.
     public init() {}
 
-    /// Reads the extension's value; nil when it is malformed or its structure has not come. The mask of active decode targets is not taken over from a packet that is older than the
-    /// one which brought that in force (`appliesMask`).
+    /// Reads the extension's value; nil when it is malformed or its structure has not come. `appliesMask`: false for a packet that is older than the one whose
+    /// mask of active decode targets is in force; that mask stays.
     public mutating func read(_ value: RawSpan, appliesMask: Bool = true) -> DependencyDescriptor? {
         guard let (descriptor, newStructure) = parse(value) else { return nil }
-        let newer = activeDecodeTargets
+        let inForce = activeDecodeTargets
+        // Makes all targets of the structure active.
         if let newStructure { adopt(newStructure) }
         if !appliesMask {
-            // A packet behind a keyframe's first one came before that, and said which targets are active: `adopt` has made all of them so.
-            activeDecodeTargets &= newer
+            activeDecodeTargets &= inForce
         } else if let mask = descriptor.activeDecodeTargets {
             activeDecodeTargets = mask
         }

@@ -29,8 +29,7 @@ struct MediaLine: Sendable {
     /// Layers that the server receives, and whether they stand in `a=simulcast`.
     var rids: [RID] = []
     var isSimulcast = false
-    /// Layers that the client's last offer paused. Its answer pauses them, too: without that libwebrtc would turn them on, whatever its application and the server
-    /// had agreed.
+    /// Layers that the client's last offer paused. The answer pauses them, too: otherwise libwebrtc turns them on, whatever its application says.
     var pausedRIDs: Set<String> = []
     var hasReducedSizeRTCP = false
     var allowsMixedExtensions = false

@@ -6,6 +6,9 @@ struct SectionWriter {
     let setup: SetupRole
     let longestMessage: Int
 
+    /// Every offer leaves the role open, and no answer does (RFC 8842 section 5).
+    private var isOffer: Bool { setup == .actpass }
+
     /// `isTagged`: the first section of the BUNDLE group, which carries the candidates for all (RFC 9143 section 7).
     func section(_ line: MediaLine, isTagged: Bool) -> DescriptionSection {
         guard !line.isRejected else { return rejected(line) }
@@ -108,7 +111,7 @@ struct SectionWriter {
             return DescriptionAttribute("rid", "\(rid.id) recv" + (restrictions.isEmpty ? "" : " " + restrictions))
         }
         if line.isSimulcast {
-            let streams = line.rids.map { (setup != .actpass && line.pausedRIDs.contains($0.id) ? "~" : "") + $0.id }
+            let streams = line.rids.map { (!isOffer && line.pausedRIDs.contains($0.id) ? "~" : "") + $0.id }
             attributes.append(DescriptionAttribute("simulcast", "recv " + streams.joined(separator: ";")))
         }
         return attributes
