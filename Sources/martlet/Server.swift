@@ -78,7 +78,7 @@ struct Server {
         let webhooksTask = Task { await webhooks.run() }
         let sessionsTask = Task {
             await sessions.run {
-                logger.error("the summary of a stay is lost: the database fails", ["error": .text($0.description)])
+                logger.error("past sessions: the database fails; see 'error'", ["error": .text($0.description)])
             }
         }
         let context = EdgeContext(
@@ -156,7 +156,7 @@ struct Server {
 
     private static func openSessions(_ configuration: Configuration, _ database: Database) -> SessionStore {
         SessionStore(
-            database, keptSeconds: Int64(configuration.sessionsKept.seconds),
+            database, kept: configuration.sessionsKept, wallClock: MonotonicClock.wallMilliseconds,
             maxSessions: configuration.databasePath == nil ? SessionStore.maxInMemory : SessionStore.maxInFile,
             encode: { JSONCoding.encode(SessionModel($0)) }, encodeHistory: { JSONCoding.encode(HistoryModel($0)) })
     }

@@ -41,8 +41,8 @@ struct House {
             of: rooms.rooms, database: database, keys: [], allowsPrivate: false, encode: { _, _ in [:] },
             wallClock: { 0 }, logger: .quiet)
         let sessions = SessionStore(
-            database, keptSeconds: 60, maxSessions: 100, encode: { JSONCoding.encode(SessionModel($0)) },
-            encodeHistory: { JSONCoding.encode(HistoryModel($0)) })
+            database, kept: .seconds(60), wallClock: { 0 }, maxSessions: 100,
+            encode: { JSONCoding.encode(SessionModel($0)) }, encodeHistory: { JSONCoding.encode(HistoryModel($0)) })
         return ControlAPIEdge(
             context: rooms.context, webhooks: webhooks, sessions: sessions, recorder: recorder, jobs: jobs,
             callsPerSecond: Live(callsPerSecond)

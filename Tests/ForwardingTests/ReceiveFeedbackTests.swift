@@ -170,6 +170,33 @@ struct ReceiveFeedbackTests {
         #expect(reports[0].block.lastSenderReport == 0)
     }
 
+    @Test("Reports about more streams than one datagram holds come every second, too, each datagram with its source")
+    func reportsOfManyStreams() {
+        let harness = UplinkHarness()
+        for number in UInt32(0)..<20 {
+            let encodings = (UInt32(0)..<3).map { EncodingDescription(ssrc: 0x100 + 3 * number + $0) }
+            let camera = TrackDescription.camera(id: UInt64(number), mid: "\(number)", encodings: encodings)
+            _ = harness.uplink.addTrack(camera, at: at(0))
+        }
+        for index in UInt16(0)..<20 {
+            for stream in UInt32(0)..<60 {
+                // From the second report on the first datagram has all news, and the second none.
+                guard index == 0 || stream < 45 else { continue }
+                harness.receive(
+                    TestPacket(ssrc: 0x100 + stream, sequence: index, timestamp: UInt32(index) * 9_000),
+                    at: at(Double(index) * 100))
+            }
+            harness.run(to: at(Double(index) * 100 + 99))
+        }
+        let reports = harness.reportBlocks
+        #expect(Set(reports.map(\.at)) == [at(250), at(1_250)])
+        #expect(reports.count { $0.at == at(250) } == 60)
+        #expect(reports.count { $0.at == at(1_250) } == 45)
+        let sources = harness.packets.count { if case .sourceDescription = $0.packet { true } else { false } }
+        #expect(harness.sent.count { $0.at == at(250) } == 2)
+        #expect(sources == harness.sent.count { $0.at == at(250) || $0.at == at(1_250) })
+    }
+
     @Test("Without received packets no reports are sent")
     func quiet() {
         let harness = UplinkHarness()
@@ -197,7 +224,7 @@ struct ReceiveFeedbackTests {
             ssrc: UplinkHarness.own, lastReceiverReport: UInt32(truncatingIfNeeded: sent.1 >> 16), delay: 65_536 / 10)
         harness.receiveRTCP(
             { $0.appendDelaySinceLastReceiverReport(ssrc: 0xa, [answer]) }, at: sent.0 + .milliseconds(180))
-        let roundTrip = try #require(harness.uplink.roundTripTime)
+        let roundTrip = try #require(harness.uplink.roundTripTime(at: sent.0 + .milliseconds(180)))
         #expect(abs(roundTrip.seconds - 0.08) < 0.001)
 
         harness.receiveRTCP(

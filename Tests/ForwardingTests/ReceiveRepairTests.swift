@@ -30,7 +30,7 @@ struct ReceiveRepairTests {
     )
     func nackUntilGivenUp() {
         let harness = Self.cameraHarness()
-        harness.uplink.setRoundTripTime(.milliseconds(60))
+        harness.uplink.setRoundTripTime(.milliseconds(60), at: at(0))
         Self.send(harness, 0..<300, without: [50])
         let asked = harness.nacked
         #expect(asked.allSatisfy { $0.number == 50 })
@@ -45,7 +45,7 @@ struct ReceiveRepairTests {
     @Test("G4: with a long round trip a packet is given up when it is too old")
     func tooOld() {
         let harness = Self.cameraHarness()
-        harness.uplink.setRoundTripTime(.milliseconds(400))
+        harness.uplink.setRoundTripTime(.milliseconds(400), at: at(0))
         Self.send(harness, 0..<300, without: [50])
         #expect(harness.nacked.count == 3)
         #expect(harness.keyframeRequests.first == at(510) + NackGenerator.maximumAge)
@@ -74,6 +74,20 @@ struct ReceiveRepairTests {
         }
         #expect(Set(harness.nacked.map(\.number)) == [6])
         #expect(harness.nacked.first?.at == at(70) + NackGenerator.reorderTolerance)
+    }
+
+    @Test("A packet that arrives after its own retransmission is not reported as lost, one that never arrives is")
+    func lateBehindRetransmission() throws {
+        let harness = Self.cameraHarness()
+        Self.send(harness, 0..<20, without: [10, 11])
+        func packet(_ number: UInt16) -> TestPacket { TestPacket(sequence: number, timestamp: UInt32(number) * 900) }
+        for number in UInt16(10)...11 {
+            harness.receive(packet(number).retransmitted(ssrc: 0x2222, payloadType: 97, sequence: number), at: at(200))
+        }
+        harness.receive(packet(10), at: at(210))
+        harness.run(to: at(1_000))
+        let block = try #require(harness.reportBlocks.first { $0.block.ssrc == 0x1111 }?.block)
+        #expect(block.cumulativeLost == 1)
     }
 
     @Test("A sender of video that repeats nothing is asked for a keyframe when a packet is too late for reordering")
@@ -125,7 +139,7 @@ struct ReceiveRepairTests {
         #expect(record.flags.contains(.repaired))
         #expect(harness.lastTrack?.storedBytes(0x10000 + 10) == packet.bytes)
         #expect(record.extensions[.videoOrientation] != nil, "the orientation survives retransmission")
-        #expect(harness.uplink.roundTripTime == .milliseconds(45))
+        #expect(harness.uplink.roundTripTime(at: now) == .milliseconds(45))
         let count = harness.nacked.count
         harness.run(to: at(1500))
         #expect(harness.nacked.count == count)

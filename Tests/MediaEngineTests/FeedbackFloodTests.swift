@@ -72,7 +72,7 @@ struct FeedbackFloodTests {
         let viewer = stage.viewers[0]
         stage.film(30, keyframeFirst: true)
         let engine = stage.harness.engine
-        downlink(of: viewer, engine).pointee.measured(.milliseconds(1))
+        downlink(of: viewer, engine).pointee.measured(.milliseconds(1), at: stage.harness.now)
         func askForAll() {
             let last = viewer.rtp.last { $0.header.ssrc == 0xa000_0001 }!.header.sequenceNumber
             stage.harness.sendRTCP(from: viewer) {

@@ -202,6 +202,50 @@ struct FeedbackTests {
         #expect(down.width == up.width && down.height == up.height && down.height > 0)
     }
 
+    @Test("Reports end with a mute and go on after it; a round trip of before the mute no longer counts")
+    func reportsAfterMute() throws {
+        let stage = try Stage(viewers: 1)
+        let viewer = stage.viewers[0], harness = stage.harness
+        stage.film(3, keyframeFirst: true)
+        harness.sendRTCP(from: stage.publisher) {
+            $0.beginSenderReport(
+                ssrc: 0x100, ntpTimestamp: 5_000 << 32, rtpTimestamp: stage.camera.timestamp, packetCount: 1,
+                octetCount: 1)
+        }
+        stage.film(40)
+        func reports() -> [(time: MonotonicTime, report: SenderReport)] {
+            viewer.feedback.compactMap {
+                guard case .senderReport(let report) = $0.packet, report.ssrc == 0xa000_0001 else { return nil }
+                return ($0.time, report)
+            }
+        }
+        func roundTrip() throws -> TimeInterval? {
+            let statistics = try #require(harness.engine.report(.room(Session.room)))
+            return statistics.peers.first { $0.peer == viewer.id }?.roundTripTime
+        }
+        let last = try #require(reports().last)
+        harness.run(for: .milliseconds(90))
+        harness.sendRTCP(from: viewer) {
+            $0.beginReceiverReport(ssrc: 1)
+            $0.addReportBlock(
+                ReportBlock(
+                    ssrc: 0xa000_0001, fractionLost: 0, cumulativeLost: 0, highestSequence: 0, jitter: 0,
+                    lastSenderReport: last.report.compactTimestamp, delaySinceLastSenderReport: 0))
+        }
+        let measured = try #require(try roundTrip())
+        #expect(measured >= .milliseconds(90))
+        harness.apply(.setTrackMuted(TrackID(1), true))
+        harness.run(for: .seconds(12))
+        #expect(reports().last?.time == last.time)
+        #expect(try roundTrip() != measured)
+        harness.apply(.setTrackMuted(TrackID(1), false))
+        let unmuted = harness.now
+        stage.film(70)
+        let after = reports().filter { $0.time > unmuted }
+        #expect(after.count == 2)
+        #expect(after.first.map { $0.time - unmuted <= .milliseconds(1_100) } == true)
+    }
+
     @Test("Loss on the uplink is requested again, and the repair reaches the subscriber under its reserved number")
     func uplinkLoss() throws {
         let stage = try Stage(viewers: 1)

@@ -20,10 +20,12 @@ struct SessionStoreTests {
             bytesSent: 0)
     }
 
-    private func store(_ database: Database, keptSeconds: Int64 = 60, maxSessions: Int64 = 100) -> SessionStore {
+    private func store(
+        _ database: Database, kept: TimeInterval = .seconds(60), maxSessions: Int64 = 100, at now: Int64 = 5_000
+    ) -> SessionStore {
         SessionStore(
-            database, keptSeconds: keptSeconds, maxSessions: maxSessions, encode: { Array($0.info.sid.utf8) },
-            encodeHistory: { Array("\($0.samples.count)".utf8) })
+            database, kept: kept, wallClock: { now }, maxSessions: maxSessions,
+            encode: { Array($0.info.sid.utf8) }, encodeHistory: { Array("\($0.samples.count)".utf8) })
     }
 
     private func sids(_ page: SessionStore.Page) -> [String] { page.bodies.map { String(decoding: $0, as: UTF8.self) } }
@@ -73,15 +75,32 @@ struct SessionStoreTests {
         }
     }
 
-    @Test(
-        "Summaries that are older than they may become, or more than there may be, are gone with the next that is written"
-    )
+    @Test("Summaries that are older than they may become are read by nobody, and deleted when the server starts")
+    func age() async throws {
+        let database = try Database(path: nil, schema: SessionStore.schema)
+        let store = store(database, kept: .seconds(10), at: 11_000)
+        for (number, leftAt) in [(1, 1_000), (2, 5_000), (3, 11_000)] as [(Int, Int64)] {
+            try await store.write(summary(number, leftAt: leftAt))
+        }
+        #expect(sids(try await store.page(.init(limit: 9))) == ["PA_3", "PA_2", "PA_1"])
+        let later = self.store(database, kept: .seconds(10), at: 15_001)
+        #expect(sids(try await later.page(.init(limit: 9))) == ["PA_3"])
+        #expect(try await later.summary(of: "PA_2") == nil)
+        #expect(try await later.history(of: "PA_2") == nil)
+        #expect(try await later.summary(of: "PA_3") != nil)
+        #expect(sids(try await store.page(.init(limit: 9))).count == 3, "they are still in the database")
+        later.finish()
+        await later.run { Issue.record("\($0)") }
+        #expect(sids(try await store.page(.init(limit: 9))) == ["PA_3"])
+    }
+
+    @Test("Summaries that are too old, or more than there may be, are gone with the next that is written")
     func retention() async throws {
-        let store = store(try Database(path: nil, schema: SessionStore.schema), keptSeconds: 10)
-        try await store.write(summary(1, leftAt: 1_000))
-        try await store.write(summary(2, leftAt: 5_000))
-        try await store.write(summary(3, leftAt: 11_001))
-        #expect(sids(try await store.page(.init(limit: 9))) == ["PA_3", "PA_2"])
+        let database = try Database(path: nil, schema: SessionStore.schema)
+        for (number, leftAt) in [(1, 1_000), (2, 5_000), (3, 11_001)] as [(Int, Int64)] {
+            try await store(database, kept: .seconds(10), at: leftAt).write(summary(number, leftAt: leftAt))
+        }
+        #expect(sids(try await store(database).page(.init(limit: 9))) == ["PA_3", "PA_2"])
         let small = self.store(try Database(path: nil, schema: SessionStore.schema), maxSessions: 2)
         for number in 0..<5 { try await small.write(summary(number)) }
         #expect(sids(try await small.page(.init(limit: 9))) == ["PA_4", "PA_3"], "the newest stay within the bound")
@@ -114,11 +133,12 @@ struct SessionStoreTests {
         store.finish()
         await store.run { Issue.record("\($0)") }
         #expect(sids(try await store.page(.init(limit: 9))) == ["PA_4", "PA_3", "PA_2", "PA_1", "PA_0"])
+        // Nothing can be deleted at the start, nor anything written.
         let broken = self.store(try Database(path: nil))
         broken.add(summary(1))
         broken.finish()
         let failures = Mutex(0)
         await broken.run { _ in failures.withLock { $0 += 1 } }
-        #expect(failures.withLock { $0 } == 1)
+        #expect(failures.withLock { $0 } == 2)
     }
 }

@@ -16,3 +16,24 @@ public struct RoundTrip: Sendable {
         return true
     }
 }
+
+/// A round trip by reports of the other side, which end where nothing is sent: it counts for ten seconds, and the first
+/// measurement after them counts alone, because the path may have become another meanwhile.
+public struct ReportedRoundTrip: Sendable {
+    /// Several reports, which come every second or rarer; an order of magnitude, not measured.
+    private static let validity = TimeInterval.seconds(10)
+
+    private var trips = RoundTrip()
+    private var last = MonotonicTime.zero
+
+    public init() {}
+
+    /// Weighs a measurement; one that cannot be is ignored.
+    public mutating func measured(_ sample: TimeInterval, at now: MonotonicTime) {
+        if now - last > Self.validity { trips = RoundTrip() }
+        if trips.measured(sample) { last = now }
+    }
+
+    /// The smoothed time; nil without a measurement in the last ten seconds.
+    public func smoothed(at now: MonotonicTime) -> TimeInterval? { now - last > Self.validity ? nil : trips.smoothed }
+}

@@ -111,8 +111,8 @@ extension MediaEngine {
             guard let index = tables.sendingStreams[StreamKey.of(peer: peer, ssrc: block.ssrc)] else { continue }
             let roundTrip = tables.subscriptions[index].pointee.subscription.receivedReport(block, at: now)
             guard let roundTrip else { continue }
-            tables.peers[peer].pointee.downlink?.pointee.measured(roundTrip)
-            tables.peers[peer].pointee.uplink.setRoundTripTime(roundTrip)
+            tables.peers[peer].pointee.downlink?.pointee.measured(roundTrip, at: now)
+            tables.peers[peer].pointee.uplink.setRoundTripTime(roundTrip, at: now)
         }
     }
 
@@ -123,7 +123,7 @@ extension MediaEngine {
         else { return counters.drops.count(.rtcpUnexpected) }
         let state = tables.subscriptions[index]
         let track = state.pointee.track < 0 ? nil : tables.tracks[state.pointee.track].pointee.track
-        let roundTrip = self.roundTrip(of: peer)
+        let roundTrip = self.roundTrip(of: peer, at: now)
         for position in 0..<nack.count {
             let entry = nack.entry(at: position, in: packet.bytes)
             counters.nacksReceived &+= UInt64(entry.packetCount)
@@ -176,9 +176,9 @@ extension MediaEngine {
     }
 
     /// The subscriber's round trip: by its reports, otherwise by the server's own checks, otherwise assumed.
-    private func roundTrip(of peer: Int) -> TimeInterval {
+    private func roundTrip(of peer: Int, at now: MonotonicTime) -> TimeInterval {
         let state = tables.peers[peer]
-        return state.pointee.downlink?.pointee.roundTrip ?? state.pointee.transport.roundTripTime
+        return state.pointee.downlink?.pointee.roundTrip(at: now) ?? state.pointee.transport.roundTripTime
             ?? Self.assumedRoundTrip
     }
 
@@ -193,6 +193,8 @@ extension MediaEngine {
     private static let reportRoom = 300
     /// How often a peer's subscriptions are checked for a due report.
     private static let reportTick = TimeInterval.milliseconds(200)
+    /// How often, while none of them forwards anything: a muted track may go on at any time.
+    private static let idleReportTick = TimeInterval.seconds(1)
 
     /// Schedules a check of a peer's sender reports soon after `moment`.
     func scheduleReports(of peer: Int, at moment: MonotonicTime) {
@@ -209,29 +211,29 @@ extension MediaEngine {
         }
         var chain = tables.subscriptions(ofPeer: peer)
         var next = chain.next()
-        var isWaiting = false
+        var nextCheck = MonotonicTime.distantFuture
         while next != nil {
             guard let slot = batch.reserve(Self.maximumReport + PeerTransport.protectionOverhead) else { return false }
             var writer = RTCPWriter(UnsafeMutableRawBufferPointer(rebasing: slot[..<Self.maximumReport]))
             while let subscription = next, writer.length + Self.reportRoom <= Self.maximumReport {
-                isWaiting = appendReport(of: subscription, to: &writer, at: now) || isWaiting
+                nextCheck = min(nextCheck, appendReport(of: subscription, to: &writer, at: now))
                 next = chain.next()
             }
             if writer.length > 0 { sendRTCP(slot, length: writer.length, of: state, to: destination, into: &batch) }
         }
-        downlink.pointee.reported(next: isWaiting ? now + Self.reportTick : .distantFuture)
+        downlink.pointee.reported(next: nextCheck)
         return true
     }
 
-    /// Appends the report of one subscription if it is due; returns whether it will be due again.
+    /// Appends the report of one subscription if it is due; returns when to check for the next one.
     private func appendReport(
         of state: UnsafeMutablePointer<SubscriptionState>, to writer: inout RTCPWriter, at now: MonotonicTime
-    ) -> Bool {
-        guard state.pointee.track >= 0 else { return false }
-        guard state.pointee.subscription.isReportDue(at: now) else { return true }
+    ) -> MonotonicTime {
+        guard state.pointee.track >= 0, !state.pointee.subscription.isPaused else { return .distantFuture }
+        guard state.pointee.subscription.isReportDue(at: now) else { return now + Self.reportTick }
         let track = tables.tracks[state.pointee.track].pointee.track
         guard let values = state.pointee.subscription.senderReport(of: track, at: now) else {
-            return state.pointee.subscription.layer != nil || state.pointee.subscription.awaitsReport
+            return now + (state.pointee.subscription.awaitsReport ? Self.reportTick : Self.idleReportTick)
         }
         let ssrc = state.pointee.subscription.ssrc
         writer.beginSenderReport(
@@ -239,7 +241,7 @@ extension MediaEngine {
             octetCount: values.octets)
         writer.appendSourceDescription(ssrc: ssrc, cname: state.pointee.subscription.cname)
         state.pointee.subscription.sentReport(ntp: values.ntp, at: now)
-        return true
+        return now + Self.reportTick
     }
 
     /// Writes due feedback of a peer's uplink; false when the batch is full.

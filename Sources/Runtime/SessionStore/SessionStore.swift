@@ -1,3 +1,4 @@
+public import Primitives
 public import RoomService
 import Rooms
 public import Storage
@@ -60,10 +61,13 @@ public struct SessionStore: Sendable {
     /// gigabyte at most, the memory by 20 MB.
     private static let summariesPerHistory: Int64 = 50
     private static let maxHistories: Int64 = 10_000
+    /// How often summaries that are too old are deleted where no stay ends; until then nobody can read them.
+    private static let deletionInterval = Duration.seconds(3_600)
 
     private let database: Database
     private let maxSessions: Int64
     private let keptMilliseconds: Int64
+    private let wallClock: @Sendable () -> Int64
     private let encode: @Sendable (StaySummary) -> [UInt8]
     private let encodeHistory: @Sendable (StayHistory) -> [UInt8]
     private let ended: AsyncStream<StaySummary>
@@ -80,17 +84,19 @@ public struct SessionStore: Sendable {
         .column("history", type: "BLOB", of: "sessions"),
     ]
 
-    /// Summaries in `database`, at most so many and for so many seconds, in the form that `encode` gives them and `encodeHistory` their histories.
+    /// Summaries in `database`, at most so many and for so long by `wallClock` (milliseconds since 1970), in the form that `encode` gives them
+    /// and `encodeHistory` their histories.
     public init(
-        _ database: Database, keptSeconds: Int64, maxSessions: Int64,
+        _ database: Database, kept: TimeInterval, wallClock: @escaping @Sendable () -> Int64, maxSessions: Int64,
         encode: @escaping @Sendable (StaySummary) -> [UInt8],
         encodeHistory: @escaping @Sendable (StayHistory) -> [UInt8]
     ) {
         self.database = database
         self.maxSessions = maxSessions
+        self.wallClock = wallClock
         self.encode = encode
         self.encodeHistory = encodeHistory
-        keptMilliseconds = keptSeconds * 1_000
+        keptMilliseconds = kept.milliseconds
         (ended, ending) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(Self.maxWaiting))
     }
 
@@ -100,8 +106,10 @@ public struct SessionStore: Sendable {
     /// No further stays end.
     public func finish() { ending.finish() }
 
-    /// Writes what was added, until `finish()`. `failed` is told what the database says where it fails.
-    public func run(failed: @Sendable (DatabaseError) -> Void) async {
+    /// Writes what was added, and deletes what is too old, until `finish()`. `failed` is told what the database says where it fails.
+    public func run(failed: @escaping @Sendable (DatabaseError) -> Void) async {
+        // Cancelled where this function ends.
+        async let _: Void = deleteExpiredRegularly(failed: failed)
         for await summary in ended {
             do throws(DatabaseError) {
                 try await write(summary)
@@ -113,7 +121,7 @@ public struct SessionStore: Sendable {
 
     func write(_ summary: StaySummary) async throws(DatabaseError) {
         let (body, history) = (encode(summary), encodeHistory(summary.history))
-        let (oldest, most) = (summary.leftAt - keptMilliseconds, maxSessions)
+        let (oldest, most) = (oldestKept, maxSessions)
         let histories = min(Self.maxHistories, max(1, maxSessions / Self.summariesPerHistory))
         try await database.transaction { (sql) throws(DatabaseError) in
             try sql.run(
@@ -132,8 +140,8 @@ public struct SessionStore: Sendable {
 
     /// Some summaries, latest end of a stay first.
     public func page(_ query: Query) async throws(DatabaseError) -> Page {
-        var conditions: [String] = []
-        var values: [DatabaseValue] = []
+        var conditions = ["left_at >= ?"]
+        var values: [DatabaseValue] = [.integer(oldestKept)]
         if let room = query.room {
             conditions.append("room = ?")
             values.append(.text(room))
@@ -147,10 +155,10 @@ public struct SessionStore: Sendable {
             values += [.integer(before.leftAt), .integer(before.id)]
         }
         values.append(.integer(Int64(query.limit) + 1))
-        let chosen = conditions.isEmpty ? "" : "WHERE " + conditions.joined(separator: " AND ")
+        let chosen = conditions.joined(separator: " AND ")
         let rows = try await database.transaction { [values] (sql) throws(DatabaseError) in
             try sql.run(
-                "SELECT id, left_at, body FROM sessions \(chosen) ORDER BY left_at DESC, id DESC LIMIT ?", values)
+                "SELECT id, left_at, body FROM sessions WHERE \(chosen) ORDER BY left_at DESC, id DESC LIMIT ?", values)
         }
         let shown = rows.prefix(query.limit)
         let last = shown.last.map { Place(leftAt: $0[1].number, id: $0[0].number) }
@@ -159,16 +167,43 @@ public struct SessionStore: Sendable {
 
     /// The summary of one participant's stay, by its sid; nil where there is none.
     public func summary(of participant: String) async throws(DatabaseError) -> [UInt8]? {
-        try await database.transaction { (sql) throws(DatabaseError) in
-            try sql.run("SELECT body FROM sessions WHERE participant = ?", .text(participant))
-        }.first?[0].blob
+        try await value("body", of: participant)?.blob
     }
 
     /// The history of one participant's stay, by its sid; nil where it is not kept.
     public func history(of participant: String) async throws(DatabaseError) -> [UInt8]? {
-        let value = try await database.transaction { (sql) throws(DatabaseError) in
-            try sql.run("SELECT history FROM sessions WHERE participant = ?", .text(participant))
-        }.first?[0]
+        let value = try await value("history", of: participant)
         return value == nil || value == .null ? nil : value?.blob
+    }
+
+    private func value(_ column: String, of participant: String) async throws(DatabaseError) -> DatabaseValue? {
+        let oldest = oldestKept
+        return try await database.transaction { (sql) throws(DatabaseError) in
+            try sql.run(
+                "SELECT \(column) FROM sessions WHERE participant = ? AND left_at >= ?", .text(participant),
+                .integer(oldest))
+        }.first?[0]
+    }
+
+    /// What ended before this moment is too old.
+    private var oldestKept: Int64 { wallClock() - keptMilliseconds }
+
+    /// Deletes what is too old.
+    func deleteExpired() async throws(DatabaseError) {
+        let oldest = oldestKept
+        _ = try await database.transaction { (sql) throws(DatabaseError) in
+            try sql.run("DELETE FROM sessions WHERE left_at < ?", .integer(oldest))
+        }
+    }
+
+    /// A server on which no stay ends keeps its promise, too, and so does one that was stopped for long.
+    private func deleteExpiredRegularly(failed: @Sendable (DatabaseError) -> Void) async {
+        repeat {
+            do throws(DatabaseError) {
+                try await deleteExpired()
+            } catch {
+                failed(error)
+            }
+        } while (try? await Task.sleep(for: Self.deletionInterval)) != nil
     }
 }

@@ -33,7 +33,10 @@ struct LayerReception: ~Copyable {
         let expected = self.expected
         let verdict = isRepaired ? sequences.receiveRepaired(number) : sequences.receive(number, at: now)
         switch verdict {
-        case .duplicate: return .duplicate
+        case .duplicate:
+            // Late behind its own retransmission: it was not lost.
+            if !isRepaired { counters.count() }
+            return .duplicate
         case .tooOld: return .tooOld
         case .next(let sequence), .late(let sequence):
             count(sequence, isRepaired: isRepaired, at: now)

@@ -10,6 +10,8 @@ struct ReceiverReports: Sendable {
     /// The first report is early: senders write mid and rid into their packets until it arrives.
     private static let first = TimeInterval.milliseconds(250)
     private static let cname = Array("martlet".utf8)
+    /// Room for what follows the blocks: a source description of 20 bytes, a reference time of 20 and its answer of 24.
+    private static let extendedLength = 64
 
     /// When the next one is due; `.distantFuture` while there is nothing to report.
     private(set) var nextDue = MonotonicTime.distantFuture
@@ -17,6 +19,8 @@ struct ReceiverReports: Sendable {
     private(set) var worstLoss = 0.0
     /// The track slot at which to continue a report that did not fit one datagram.
     private var resumeSlot = 0
+    /// The reports that are being written have a block, in this datagram or in one before it.
+    private var haveBlocks = false
     /// The last reference time of the peer as a receiver (RFC 3611 section 4.4), to answer with the next report.
     private var reference: (ssrc: UInt32, middle: UInt32, arrival: MonotonicTime)?
 
@@ -37,7 +41,7 @@ struct ReceiverReports: Sendable {
         at now: MonotonicTime
     ) -> Bool {
         guard now >= nextDue else { return true }
-        if resumeSlot == 0 { worstLoss = 0 }
+        if resumeSlot == 0 { (worstLoss, haveBlocks) = (0, false) }
         var blocks = 0
         var asksReference = false
         while resumeSlot < tracks.count {
@@ -46,7 +50,11 @@ struct ReceiverReports: Sendable {
                 continue
             }
             asksReference = asksReference || track.description.feedback.contains(.receiverReferenceTime)
-            guard writer.length + 8 + track.layerCount * ReportBlock.length + 60 <= capacity else { return false }
+            guard writer.length + 16 + track.layerCount * ReportBlock.length + Self.extendedLength <= capacity else {
+                // Each compound names its source (RFC 3550 section 6.1).
+                if blocks > 0 { writer.appendSourceDescription(ssrc: sender, cname: Self.cname) }
+                return false
+            }
             for index in 0..<track.layerCount {
                 let layer = track.layer(index)
                 guard layer.pointee.reception.hasNews, let ssrc = layer.pointee.sources.ssrc else { continue }
@@ -55,13 +63,14 @@ struct ReceiverReports: Sendable {
                 worstLoss = max(worstLoss, Double(block.fractionLost) / 256)
                 guard writer.addReportBlock(block) else { return false }
                 blocks += 1
+                haveBlocks = true
             }
             resumeSlot += 1
         }
         resumeSlot = 0
         writeExtended(&writer, from: sender, hasBlocks: blocks > 0, asksReference: asksReference, at: now)
         // Without received packets there is nothing to report until some arrive.
-        nextDue = blocks > 0 || reference != nil ? now + Self.interval : .distantFuture
+        nextDue = haveBlocks || reference != nil ? now + Self.interval : .distantFuture
         return true
     }
 

@@ -29,7 +29,7 @@ public final class Uplink {
         var recorder = TransportFeedbackRecorder()
         var rateAdviser = RateAdviser()
         var reports = ReceiverReports()
-        var roundTrip = RoundTrip()
+        var roundTrip = ReportedRoundTrip()
         var events: [MediaEvent] = []
     }
 
@@ -168,7 +168,7 @@ public final class Uplink {
         inner.payloadLength = length - header.payloadOffset
         inner.paddingLength = 0
         let bytes = UnsafeMutableRawBufferPointer(rebasing: packet[0..<length])
-        if let sample = layer.pointee.answered(number, at: now) { state.pointee.roundTrip.measured(sample) }
+        if let sample = layer.pointee.answered(number, at: now) { state.pointee.roundTrip.measured(sample, at: now) }
         return track.ingest(
             bytes, inner, extensions, layer: index, isRepaired: true, at: now, events: &state.pointee.events)
     }
@@ -201,7 +201,7 @@ public final class Uplink {
                     guard answer.ssrc == feedbackSSRC, answer.lastReceiverReport != 0 else { continue }
                     let sent = NTPTime.middle(NTPTime.at(now))
                     let elapsed = Int32(bitPattern: sent &- answer.lastReceiverReport &- answer.delay)
-                    state.pointee.roundTrip.measured(NTPTime.interval(elapsed))
+                    state.pointee.roundTrip.measured(NTPTime.interval(elapsed), at: now)
                 }
             default: break
             }
@@ -251,7 +251,7 @@ public final class Uplink {
         guard
             state.pointee.reports.write(&writer, about: tracks, from: feedbackSSRC, capacity: capacity, at: now)
         else { return false }
-        let roundTrip = state.pointee.roundTrip.smoothed ?? Self.assumedRoundTrip
+        let roundTrip = state.pointee.roundTrip.smoothed(at: now) ?? Self.assumedRoundTrip
         for case let track? in tracks {
             guard
                 track.writeRepairRequests(
@@ -312,8 +312,10 @@ public final class Uplink {
     public func consumeSourceChanges() -> [SourceChange] { state.pointee.bindings.consumeChanges() }
 
     /// Sets the round trip time to the peer as measured elsewhere on this transport.
-    public func setRoundTripTime(_ measured: TimeInterval) { state.pointee.roundTrip.measured(measured) }
+    public func setRoundTripTime(_ measured: TimeInterval, at now: MonotonicTime) {
+        state.pointee.roundTrip.measured(measured, at: now)
+    }
 
-    /// Round trip time to the peer; nil before the first measurement.
-    public var roundTripTime: TimeInterval? { state.pointee.roundTrip.smoothed }
+    /// Round trip time to the peer; nil without a measurement in the last ten seconds.
+    public func roundTripTime(at now: MonotonicTime) -> TimeInterval? { state.pointee.roundTrip.smoothed(at: now) }
 }

@@ -25,6 +25,7 @@ public struct SendPath: ~Copyable {
     private var allocated = Bitrate.zero
     /// The last REMB: when, and the bytes sent by then.
     private var lastReceiverEstimate: (at: MonotonicTime, sentBytes: UInt64)?
+    private var reportedRoundTrip = ReportedRoundTrip()
 
     /// A subscriber that sends feedback does so within a second of the first packet.
     static let patience = TimeInterval.seconds(3)
@@ -58,6 +59,14 @@ public struct SendPath: ~Copyable {
             return lastReceiverEstimate == nil ? estimator.estimate(at: now) : nil
         }
         return now - since > Self.patience ? nil : estimator.estimate(at: now)
+    }
+
+    /// The smoothed round trip by receiver reports of this path; nil without one in the last ten seconds.
+    public func roundTrip(at now: MonotonicTime) -> TimeInterval? { reportedRoundTrip.smoothed(at: now) }
+
+    /// Adds a measurement by a receiver report.
+    public mutating func measured(roundTrip sample: TimeInterval, at now: MonotonicTime) {
+        reportedRoundTrip.measured(sample, at: now)
     }
 
     /// The condition of the path now.
@@ -129,6 +138,7 @@ public struct SendPath: ~Copyable {
 
     /// The network path to the subscriber has changed.
     public mutating func changed(at now: MonotonicTime) {
+        reportedRoundTrip = ReportedRoundTrip()
         guard isUsed else { return }
         estimator.pathChanged(at: now)
         refreshPacer(at: now)

@@ -29,8 +29,6 @@ struct Downlink: ~Copyable {
     private var path = SendPath()
 
     private var list = SubscriptionList(of: .peer)
-    /// Smoothed round trip by receiver reports; nil before the first.
-    private var reportedRoundTrip = RoundTrip()
     private var nextReport = MonotonicTime.distantFuture
     private var lookups = Allowance.lookups
     private var repeats = Allowance.repeats
@@ -324,10 +322,11 @@ struct Downlink: ~Copyable {
     /// The outcome of the last finished probe; nil if none finished since the last call.
     mutating func consumeProbeOutcome() -> ProbeOutcome? { path.consumeProbeOutcome() }
 
-    var roundTrip: TimeInterval? { reportedRoundTrip.smoothed }
+    /// The round trip by receiver reports (`SendPath.roundTrip`).
+    func roundTrip(at now: MonotonicTime) -> TimeInterval? { path.roundTrip(at: now) }
 
     /// Adds a measurement by a receiver report.
-    mutating func measured(_ sample: TimeInterval) { reportedRoundTrip.measured(sample) }
+    mutating func measured(_ sample: TimeInterval, at now: MonotonicTime) { path.measured(roundTrip: sample, at: now) }
 
     /// Whether feedback may cause `count` lookups.
     mutating func mayLookUp(_ count: Int) -> Bool { lookups.consume(count, sent: packetsSent) }

@@ -60,7 +60,8 @@ struct RoomReportCollector {
         statistics.packetsSent = peer.pointee.packetsSent
         statistics.bytesSent = peer.pointee.bytesSent
         statistics.roundTripTime =
-            peer.pointee.downlink?.pointee.roundTrip ?? transport.roundTripTime ?? peer.pointee.uplink.roundTripTime
+            peer.pointee.downlink?.pointee.roundTrip(at: now) ?? transport.roundTripTime
+            ?? peer.pointee.uplink.roundTripTime(at: now)
         if let downlink = peer.pointee.downlink { fill(&statistics, of: index, from: downlink, in: tables) }
         return statistics
     }
