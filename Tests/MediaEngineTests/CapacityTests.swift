@@ -8,9 +8,9 @@ import Testing
 
 @Suite("Capacity of an engine")
 struct CapacityTests {
-    private static func description(_ id: UInt64) -> PeerDescription {
+    private static func description(_ id: UInt64, room: RoomID = Session.room) -> PeerDescription {
         PeerDescription(
-            id: PeerID(id), room: Session.room, profile: .publishOnly,
+            id: PeerID(id), room: room, profile: .publishOnly,
             localICE: ICECredentials(ufrag: "dummy\(id)", password: "serverpasswordserverpassword"), remote: nil,
             feedbackSSRC: 1)
     }
@@ -24,6 +24,25 @@ struct CapacityTests {
         #expect(client.transport.isConnected)
         #expect(harness.engine.statistics.peers == 5_001)
         #expect(harness.engine.statistics.commandsIgnored == 0)
+    }
+
+    @Test("Among five thousand peers of others, the report on a small room takes one part, or goes on behind who left")
+    func smallRoom() throws {
+        let harness = try EngineHarness()
+        let small = RoomID(2)
+        for room in [Session.room, small] { harness.apply(.addRoom(room)) }
+        for id in 1...2 as ClosedRange<UInt64> { harness.apply(.addPeer(Self.description(id, room: small))) }
+        for id in 0..<5_000 as Range<UInt64> { harness.apply(.addPeer(Self.description(10_000 + id))) }
+        harness.apply(.addPeer(Self.description(3, room: small)))
+        let whole = harness.engine.report(.room(small), from: 0, limit: 128)
+        #expect(whole?.part.peers.map(\.peer) == [PeerID(1), PeerID(2), PeerID(3)])
+        #expect(whole?.next == nil)
+        let first = harness.engine.report(.room(small), from: 0, limit: 1)
+        #expect(first?.part.peers.map(\.peer) == [PeerID(1)])
+        harness.apply(.removePeer(PeerID(2)))
+        let rest = harness.engine.report(.room(small), from: try #require(first?.next), limit: 128)
+        #expect(rest?.part.peers.map(\.peer) == [PeerID(3)])
+        #expect(rest?.next == nil)
     }
 
     @Test("A peer beyond the engine's limit is closed at once, and its owner is notified")

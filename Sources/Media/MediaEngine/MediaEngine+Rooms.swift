@@ -12,7 +12,7 @@ extension MediaEngine {
     }
 
     func removeRoom(_ id: RoomID) -> Bool {
-        guard let index = tables.roomIndex[id.rawValue], tables.rooms[index].pointee.peerCount == 0 else {
+        guard let index = tables.roomIndex[id.rawValue], tables.rooms[index].pointee.peers.isEmpty else {
             return false
         }
         deadlines.remove(.room(index))
@@ -85,8 +85,7 @@ extension MediaEngine {
         let owner = track.flatMap { tables.trackIndex[$0.rawValue] }.map { tables.tracks[$0].pointee.peer } ?? -1
         guard tables.rooms[room].pointee.dominantPeer != owner else { return }
         tables.rooms[room].pointee.dominantPeer = owner
-        for index in 0..<tables.peers.end where tables.peers.contains(index) && tables.peers[index].pointee.room == room
-        {
+        for index in tables.rooms[room].pointee.peers.from(0) {
             guard let downlink = tables.peers[index].pointee.downlink else { continue }
             if downlink.pointee.condition(at: now).certainty != .unknown
                 || downlink.pointee.allocator.policy.maximumVideos != nil

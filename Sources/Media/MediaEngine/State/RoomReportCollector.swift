@@ -14,20 +14,14 @@ struct RoomReportCollector {
         self.now = now
     }
 
-    /// Peers of other rooms that can be skipped in the time that one entry takes.
-    private static let passedPeers = 16
-
     /// Adds the peers from index `start` on until there are `limit` entries; returns where the next part begins, nil after the last one.
     mutating func collect(from start: Int, limit: Int, in tables: borrowing Tables) -> Int? {
-        var index = start, weight = 0
-        while index < tables.peers.end, weight / Self.passedPeers < limit {
-            weight += 1
-            if tables.peers.contains(index), tables.peers[index].pointee.room == room {
-                weight += Self.passedPeers * append(index, in: tables)
-            }
-            index += 1
+        var count = 0
+        for index in tables.rooms[room].pointee.peers.from(start) {
+            guard count < limit else { return index }
+            count += append(index, in: tables)
         }
-        return index < tables.peers.end ? index : nil
+        return nil
     }
 
     /// Adds the entries of one peer; returns their number.

@@ -86,7 +86,7 @@ struct SubscriptionState: ~Copyable {
 struct RoomState: ~Copyable {
     let id: RoomID
     let speakers: SpeakerDetector
-    var peerCount = 0
+    var peers = RoomPeers()
     /// Index of the peer of the dominant speaker; -1 for none.
     var dominantPeer = -1
     var fading = FadingTracks()

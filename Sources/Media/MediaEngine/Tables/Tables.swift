@@ -38,21 +38,21 @@ struct Tables: ~Copyable {
         peerIndex.set(id.rawValue, to: index)
         peers[index].pointee.nextOfGroup = groupIndex[group] ?? -1
         groupIndex.set(group, to: index)
-        rooms[room].pointee.peerCount += 1
+        rooms[room].pointee.peers.insert(index)
         return index
     }
 
     /// Puts a peer, with its tracks, into another room.
     mutating func movePeer(_ index: Int, to room: Int) {
-        rooms[peers[index].pointee.room].pointee.peerCount -= 1
+        rooms[peers[index].pointee.room].pointee.peers.remove(index)
         peers[index].pointee.room = room
-        rooms[room].pointee.peerCount += 1
+        rooms[room].pointee.peers.insert(index)
     }
 
     /// Removes a peer, whose tracks and subscriptions are gone.
     mutating func removePeer(_ index: Int) {
         leaveGroup(index)
-        rooms[peers[index].pointee.room].pointee.peerCount -= 1
+        rooms[peers[index].pointee.room].pointee.peers.remove(index)
         peerIndex.remove(peers[index].pointee.id.rawValue)
         peers.remove(index)
     }
