@@ -74,7 +74,9 @@ enum LayerMask {
         guard tables.tracks[index].pointee.subscriptions.count > 0 else {
             return track.layerCount > 1 ? upTo(0, of: track) : all
         }
-        for state in tables.subscriptions(ofTrack: index) where wanted != all {
+        for state in tables.subscriptions(ofTrack: index) {
+            // Each of a thousand who leave asks anew; nobody can want more.
+            guard wanted != all else { break }
             guard !state.pointee.subscription.isPaused, !state.pointee.allocation.display.isHidden else { continue }
             // A surplus video may be the next speaker's: keep its smallest layer ready.
             wanted |=
