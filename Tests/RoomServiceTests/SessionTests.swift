@@ -151,6 +151,22 @@ struct SessionTests {
         #expect(await take(2, from: resumed.events).map(\.sequence) == [5, 6])
     }
 
+    @Test("A room's deadline comes earlier with what happens in it, although it was looked for before")
+    func earlierDeadline() async throws {
+        var configuration = RoomServiceConfiguration()
+        configuration.resumeWindow = .seconds(5)
+        let service = RoomService(configuration: configuration, media: plane)
+        let bob = try await service.join(request("bob"))
+        for _ in 0..<2 { await service.tick() }
+        await service.detach(bob.session, attachment: bob.attachment)
+        plane.pass(.seconds(4))
+        await service.tick()
+        #expect(await service.statistics().participants == 1)
+        plane.pass(.seconds(1))
+        await service.tick()
+        #expect(await service.statistics().participants == 0)
+    }
+
     @Test("Replay is bounded: what is no longer kept asks for a new join")
     func replayBound() async throws {
         var configuration = RoomServiceConfiguration()

@@ -5,7 +5,9 @@ import Rooms
 
 /// A room and the worker that has its media. Touched by the service's actor only.
 final class HostedRoom {
-    var room: Room
+    var room: Room { didSet { knownDeadline = nil } }
+    /// The room's next deadline; nil: it has changed since that was looked for, which goes through all of its members.
+    private var knownDeadline: MonotonicTime?
     let worker: WorkerIndex
     /// The rules below the room's own document: the server's defaults with the preset above them.
     let base: RoomPolicy
@@ -66,6 +68,13 @@ final class HostedRoom {
             trackNames.note(track.id, info.sid)
         default: break
         }
+    }
+
+    /// When the room has something to do by itself.
+    var nextDeadline: MonotonicTime {
+        let next = knownDeadline ?? room.nextDeadline
+        knownDeadline = next
+        return next
     }
 
     /// The number of the event that happens now; the first has number 1.

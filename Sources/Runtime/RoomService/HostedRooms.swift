@@ -23,7 +23,7 @@ struct HostedRooms {
 
     /// The names of those that have something to do by now.
     func due(at now: MonotonicTime) -> [String] {
-        rooms.filter { $0.value.room.nextDeadline <= now }.keys.sorted()
+        rooms.filter { $0.value.nextDeadline <= now }.keys.sorted()
     }
 
     subscript(name: String) -> HostedRoom? { rooms[name] }

@@ -333,10 +333,10 @@ extension RoomService {
         let now = media.now()
         rooms.forgetGone()
         for name in rooms.due(at: now) {
-            guard let hosted = rooms[name], hosted.room.nextDeadline <= now else { continue }
+            guard let hosted = rooms[name], hosted.nextDeadline <= now else { continue }
             await step(hosted, waits: false) { $0.advance(turn: &$1) }
         }
-        if rooms.all.contains(where: { $0.room.nextDeadline < now + Self.quietInterval }) { alarm.raise() }
+        if rooms.all.contains(where: { $0.nextDeadline < now + Self.quietInterval }) { alarm.raise() }
     }
 
     /// Tells every member `server_shutdown`, ends every session, refuses new ones. What `lastNews` waits for is still told to who follows events.
