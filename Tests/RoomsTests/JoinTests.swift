@@ -31,6 +31,30 @@ struct JoinTests {
         #expect(bench.room.sessions == [last] && Set(bench.ended.keys) == Set(stays))
     }
 
+    @Test("When the room ends everybody is told that, and not that each of the others goes")
+    func roomEnds() throws {
+        var bench = RoomBench()
+        let ada = try bench.join("ada")
+        try bench.offer(ada, [.audio("0"), .video("1")])
+        var viewers: [SessionID] = []
+        for number in 0..<20 { viewers.append(try bench.join("viewer \(number)")) }
+        for session in viewers {
+            try bench.answerOffers(session)
+            _ = bench.takeEvents(session)
+        }
+        _ = bench.takeCommands()
+        try bench.step { (room, turn) throws(RoomError) in room.close(reason: .roomDeleted, turn: &turn) }
+        for session in viewers {
+            let events = bench.takeEvents(session)
+            #expect(events == [.ended(.roomDeleted, message: nil)])
+        }
+        #expect(bench.takeEvents(ada).last == .ended(.roomDeleted, message: nil))
+        #expect(bench.ended.count == 21 && bench.isOver && bench.leftovers.isEmpty)
+        let removed = bench.commands.count { if case .removePeer = $0 { true } else { false } }
+        let unsubscribed = bench.commands.count { if case .unsubscribe = $0 { true } else { false } }
+        #expect(removed == 21 && unsubscribed == 40)
+    }
+
     @Test("B17: others are told once that somebody left, and nothing of it stays")
     func leave() throws {
         var bench = RoomBench()

@@ -105,6 +105,17 @@ extension Room {
         makeOffers(&turn)
     }
 
+    /// The room is about to end: everybody is told of their own end alone. The departures of all others are half a million events in a room of a thousand,
+    /// more of them for one session than may wait for its reader, which would lose its stream before it learns of the end.
+    mutating func fallSilent(_ turn: inout RoomTurn) {
+        for session in state.roster.sessions {
+            state.roster.update(session) { $0.options.hasRoster = false }
+            for subscription in state.routing.subscriptions(of: session) {
+                distribution.end(subscription, notifies: false, &state, &turn)
+            }
+        }
+    }
+
     /// Removes a participant by sid, or all who are here with an identity (operators).
     public mutating func removeParticipant(
         _ name: String, reason: LeaveReason = .removed, message: String? = nil, turn: inout RoomTurn

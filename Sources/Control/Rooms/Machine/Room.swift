@@ -187,6 +187,7 @@ extension Room {
     /// Ends the room and everybody's stay in it.
     public mutating func close(reason: LeaveReason, turn: inout RoomTurn) {
         guard !occupancy.hasEnded else { return }
+        fallSilent(&turn)
         for session in state.roster.sessions { remove(session, reason: reason, turn: &turn) }
         end(&turn)
     }
@@ -334,8 +335,7 @@ extension Room {
     /// Whether the room is over.
     var hasEnded: Bool { occupancy.hasEnded }
 
-    /// Lets people in from now on as `lock` says; who is in stays. Throws `permission_denied` where the policy does not let `session` do this (nil: an
-    /// operator).
+    /// Lets people in from now on as `lock` says; who is in stays. Throws `permission_denied` where the policy does not let `session` do this (nil: an operator).
     public mutating func setLock(
         _ lock: RoomLock, by session: SessionID?, turn: inout RoomTurn
     ) throws(RoomError) {
