@@ -348,7 +348,7 @@ extension Distribution {
         }
         forgetUnwantedWaiting(session, state)
         subscribeToAll(session, quietly: false, &state, &turn)
-        followMode.follow(&state, &turn)
+        followMode.follow(session, &state, &turn)
     }
 }
 

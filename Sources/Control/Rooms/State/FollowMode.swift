@@ -17,12 +17,26 @@ struct FollowMode: Sendable {
 
     /// Sections of every follower show what they should.
     mutating func follow(_ state: inout RoomState, _ turn: inout RoomTurn) {
-        for session in state.roster.sessions {
-            guard let member = state.roster[session], member.options.follow != nil else { continue }
-            for id in state.routing.subscriptions(of: member.session) {
-                guard let subscription = state.routing[id], subscription.slot != nil else { continue }
-                show(trackToShow(in: subscription, member, state), in: id, &state, &turn)
-            }
+        let followers = state.roster.sessions.filter { state.roster[$0]?.options.follow != nil }
+        guard !followers.isEmpty else { return }
+        // Looked for among everybody, so once and not for each of them.
+        let speaker = speaker(state)
+        for session in followers { follow(session, speaker, &state, &turn) }
+    }
+
+    /// Sections of this follower, if it is one, show what they should.
+    mutating func follow(_ session: SessionID, _ state: inout RoomState, _ turn: inout RoomTurn) {
+        guard state.roster[session]?.options.follow != nil else { return }
+        follow(session, speaker(state), &state, &turn)
+    }
+
+    private mutating func follow(
+        _ session: SessionID, _ speaker: SessionID?, _ state: inout RoomState, _ turn: inout RoomTurn
+    ) {
+        guard let member = state.roster[session] else { return }
+        for id in state.routing.subscriptions(of: session) {
+            guard let subscription = state.routing[id], subscription.slot != nil else { continue }
+            show(trackToShow(in: subscription, member, speaker, state), in: id, &state, &turn)
         }
     }
 
@@ -45,7 +59,14 @@ struct FollowMode: Sendable {
     }
 
     func trackToShow(in subscription: RoomSubscription, _ member: Member, _ state: RoomState) -> TrackID? {
-        guard member.permissions.canSubscribe, let slot = subscription.slot, let target = followed(by: member, state)
+        trackToShow(in: subscription, member, speaker(state), state)
+    }
+
+    private func trackToShow(
+        in subscription: RoomSubscription, _ member: Member, _ speaker: SessionID?, _ state: RoomState
+    ) -> TrackID? {
+        guard member.permissions.canSubscribe, let slot = subscription.slot,
+            let target = followed(by: member, speaker, state)
         else { return nil }
         let choices = followable(subscription.kind, of: target, state).filter { id in
             state.routing[id].map { state.permits($0, for: member) } ?? false
@@ -56,20 +77,24 @@ struct FollowMode: Sendable {
         return state.routing.track(of: subscription).flatMap { state.permits($0, for: member) ? $0.id : nil }
     }
 
-    /// Whom a follower follows now. Before anybody has spoken, the first member with video.
-    private func followed(by follower: Member, _ state: RoomState) -> SessionID? {
+    /// Whom a follower follows now.
+    private func followed(by follower: Member, _ speaker: SessionID?, _ state: RoomState) -> SessionID? {
         switch follower.options.follow {
         case .none: return nil
         case .identity(let identity):
             return state.roster.sessions(identity: identity).last { state.roster[$0]?.isHidden == false }
-        case .dominantSpeaker:
-            if let current = current, state.routing.publishes(current) { return current }
-            if let previous = previous, state.routing.publishes(previous) { return previous }
-            let publishers = state.roster.sessions.filter { session in
-                state.routing.publishes(session) && state.roster[session]?.isHidden == false
-            }
-            return publishers.first { !followable(.video, of: $0, state).isEmpty } ?? publishers.first
+        case .dominantSpeaker: return speaker
         }
+    }
+
+    /// Whom those follow who follow the dominant speaker. Before anybody has spoken, the first member with video.
+    private func speaker(_ state: RoomState) -> SessionID? {
+        if let current, state.routing.publishes(current) { return current }
+        if let previous, state.routing.publishes(previous) { return previous }
+        let publishers = state.roster.sessions.filter { session in
+            state.routing.publishes(session) && state.roster[session]?.isHidden == false
+        }
+        return publishers.first { !followable(.video, of: $0, state).isEmpty } ?? publishers.first
     }
 
     /// A member's tracks of one kind, the most telling first: a screen before a camera, a voice before screen audio.
