@@ -75,6 +75,20 @@ struct MediaWorkerPoolTests {
         await pool.stop()
     }
 
+    @Test("A long list of commands is carried out in parts, in order, with turns for media between")
+    func longList() async throws {
+        let pool = try Self.pool(workers: 1)
+        let room = RoomID(7), worker = pool.workers[0]
+        let peers = (1...1_500 as ClosedRange<UInt64>).map { Self.peer($0, room: room) }
+        let before = worker.loopTurns
+        try await pool.apply([.addRoom(room)] + peers.map { MediaCommand.addPeer($0) }, on: 0)
+        #expect(worker.loopTurns - before > 5)
+        #expect(try await pool.report(.room(room), on: 0)?.peers.map(\.peer) == peers.map(\.id))
+        pool.post(peers.map { MediaCommand.removePeer($0.id) } + [.removeRoom(room)], on: 0)
+        #expect(try await pool.report(.room(room), on: 0) == nil)
+        await pool.stop()
+    }
+
     @Test("Many tasks may send commands to one worker at once")
     func concurrency() async throws {
         let pool = try Self.pool(workers: 2)
