@@ -5,6 +5,7 @@ import Foundation
 import HTTPServing
 import Logging
 import OfflineJobs
+import Primitives
 import Recorder
 import RoomService
 import Rooms

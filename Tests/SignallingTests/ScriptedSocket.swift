@@ -124,7 +124,8 @@ struct Client {
             origin: JoinOrigin(receivedAt: 0, verification: .zero),
             hello: Hello(
                 server: "test", iceServers: [], pingIntervalSeconds: 10, resumeWindowSeconds: 30, maxMessageBytes: 1),
-            iceServers: ClientICEServers(house.context.iceServers, claims: claims, room: room, origin: nil))
+            iceServers: ClientICEServers(house.context.iceServers, claims: claims, room: room, origin: nil),
+            eventTexts: EventTexts())
         end = End(socket)
         ears = socket.listen()
         server = Task { [socket] in await session.run(on: socket) }

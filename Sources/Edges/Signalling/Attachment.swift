@@ -19,9 +19,9 @@ struct Attachment: Sendable {
     func leave(_ rooms: RoomService) async { await rooms.leave(session, attachment: number) }
 
     /// Takes the events to the socket, in order, and closes it when there are no more.
-    func pump(to socket: some SignallingSocket, rooms: RoomService) async {
+    func pump(to socket: some SignallingSocket, texts: EventTexts, rooms: RoomService) async {
         for await event in events {
-            socket.send(ServerMessage.event(event).text)
+            socket.send(texts.text(of: event))
             guard case .ended(let reason, _) = event.event else { continue }
             return socket.close(code: reason.closeCode, reason: reason.rawValue)
         }

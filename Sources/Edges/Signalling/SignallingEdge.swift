@@ -13,6 +13,7 @@ public struct SignallingEdge: Sendable {
 
     private let context: EdgeContext
     private let limits: WebSocketLimits
+    private let eventTexts = EventTexts()
 
     /// An edge for `context`; `limits` are those of the listener, told to clients.
     public init(context: EdgeContext, limits: WebSocketLimits) {
@@ -32,7 +33,8 @@ public struct SignallingEdge: Sendable {
                 return .accept { connection in
                     let session = SignallingSession(
                         context: context, claims: claims, queryRoom: queryRoom, address: address,
-                        userAgent: userAgent, origin: origin, hello: hello(servers), iceServers: servers)
+                        userAgent: userAgent, origin: origin, hello: hello(servers), iceServers: servers,
+                        eventTexts: eventTexts)
                     await session.run(on: connection)
                 }
             } catch {

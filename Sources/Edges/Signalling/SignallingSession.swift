@@ -19,6 +19,7 @@ struct SignallingSession: Sendable {
     let origin: JoinOrigin
     let hello: Hello
     let iceServers: ClientICEServers
+    let eventTexts: EventTexts
 
     static let joinTimeout = Duration.seconds(10)
     static let maximumJoins = 10
@@ -45,7 +46,7 @@ struct SignallingSession: Sendable {
             }
             guard isNew, let attachment = state.attachment else { continue }
             deadline.cancel()
-            pump = Task { await attachment.pump(to: socket, rooms: context.rooms) }
+            pump = Task { await attachment.pump(to: socket, texts: eventTexts, rooms: context.rooms) }
         }
         deadline.cancel()
         pump?.cancel()

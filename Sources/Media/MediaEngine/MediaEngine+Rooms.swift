@@ -80,17 +80,23 @@ extension MediaEngine {
         }
     }
 
-    /// The room's dominant speaker changed: its subscribers' videos are evaluated at once.
+    /// So many decisions, 5 to 10 us each, leave most of a millisecond to packets.
+    private static let decisionsPerMillisecond = 32
+
+    /// The room's dominant speaker changed: its subscribers' videos are evaluated at once, those of a large room within some milliseconds. A thousand
+    /// decisions in one turn would keep packets waiting for 5 to 10 ms.
     private func dominantChanged(in room: Int, to track: TrackID?, at now: MonotonicTime) {
         let owner = track.flatMap { tables.trackIndex[$0.rawValue] }.map { tables.tracks[$0].pointee.peer } ?? -1
         guard tables.rooms[room].pointee.dominantPeer != owner else { return }
         tables.rooms[room].pointee.dominantPeer = owner
+        var evaluated = 0
         for index in tables.rooms[room].pointee.peers.from(0) {
             guard let downlink = tables.peers[index].pointee.downlink else { continue }
             if downlink.pointee.condition(at: now).certainty != .unknown
                 || downlink.pointee.allocator.policy.maximumVideos != nil
             {
-                scheduleAllocation(of: index, at: now)
+                scheduleAllocation(of: index, at: now + .milliseconds(Int64(evaluated / Self.decisionsPerMillisecond)))
+                evaluated += 1
             }
         }
     }

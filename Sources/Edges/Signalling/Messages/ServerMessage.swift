@@ -3,7 +3,7 @@ import Primitives
 import RoomService
 import Rooms
 
-/// What the server says (Protocol.md).
+/// What the server says beside events (Protocol.md).
 enum ServerMessage: Sendable {
     case hello(Hello)
     /// New credentials before the last ones expire.
@@ -16,7 +16,6 @@ enum ServerMessage: Sendable {
     case answer(id: Int64?, connection: String, ConnectionAnswer)
     case allocation(id: Int64?, AllocationReport)
     case pong(id: Int64)
-    case event(SequencedEvent)
 
     /// The frame's text.
     var text: String { JSONCoding.encodeText(self) }
@@ -52,9 +51,11 @@ extension ServerMessage: Encodable {
         case .joined(let id, let session, let snapshot):
             try fields.write("joined", id: id)
             try fields.set("session", session.rawValue)
+            try fields.set("seq", snapshot.sequence)
             try snapshot.encode(to: &fields)
         case .snapshot(let id, let snapshot):
             try fields.write("snapshot", id: id)
+            try fields.set("seq", snapshot.sequence)
             try snapshot.encode(to: &fields)
         case .resumed(let id, let session, let sequence):
             try fields.write("resumed", id: id)
@@ -71,9 +72,6 @@ extension ServerMessage: Encodable {
             try fields.set("allocated", report.allocated.bitsPerSecond)
             try fields.set("demand", report.wanted.bitsPerSecond)
             try fields.set("videos", report.videos.map { DecisionModel($0) })
-        case .event(let event):
-            try fields.set("seq", event.sequence)
-            try event.event.encode(to: &fields)
         }
     }
 }
@@ -106,8 +104,8 @@ extension Hello {
 }
 
 extension SessionSnapshot {
+    /// Writes all but `seq`, which is that of the message.
     func encode(to fields: inout FieldWriter) throws {
-        try fields.set("seq", sequence)
         try fields.set("room", RoomModel(room))
         try fields.set("participant", ParticipantModel(participant))
         try fields.set("participants", others.map { ParticipantModel($0) })
