@@ -314,6 +314,27 @@ struct SessionTests {
         _ = try await service.join(joining)
     }
 
+    @Test("Whoever returns to a room with more tracks than events may wait has a stream that goes on")
+    func manyTracks() async throws {
+        var configuration = RoomServiceConfiguration()
+        configuration.maxQueuedEvents = 4
+        let service = RoomService(configuration: configuration, media: plane)
+        for index in 0..<4 {
+            let offer = client.offer([.audio("0"), .video("1")])
+            _ = try await service.joinPublisher(request("p\(index)"), offer: offer)
+        }
+        let joining = request("ada") {
+            ($0.claims.video.room, $0.recovery, $0.autoSubscribe) = ("R", .byJoining, false)
+        }
+        let ada = try await service.join(joining)
+        let back = try await service.resume(participant: ada.snapshot.participant.sid, claims: joining.claims)
+        #expect(back.snapshot.others.flatMap(\.tracks).count == 8)
+        _ = try await service.join(request("bob") { $0.autoSubscribe = false })
+        #expect(await take(1, from: back.events).count == 1)
+        #expect(await service.statistics().slowReaders == 0)
+        #expect(await service.statistics().detachedSessions == 0)
+    }
+
     @Test("Whoever returns is not told that somebody is gone who has come back under another sid")
     func departedForGood() async throws {
         let service = RoomService(media: plane)

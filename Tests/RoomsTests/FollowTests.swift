@@ -230,9 +230,13 @@ struct MediaEventTests {
         #expect(speakers.count == 1 && held.count == 1)
         _ = bench.takeEvents(ada)
         try bench.step { (room, turn) throws(RoomError) in room.tellCurrentState(to: bob, turn: &turn) }
+        #expect(bench.takeEvents(bob) == speakers + held, "nobody has restricted a track")
+        // What a publisher permits that has chosen its audience may have changed, too.
+        for audience in [["bob"], nil] as [Audience?] { try bench.perform(.setAudience(audience), ada) }
+        #expect(bench.takeEvents(bob).isEmpty)
+        try bench.step { (room, turn) throws(RoomError) in room.tellCurrentState(to: bob, turn: &turn) }
         let again = bench.takeEvents(bob)
         #expect(Array(again.prefix(2)) == speakers + held)
-        // What the publisher permits may have changed, too.
         let permitted = again.dropFirst(2).filter { if case .trackPermission(_, _, true) = $0 { true } else { false } }
         #expect(permitted.count == 2 && again.count == 4)
         #expect(bench.takeEvents(ada).isEmpty)

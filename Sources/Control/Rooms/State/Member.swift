@@ -35,7 +35,9 @@ struct Member: Sendable {
     /// What an operator lets it receive; nil: as the token says.
     var operatorRules: [SubscribeRule]?
     /// Whom it lets receive its tracks; nil: everybody.
-    var audience: Audience?
+    var audience: Audience? { didSet { hasChosenAudience = true } }
+    /// Whether it ever chose: while it has not, nobody was informed of what may be received of it.
+    private(set) var hasChosenAudience = false
     var announcements = AnnouncedTracks()
     /// The number of the last event sent to it.
     var sequence: UInt64 = 0

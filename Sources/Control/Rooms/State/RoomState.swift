@@ -56,7 +56,8 @@ struct RoomState: Sendable {
         for id in routing.subscriptions(of: session) where routing[id]?.kind == .video && routing[id]?.track != nil {
             tellHeld(id, &turn)
         }
-        for publisher in roster.sessions where publisher != session {
+        // Only of those who ever chose: a large room has more tracks than events may wait for one reader, whose stream would end with its beginning.
+        for publisher in roster.sessions where publisher != session && roster[publisher]?.hasChosenAudience == true {
             for track in routing.tracks(of: publisher) {
                 tell(session, of: track, isAllowed: permits(track, for: session), &turn)
             }
