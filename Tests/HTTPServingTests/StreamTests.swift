@@ -170,4 +170,13 @@ struct StreamTests {
         #expect(try await first.isEnded())
         await source.isGone.wait()
     }
+
+    @Test("A stream whose client is found gone while its head is sent leaves its source at once")
+    func goneBeforeItsTask() async throws {
+        let source = Source()
+        let stream = OpenStream(HTTPStream(source.pieces, keepAlive: []))
+        stream.end()
+        stream.begin(Task { [pieces = source.pieces] in for await _ in pieces {} })
+        await source.isGone.wait()
+    }
 }

@@ -27,8 +27,11 @@ final class OpenStream {
 
     init(_ stream: HTTPStream) { keepAlive = stream.keepAlive }
 
-    /// What takes the pieces from their source.
-    func begin(_ task: Task<Void, Never>) { self.task = task }
+    /// What takes the pieces from their source. Ends at once where the client was found gone while the head was sent.
+    func begin(_ task: Task<Void, Never>) {
+        if isOver { return task.cancel() }
+        self.task = task
+    }
 
     /// Waits until the client has read what was sent before; false when the stream is over.
     func wait(_ continuation: CheckedContinuation<Bool, Never>) {
