@@ -187,6 +187,22 @@ struct AdmissionControlTests {
         #expect(scene.control.load == 1 && scene.control.refusal(worker: 0) == nil)
     }
 
+    @Test("K3: a counter that went back counts nothing: it is no load, and the bandwidth is still told")
+    func countersGoBack() {
+        var limits = LoadLimits()
+        limits.bandwidthOut = .bitsPerSecond(10_000_000)
+        var scene = Scene(limits)
+        scene.pass(10, sent: 100, arrived: 1_000, dropped: 1)
+        scene.pass(1) { sample in
+            sample.workers[0].bytesSent -= 1
+            sample.workers[0].datagramsSent -= 1
+            sample.workers[0].datagramsReceived -= 1
+            sample.workers[0].datagramsDropped -= 1
+        }
+        #expect(scene.control.refusal(worker: 0) == nil && scene.control.load < 0.2)
+        #expect(0..<800_000 ~= scene.control.bandwidthOut.bitsPerSecond)
+    }
+
     @Test("K3: other limits hold from the next join on")
     func otherLimits() {
         var scene = Scene(LoadLimits())

@@ -12,7 +12,7 @@ struct AdmissionControl {
     /// Admits again below this share of the limit.
     static let reopening = 0.95
     /// IPv4 and UDP headers of a datagram (RFC 791, RFC 768).
-    static let headerBytes: UInt64 = 28
+    static let headerBytes = 28.0
     /// Shares of drops mean nothing while little arrives.
     static let datagramsToJudge = 100.0
 
@@ -67,10 +67,10 @@ struct AdmissionControl {
             workers[index].busy += (share - workers[index].busy) * Self.weight(of: elapsed, Self.smoothing)
             workers[index].expected -= workers[index].expected * Self.weight(of: elapsed, Self.settling)
             workers[index].base = max(1, Double(after.peers) + workers[index].expected)
-            let datagrams = after.datagramsSent &- before.datagramsSent
-            sent += Double((after.bytesSent &- before.bytesSent) &+ datagrams &* Self.headerBytes) * 8
-            received += Double(after.datagramsReceived &- before.datagramsReceived)
-            lost += Double(after.datagramsDropped &- before.datagramsDropped)
+            let datagrams = Self.increase(before.datagramsSent, after.datagramsSent)
+            sent += (Self.increase(before.bytesSent, after.bytesSent) + datagrams * Self.headerBytes) * 8
+            received += Self.increase(before.datagramsReceived, after.datagramsReceived)
+            lost += Self.increase(before.datagramsDropped, after.datagramsDropped)
         }
         if elapsed > 0 {
             let weight = Self.weight(of: elapsed, Self.smoothing)
@@ -79,6 +79,11 @@ struct AdmissionControl {
             dropped += (lost / elapsed - dropped) * weight
         }
         judge()
+    }
+
+    /// By how much a counter grew. One that went back counts nothing: the kernel's own wrap, and a worker that hangs shows what was read last, by whomever.
+    private static func increase(_ before: UInt64, _ after: UInt64) -> Double {
+        after > before ? Double(after - before) : 0
     }
 
     /// How far a smoothed value goes towards a new one after `elapsed` seconds.
