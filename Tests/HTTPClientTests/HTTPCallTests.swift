@@ -85,6 +85,22 @@ struct HTTPCallTests {
             #expect(text == "onetwothree")
         }
     }
+
+    @Test(
+        "Where only the status is wanted no body is kept, and one without an end is not waited for",
+        arguments: [false, true])
+    func unwantedBody(isEndless: Bool) async throws {
+        let source = AsyncStream<[UInt8]>(unfolding: { [UInt8](repeating: 0x61, count: 1 << 20) })
+        try await serving({ _ in
+            isEndless
+                ? HTTPResponse(headers: [:], stream: HTTPStream(source, keepAlive: []))
+                : HTTPResponse(status: 207, text: "thanks")
+        }) { url in
+            let outcome = await HTTPCall("GET", url).performInBackground(keepsBody: false)
+            #expect(outcome == .answered(status: isEndless ? 200 : 207, body: []))
+        }
+    }
+
     @Test("A quiet stream goes on as long as signs of life come, however few bytes they have")
     func quietStream() async throws {
         let (pieces, source) = AsyncStream<[UInt8]>.makeStream()

@@ -7,6 +7,8 @@ public import Primitives
 public struct HTTPCall: Sendable, Hashable {
     /// A response of this size is more than anybody here asks for.
     public static let maxResponseBytes = 64 << 20
+    /// So much of a body that nobody asks for is let arrive, so that its sender sees no connection end in the middle of a few words.
+    private static let maxUnwantedBytes = 64 << 10
 
     public var method: String
     /// `http` or `https`.
@@ -136,11 +138,19 @@ public struct HTTPCall: Sendable, Hashable {
         String(decoding: error.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// The same on a thread of its own.
-    public func performInBackground() async -> Outcome {
+    /// The same on a thread of its own. Without `keepsBody` only the status is wanted: no body is kept, nor a long one waited for.
+    public func performInBackground(keepsBody: Bool = true) async -> Outcome {
         await withCheckedContinuation { continuation in
-            Self.queue.async { continuation.resume(returning: perform()) }
+            Self.queue.async { continuation.resume(returning: keepsBody ? perform() : performWithoutBody()) }
         }
+    }
+
+    private func performWithoutBody() -> Outcome {
+        var left = Self.maxUnwantedBytes
+        return perform(take: { _, bytes in
+            left -= bytes.count
+            return left >= 0
+        })
     }
 
     private static let queue = DispatchQueue(label: "http-client", qos: .utility, attributes: .concurrent)

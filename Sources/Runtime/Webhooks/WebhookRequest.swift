@@ -50,7 +50,7 @@ extension WebhookRequest {
         call.headers = headers
         call.body = body
         call.isPublicOnly = isPublicOnly
-        switch await call.performInBackground() {
+        switch await call.performInBackground(keepsBody: false) {
         case .answered(let status, _): return .answered(status: status)
         case .failed(let words), .nobodyListens(let words): return .failed(words)
         case .addressRefused:
