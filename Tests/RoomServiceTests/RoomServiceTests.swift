@@ -258,6 +258,24 @@ struct RoomServiceTests {
         #expect(await code { _ = try await service.join(request("eve")) } == .draining)
     }
 
+    @Test("Each member of a room that ends learns that, of however many others it is full, and nothing else")
+    func endOfLargeRoom() async throws {
+        var configuration = RoomServiceConfiguration()
+        configuration.maxQueuedEvents = 4
+        let service = RoomService(configuration: configuration, media: plane)
+        var members: [JoinedSession] = []
+        for index in 0..<8 {
+            let joined = try await service.join(request("m\(index)"))
+            for member in members { _ = await take(1, from: member.events) }
+            members.append(joined)
+        }
+        try await service.deleteRoom(named: "R")
+        for member in members {
+            #expect(await rest(of: member.events).map(\.event) == [.ended(.roomDeleted, message: nil)])
+        }
+        #expect(await service.statistics().slowReaders == 0)
+    }
+
     @Test("The log is told what happens, in order")
     func log() async throws {
         let entries = Recorder()
