@@ -5,8 +5,9 @@ import Testing
 
 /// What a hand-made peer does to an association. The peer is authenticated, but any participant is one.
 @Suite struct HostileTests {
-    /// A server's association with a peer whose packets the test writes.
+    /// A server's association with a peer whose packets the test writes; or its session, if one is given.
     private final class Victim {
+        private let session: DataChannelSession?
         var association = SCTPAssociation(settings: .init(), remotePort: 5_000, random: RandomSource(seed: 5))
         var now = MonotonicTime(milliseconds: 1_000)
         private(set) var tag: UInt32 = 0
@@ -14,7 +15,10 @@ import Testing
         private(set) var firstNumber: UInt32 = 0
         private var tsn: UInt32 = 100
 
-        init() { connect(tag: 77) }
+        init(_ session: DataChannelSession? = nil) {
+            self.session = session
+            connect(tag: 77)
+        }
 
         func connect(tag peerTag: UInt32) {
             send(.initiation, Initiation(tag: peerTag, window: 100_000, streams: 10, firstTSN: 100).bytes, tag: 0)
@@ -36,7 +40,10 @@ import Testing
                 #expect(fits)
                 return packet.finish(withChecksum: true)
             }
-            return buffer[..<length].withUnsafeBytes { association.receive($0, at: now) }
+            return buffer[..<length].withUnsafeBytes { packet in
+                if let session { return session.receive(packet, at: now) }
+                return association.receive(packet, at: now)
+            }
         }
 
         /// Sends one DATA chunk; `ahead` leaves so many numbers out before it.
@@ -51,10 +58,32 @@ import Testing
             tsn &+= 1
         }
 
+        /// Opens a channel on a stream that is new, and closes its direction of it; requests count from 0.
+        func openAndClose(_ stream: UInt16, _ terms: DataChannelTerms, request: UInt32) {
+            var opening: [UInt8] = []
+            opening.append(number: tsn)
+            opening.append(number: stream)
+            opening.append(number: UInt16(0))
+            opening.append(number: PayloadIdentifier.control)
+            send(.data, flags: DataChunk.beginFlag | DataChunk.endFlag, opening + DCEPMessage.open(terms).bytes)
+            var closing: [UInt8] = []
+            closing.append(number: 100 + request)
+            closing.append(number: UInt32(0))
+            closing.append(number: tsn)
+            closing.append(number: stream)
+            var value: [UInt8] = []
+            value.append(parameter: 13, closing)
+            send(.reconfiguration, value)
+            tsn &+= 1
+        }
+
         func output() -> [[UInt8]] {
             var packets: [[UInt8]] = [], buffer = [UInt8](repeating: 0, count: 1_160)
             while true {
-                let length = buffer.withUnsafeMutableBytes { association.write(into: $0, at: now, allowsData: true) }
+                let length = buffer.withUnsafeMutableBytes { room in
+                    if let session { return session.write(into: room, at: now, allowsData: true) }
+                    return association.write(into: room, at: now, allowsData: true)
+                }
                 guard length > 0 else { return packets }
                 packets.append(Array(buffer[..<length]))
             }
@@ -187,6 +216,25 @@ import Testing
             while victim.association.takeMessage() != nil { count += 1 }
         }
         #expect(count == 256)
+    }
+
+    @Test("A peer that takes no answer and opens its channel again and again has 256 of them queued, and no more")
+    func endlessOpening() {
+        let session = DataChannelSession(
+            settings: .init(), remotePort: 5_000, longestRemoteMessage: 65_536, isDTLSClient: false,
+            random: RandomSource(seed: 5))
+        let victim = Victim(session), terms = DataChannelTerms(label: "again")
+        for request in 0..<1_000 {
+            victim.openAndClose(2, terms, request: UInt32(request))
+            victim.now = victim.now + .milliseconds(10)
+        }
+        #expect(session.takeEvents().filter { $0 == .opened(terms) }.count == 256)
+        #expect(session.bufferedBytes == 256, "an answer is one byte")
+        #expect(!session.hasEnded && session.isRelieved)
+        // They are on their way: there is room again.
+        _ = victim.output()
+        victim.openAndClose(2, terms, request: 1_000)
+        #expect(session.takeEvents().contains(.opened(terms)))
     }
 
     @Test("Random bytes in the place of chunks never crash", arguments: 1...20)

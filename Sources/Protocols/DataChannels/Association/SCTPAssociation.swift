@@ -98,6 +98,9 @@ struct SCTPAssociation {
             ?? false
     }
 
+    /// Whether another message of DCEP may be queued.
+    var takesControl: Bool { sending?.takesControl ?? false }
+
     /// Queues a message of DCEP before all others.
     mutating func sendControl(_ payload: [UInt8], stream: UInt16, identifier: UInt32, at now: MonotonicTime) {
         sending?.appendControl(payload, stream: stream, identifier: identifier, at: now)

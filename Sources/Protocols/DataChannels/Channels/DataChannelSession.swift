@@ -114,7 +114,7 @@ public final class DataChannelSession {
             waitingToOpen.append(terms)
             return true
         }
-        guard let stream = channels.open(terms) else { return false }
+        guard association.takesControl, let stream = channels.open(terms) else { return false }
         lookForLossy(terms)
         association.sendControl(
             DCEPMessage.open(terms).bytes, stream: stream, identifier: PayloadIdentifier.control, at: now)
@@ -304,11 +304,11 @@ public final class DataChannelSession {
         switch DCEPMessage(message.payload) {
         case .open(let terms):
             let existing = channels.channel(on: message.stream)
-            if existing?.state == .closing { association.reopen(message.stream) }
             guard existing == nil || existing?.state == .closing else { return ignoredMessages += 1 }
-            guard existing != nil || !channels.isFull else {
+            guard association.takesControl, existing != nil || !channels.isFull else {
                 return association.close(message.stream, discards: true)
             }
+            if existing != nil { association.reopen(message.stream) }
             channels.add(terms, on: message.stream)
             lookForLossy(terms)
             association.sendControl(

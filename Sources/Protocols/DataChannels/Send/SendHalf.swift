@@ -59,6 +59,9 @@ struct SendHalf {
             reliability: mayAbandon ? reliability : .reliable, unacknowledged: outstanding.reliableBytes, at: now)
     }
 
+    /// Whether another message of DCEP fits.
+    var takesControl: Bool { queue.takesControl }
+
     /// Appends a message of DCEP.
     mutating func appendControl(_ payload: [UInt8], stream: UInt16, identifier: UInt32, at now: MonotonicTime) {
         queue.appendControl(payload, stream: stream, identifier: identifier, at: now)

@@ -70,6 +70,9 @@ struct SendQueue {
         }
     }
 
+    /// Messages of DCEP that wait: some for each channel. So many alone do not make a peer congested.
+    private static let mostControl = 256
+
     private let limits: Limits
     private var streams: [Stream] = []
     private var turn = 0
@@ -129,7 +132,10 @@ struct SendQueue {
         return true
     }
 
-    /// Appends a message of DCEP, which precedes all others.
+    /// Whether another message of DCEP fits. A peer provokes them, and may take none.
+    var takesControl: Bool { control.count < Self.mostControl }
+
+    /// Appends a message of DCEP, which precedes all others; where `takesControl`.
     mutating func appendControl(_ payload: [UInt8], stream: UInt16, identifier: UInt32, at now: MonotonicTime) {
         control.append(
             Fragment(
