@@ -56,4 +56,16 @@ struct BoundsTests {
         #expect(negotiation.book.seenMids.count <= 20)
         #expect(negotiation.state == .stable)
     }
+
+    @Test("F8, L1: sections that the server renews leave the client its own: it may restart ICE and publish")
+    func inventedMids() throws {
+        var negotiation = makeNegotiation { $0.limits.maximumMids = 20 }
+        let sections = [audioSection("own", "sendonly")]
+        _ = try negotiation.receiveOffer(offer(sections, version: 0))
+        _ = try negotiation.makeAnswer()
+        for _ in 0..<40 { _ = negotiation.book.inventMid() }
+        _ = try negotiation.receiveOffer(offer(sections + [audioSection("new", "sendonly")], version: 1))
+        _ = try negotiation.makeAnswer()
+        #expect(negotiation.book.lines.map(\.mid) == ["own", "new"])
+    }
 }

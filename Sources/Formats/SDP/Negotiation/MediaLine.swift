@@ -90,13 +90,17 @@ struct Book: Sendable {
 
     /// Every mid that this connection has seen; a retired one never comes back with another meaning.
     var seenMids: Set<String> = []
+    /// How many of them the server invented.
+    private(set) var inventedMids = 0
 
     /// A mid that no line has or had.
     mutating func inventMid() -> String {
         while true {
             let mid = String(nextMid)
             nextMid += 1
-            if seenMids.insert(mid).inserted { return mid }
+            guard seenMids.insert(mid).inserted else { continue }
+            inventedMids += 1
+            return mid
         }
     }
 }

@@ -8,7 +8,7 @@ extension Negotiation {
         let bundle = try BundleReading(text, limits: policy.limits)
         try checkContinuity(bundle.readings)
         let unseen = bundle.readings.count { !book.seenMids.contains(mid(of: $0)) }
-        guard book.seenMids.count + unseen <= policy.limits.maximumMids else {
+        guard book.seenMids.count - book.inventedMids + unseen <= policy.limits.maximumMids else {
             throw NegotiationError(.tooManySections)
         }
         var sections: [OfferedSection] = []

@@ -62,7 +62,7 @@ public struct SDPLimits: Sendable, Hashable {
     public var maximumLineBytes = 4096
     /// A member of a room of 100 who receives everybody's audio and video on one connection has 200.
     public var maximumSections = 256
-    /// Mids of a connection's whole life, because none comes back with another meaning: each section renewed 16 times.
+    /// Mids that a client gives in a connection's whole life, because none comes back with another meaning: each section renewed 16 times.
     public var maximumMids = 4096
     /// Attributes before the first section, which every section looks through; real descriptions have about ten.
     public var maximumSessionAttributes = 128
