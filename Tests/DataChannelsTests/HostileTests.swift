@@ -237,6 +237,44 @@ import Testing
         #expect(session.takeEvents().contains(.opened(terms)))
     }
 
+    @Test("Of a thousand streams that wait to be closed only those of one request are examined")
+    func crowdOfClosings() {
+        var resets = StreamReset(firstTSN: 1, peerFirstTSN: 1), examined = 0
+        for stream in 0..<1_000 { resets.close(UInt16(stream)) }
+        var buffer = [UInt8](repeating: 0, count: 1_160)
+        buffer.withUnsafeMutableBytes {
+            var packet = PacketWriter($0, from: 5_000, to: 5_000, tag: 1)
+            resets.write(into: &packet, last: 0, timeout: .seconds(1), at: .zero) { _ in
+                examined += 1
+                return true
+            }
+            #expect(!packet.isEmpty)
+        }
+        #expect(examined == 64)
+    }
+
+    @Test("A stream is in use until its last fragment is acknowledged")
+    func streamsInUse() {
+        var outstanding = OutstandingData(firstTSN: 1)
+        for (message, stream) in [UInt16(7), 7, 9].enumerated() {
+            let fragment = Fragment(
+                payload: [1], range: 0..<1, stream: stream, sequence: 0, identifier: 53, message: Int64(message),
+                isOrdered: true, reliability: .reliable, queuedAt: .zero)
+            _ = outstanding.append(fragment, at: .zero)
+        }
+        for (number, used) in [(UInt32(1), true), (2, false), (3, false)] {
+            var value: [UInt8] = []
+            value.append(number: number)
+            value.append(number: UInt32(1_000))
+            value.append(number: UInt32(0))
+            value.withUnsafeBytes {
+                guard let report = Acknowledgement($0) else { return }
+                _ = outstanding.apply(report, at: .zero)
+            }
+            #expect(outstanding.uses(7) == used && outstanding.uses(9) == (number < 3))
+        }
+    }
+
     @Test("Random bytes in the place of chunks never crash", arguments: 1...20)
     func noise(seed: Int) {
         print("seed \(seed)")

@@ -78,7 +78,9 @@ struct StreamReset {
         isDrained: (UInt16) -> Bool
     ) {
         if request == nil {
-            let ready = Array(waiting.filter(isDrained).prefix(Self.mostStreams))
+            // A peer may have tens of thousands closed: only as many are examined as one request takes.
+            var ready: [UInt16] = []
+            for stream in waiting where ready.count < Self.mostStreams && isDrained(stream) { ready.append(stream) }
             guard !ready.isEmpty else { return }
             waiting.removeAll { ready.contains($0) }
             request = Request(

@@ -35,6 +35,8 @@ struct OutstandingData {
     private(set) var reliableBytes = 0
     /// Bytes of reliable messages that were acknowledged.
     private(set) var deliveredBytes = 0
+    /// Entries of each stream that has any: a peer decides how often `uses` is asked.
+    private var perStream: [UInt16: Int] = [:]
     private var lostCount = 0
     private var searchFrom = 0
     /// The peer acknowledged everything up to here.
@@ -50,11 +52,12 @@ struct OutstandingData {
     var hasLoss: Bool { lostCount > 0 }
 
     /// Whether anything of the stream is not acknowledged.
-    func uses(_ stream: UInt16) -> Bool { entries[head...].contains { $0.fragment.stream == stream } }
+    func uses(_ stream: UInt16) -> Bool { perStream[stream] != nil }
 
     /// A fragment is sent for the first time; returns its number.
     mutating func append(_ fragment: Fragment, at now: MonotonicTime) -> Int64 {
         entries.append(Sent(fragment: fragment, sentAt: now))
+        perStream[fragment.stream, default: 0] += 1
         flight += fragment.range.count
         if fragment.reliability == .reliable { reliableBytes += fragment.range.count }
         return last
@@ -84,6 +87,8 @@ struct OutstandingData {
                 reliableBytes -= entries[head].length
                 deliveredBytes += entries[head].length
             }
+            let stream = entries[head].fragment.stream, rest = perStream[stream, default: 1] - 1
+            perStream[stream] = rest > 0 ? rest : nil
             entries[head].fragment.payload = []
             head += 1
             first += 1
@@ -183,6 +188,7 @@ struct OutstandingData {
         placeholder.fragment.range = sample.fragment.payload.count..<sample.fragment.payload.count
         placeholder.state = .abandoned
         entries.append(placeholder)
+        perStream[placeholder.fragment.stream, default: 0] += 1
     }
 
     /// The oldest lost fragment that has at most `room` bytes; it counts as sent again.
