@@ -237,6 +237,32 @@ import Testing
         #expect(session.takeEvents().contains(.opened(terms)))
     }
 
+    @Test("Of the RE-CONFIG chunks in one packet four are processed")
+    func bundledRequests() {
+        let victim = Victim()
+        _ = victim.association.takeEvents()
+        var buffer = [UInt8](repeating: 0, count: 1_160)
+        let length = buffer.withUnsafeMutableBytes {
+            var packet = PacketWriter($0, from: 5_000, to: 5_000, tag: victim.tag)
+            for number in 0..<10 {
+                var request: [UInt8] = []
+                request.append(number: UInt32(100 + number))
+                request.append(number: UInt32(0))
+                request.append(number: UInt32(99))
+                request.append(number: UInt16(number))
+                var value: [UInt8] = []
+                value.append(parameter: 13, request)
+                let fits = packet.chunk(.reconfiguration, value)
+                #expect(fits)
+            }
+            return packet.finish(withChecksum: true)
+        }
+        let isTaken = buffer[..<length].withUnsafeBytes { victim.association.receive($0, at: victim.now) }
+        #expect(isTaken)
+        let expected = (0..<4).map { SCTPAssociation.Event.resetByPeer([UInt16($0)]) }
+        #expect(victim.association.takeEvents() == expected)
+    }
+
     @Test("Of a thousand streams that wait to be closed only those of one request are examined")
     func crowdOfClosings() {
         var resets = StreamReset(firstTSN: 1, peerFirstTSN: 1), examined = 0

@@ -25,6 +25,9 @@ struct SCTPAssociation {
     private enum Cause { static let userAbort: UInt16 = 12, protocolViolation: UInt16 = 13 }
     /// Replies that wait for `write`. A peer provokes one per packet; those it provokes beyond are lost, as on any network.
     private static let mostReplies = 8
+    /// SACK and RE-CONFIG chunks of a packet that are processed: each may have all that waits looked through, and dozens fit. Peers bundle three at most,
+    /// a SACK with an answer and a request.
+    private static let mostReports = 4
     /// A HEARTBEAT is answered with its own content.
     private static let longestHeartbeat = PacketSize.largest - PacketSize.header - PacketSize.chunkHeader
     /// Streams that this side announces: browsers give ids up to 65,534, and an announced stream costs nothing.
@@ -162,12 +165,16 @@ struct SCTPAssociation {
             return true
         }
         guard handshake.accepts(tag: packet.tag, first: packet.firstType) || isReflected(packet) else { return false }
-        var data = (any: false, immediately: false)
+        var data = (any: false, immediately: false), reports = 0
         while !hasEnded, let chunk = packet.next() {
             guard let kind = chunk.kind else {
                 // The two highest bits of an unknown type decide whether the rest is read (section 3.2). It is not reported: no sender uses the report.
                 if chunk.type & 0x80 == 0 { break }
                 continue
+            }
+            if kind == .sack || kind == .reconfiguration {
+                reports += 1
+                guard reports <= Self.mostReports else { continue }
             }
             process(chunk, kind, under: packet.tag, at: now, &data)
         }
