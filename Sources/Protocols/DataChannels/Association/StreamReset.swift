@@ -82,7 +82,9 @@ struct StreamReset {
             var ready: [UInt16] = []
             for stream in waiting where ready.count < Self.mostStreams && isDrained(stream) { ready.append(stream) }
             guard !ready.isEmpty else { return }
-            waiting.removeAll { ready.contains($0) }
+            // In the same order.
+            var rest = ready[...]
+            waiting.removeAll { $0 == rest.first && rest.popFirst() != nil }
             request = Request(
                 sequence: nextSequence, streams: ready, lastTSN: Serial.wire(last), sendAt: now)
             nextSequence &+= 1
