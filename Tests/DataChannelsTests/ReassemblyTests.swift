@@ -114,6 +114,71 @@ import Testing
         #expect(request(500 + 2 * step + 2, isHeld: false).result == 5, "a number that no request has")
     }
 
+    @Test(
+        "A request that the peer answers \"in progress\" comes again under the next number, and ends with the answer to that"
+    )
+    func requestInProgress() {
+        var resets = StreamReset(firstTSN: 7, peerFirstTSN: 500), now = MonotonicTime(milliseconds: 1_000)
+        /// The number and the streams of the request that is written now; nil when none is due.
+        func written() -> [UInt32]? {
+            guard resets.isDue(at: now, isDrained: { _ in true }) else { return nil }
+            var bytes = [UInt8](repeating: 0, count: PacketSize.largest)
+            let length = bytes.withUnsafeMutableBytes { buffer -> Int in
+                var packet = PacketWriter(buffer, from: 5_000, to: 5_000, tag: 1)
+                resets.write(into: &packet, last: 20, timeout: .milliseconds(200), at: now, isDrained: { _ in true })
+                return packet.isEmpty ? 0 : packet.length
+            }
+            guard length > 0 else { return nil }
+            // After the headers of the packet, the chunk and the parameter: three numbers, then streams.
+            return bytes.withUnsafeBytes { buffer -> [UInt32] in
+                let end = 16 + Int(buffer.bytes.readUInt16(18))
+                return [buffer.bytes.readUInt32(20)]
+                    + stride(from: 32, to: end, by: 2).map { UInt32(buffer.bytes.readUInt16($0)) }
+            }
+        }
+        func completed(by result: UInt32, to sequence: UInt32) -> [UInt16] {
+            var value: [UInt8] = [], bytes: [UInt8] = []
+            for number in [sequence, result] { value.append(number: number) }
+            bytes.append(parameter: 16, value)
+            return bytes.withUnsafeBytes {
+                resets.receive($0, cumulative: 499, at: now, holds: { _ in false }).completed
+            }
+        }
+        func pass() { now = now + .milliseconds(200) }
+        resets.close(2)
+        #expect(written() == [7, 2])
+        #expect(completed(by: 6, to: 7) == [])
+        #expect(written() == nil, "not before the timer expires")
+        pass()
+        #expect(written() == [8, 2])
+        #expect(completed(by: 6, to: 7) == [], "the first answer, late")
+        pass()
+        #expect(written() == [8, 2], "no answer came")
+        #expect(completed(by: 1, to: 8) == [2])
+        resets.close(4)
+        #expect(written() == [9, 4])
+        #expect(completed(by: 6, to: 9) == [])
+        #expect(completed(by: 1, to: 9) == [4], "usrsctp answers again when it has everything")
+        // The peer uses a stream again: without those that are known to be done a request would be for all streams.
+        resets.close(6)
+        #expect(written() == [10, 6])
+        let isKnown = resets.forget(6), isKnownAgain = resets.forget(6)
+        #expect(isKnown && !isKnownAgain)
+        pass()
+        #expect(written() == [10, 6])
+        #expect(completed(by: 1, to: 10) == [])
+        resets.close(6)
+        #expect(written() == [11, 6])
+        #expect(completed(by: 6, to: 11) == [])
+        _ = resets.forget(6)
+        pass()
+        #expect(written() == nil)
+        resets.close(8)
+        #expect(written() == [12, 8])
+        #expect(completed(by: 1, to: 12) == [8])
+        #expect(resets.isIdle)
+    }
+
     @Test("A message that no search is for is examined once, however often there is a search")
     func examinedOnce() {
         var feed = Feed()

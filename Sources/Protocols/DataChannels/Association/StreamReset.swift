@@ -17,6 +17,13 @@ struct StreamReset {
         var streams: [UInt16]
         var lastTSN: UInt32
         var sendAt: MonotonicTime
+        /// The peer has not everything yet that was sent before.
+        var isDeferred = false
+        /// Those of the streams that the peer uses again.
+        var reopened: [UInt16] = []
+
+        /// Streams whose reset is not known to be done.
+        var open: [UInt16] { streams.filter { !reopened.contains($0) } }
     }
 
     /// What a RE-CONFIG chunk led to.
@@ -51,7 +58,7 @@ struct StreamReset {
 
     /// Closes a stream of this side once it is drained.
     mutating func close(_ stream: UInt16) {
-        guard !waiting.contains(stream), !(request?.streams.contains(stream) ?? false) else { return }
+        guard !waiting.contains(stream), !(request?.open.contains(stream) ?? false) else { return }
         waiting.append(stream)
     }
 
@@ -60,8 +67,9 @@ struct StreamReset {
 
     /// The peer uses the stream again, so it has processed the request; its answer was lost or is late. Returns whether one was open.
     mutating func forget(_ stream: UInt16) -> Bool {
-        guard var request, let index = request.streams.firstIndex(of: stream) else { return false }
-        request.streams.remove(at: index)
+        guard var request, request.open.contains(stream) else { return false }
+        // A request that is repeated stays what it was: one without streams would be for all of them.
+        request.reopened.append(stream)
         self.request = request
         return true
     }
@@ -89,7 +97,7 @@ struct StreamReset {
                 sequence: nextSequence, streams: ready, lastTSN: Serial.wire(last), sendAt: now)
             nextSequence &+= 1
         }
-        guard var request, request.sendAt <= now else { return }
+        guard var request = due(at: now) else { return }
         var value: [UInt8] = []
         value.append(number: request.sequence)
         value.append(number: peerSequence &- 1)
@@ -100,6 +108,21 @@ struct StreamReset {
         guard packet.chunk(.reconfiguration, bytes) else { return }
         request.sendAt = now + timeout
         self.request = request
+    }
+
+    /// The request that is to be sent now. One that was deferred gets the next number: for one that it has answered, Chromium's dcsctp repeated the answer for
+    /// ever before it was mended, and all others accept either.
+    private mutating func due(at now: MonotonicTime) -> Request? {
+        guard let former = request, former.sendAt <= now else { return nil }
+        guard former.isDeferred else { return former }
+        guard !former.open.isEmpty else {
+            request = nil
+            return nil
+        }
+        let next = Request(sequence: nextSequence, streams: former.open, lastTSN: former.lastTSN, sendAt: now)
+        nextSequence &+= 1
+        request = next
+        return next
     }
 
     /// Processes a RE-CONFIG chunk; `cumulative`: everything up to there has arrived. `holds`: messages of these streams were not taken yet.
@@ -162,10 +185,14 @@ struct StreamReset {
     private mutating func receiveResponse(
         _ sequence: UInt32, _ result: UInt32, at now: MonotonicTime, _ outcome: inout Outcome
     ) {
-        guard let request, request.sequence == sequence else { return }
-        // The peer has not everything yet: the same request again, when its timer expires.
-        guard result != Result.inProgress.rawValue else { return }
+        guard var request, request.sequence == sequence else { return }
+        // It is asked again when the timer expires, unless it answers once more before that (usrsctp).
+        guard result != Result.inProgress.rawValue else {
+            request.isDeferred = true
+            self.request = request
+            return
+        }
         self.request = nil
-        outcome.completed += request.streams
+        outcome.completed += request.open
     }
 }
