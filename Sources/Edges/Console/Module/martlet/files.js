@@ -13,6 +13,8 @@ export const HEADER_BYTES = 24;
 const WINDOW_BYTES = 512 * 1024;
 /** A receiver reports after so many bytes: a quarter of the window, so that reports never hold the sender up. */
 const REPORT_BYTES = 128 * 1024;
+/** Milliseconds after which a receiver reports with the next chunk: at 131 kbit/s, which messages have beside media, so many bytes take eight seconds. */
+const REPORT_AFTER = 2_000;
 /** Milliseconds for the members to accept, and for the others after the first. */
 const ACCEPT_WITHIN = 13_000;
 const OTHERS_WITHIN = 3_000;
@@ -73,6 +75,7 @@ export class IncomingFile {
         /** The sid of whoever sends it. @type {string} */ this.from = from;
         this.assembly = new Assembly(size);
         this.reported = 0;
+        this.reportedAt = 0;
     }
 
     /** How many bytes have arrived. */
@@ -122,12 +125,14 @@ export class IncomingFile {
         // What does not fit was lost, or sent again: where the file stands tells the sender which.
         if (!this.assembly.add(offset, content)) return;
         this.onProgress?.(this.bytes, this.size);
-        if (this.assembly.isComplete || this.bytes - this.reported >= REPORT_BYTES) this.report();
+        const isDue = this.bytes - this.reported >= REPORT_BYTES || performance.now() - this.reportedAt >= REPORT_AFTER;
+        if (this.assembly.isComplete || isDue) this.report();
         if (this.assembly.isComplete) this.finish();
     }
 
     report() {
         this.reported = this.bytes;
+        this.reportedAt = performance.now();
         this.exchange.tell({ file: this.id, state: "received", bytes: this.bytes }, [this.from]);
     }
 
@@ -203,6 +208,7 @@ class OutgoingFile {
             if (!active.length) return;
             const slowest = Math.min(...active.map(([, { bytes }]) => bytes));
             this.onProgress?.(slowest, size);
+            position = Math.max(position, slowest); // What was taken for lost may have come all the same.
             if (position < size && position - slowest < WINDOW_BYTES) {
                 const content = new Uint8Array(await this.blob.slice(position, position + CHUNK_BYTES).arrayBuffer());
                 await this.exchange.send(chunkOf(this.key, position, content), { topic: FILE_TOPIC, to: active.map(([sid]) => sid) });
