@@ -73,6 +73,30 @@ struct SegmentTests {
         }
     }
 
+    @Test(
+        "A video that pauses for more than ten minutes goes on in another file: a table of samples could not say that one lasts for 14 hours",
+        arguments: zip([9, 11, 840], [1, 2, 2]))
+    func videoAfterPause(minutes: Int, files: Int) {
+        var recorded = recorded(.usual)
+        video(&recorded, frames: 0..<30, keys: [0])
+        recorded.with { $0.advance(to: .seconds(5), into: &$1) }
+        for frame in 30..<60 {
+            recorded.packet(
+                .vp8, sequence: frame,
+                timestamp: UInt32(truncatingIfNeeded: minutes * 60 * 90_000 + frame * 3_000), marker: true,
+                MadeFrame.vp8(key: frame == 30, tag: UInt8(truncatingIfNeeded: frame)),
+                at: .seconds(Double(minutes * 60) + Double(frame) / 30))
+        }
+        recorded.finish()
+        #expect(recorded.segments.count == files && recorded.closed == files && recorded.gaps.isEmpty)
+        #expect(recorded.segments.indices.reduce(0) { $0 + recorded.samples($1).count } == 60)
+        var last: Int64 = 0
+        for case .began(_, _, _, let timestamp, _) in recorded.notes { last = timestamp }
+        // Where timestamps have begun anew meanwhile, the arrival says it, in microseconds.
+        let wanted = files == 1 ? 0 : Int64(minutes * 60 + 1) * 90_000
+        #expect(abs(last - wanted) <= 90)
+    }
+
     @Test("So many bytes are a limit, too")
     func bySize() {
         var recorded = recorded(SegmentLimit(length: .seconds(3_600), bytes: 2_000))

@@ -31,6 +31,8 @@ struct VideoTrack {
     private static let requestInterval = TimeInterval.seconds(1)
     /// 30 frames per second: what the last frame takes before anything is known.
     private static let usualDuration: UInt32 = 3_000
+    /// As of audio: more than this is in no file. A file would show a still for as long, and after 13 hours its table of samples could not say for how long.
+    private static let longestPause = AudioAssembler.longestSilence / 48_000 * 90_000
 
     /// nil for a codec that is no video or has no form in a file.
     init?(_ codec: Codec, limit: SegmentLimit) {
@@ -118,9 +120,10 @@ struct VideoTrack {
         _ totals: inout RecordingTotals, _ steps: inout [RecordingStep]
     ) throws(RecordingFault) {
         let former = format
+        let isLate = last.map { time - $0 > Self.longestPause } ?? false
         // While no file may begin, the open one goes on: with the former rotation rather than without the video.
         if let builder, let former, !builder.isExhausted, former.entry.continues(as: entry),
-            (former.rotation == rotation && !builder.isFull) || !files.allows(at: arrival)
+            (former.rotation == rotation && !builder.isFull && !isLate) || !files.allows(at: arrival)
         {
             if former.entry.size != entry.size, let size = entry.size {
                 steps.append(.log(.size(size, timestamp: time)))
