@@ -52,6 +52,9 @@ struct UploadTests {
         joint.joined?[0].state = .ready
         joint.tracks[0].files[0].joined = "j.mp4"
         #expect(joint.settledFiles == ["j.mp4", "TR_1.jsonl", "recording.json"])
+        // The disk let it be finished when its part was joined already.
+        joint.tracks[0].files.append(file("late.mp4") { ($0.part, $0.index) = (0, nil) })
+        #expect(joint.settledFiles == ["late.mp4", "j.mp4", "TR_1.jsonl", "recording.json"])
     }
 
     @Test("What is there is noted once; a recording is uploaded when its summary is")

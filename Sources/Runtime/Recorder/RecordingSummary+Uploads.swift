@@ -19,8 +19,9 @@ extension RecordingSummary {
     private func isSettled(_ file: File, of track: Track) -> Bool {
         guard file.isFinished, file.joined == nil, file.index != .pending else { return false }
         guard let group = group(of: track) else { return true }
+        // Its part cannot be joined, or was joined without it: a full disk let it be finished only afterwards.
         return (joined ?? []).contains {
-            $0.participant == group.participant && $0.part == file.part && $0.state == .failed
+            $0.participant == group.participant && $0.part == file.part && $0.state != .pending
         }
     }
 
