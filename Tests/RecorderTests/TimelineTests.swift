@@ -71,6 +71,36 @@ struct JobBooksTests {
         return (bench, JobBooks(bench.books, settled: { _ in }))
     }
 
+    private func box(_ type: String, _ content: [UInt8]) -> [UInt8] {
+        let size = UInt32(8 + content.count)
+        let head: [UInt8] = [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: size >> UInt32($0)) }
+        return head + Array(type.utf8) + content
+    }
+
+    private func zeros(_ count: Int) -> [UInt8] { [UInt8](repeating: 0, count: count) }
+
+    @Test("A job's file with more samples than the server reads is as long as it was to be; one that is torn is none")
+    func longFile() throws {
+        let (bench, books) = try ended()
+        let recording = try #require(bench.summary), path = "\(bench.folder)/RM_1/RC_1/JB_1.new.mp4"
+        // 2,000,001 samples of a byte each.
+        let sizes = box("stsz", [0, 0, 0, 0, 0, 0, 0, 1, 0, 0x1e, 0x84, 0x81])
+        let entry = box("mp4a", zeros(28))
+        let tables = box("stsd", zeros(7) + [1] + entry) + sizes
+        let header = box("mdhd", zeros(15) + [1] + zeros(8))
+        let handler = box("hdlr", zeros(8) + Array("soun".utf8) + zeros(13))
+        let media = box("mdia", header + handler + box("minf", box("stbl", tables)))
+        let movie = box("moov", box("trak", box("tkhd", zeros(15) + [1] + zeros(64)) + media))
+        let type = box("ftyp", Array("isom".utf8) + zeros(4))
+        try OutputFile(path, isNew: true).write(type + movie, at: 0)
+        let file = try #require(books.content(of: "JB_1.new.mp4", in: recording, length: 30_000_000_000))
+        #expect(file.durationMilliseconds == 30_000_000 && file.videoBitrate == nil)
+        #expect(file.bytes == Int64(type.count + movie.count))
+        try OutputFile(path, isNew: false).truncate(to: 20)
+        #expect(books.content(of: "JB_1.new.mp4", in: recording, length: 30_000_000_000) == nil)
+        #expect(bench.summary == recording)
+    }
+
     private let job = RecordingJob(
         sid: "JB_1", recording: "RC_1", kind: .composition, layout: .grid, width: 640, height: 360,
         encoding: RecordingJob.Encoding(frameRate: 30, bitrate: 1_000_000), createdAt: 1)

@@ -24,12 +24,13 @@ struct JobWork {
     func run() throws(JobFault) -> RecordingJob.File {
         let timeline = books.timeline(of: recording)
         guard !timeline.unreadable.contains(where: { job.needs($0) }) else { throw .unreadable }
+        let length: Int64
         switch job.kind {
-        case .composition: try compose(timeline)
-        case .transcode: try transcode(timeline)
-        case .copy: try copy(timeline)
+        case .composition: length = try compose(timeline)
+        case .transcode: length = try transcode(timeline)
+        case .copy: length = try copy(timeline)
         }
-        guard var file = books.content(of: unfinished, in: recording) else { throw .unreadable }
+        guard var file = books.content(of: unfinished, in: recording, length: length) else { throw .unreadable }
         file.name = job.sid + job.fileSuffix
         guard books.finish(unfinished, as: file.name, in: recording) else { throw .diskError }
         return file
@@ -37,7 +38,8 @@ struct JobWork {
 
     // MARK: - Compositions
 
-    private func compose(_ timeline: RecordingTimeline) throws(JobFault) {
+    /// How long the file is, in microseconds, here and below.
+    private func compose(_ timeline: RecordingTimeline) throws(JobFault) -> Int64 {
         guard let layout = job.layout, let width = job.width, let height = job.height, let encoding = job.encoding,
             timeline.length > 0
         else { throw .empty }
@@ -72,6 +74,7 @@ struct JobWork {
         try run(
             arguments.whole(list: list, audio: mixed, length: timeline.length, into: unfinished),
             share: (mixes > 0 ? 0.95 : 0.9)...1, length: timeline.length)
+        return timeline.length
     }
 
     /// The audio in as few files as one process mixes: beyond those it is mixed in groups first.
@@ -125,7 +128,7 @@ struct JobWork {
     /// A rate that misses the wanted one by more is tried once more.
     private static let tolerance = 0.03
 
-    private func transcode(_ timeline: RecordingTimeline) throws(JobFault) {
+    private func transcode(_ timeline: RecordingTimeline) throws(JobFault) -> Int64 {
         guard let part = timeline.parts.first(where: { $0.file == job.source && $0.isVideo }), part.length > 0,
             let encoding = job.encoding
         else { throw .empty }
@@ -142,10 +145,12 @@ struct JobWork {
         try pass(1, bitrate, 0...0.4)
         try pass(2, bitrate, 0.4...0.8)
         // What is short, or simple, makes it hard to hit: what the first try has missed by is made up for.
-        let measured = books.content(of: unfinished, in: recording)?.videoBitrate ?? bitrate
+        let measured = books.content(of: unfinished, in: recording, length: part.length)?.videoBitrate ?? bitrate
         let ratio = Double(bitrate) / Double(max(1, measured))
-        guard abs(1 / ratio - 1) > Self.tolerance else { return }
-        try pass(2, Int64(Double(bitrate) * min(max(ratio, 0.5), 2)), 0.8...1)
+        if abs(1 / ratio - 1) > Self.tolerance {
+            try pass(2, Int64(Double(bitrate) * min(max(ratio, 0.5), 2)), 0.8...1)
+        }
+        return part.length
     }
 
     /// As the job has it, or the source.
@@ -160,12 +165,13 @@ struct JobWork {
 
     // MARK: - Copies
 
-    private func copy(_ timeline: RecordingTimeline) throws(JobFault) {
+    private func copy(_ timeline: RecordingTimeline) throws(JobFault) -> Int64 {
         guard let container = job.container, let source = recording.storedFiles.first(where: { $0.name == job.source }),
             let length = timeline.parts.filter({ $0.file == source.name }).map(\.length).max()
         else { throw .empty }
         guard books.hasRoom(beside: source.bytes) else { throw .diskFull }
         try run(JobArguments.copy(of: source.name, in: container, into: unfinished), share: 0...1, length: length)
+        return length
     }
 
     // MARK: - What all do

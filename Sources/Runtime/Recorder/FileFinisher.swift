@@ -164,17 +164,20 @@ extension JoinFault {
 
 extension RecordingFile {
     /// Its tracks and samples; nil when it is no movie.
-    func movie() -> MovieFile? {
+    func movie() -> MovieFile? { try? readMovie() }
+
+    /// Its tracks and samples. Throws why there are none.
+    func readMovie() throws(MovieFault) -> MovieFile {
         let isMatroska = MatroskaReader.recognizes(read(MatroskaReader.signatureLength, at: 0).span.bytes)
-        return isMatroska ? movie(MatroskaReader.self) : movie(MovieFileReader.self)
+        return try isMatroska ? readMovie(MatroskaReader.self) : readMovie(MovieFileReader.self)
     }
 
-    private func movie<Reader: MovieReading>(_: Reader.Type) -> MovieFile? {
+    private func readMovie<Reader: MovieReading>(_: Reader.Type) throws(MovieFault) -> MovieFile {
         var reader = Reader(fileLength: length)
         while !reader.isDone {
             let bytes = read(reader.wanted.length, at: reader.wanted.offset)
             reader.receive(bytes.span.bytes)
         }
-        return try? reader.movie()
+        return try reader.movie()
     }
 }

@@ -80,10 +80,17 @@ public struct JobBooks: Sendable {
         RecordingTimeline(recording, folder: books.folder(of: recording), decodeLine: books.decodeLine)
     }
 
-    /// What a file of a recording's folder has; nil: it is no movie.
-    public func content(of name: String, in recording: RecordingSummary) -> RecordingJob.File? {
-        guard let file = RecordingFile("\(books.folder(of: recording))/\(name)"), let movie = file.movie() else {
-            return nil
+    /// What a file of a recording's folder has; nil: it is no movie. `length`: how long it was to be, in microseconds, which is believed of one with more
+    /// samples than the server reads. Those are 7 hours of 30 frames per second with audio, and players show it.
+    public func content(of name: String, in recording: RecordingSummary, length: Int64) -> RecordingJob.File? {
+        guard let file = RecordingFile("\(books.folder(of: recording))/\(name)") else { return nil }
+        let movie: MovieFile
+        do throws(MovieFault) {
+            movie = try file.readMovie()
+        } catch {
+            guard error == .tooLarge else { return nil }
+            return RecordingJob.File(
+                name: name, bytes: file.length, durationMilliseconds: length / 1_000, videoBitrate: nil)
         }
         let lengths = movie.tracks.map { track in
             track.samples.map { ($0.time + Int64($0.duration)) * 1_000 / Int64(track.timescale) }.max() ?? 0
