@@ -147,6 +147,27 @@ struct MovementTests {
         #expect(!pair.run(for: .seconds(60)) { !pair.server.isConnected })
     }
 
+    @Test("A check that overtakes the answer to the server's restart: the new address is asked when that is here")
+    func checkBeforeAnswer() throws {
+        let pair = try TransportPair()
+        #expect(pair.connect())
+        pair.run(for: .seconds(6))
+        let client = ICECredentials(ufrag: "cli2", password: "clientPasswordNumberTwo22")
+        let server = ICECredentials(ufrag: "srvUfrag2", password: "serverPasswordNumberTwo22")
+        pair.server.restartICE(local: server, at: pair.now)
+        pair.clientAddress = Self.newAddress
+        pair.client.restart(local: client, server: server, at: pair.now)
+        pair.run(for: .milliseconds(60))
+        #expect(pair.serverEvents.contains(.addressValidated(Self.newAddress)))
+        #expect(pair.server.remoteAddress != Self.newAddress)
+        let remote = RemoteTransport(
+            ice: client, fingerprintSHA256: Shared.clientCertificate.fingerprintSHA256, localRole: .server)
+        pair.withOutput({ pair.server.setRemote(remote, at: pair.now, into: &$0) }, toServer: false)
+        // A round trip of 20 ms; the client checks again after 2.5 s only.
+        #expect(pair.run(for: .milliseconds(50)) { pair.server.remoteAddress == Self.newAddress })
+        #expect(pair.sendMedia(1))
+    }
+
     @Test("A restart with another fingerprint is refused")
     func otherFingerprint() throws {
         let pair = try TransportPair()

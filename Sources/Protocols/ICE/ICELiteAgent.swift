@@ -73,11 +73,15 @@ public struct ICELiteAgent {
 
     /// The peer's credentials: the first ones, or those of its restart.
     public mutating func setRemote(_ credential: ICECredential, at now: MonotonicTime) {
-        if let remote, remote.ufrag != credential.ufrag {
-            previousRemote = previousRemote ?? remote
-        }
+        // A check with the newest local credentials may overtake the description, as after the server's own offer of a restart: then the peer uses these by now.
+        let isInUse = previousLocal == nil
+        if let remote, !isInUse, remote.ufrag != credential.ufrag { previousRemote = previousRemote ?? remote }
         // Addresses that sent checks before the description arrived could not be checked until now.
-        if remote == nil { for index in addresses.indices { addresses[index].consent.request(at: now) } }
+        if remote == nil || isInUse {
+            for index in addresses.indices where !addresses[index].consent.isGiven {
+                addresses[index].consent.request(at: now)
+            }
+        }
         remote = credential
         if !isSetUp, setupDeadline == .distantFuture { setupDeadline = now + settings.setupTimeout }
     }
