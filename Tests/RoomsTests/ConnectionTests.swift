@@ -68,6 +68,17 @@ struct ConnectionTests {
         #expect(local.ufrag == second.iceTag && remote.ice.ufrag == "fresh" && bench.commands.count == 2)
     }
 
+    @Test("The server has another public address: whoever restarts ICE is told it, other answers keep what they said")
+    func restartAtAnotherAddress() throws {
+        var bench = RoomBench()
+        let ada = try bench.join("ada")
+        try bench.offer(ada, "pub", [.audio("0")])
+        bench.room.set(candidates: [Candidate(foundation: "1", address: "198.51.100.7", port: 7_900)])
+        #expect(try bench.offer(ada, "pub", [.audio("0"), .video("1")]).sdp.contains(" 192.0.2.1 7900 "))
+        let restarted = try bench.offer(ada, "pub", [.audio("0"), .video("1")], ufrag: "fresh")
+        #expect(restarted.sdp.contains(" 198.51.100.7 7900 ") && !restarted.sdp.contains("192.0.2.1"))
+    }
+
     @Test("WHIP's PATCH: candidates change nothing, new credentials restart and are answered with a fragment")
     func fragments() throws {
         var bench = RoomBench()

@@ -84,7 +84,7 @@ extension Room {
             let outcome = try connection.negotiation.receiveFragment(text)
             var reply: String?
             if outcome.iceRestarted {
-                connection.restartICE(with: turn.iceCredentials(state.context))
+                connection.restartICE(with: turn.iceCredentials(state.context), at: state.context)
                 reply = try connection.negotiation.makeFragment()
             }
             connection.openOrUpdate(outcome.transport, of: member, iceRestarted: outcome.iceRestarted, state, &turn)

@@ -26,7 +26,7 @@ extension Room {
         }
         let outcome = try connection.understand(sdp, of: member)
         if outcome.iceRestarted, connection.isOpened {
-            connection.restartICE(with: turn.iceCredentials(state.context))
+            connection.restartICE(with: turn.iceCredentials(state.context), at: state.context)
         }
         var (answers, beyondLimit) = try publishing(outcome, name, member)
         chooseReceivingConnection(name, outcome, session)
@@ -294,7 +294,7 @@ extension Room {
         var connection = member.connections[index]
         connection.negotiation.rollback()
         connection.forgetAnswer()
-        connection.restartICE(with: turn.iceCredentials(state.context))
+        connection.restartICE(with: turn.iceCredentials(state.context), at: state.context)
         connection.openOrUpdate(nil, of: member, iceRestarted: true, state, &turn)
         connection.needsOffer = true
         state.roster.store(connection, of: session)

@@ -103,10 +103,11 @@ extension Connection {
         }
     }
 
-    /// New server ICE credentials, signalled in the next description.
-    mutating func restartICE(with credentials: ICECredentials) {
+    /// New server ICE credentials, signalled in the next description, and the addresses at which the server is reached by now.
+    mutating func restartICE(with credentials: ICECredentials, at context: RoomContext) {
         ice = credentials
         negotiation.restartICE(ufrag: credentials.ufrag, password: credentials.password)
+        negotiation.transport.candidates = context.candidates
     }
 
     /// Adds the connection's peer to the worker, or brings what the worker knows of the other side up to date.
