@@ -56,6 +56,22 @@ struct SessionTests {
         #expect(try await house.rooms.rooms.room(named: "studio").participants.count == 1)
     }
 
+    @Test("A restart whose answer was lost is sent again and gets the same answer, until another restart")
+    func repeatedRestart() async throws {
+        let (location, _) = try await publish()
+        let body = fragment("new1", "abcdefghijklmnopqrstuvwx")
+        let first = try await patch(location, body, tag: "*")
+        let again = try await patch(location, body, tag: "\"*\"")
+        #expect(first.status == 200 && again.status == 200)
+        #expect(again.text == first.text && again.headers["ETag"] == first.headers["ETag"])
+        // Whoever knows the new tag has the answer.
+        #expect(try await patch(location, body, tag: first.headers["ETag"]).status == 204)
+        let next = try await patch(location, fragment("new2", "abcdefghijklmnopqrstuvwx"), tag: "*")
+        #expect(next.status == 200 && next.headers["ETag"] != first.headers["ETag"])
+        let back = try await patch(location, body, tag: "*")
+        #expect(back.status == 200 && back.text != first.text)
+    }
+
     @Test("PATCH requires If-Match, the right content type and a fragment")
     func refusals() async throws {
         let (location, tag) = try await publish()

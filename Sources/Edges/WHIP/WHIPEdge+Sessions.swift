@@ -21,8 +21,10 @@ extension WHIPEdge {
         guard let fragment = request.text, !fragment.isEmpty else {
             throw Problem(400, "invalid_sdp", "The body is empty or not UTF-8.")
         }
+        // Restarts name no ETag (RFC 9725 section 4.3.3): a client whose network changes may send one again, for its answer was lost.
         let restarted = try await asking { () async throws(RoomError) in
-            try await context.rooms.fragment(session.id, connection: Self.connection, fragment: fragment)
+            try await context.rooms.fragment(
+                session.id, connection: Self.connection, fragment: fragment, mayBeRepeated: condition == .any)
         }
         guard let restarted else { return HTTPResponse(status: 204) }
         return HTTPResponse(

@@ -112,13 +112,14 @@ extension RoomService {
     }
 
     /// A trickle fragment (RFC 8840) as WHIP's PATCH carries it. nil: only candidates. A new ufrag restarts ICE: the
-    /// server's fragment and the new tag come back.
+    /// server's fragment and the new tag come back, and once more for the same fragment again where it `mayBeRepeated`.
     public func fragment(
-        _ session: SessionID, connection: String, fragment: String
+        _ session: SessionID, connection: String, fragment: String, mayBeRepeated: Bool = false
     ) async throws(RoomError) -> (fragment: String, iceTag: String)? {
         try await step(try hosted(of: session)) {
             (room, turn) throws(RoomError) -> (fragment: String, iceTag: String)? in
-            try room.fragment(session, connection: connection, text: fragment, turn: &turn)
+            try room.fragment(
+                session, connection: connection, text: fragment, mayBeRepeated: mayBeRepeated, turn: &turn)
         }
     }
 

@@ -74,18 +74,20 @@ extension Room {
         state.roster.updateConnection(id, of: session) { $0.trickled.add(candidate) }
     }
 
-    /// A trickled fragment (RFC 8840). New credentials in it restart ICE: the server's fragment comes back.
+    /// A trickled fragment (RFC 8840). New credentials in it restart ICE: the server's fragment comes back. `mayBeRepeated`: its client does not say that it knows of
+    /// the last restart. The same fragment again is answered as before then: without the server's credentials its client would never finish what it began.
     public mutating func fragment(
-        _ session: SessionID, connection id: String, text: String, turn: inout RoomTurn
+        _ session: SessionID, connection id: String, text: String, mayBeRepeated: Bool = false, turn: inout RoomTurn
     ) throws(RoomError) -> (fragment: String, iceTag: String)? {
         var connection = try state.connection(id, of: session)
+        if mayBeRepeated, let answer = connection.answer(toRepeated: text) { return (answer, connection.ice.ufrag) }
         let member = try state.member(session)
         do {
             let outcome = try connection.negotiation.receiveFragment(text)
             var reply: String?
             if outcome.iceRestarted {
                 connection.restartICE(with: turn.iceCredentials(state.context), at: state.context)
-                reply = try connection.negotiation.makeFragment()
+                reply = try connection.answerRestart(by: text)
             }
             connection.openOrUpdate(outcome.transport, of: member, iceRestarted: outcome.iceRestarted, state, &turn)
             state.roster.store(connection, of: session)

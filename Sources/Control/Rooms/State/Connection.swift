@@ -34,6 +34,8 @@ struct Connection: Sendable {
     private(set) var lastAnswer: Int?
     /// The client has a socket since that it did not have when its last answer was taken: it may not have learned that it was.
     private(set) var mayRepeatAnswer = false
+    /// A digest of the fragment that restarted ICE last, and the server's own, which answered it.
+    private(set) var lastRestart: (fragment: Int, answer: String)?
     /// Sections that a client which makes all offers itself was last asked for, since its last offer.
     var requestedSections: SectionNeed?
     /// The track that comes in on each section.
@@ -108,6 +110,7 @@ extension Connection {
         ice = credentials
         negotiation.restartICE(ufrag: credentials.ufrag, password: credentials.password)
         negotiation.transport.candidates = context.candidates
+        lastRestart = nil
     }
 
     /// Adds the connection's peer to the worker, or brings what the worker knows of the other side up to date.
@@ -186,6 +189,22 @@ extension Connection {
     mutating func forgetAnswer() {
         lastAnswer = nil
         mayRepeatAnswer = false
+    }
+}
+
+// MARK: - Repeated restarts
+
+extension Connection {
+    /// The server's fragment in answer to one that restarts ICE.
+    mutating func answerRestart(by fragment: String) throws(NegotiationError) -> String {
+        let answer = try negotiation.makeFragment()
+        lastRestart = (fragment.hashValue, answer)
+        return answer
+    }
+
+    /// What answered the same fragment before, where that restarted ICE last.
+    func answer(toRepeated fragment: String) -> String? {
+        lastRestart.flatMap { $0.fragment == fragment.hashValue ? $0.answer : nil }
     }
 }
 
