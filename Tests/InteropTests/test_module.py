@@ -179,7 +179,7 @@ SESSIONS = """import("/martlet.js").then(async ({ Room, Signal }) => {
                 sent.push(type);
                 if (type === "ping") setTimeout(() => this.give({ type: "pong", id }));
                 else if (code) this.give({ type: "error", id, code, message: "", retryAfter: 30 });
-                else this.give({ type: type === "join" ? "joined" : "resumed", id, session: "SE_1", seq: 0 });
+                else if (!answer?.isLost) this.give({ type: type === "join" ? "joined" : "resumed", id, session: "SE_1", seq: 0 });
                 if (answer?.close) setTimeout(() => this.onclose?.({ code: answer.close }));
             }
         };
@@ -207,6 +207,8 @@ SESSIONS = """import("/martlet.js").then(async ({ Room, Signal }) => {
         unavailable: await run([{ join: { close: 1006 } }, { resume: "session_not_found" }, { join: "media_unavailable" }, {}], ["join", 3]),
         guest: await run([{ join: { refuse: "approval_required", close: 4001 } }, {}], ["join", 2]),
         notJoined: await run([{ join: { close: 4001 } }], ["", 1]),
+        // The page stood still when its next socket had just opened: the server waited for it in vain.
+        asleep: await run([{ join: { close: 1006 } }, { resume: { isLost: true, close: 4001 } }, {}], ["resume", 2]),
         pings: await run([{}], ["ping", 3], 0.05),
         noToken: await run([{ join: { close: 1006 } }, {}], ["resume", 1], 60, () => (++asked === 2 ? new Promise(() => {}) : "")),
         slowToken: await run([{}], ["join", 1], 60, () => new Promise((resolve) => { setTimeout(resolve, 600, ""); })),
@@ -369,6 +371,7 @@ def test_a_client_resumes_joins_afresh_or_ends_as_the_protocol_says_and_sends_no
             assert found["former"] == ["join,resume,join,join", "", "", 4], found
             assert found["unavailable"] == ["join,resume,join,join", "", "", 4], found
             assert found["guest"] == ["join,join", "", "", 2] and found["notJoined"] == ["join", "closed", "left", 1], found
+            assert found["asleep"] == ["join,resume,resume", "", "", 3], found
             # On a machine that stands still one more may be sent before the page looks.
             assert found["pings"][0].startswith("join,ping,ping,ping") and found["pings"][1:] == ["", "", 1], found
             assert found["patient"] == ["join,join,join", "", "", 4] and found["away"] == ["", "unreachable", "left", 1], found

@@ -8,7 +8,7 @@ const RESUMABLE = new Set([1005, 1006, 1013]);
 const FRESH = new Set([1001, 4006, 4007, 4008]);
 /** Refusals of a rejoin that another try may not meet. */
 const TEMPORARY = new Set(["draining", "overloaded", "rate_limited", "media_unavailable"]);
-/** The server's close where nobody joins in time, as where a page slept while it waited to be let in. */
+/** The server's close where nobody joins in time, as where a page slept while it waited to be let in, or just when its next socket had opened. */
 const NOT_JOINED = 4001;
 /** Requests by which a session begins or goes on; they hold for one socket. */
 const ENTERING = new Set(["join", "resume", "ping"]);
@@ -304,7 +304,7 @@ export class Signal {
 
     closed(code) {
         if (this.over) return;
-        if (code === NOT_JOINED && this.isGuest) return this.lost("closed");
+        if (code === NOT_JOINED && this.persists && !this.isOpen) return this.lost("closed");
         if (FRESH.has(code)) this.forget();
         if (!FRESH.has(code) && !RESUMABLE.has(code)) {
             return this.end(new MartletError(LAST_CODES[code] ?? "closed", LAST_WORDS[code] ?? `The server ended the session (${code}).`));
