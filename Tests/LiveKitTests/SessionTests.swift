@@ -63,4 +63,19 @@ struct SessionTests {
         #expect(failures[tracks[1]] == LIVEKIT__SUBSCRIPTION_ERROR__SE_UNKNOWN)
         #expect(failures["TR_none"] == LIVEKIT__SUBSCRIPTION_ERROR__SE_TRACK_NOTFOUND)
     }
+
+    @Test("A refreshed token is good for ten minutes, and in its room as long as the one whose place it takes")
+    func refreshedTokens() throws {
+        let gate = TestTokens.gate
+        func lifetime(of seconds: Int64, in room: String) throws -> Int64 {
+            let claims = AccessClaims(
+                apiKey: TestTokens.key.name, identity: "ada", expiresAt: TestTokens.now + seconds, video: .join("r"))
+            let token = try #require(gate.returnToken(claims, room: room))
+            return try gate.claims(of: token).expiresAt - TestTokens.now
+        }
+        #expect(try lifetime(of: 60, in: "r") == 600)
+        #expect(try lifetime(of: 6 * 3_600, in: "r") == 6 * 3_600)
+        // It is not its token's room: an operator moved it there.
+        #expect(try lifetime(of: 6 * 3_600, in: "other") == 600)
+    }
 }

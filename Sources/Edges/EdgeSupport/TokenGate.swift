@@ -45,12 +45,14 @@ public struct TokenGate: Sendable {
         return claims
     }
 
-    /// A token with `claims` that is good for `seconds` from now, signed with the key that they name.
-    public func mint(_ claims: AccessClaims, seconds: Int64) throws(AccessTokenError) -> String {
+    /// A token with `claims` that is good for `seconds` from now, and until `earliest` (seconds since 1970) at least, signed with the key that they name.
+    public func mint(
+        _ claims: AccessClaims, seconds: Int64, until earliest: Int64 = .min
+    ) throws(AccessTokenError) -> String {
         var claims = claims
         claims.notBefore = nil
         claims.issuedAt = clock()
-        claims.expiresAt = clock() + seconds
+        claims.expiresAt = max(clock() + seconds, earliest)
         return try verifier.value.mint(claims)
     }
 

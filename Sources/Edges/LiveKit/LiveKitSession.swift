@@ -141,11 +141,13 @@ struct LiveKitSession: Sendable {
 
 extension TokenGate {
     /// A token that a client can show for as long as it takes to come back, ten minutes as from LiveKit's own server, to `room`, which may not be the one that
-    /// it joined; nil where no key makes tokens.
+    /// it joined; nil where no key makes tokens. Clients show it in place of the one that they have, so in that one's room it is good as long: an app may be in the
+    /// background for more than ten minutes.
     func returnToken(_ claims: AccessClaims, room: String) -> String? {
+        let earliest = claims.video.room == room ? claims.expiresAt : .min
         var claims = claims
         claims.video.room = room
-        return try? mint(claims, seconds: 600)
+        return try? mint(claims, seconds: 600, until: earliest)
     }
 }
 
