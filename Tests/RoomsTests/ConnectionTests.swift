@@ -232,6 +232,26 @@ struct ConnectionTests {
         #expect(bench.room.subscriptions(of: bob).map(\.state) == [.active, .active])
     }
 
+    @Test("A client that begins anew may have taken the offer before, whose answer was lost: the next has its sections")
+    func offerTakenBefore() throws {
+        var (bench, ada, bob) = try SubscribeTests.pair()
+        func sections(_ sdp: String) -> [Substring] {
+            sdp.split(separator: "\r\n").filter { $0.hasPrefix("m=") || $0.hasPrefix("a=mid:") }
+                .map { line in line.prefix { $0 != " " } }
+        }
+        try bench.offer(ada, [.audio("0"), .video("1"), .video("2")])
+        let taken = sections(try #require(bench.lastOffer(bob)).sdp)
+        try comeBack(&bench, bob)
+        // What the offer was made for ends meanwhile.
+        let track = try #require(bench.info(ada)?.tracks.first(where: { $0.mid == "2" })).sid
+        try bench.perform(.unpublish(track: track), ada)
+        try bench.step { (room, turn) throws(RoomError) in try room.restartReceiving(bob, turn: &turn) }
+        let next = sections(try #require(bench.lastOffer(bob)).sdp)
+        #expect(next == taken && taken.count == 6)
+        #expect(try bench.answerOffers(bob) == 1)
+        #expect(bench.room.subscriptions(of: bob).map(\.state) == [.active, .active])
+    }
+
     @Test("Rooms with policy peerToPeer relay payloads and carry no media; others do not relay")
     func relay() throws {
         var policy = RoomPolicy()

@@ -231,6 +231,21 @@ struct RenegotiationTests {
         #expect(try negotiation.makeOffer(sending: [stream(1)]).mids == ["1"])
     }
 
+    @Test("An offer that is withdrawn from a client which may have taken it leaves its sections to the next one")
+    func withdrawn() throws {
+        var negotiation = makeNegotiation()
+        try push(&negotiation, [stream(1)])
+        _ = try negotiation.makeOffer(sending: [stream(1), SDPTests.stream(.audio, 2), stream(3)])
+        negotiation.withdrawOffer()
+        #expect(negotiation.state == .stable)
+        let next = try negotiation.makeOffer(sending: [stream(1), stream(4)])
+        #expect(next.mids == ["0", "2"])
+        #expect(next.text.section(1)[0].hasPrefix("m=audio"))
+        #expect(next.text.section(1).contains("a=mid:1") && next.text.section(1).contains("a=inactive"))
+        let accepted = try negotiation.receiveAnswer(OfferMakingTests.answer(to: next.text))
+        #expect(accepted.sections.map { $0.sending?.local.trackID } == ["track1", nil, "track4"])
+    }
+
     @Test("A remote offer may be rolled back or replaced before it is answered")
     func replaced() throws {
         var negotiation = makeNegotiation()

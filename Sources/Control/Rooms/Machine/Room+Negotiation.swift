@@ -292,7 +292,7 @@ extension Room {
         let member = try state.member(session)
         guard member.options.takesOffers, let index = member.connectionIndex(Self.serverConnection) else { return }
         var connection = member.connections[index]
-        connection.negotiation.rollback()
+        connection.negotiation.withdrawOffer()
         connection.forgetAnswer()
         connection.restartICE(with: turn.iceCredentials(state.context), at: state.context)
         connection.openOrUpdate(nil, of: member, iceRestarted: true, state, &turn)

@@ -62,6 +62,16 @@ public struct Negotiation: Sendable {
     /// Withdraws the pending offer of either side; everything is as it was before.
     public mutating func rollback() { pending = .none }
 
+    /// Withdraws the server's pending offer from a client that may have taken it, although its answer has not come. Sections, payload types and extension ids of the
+    /// next offer are those of this one, so that it fits whether the client has taken this one or not.
+    public mutating func withdrawOffer() {
+        defer { pending = .none }
+        guard case .local(let offered) = pending else { return }
+        // Whoever has not taken it goes on with the sections that it gives up: their places are not free for others.
+        guard zip(book.lines, offered.lines).allSatisfy({ $0.isRejected || !$1.isRejected }) else { return }
+        book = offered
+    }
+
     /// New local credentials: for the answer to a remote ICE restart, or for a restart that the next offer asks for.
     public mutating func restartICE(ufrag: String, password: String) {
         transport.iceUfrag = ufrag
