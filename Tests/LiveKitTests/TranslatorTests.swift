@@ -163,14 +163,15 @@ struct TranslatorTests {
     }
 
     @Test(
-        "K2: a server that shuts down tells its clients to join anew, on the wire too; other ends tell them to stay away",
+        "K2: a server that shuts down tells its clients to join anew, on the wire too, and a silent one may ask to go on; other ends tell them to stay away",
         arguments: [
-            (LeaveReason.serverShutdown, LIVEKIT__DISCONNECT_REASON__SERVER_SHUTDOWN, true),
-            (.removed, LIVEKIT__DISCONNECT_REASON__PARTICIPANT_REMOVED, false),
-            (.roomDeleted, LIVEKIT__DISCONNECT_REASON__ROOM_DELETED, false),
-            (.duplicateIdentity, LIVEKIT__DISCONNECT_REASON__DUPLICATE_IDENTITY, false),
+            (LeaveReason.serverShutdown, LIVEKIT__DISCONNECT_REASON__SERVER_SHUTDOWN, LeaveAction.reconnect),
+            (.timeout, LIVEKIT__DISCONNECT_REASON__CONNECTION_TIMEOUT, .resume),
+            (.removed, LIVEKIT__DISCONNECT_REASON__PARTICIPANT_REMOVED, .disconnect),
+            (.roomDeleted, LIVEKIT__DISCONNECT_REASON__ROOM_DELETED, .disconnect),
+            (.duplicateIdentity, LIVEKIT__DISCONNECT_REASON__DUPLICATE_IDENTITY, .disconnect),
         ])
-    func ended(reason: LeaveReason, number: Livekit__DisconnectReason, comesBack: Bool) throws {
+    func ended(reason: LeaveReason, number: Livekit__DisconnectReason, action: LeaveAction) throws {
         var translator = EventTranslator(people: [])
         let signals = translator.signals(for: SequencedEvent(sequence: 1, event: .ended(reason, message: nil)))
         #expect(signals.count == 1)
@@ -180,9 +181,8 @@ struct TranslatorTests {
         #expect(response.pointee.message_case == LIVEKIT__SIGNAL_RESPONSE__MESSAGE_LEAVE)
         let leave = try #require(response.pointee.leave).pointee
         #expect(leave.reason == number)
-        let again = LIVEKIT__LEAVE_REQUEST__ACTION__RECONNECT, never = LIVEKIT__LEAVE_REQUEST__ACTION__DISCONNECT
-        #expect(leave.action == (comesBack ? again : never))
-        #expect(leave.can_reconnect == (comesBack ? 1 : 0))
+        #expect(leave.action.rawValue == action.rawValue)
+        #expect(leave.can_reconnect == (action == .disconnect ? 0 : 1))
     }
 
     @Test("A client whose channel was closed because it read too slowly is told to connect anew")

@@ -85,11 +85,7 @@ struct EventTranslator: Sendable {
         case .dataTrackPublished, .dataTrackUnpublished, .dataTracksReceived: return dataTracks(sequenced.event)
         case .roomUpdated(let info): return [.room(info)]
         case .moved(let snapshot): return move(snapshot)
-        // A client that said goodbye needs none.
-        case .ended(.left, _): return []
-        // The protocol has no word for a drain. The rooms are gone, but the server, or another behind the same name, is there again soon.
-        case .ended(.serverShutdown, _): return [.leave(.serverShutdown, .reconnect)]
-        case .ended(let reason, _): return [.leave(.init(reason), .disconnect)]
+        case .ended(let reason, _): return Self.farewell(reason)
         case .subscriptionUpdated, .subscriptionEnded, .subscriptionsWaiting, .subscriptionStarted, .connectionChanged,
             .subscriptionHeld, .dominantSpeakerChanged, .relayed, .waitingRoomChanged, .drainChanged, .captureChanged,
             // Clients unmute on the protocol's message of an unmuted track without asking the person; it has no request.
@@ -97,6 +93,22 @@ struct EventTranslator: Sendable {
             // Messages use data channels only, and the protocol has no message for a refusal.
             .messageReceived, .messageRefused:
             return []
+        }
+    }
+
+    /// Whether a client whose stay has ended is to come back.
+    private static func farewell(_ reason: LeaveReason) -> [ServerSignal] {
+        switch reason {
+        // A client that said goodbye needs none.
+        case .left: []
+        // The protocol has no word for a drain. The rooms are gone, but the server, or another behind the same name, is there again soon.
+        case .serverShutdown: [.leave(.serverShutdown, .reconnect)]
+        // Nobody wants it away: its app was in the background, for example, and reads this when it is back. It asks to go on, and is told then to join anew, or that
+        // a newer session has its identity, which a join would end.
+        case .timeout, .connectionLost, .tooSlow: [.leave(.init(reason), .resume)]
+        case .duplicateIdentity, .removed, .roomDeleted, .roomDurationReached, .stayDurationReached, .tokenExpired,
+            .tokenRevoked, .policyChanged, .moved:
+            [.leave(.init(reason), .disconnect)]
         }
     }
 
