@@ -209,6 +209,9 @@ SESSIONS = """import("/martlet.js").then(async ({ Room, Signal }) => {
         notJoined: await run([{ join: { close: 4001 } }], ["", 1]),
         // The page stood still when its next socket had just opened: the server waited for it in vain.
         asleep: await run([{ join: { close: 1006 } }, { resume: { isLost: true, close: 4001 } }, {}], ["resume", 2]),
+        // It slept for longer than the server waits: nobody has its identity meanwhile, or another device.
+        silent: await run([{ join: { close: 4007 } }, { resume: "session_not_found" }, {}], ["join", 2]),
+        replaced: await run([{ join: { close: 4007 } }, { resume: { isLost: true, close: 4004 } }], ["", 1]),
         pings: await run([{}], ["ping", 3], 0.05),
         noToken: await run([{ join: { close: 1006 } }, {}], ["resume", 1], 60, () => (++asked === 2 ? new Promise(() => {}) : "")),
         slowToken: await run([{}], ["join", 1], 60, () => new Promise((resolve) => { setTimeout(resolve, 600, ""); })),
@@ -371,7 +374,8 @@ def test_a_client_resumes_joins_afresh_or_ends_as_the_protocol_says_and_sends_no
             assert found["former"] == ["join,resume,join,join", "", "", 4], found
             assert found["unavailable"] == ["join,resume,join,join", "", "", 4], found
             assert found["guest"] == ["join,join", "", "", 2] and found["notJoined"] == ["join", "closed", "left", 1], found
-            assert found["asleep"] == ["join,resume,resume", "", "", 3], found
+            assert found["asleep"] == ["join,resume,resume", "", "", 3] and found["silent"] == ["join,resume,join", "", "", 3], found
+            assert found["replaced"] == ["join,resume", "duplicate_identity", "left", 2], found
             # On a machine that stands still one more may be sent before the page looks.
             assert found["pings"][0].startswith("join,ping,ping,ping") and found["pings"][1:] == ["", "", 1], found
             assert found["patient"] == ["join,join,join", "", "", 4] and found["away"] == ["", "unreachable", "left", 1], found

@@ -3,9 +3,12 @@
 
 import { MartletError, left, lost } from "./errors.js";
 
-/** Close codes after which the session may go on, and after which a new one may be made (the table in Protocol.md, section 9). */
-const RESUMABLE = new Set([1005, 1006, 1013]);
-const FRESH = new Set([1001, 4006, 4007, 4008]);
+/**
+ * Close codes after which the session may go on, and after which a new one may be made (the table in Protocol.md, section 9). A page that slept reads 4007 when another device
+ * may have its identity already, which a join would end, and a resume does not.
+ */
+const RESUMABLE = new Set([1005, 1006, 1013, 4007]);
+const FRESH = new Set([1001, 4006, 4008]);
 /** Refusals of a rejoin that another try may not meet. */
 const TEMPORARY = new Set(["draining", "overloaded", "rate_limited", "media_unavailable"]);
 /** The server's close where nobody joins in time, as where a page slept while it waited to be let in, or just when its next socket had opened. */
