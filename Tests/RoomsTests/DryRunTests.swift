@@ -29,6 +29,20 @@ struct DryRunTests {
         #expect(bench.info(ada)?.tracks.map(\.sid).contains(video) == false, "as foretold")
     }
 
+    @Test("I2: removesExcess removes who stayed beyond a limit that holds already, and a dry run of that lists them")
+    func excessOfBefore() throws {
+        var (bench, ada, bob) = try PolicyTests.meeting()
+        let one = PolicyTests.policy { $0.maxParticipants = 1 }
+        try bench.setPolicy(one)
+        #expect(try bench.impact(of: one).participants.isEmpty)
+        #expect(bench.room.sessions == [ada, bob])
+        let impact = try bench.impact(of: one, removesExcess: true)
+        #expect(impact.participants.filter(\.leaves).map(\.identity) == ["bob"] && impact.participantsBeyondLimit == 0)
+        try bench.setPolicy(one, removesExcess: true)
+        #expect(bench.room.sessions == [ada] && bench.ended == [bob: .policyChanged])
+        #expect(bench.room.policyRevision == 2, "the rules are those of before")
+    }
+
     @Test(
         "I2: a dry run lists whose stay the edit ends with the next step, and when those of the others end",
         arguments: [

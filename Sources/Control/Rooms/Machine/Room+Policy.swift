@@ -17,7 +17,12 @@ extension Room {
             throw RoomError(.invalidRequest, "the topology can only change while nobody is in the room")
         }
         try Self.checkRecording(new, after: policy, turn)
-        guard new != policy else { return }
+        guard new != policy else {
+            // Those who stayed beyond these very limits when they were set.
+            guard removesExcess else { return }
+            removeExcess(&turn)
+            return makeOffers(&turn)
+        }
         let old = policy
         state.set(new)
         turn.log(.policyChanged(revision: policyRevision, by: by))
