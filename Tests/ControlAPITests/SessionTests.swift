@@ -26,6 +26,9 @@ struct SessionTests {
         #expect(try await status("/v1/sessions?room=R", room: "R") == 200)
         #expect(try await status("/v1/sessions?room=Q", room: "R") == 403)
         #expect(try await status("/v1/sessions/PA_unknown", room: nil) == 404)
+        #expect(try await status("/v1/sessions/PA_unknown?room=R", room: "R") == 404)
+        #expect(try await status("/v1/sessions/PA_unknown?room=Q", room: "R") == 403)
+        #expect(try await status("/v1/sessions/PA_unknown/history?room=Q", room: "R") == 403)
         #expect(try await house.ask(.get, "/v1/sessions?before=1000-1").status == 200)
         for query in ["limit=0", "limit=x", "before=5", "before=x-1", "before=-1-1"] {
             #expect(try await house.ask(.get, "/v1/sessions?\(query)").status == 400, "\(query)")

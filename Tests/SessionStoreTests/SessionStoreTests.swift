@@ -126,6 +126,41 @@ struct SessionStoreTests {
         #expect(try await store.summary(of: "PA_1") != nil)
     }
 
+    @Test("I6: whoever is moved has a past stay in each room, and its sid finds the last one, or that of a room")
+    func movedStays() async throws {
+        let database = try Database(path: nil, schema: SessionStore.schema)
+        let store = SessionStore(
+            database, kept: .seconds(60), wallClock: { 9_000 }, maxSessions: 1_000,
+            encode: { Array("\($0.room) \($0.leftAt)".utf8) },
+            encodeHistory: { Array("\($0.samples.count)".utf8) })
+        for (room, leftAt, samples) in [("A", 1_000, 1), ("B", 2_000, 2), ("A", 3_000, 3)] as [(String, Int64, Int)] {
+            var stay = summary(1, room: room, leftAt: leftAt)
+            stay.info.joinedAt = leftAt - 500
+            stay.history.samples = (0..<samples).map {
+                StaySample(
+                    at: Int64($0), uplink: .zero, downlink: .zero, loss: 0, roundTripMilliseconds: nil, quality: 5)
+            }
+            // One that is written twice is there once.
+            for _ in 0..<2 { try await store.write(stay) }
+        }
+        try await store.write(summary(10, room: "C", leftAt: 9_000))
+        #expect(sids(try await store.page(.init(limit: 9))) == ["C 9000", "A 3000", "B 2000", "A 1000"])
+        #expect(try await store.summary(of: "PA_1") == Array("A 3000".utf8))
+        #expect(try await store.summary(of: "PA_1", in: "B") == Array("B 2000".utf8))
+        #expect(try await store.history(of: "PA_1", in: "A") == Array("3".utf8))
+        #expect(try await store.history(of: "PA_1", in: "B") == Array("2".utf8))
+        #expect(try await store.summary(of: "PA_1", in: "C") == nil)
+        #expect(try await store.summary(of: "PA_") == nil)
+        // As releases wrote it that knew one stay of each participant.
+        try await database.transaction { (sql) throws(DatabaseError) in
+            _ = try sql.run(
+                "INSERT INTO sessions (participant, room, identity, left_at, body) VALUES ('PA_7', 'R', 'ada', 5, x'37')"
+            )
+        }
+        #expect(try await store.summary(of: "PA_7", in: "R") == [0x37])
+        #expect(try await store.history(of: "PA_7") == nil)
+    }
+
     @Test("What is added is written in order before the store ends, and a database that fails is told of")
     func running() async throws {
         let store = store(try Database(path: nil, schema: SessionStore.schema))

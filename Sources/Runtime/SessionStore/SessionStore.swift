@@ -126,7 +126,8 @@ public struct SessionStore: Sendable {
         try await database.transaction { (sql) throws(DatabaseError) in
             try sql.run(
                 "INSERT OR REPLACE INTO sessions (participant, room, identity, left_at, body, history) VALUES (?, ?, ?, ?, ?, ?)",
-                .text(summary.info.sid), .text(summary.room), .text(summary.info.identity), .integer(summary.leftAt),
+                .text(Self.key(of: summary)), .text(summary.room), .text(summary.info.identity),
+                .integer(summary.leftAt),
                 .bytes(body), .bytes(history))
             // Numbers have no gap: with each summary one history goes.
             try sql.run(
@@ -165,23 +166,33 @@ public struct SessionStore: Sendable {
         return Page(bodies: shown.map { $0[2].blob }, next: rows.count > query.limit ? last : nil)
     }
 
-    /// The summary of one participant's stay, by its sid; nil where there is none.
-    public func summary(of participant: String) async throws(DatabaseError) -> [UInt8]? {
-        try await value("body", of: participant)?.blob
+    /// The summary of a participant's last stay, by its sid, in one room or with nil in any; nil where there is none.
+    public func summary(of participant: String, in room: String? = nil) async throws(DatabaseError) -> [UInt8]? {
+        try await last("body", of: participant, in: room)?.blob
     }
 
-    /// The history of one participant's stay, by its sid; nil where it is not kept.
-    public func history(of participant: String) async throws(DatabaseError) -> [UInt8]? {
-        let value = try await value("history", of: participant)
+    /// The history of the same stay; nil where it is not kept.
+    public func history(of participant: String, in room: String? = nil) async throws(DatabaseError) -> [UInt8]? {
+        let value = try await last("history", of: participant, in: room)
         return value == nil || value == .null ? nil : value?.blob
     }
 
-    private func value(_ column: String, of participant: String) async throws(DatabaseError) -> DatabaseValue? {
-        let oldest = oldestKept
-        return try await database.transaction { (sql) throws(DatabaseError) in
+    /// What tells a stay apart from all others: a participant that is moved has one in each room, all under its sid. Releases before this wrote the sid alone.
+    private static func key(of summary: StaySummary) -> String {
+        "\(summary.info.sid) \(summary.roomSID) \(summary.info.joinedAt)"
+    }
+
+    private func last(
+        _ column: String, of participant: String, in room: String?
+    ) async throws(DatabaseError) -> DatabaseValue? {
+        // Of characters that keys have only the blank comes before "!". With "+" no index is used but that of the keys, which finds a few rows.
+        var values = [DatabaseValue.text(participant), .text(participant + "!"), .integer(oldestKept)]
+        if let room { values.append(.text(room)) }
+        let isThere = room == nil ? "" : "AND +room = ?"
+        return try await database.transaction { [values] (sql) throws(DatabaseError) in
             try sql.run(
-                "SELECT \(column) FROM sessions WHERE participant = ? AND left_at >= ?", .text(participant),
-                .integer(oldest))
+                "SELECT \(column) FROM sessions WHERE participant >= ? AND participant < ? AND +left_at >= ? \(isThere) ORDER BY +left_at DESC, id DESC LIMIT 1",
+                values)
         }.first?[0]
     }
 

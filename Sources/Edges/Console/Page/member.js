@@ -85,7 +85,7 @@ export class MemberPage {
         this.hasLeft = true;
         try {
             const stay = await this.pastStay();
-            const history = stay && await this.api.call("GET", `/v1/sessions/${encodeURIComponent(stay.session)}/history`);
+            const history = stay && await this.api.call("GET", this.pathOfStay(stay.session, "/history"));
             if (run !== this.run) return;
             if (stay) {
                 this.detail = { sid: stay.session, name: stay.name, identity: stay.identity, joinedAt: stay.joinedAt, leftAt: stay.leftAt };
@@ -107,13 +107,16 @@ export class MemberPage {
     async pastStay() {
         const sid = this.detail?.sid ?? this.participant;
         try {
-            return await this.api.call("GET", `/v1/sessions/${encodeURIComponent(sid)}`);
+            return await this.api.call("GET", this.pathOfStay(sid));
         } catch (problem) {
             if (problem.status !== 404 || this.detail) throw problem;
         }
         const query = new URLSearchParams({ room: this.room, identity: this.participant, limit: 1 });
         return (await this.api.call("GET", `/v1/sessions?${query}`)).sessions[0];
     }
+
+    /** In this room: whoever was moved has a stay in each, all under one sid. */
+    pathOfStay(sid, part = "") { return `/v1/sessions/${encodeURIComponent(sid)}${part}?${new URLSearchParams({ room: this.room })}`; }
 
     /** The room's events give names to participants and tracks, those that have left included, and say what happened around a moment. */
     async readNames(run) {
@@ -147,7 +150,7 @@ export class MemberPage {
 
     sayGone(sid, isKept) {
         const charts = isKept ? " The charts end where it left; they are kept like the summary." : " The charts end here; they are kept as long as this page is open.";
-        element("member-problem").replaceChildren("This participant is no longer in the room. ", link(placeOf(["sessions", sid]), "", "The summary of the stay"),
+        element("member-problem").replaceChildren("This participant is no longer in the room. ", link(placeOf(["sessions", sid], { room: this.room }), "", "The summary of the stay"),
             this.detail ? `.${charts}` : ".");
         if (this.detail) this.render();
     }

@@ -21,7 +21,7 @@ export function readPlace(fragment) {
     if (first === "rooms" && kind === "participants" && id) return { screen: "member", room: name, participant: id, at: time(query) };
     if (first === "recordings" && name) return { screen: "recording", recording: name };
     if (first === "recordings") return { screen: "recordings", ...Object.fromEntries(new URLSearchParams(query)) };
-    if (first === "sessions" && name) return { screen: "session", session: name };
+    if (first === "sessions" && name) return { screen: "session", session: name, room: new URLSearchParams(query).get("room") ?? undefined };
     if (first === "sessions") return { screen: "sessions", ...Object.fromEntries(new URLSearchParams(query)) };
     return { screen: "overview", room: name };
 }

@@ -76,7 +76,7 @@ function addRow(body, session) {
         one.dataset.title = title;
         one.append(...content);
     };
-    cell("Who", link(placeOf(["sessions", session.session]), "who", session.name || session.identity));
+    cell("Who", link(placeOf(["sessions", session.session], { room: session.room }), "who", session.name || session.identity));
     cell("Room", session.room);
     cell("Left", dayAndClock(session.leftAt));
     cell("Duration", duration(session.durationSeconds));
@@ -91,17 +91,19 @@ function qualityOf({ averageQuality, worstQuality }) {
 export class SessionPage {
     constructor({ api }) { Object.assign(this, { api, name: "session" }); }
 
-    async show({ session }) {
-        this.session = session;
+    /** `room`: whoever was moved has a stay in each room, all under one sid. */
+    async show({ session, room }) {
+        const run = this.run = {};
         element("session-title").textContent = "Past session";
         element("session-body").replaceChildren();
         try {
-            const summary = await this.api.call("GET", `/v1/sessions/${encodeURIComponent(session)}`);
-            if (session !== this.session) return;
+            const query = room === undefined ? "" : `?${new URLSearchParams({ room })}`;
+            const summary = await this.api.call("GET", `/v1/sessions/${encodeURIComponent(session)}${query}`);
+            if (run !== this.run) return;
             element("session-problem").textContent = "";
             this.render(summary);
         } catch (problem) {
-            if (session === this.session) element("session-problem").textContent = problem.message;
+            if (run === this.run) element("session-problem").textContent = problem.message;
         }
     }
 

@@ -31,10 +31,7 @@ struct SessionsResource: Resource {
     func listSessions(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let claims = try authorize(request) { $0.roomAdmin }
         var query = SessionStore.Query(limit: try request.number("limit", in: 1...1_000) ?? 100)
-        query.room = request.query["room"]
-        try TokenGate.check(claims, areFor: query.room)
-        // A token of one room shows that room's, without being asked.
-        if let own = claims.video.room, !own.isEmpty { query.room = own }
+        query.room = try room(request, claims)
         query.identity = request.query["identity"]
         if let text = request.query["before"] {
             guard let before = SessionStore.Place(text) else {
@@ -53,8 +50,10 @@ struct SessionsResource: Resource {
 
     /// How the network and media of a past stay did, until its end.
     func showHistory(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        let name = try await session(request).session
-        let body = try await stored { () async throws(DatabaseError) in try await sessions.history(of: name) }
+        let stay = try await session(request)
+        let body = try await stored { () async throws(DatabaseError) in
+            try await sessions.history(of: stay.session, in: stay.room)
+        }
         guard let body else {
             throw Problem(404, "history_not_kept", "The history of this stay is no longer kept; its summary is.")
         }
@@ -63,14 +62,24 @@ struct SessionsResource: Resource {
             body: body)
     }
 
-    /// The past stay in the path, of a room that the token is good for.
+    /// The room whose stays are asked for; nil: all. A token of one room shows that room's, without being asked.
+    private func room(_ request: HTTPRequest, _ claims: AccessClaims) throws(Problem) -> String? {
+        let asked = request.query["room"]
+        try TokenGate.check(claims, areFor: asked)
+        guard let own = claims.video.room, !own.isEmpty else { return asked }
+        return own
+    }
+
+    /// The past stay in the path: whoever was moved has one in each room, of which the last is meant that the request and its token are good for.
     private func session(_ request: HTTPRequest) async throws(Problem) -> SessionModel {
-        let claims = try authorize(request) { $0.roomAdmin }
+        let room = try room(request, try authorize(request) { $0.roomAdmin })
         let name = try request.parameter("session")
-        let body = try await stored { () async throws(DatabaseError) in try await sessions.summary(of: name) }
-        guard let body, let model = try? JSONCoding.decode(SessionModel.self, from: body),
-            Self.covers(claims.video, model.room)
-        else { throw Problem(404, "session_not_found", "There is no past stay of this id, or it is no longer kept.") }
+        let body = try await stored { () async throws(DatabaseError) in
+            try await sessions.summary(of: name, in: room)
+        }
+        guard let body, let model = try? JSONCoding.decode(SessionModel.self, from: body) else {
+            throw Problem(404, "session_not_found", "There is no past stay of this id, or it is no longer kept.")
+        }
         return model
     }
 

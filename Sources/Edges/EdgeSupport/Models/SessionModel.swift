@@ -19,7 +19,7 @@ public struct SessionModel: Codable, Sendable, Hashable {
         public var unpublishedAt: Int64
     }
 
-    /// `PA_…`, the participant.
+    /// `PA_…`, the participant; whoever was moved has a stay in each room, all with the same.
     public var session: String
     /// The room's name.
     public var room: String

@@ -108,34 +108,35 @@ struct DepartingStays: Sendable {
         let until: Int64
     }
 
-    /// By participant sid.
-    private var stays: [String: Waiting] = [:]
-    private var owners: [PeerID: String] = [:]
+    /// In the order in which they ended: a participant that is moved has a stay in each room, all under its sid.
+    private var stays: [UInt64: Waiting] = [:]
+    private var owners: [PeerID: UInt64] = [:]
+    private var lastNumber: UInt64 = 0
 
     /// A stay has ended; returns what can be told of it at once.
     mutating func add(_ stay: EndedStay, at: Int64) -> StaySummary? {
         guard !stay.missing.isEmpty else { return stay.summary }
-        let participant = stay.summary.info.sid
-        for peer in stay.missing.keys { owners[peer] = participant }
-        stays[participant] = Waiting(stay: stay, until: at + Self.patienceMilliseconds)
+        lastNumber += 1
+        for peer in stay.missing.keys { owners[peer] = lastNumber }
+        stays[lastNumber] = Waiting(stay: stay, until: at + Self.patienceMilliseconds)
         return nil
     }
 
     /// A connection has told its last; returns the summary where it was the last of its stay.
     mutating func finish(_ peer: PeerID, _ last: EndedPeer, at: Int64) -> StaySummary? {
-        guard let participant = owners.removeValue(forKey: peer) else { return nil }
-        stays[participant]?.stay.finish(peer, last, at: at)
-        guard let stay = stays[participant]?.stay, stay.missing.isEmpty else { return nil }
-        stays[participant] = nil
+        guard let number = owners.removeValue(forKey: peer) else { return nil }
+        stays[number]?.stay.finish(peer, last, at: at)
+        guard let stay = stays[number]?.stay, stay.missing.isEmpty else { return nil }
+        stays[number] = nil
         return stay.summary
     }
 
     /// Summaries that have waited for too long, or with nil all that wait, as far as they are known.
     mutating func takeOverdue(at: Int64?) -> [StaySummary] {
         let due = stays.filter { _, waiting in at.map { waiting.until <= $0 } ?? true }
-        for (participant, waiting) in due {
+        for (number, waiting) in due {
             for peer in waiting.stay.missing.keys { owners[peer] = nil }
-            stays[participant] = nil
+            stays[number] = nil
         }
         return due.values.map(\.stay.summary).sorted { ($0.leftAt, $0.info.sid) < ($1.leftAt, $1.info.sid) }
     }
