@@ -265,6 +265,22 @@ struct WebhooksTests {
         #expect(receiver.waits.count == WebhookBackoff.refusals - 1)
     }
 
+    @Test("What was delivered and lost is counted since the server started, whatever is changed of the webhook")
+    func counts() async throws {
+        let receiver = Receiver()
+        receiver.answer { body, _ in .answered(status: body.hasSuffix("roomStarted") ? 422 : 200) }
+        try await with(nil, receiver) { rooms, webhooks in
+            try await webhooks.put(webhook())
+            _ = try await rooms.createRoom(named: "R")
+            try await rooms.deleteRoom(named: "R")
+            await receiver.accepted(1)
+            while try await webhooks.status(of: "w")?.queued != 0 { await Task.yield() }
+            for room in ["a", "b"] { #expect(try await !webhooks.put(webhook(rooms: [room]))) }
+            let status = try #require(try await webhooks.status(of: "w"))
+            #expect(status.delivered == 1 && status.lost == 1)
+        }
+    }
+
     @Test("An event that fails for a day while the receiver accepts others is given up and counted; nothing is parked")
     func oneFails() async throws {
         let receiver = Receiver()

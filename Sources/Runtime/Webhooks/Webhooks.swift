@@ -225,9 +225,11 @@ extension Webhooks {
         let name = webhook.name
         guard entries[name] != nil || entries.count < Webhook.Limits.webhooks else { throw .tooMany }
         close(name)
-        if let entry = entries[name], entry.change == nil { former[name] = entry }
+        let before = entries[name]
+        if let before, before.change == nil { former[name] = before }
         lastChange += 1
-        entries[name] = Entry(webhook: webhook, change: lastChange)
+        entries[name] = Entry(
+            webhook: webhook, change: lastChange, delivered: before?.delivered ?? 0, lost: before?.lost ?? 0)
         return lastChange
     }
 
@@ -240,14 +242,14 @@ extension Webhooks {
             if entries[name]?.change == change {
                 let lost = entries[name]?.lost ?? 0
                 entries[name] = former.removeValue(forKey: name)
-                entries[name]?.lost += lost
+                entries[name]?.lost = lost
                 open(name)
             }
             throw error
         }
         guard let entry = entries[name] else { return }
         guard entry.change == change else {
-            if entry.change != nil { former[name] = Entry(webhook: webhook) }
+            if entry.change != nil { former[name] = Entry(webhook: webhook, delivered: entry.delivered) }
             return
         }
         former[name] = nil
