@@ -45,6 +45,8 @@ extension Server {
         let next = reload.configuration
         live.configuration.value = next
         live.verifier.value = TokenVerifier(next)
+        // Whoever has an outdated key could read along for as long as a token says that it is good.
+        await rooms.endFeeds(ofKeys: reload.outdatedKeys)
         // Whoever is connected is told of them.
         if live.iceServers.value != next.iceServerSettings { live.iceServers.value = next.iceServerSettings }
         live.apiCallsPerSecond.value = next.apiCallsPerSecond

@@ -67,6 +67,23 @@ struct RevocationTests {
         #expect(counts == [0, 1, 2, 0])
     }
 
+    @Test("Who follows events with a token of a key that is replaced comes to the end; readers of other keys go on")
+    func feedsOfKeys() async throws {
+        let service = RoomService(media: plane)
+        var feeds: [EventFeed] = []
+        for key in ["leaked", "kept"] {
+            let claims = AccessClaims(apiKey: key, identity: "mod", expiresAt: .max)
+            feeds.append(await service.follow(room: "R", after: nil, bearer: claims))
+        }
+        _ = try await service.createRoom(named: "R")
+        await service.endFeeds(ofKeys: ["leaked", "unknown"])
+        try await service.deleteRoom(named: "R")
+        await service.shutDown()
+        var counts: [Int] = []
+        for feed in feeds { counts.append(await feed.events.reduce(0) { count, _ in count + 1 }) }
+        #expect(counts == [1, 2])
+    }
+
     @Test("I8: a revoked token ends the stay that it began and begins none; another token of the identity does")
     func byToken() async throws {
         let service = RoomService(media: plane)

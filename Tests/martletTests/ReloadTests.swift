@@ -40,9 +40,10 @@ struct ReloadTests {
         #expect(next.log.level == .debug && next.admission.maxCPU == 50 && next.rooms.maxParticipantsPerRoom == 7)
         #expect(next.media.udpBasePort == 7_900)
         #expect(next.keys == ["b": Self.secret + "0", "c": Self.secret])
+        #expect(reload.outdatedKeys == ["a", "b"])
         // Once more, nothing is new but what still needs the restart.
         let again = Reload(next, from: fresh)
-        #expect(again.changed == [] && again.needsRestart.count == 1)
+        #expect(again.changed == [] && again.needsRestart.count == 1 && again.outdatedKeys == [])
     }
 
     @Test(

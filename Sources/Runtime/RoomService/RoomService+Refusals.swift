@@ -112,6 +112,15 @@ extension RoomService {
         wallClockMilliseconds / 1_000 - Self.tokenLeewaySeconds >= claims.expiresAt
     }
 
+    /// Ends the streams of events whose readers' tokens are no longer good.
+    func endOutdatedFeeds() { endFeeds { !isGood($0) } }
+
+    /// Ends the streams of events that were opened with tokens of these API keys, which are gone or have another secret now. Whoever has a newer token follows again
+    /// after its last event.
+    public func endFeeds(ofKeys names: Set<String>) {
+        if !names.isEmpty { endFeeds { names.contains($0.apiKey) } }
+    }
+
     /// The room that a join names, or the default one.
     func roomName(of request: JoinRequest) -> String {
         request.claims.video.room.flatMap { $0.isEmpty ? nil : $0 } ?? request.room ?? configuration.defaultRoom

@@ -385,8 +385,8 @@ extension RoomService {
         return feed
     }
 
-    /// Ends the streams of events whose readers' tokens are no longer good.
-    func endOutdatedFeeds() { journal.endFollowing { !isGood($0) } }
+    /// Ends the streams of events whose readers' tokens are outdated.
+    func endFeeds(where isOutdated: (AccessClaims) -> Bool) { journal.endFollowing(where: isOutdated) }
 
     /// The position of the last event in the log of all rooms, as cursors have it; 0: there was none.
     public var lastEvent: UInt64 { journal.lastEvent }

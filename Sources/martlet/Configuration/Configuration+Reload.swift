@@ -20,6 +20,8 @@ struct Reload {
     var configuration: Configuration
     /// Paths of what has changed, in the order of the settings; keys as "keys.NAME".
     var changed: [String] = []
+    /// API keys that are gone or have another secret: tokens that they have signed are good for nothing any more.
+    var outdatedKeys: Set<String> = []
     /// What has changed in the file or the environment and needs a restart.
     var needsRestart: [ConfigurationFault] = []
 
@@ -46,6 +48,7 @@ struct Reload {
         }
         let names = Set(current.keys.keys).union(fresh.keys.keys).sorted()
         changed += names.filter { current.keys[$0] != fresh.keys[$0] }.map { "keys.\($0)" }
+        outdatedKeys = Set(current.keys.keys.filter { current.keys[$0] != fresh.keys[$0] })
         configuration.keys = fresh.keys
         configuration.origins = configuration.origins.filter { !$0.key.hasPrefix("keys.") }
         for (path, origin) in fresh.origins where path.hasPrefix("keys.") { configuration.origins[path] = origin }
