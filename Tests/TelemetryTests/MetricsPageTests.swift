@@ -54,6 +54,20 @@ struct MetricsPageTests {
         #expect(page.text.contains("martlet_refusals_total{code=\"room_full\"} 2\n"))
     }
 
+    @Test("What a database that hangs would tell is not waited for", .timeLimit(.minutes(1)))
+    func hangingDatabase() async {
+        let (gate, opening) = AsyncStream<Void>.makeStream()
+        let hanging = await TelemetryEdge.within(.milliseconds(1)) {
+            // A task that is cancelled ends this wait; a disk goes on.
+            await Task { for await _ in gate {} }.value
+            return 1
+        }
+        #expect(hanging == nil)
+        opening.finish()
+        let found = await TelemetryEdge.within(.seconds(3_600)) { 2 }
+        #expect(found == 2)
+    }
+
     @Test("Transit times of all workers are one histogram: cumulative, in seconds, ending with +Inf")
     func transit() {
         var one = WorkerStatistics(), other = WorkerStatistics()

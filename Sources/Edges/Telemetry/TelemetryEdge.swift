@@ -68,6 +68,29 @@ public struct TelemetryEdge: Sendable {
         .joined()
     }
 
+    /// A tenth of what Prometheus waits for the whole page.
+    private static let longestWait = Duration.seconds(1)
+
+    /// What `work` returns; nil where it takes longer than `limit`: it is not waited for any more, and ends when what it waits for does.
+    static func within<Value: Sendable>(
+        _ limit: Duration, _ work: @escaping @Sendable () async -> Value
+    ) async -> Value? {
+        let (values, value) = AsyncStream<Value>.makeStream()
+        let working = Task {
+            value.yield(await work())
+            value.finish()
+        }
+        let waiting = Task {
+            if (try? await Task.sleep(for: limit)) != nil { value.finish() }
+        }
+        defer {
+            working.cancel()
+            waiting.cancel()
+        }
+        for await found in values { return found }
+        return nil
+    }
+
     private func metrics() async -> HTTPResponse {
         var page = MetricsPage()
         page.add("info", .gauge, "Version of the server.", [([("version", version)], 1)])
@@ -83,8 +106,9 @@ public struct TelemetryEdge: Sendable {
         page.add(tcpOf: statistics.map(\.tcp) + [workers.sharedPortStatistics])
         page.add(http: listener.statistics)
         page.add(calls: calls.counts)
-        // A database that fails takes its own figures with it and no others.
-        page.add(webhooks: (try? await webhooks.list()) ?? [])
+        // A database that fails or hangs takes its own figures with it and no others.
+        let listed = await Self.within(Self.longestWait) { [webhooks] in (try? await webhooks.list()) ?? [] }
+        page.add(webhooks: listed ?? [])
         if let recorder { page.add(recorder: recorder.statistics) }
         if let jobs { page.add(jobs: jobs.statistics) }
         if let player { page.add(player: player.statistics) }
