@@ -40,21 +40,31 @@ struct RuleStoreTests {
 
     @Test("Every kind of rule comes back as it was written, and one that has ended does not")
     func roundTrip() async throws {
-        for rule in Self.rules { try await store.keep(rule) }
+        for rule in Self.rules { try await store.keep(rule, now: 0) }
         #expect(Set(try await store.load(now: 100_000)) == Set(Self.rules))
-        try await store.keep(.preset(name: "hall", nil))
-        try await store.keep(.ban(identity: "eve", room: "R", nil))
-        try await store.keep(.revocation(.token("t-1"), nil))
-        try await store.keep(.closure(room: "R", identity: nil, nil))
+        try await store.keep(.preset(name: "hall", nil), now: 0)
+        try await store.keep(.ban(identity: "eve", room: "R", nil), now: 0)
+        try await store.keep(.revocation(.token("t-1"), nil), now: 0)
+        try await store.keep(.closure(room: "R", identity: nil, nil), now: 0)
         #expect(Set(try await store.load(now: 100_000)) == [Self.rules[0], Self.rules[4], Self.rules[6]])
         #expect(try await store.load(now: 200_000) == [Self.rules[0]], "what has run out is gone")
     }
 
+    @Test("What has run out a day ago is deleted with the next rule that is written, and presets are not")
+    func cleaning() async throws {
+        for rule in Self.rules { try await store.keep(rule, now: 0) }
+        let kept = StandingRule.ban(identity: "bob", room: "R", .init(until: 1_000_000_000, reason: ""))
+        try await store.keep(kept, now: 86_400_000 + 199_999)
+        #expect(try await store.load(now: 0).count == Self.rules.count + 1)
+        try await store.keep(kept, now: 86_400_000 + 200_000)
+        #expect(Set(try await store.load(now: 0)) == [Self.rules[0], Self.rules[1], kept])
+    }
+
     @Test("A preset that cannot be read is named and left out, and the others come back")
     func unreadable() async throws {
-        try await store.keep(Self.rules[0])
+        try await store.keep(Self.rules[0], now: 0)
         let strange = RuleStore(database, encode: { _ in Array("{\"moon\":1}".utf8) }, decode: PolicyText.decode)
-        try await strange.keep(.preset(name: "old", PolicyDocument()))
+        try await strange.keep(.preset(name: "old", PolicyDocument()), now: 0)
         try await confirmation { named in
             let loaded = try await store.load(now: 0) { if $0 == "old" { named() } }
             #expect(loaded == [Self.rules[0]])

@@ -39,10 +39,15 @@ public struct RuleStore: Sendable {
         }
     }
 
-    /// Writes down what holds from now on; returns when it is written.
-    public func keep(_ rule: StandingRule) async throws(DatabaseError) {
+    /// For how long what has run out stays: a clock that is set wrong for a while deletes nothing that still holds.
+    private static let graceMilliseconds: Int64 = 86_400_000
+
+    /// Writes down what holds from `now` on (milliseconds since 1970); returns when it is written. Each removal of a participant and each deletion of a room is a
+    /// rule for an hour: those of before are deleted here, because a server may run for years.
+    public func keep(_ rule: StandingRule, now: Int64) async throws(DatabaseError) {
         let row = Row(rule, encode: encode)
         try await database.transaction { (sql) throws(DatabaseError) in
+            try sql.run("DELETE FROM rules WHERE until > 0 AND until <= ?", .integer(now - Self.graceMilliseconds))
             guard row.isInForce else {
                 _ = try sql.run(
                     "DELETE FROM rules WHERE kind = ? AND room = ? AND subject = ?", .text(row.kind), .text(row.room),
