@@ -99,6 +99,36 @@ struct StreamTests {
         }
     }
 
+    @Test("Downloads hold half of what may go on at most, and whoever follows events is served beside them")
+    func downloads() async throws {
+        let source = Source()
+        let (pieces, file) = AsyncStream<[UInt8]>.makeStream()
+        try await ServerFixture.with(
+            configure: { $0.maximumStreams = 2 },
+            handler: { request in
+                request.path == "/file"
+                    ? HTTPResponse(headers: [:], stream: HTTPStream(pieces, length: 3, keepAlive: [])) : source.response
+            }
+        ) { server in
+            let first = try TCPClient(port: server.port)
+            try await first.send("GET /file HTTP/1.1\r\nHost: a\r\n\r\n")
+            _ = try await first.head()
+            #expect(try await TCPClient(port: server.port).request("GET", "/file")?.status == 503)
+            #expect(server.statistics.limitsReached == [.streams: 1])
+            let follower = try TCPClient(port: server.port)
+            try await follower.send(Self.get)
+            #expect(try await follower.head()?.hasPrefix("HTTP/1.1 200") == true)
+            file.yield(Array("end".utf8))
+            file.finish()
+            #expect(try await first.bytes(3) == Array("end".utf8))
+            #expect(try await first.isEnded())
+            // One that is over makes room for another one.
+            let next = try TCPClient(port: server.port)
+            try await next.send("GET /file HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(try await next.head()?.hasPrefix("HTTP/1.1 200") == true)
+        }
+    }
+
     @Test("Where nothing comes, a sign of life goes out at each interval; a client that leaves ends the source")
     func keepAlive() async throws {
         let source = Source()

@@ -9,7 +9,13 @@ extension HTTPListener {
             reached(.streams, "too many responses that go on; a further one is refused")
             return overload(connection)
         }
+        // Whoever has a link to a file may download it as often as they like: they take no more than half from those who follow events.
+        guard stream.length == nil || downloads < max(1, configuration.streamLimit / 2) else {
+            reached(.streams, "too many downloads; a further one is refused")
+            return overload(connection)
+        }
         streams += 1
+        if stream.length != nil { downloads += 1 }
         counters.change {
             $0.streams += 1
             $0.count(response)
@@ -64,6 +70,7 @@ extension HTTPListener {
     func end(_ stream: OpenStream) {
         stream.end()
         streams -= 1
+        if stream.isDownload { downloads -= 1 }
         counters.change { $0.streams -= 1 }
     }
 

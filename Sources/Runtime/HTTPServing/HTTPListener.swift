@@ -51,6 +51,8 @@ actor HTTPListener {
     var encoder = HTTPResponseEncoder()
     /// Responses that go on.
     var streams = 0
+    /// Those whose length is known.
+    var downloads = 0
     var webSockets: OpenWebSockets
     var isPinging = false
     var limitLog = LimitLog()

@@ -65,7 +65,7 @@ public struct HTTPServerConfiguration: Sendable {
     /// A connection is closed when the head of its request, TLS handshake included, takes longer: slow radio links need 3 s.
     public var headTimeout = TimeInterval.seconds(10)
     /// Responses that go on, such as event streams, and never more than a quarter of all connections: those who watch a server are few, and none of them is
-    /// closed for a request.
+    /// closed for a request. Downloads, which anybody with a link may begin, hold half of these.
     public var maximumStreams = 1_000
     /// How often a response that goes on shows a sign of life where it has nothing to tell: proxies close silent connections after 60 s.
     public var streamKeepAlive = TimeInterval.seconds(15)

@@ -21,11 +21,13 @@ public struct HTTPStream: Sendable {
 /// A stream in progress. Belongs to the loop's thread.
 final class OpenStream {
     let keepAlive: [UInt8]
+    /// Its length is known.
+    let isDownload: Bool
     private var task: Task<Void, Never>?
     private var waiter: CheckedContinuation<Bool, Never>?
     private var isOver = false
 
-    init(_ stream: HTTPStream) { keepAlive = stream.keepAlive }
+    init(_ stream: HTTPStream) { (keepAlive, isDownload) = (stream.keepAlive, stream.length != nil) }
 
     /// What takes the pieces from their source. Ends at once where the client was found gone while the head was sent.
     func begin(_ task: Task<Void, Never>) {
