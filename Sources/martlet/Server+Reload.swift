@@ -11,7 +11,8 @@ extension Server {
     func reload(file: String?, environment: [String: String]) async {
         let fresh: Configuration
         do throws(ConfigurationError) {
-            fresh = try Configuration.load(file: file, environment: environment, development: false, on: .current)
+            let machine = Machine.current.holding(database: configuration.databasePath)
+            fresh = try Configuration.load(file: file, environment: environment, development: false, on: machine)
         } catch {
             for fault in error.faults { logger.error("\(fault)") }
             logger.error("the configuration was not reloaded; the one from before stays in force")

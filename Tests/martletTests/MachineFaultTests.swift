@@ -134,6 +134,22 @@ struct MachineFaultTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).contains("new") == false)
     }
 
+    @Test("The file in which the server has its database is not opened again: SQLite would lose its locks on it")
+    func heldDatabase() throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        // What is in a file is known only to who opens it.
+        let (held, other) = (folder.appending(path: "held").path, folder.appending(path: "other").path)
+        for path in [held, other] { try Data("something else".utf8).write(to: URL(filePath: path)) }
+        let link = folder.appending(path: "link").path
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: held)
+        let machine = Machine.current.holding(database: held)
+        for path in [held, link] { #expect(machine.databaseRefusal(path) == nil, "\(path)") }
+        #expect(machine.databaseRefusal(other) == "it is a file of another kind")
+        #expect(Machine.current.holding(database: nil).databaseRefusal(held) == "it is a file of another kind")
+    }
+
     @Test("A storage for recordings needs a bucket and a file with two keys")
     func uploads() throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)

@@ -41,8 +41,15 @@ struct Machine: Sendable {
                 }
             }, now: MonotonicClock.wallMilliseconds() / 1_000, isClockKept: MachineTraits.isClockKept,
             isExposed: FileContents.isExposed, folderRefusal: WritablePlaces.refusalOfFolder,
-            databaseRefusal: WritablePlaces.refusalOfDatabase, receiveBufferBytes: buffers.receive,
+            databaseRefusal: { WritablePlaces.refusalOfDatabase($0) }, receiveBufferBytes: buffers.receive,
             sendBufferBytes: buffers.send,
             hasAES: MachineTraits.hasAES, mayPreferThreads: MachineTraits.mayPreferThreads)
+    }
+
+    /// The same while this process has its database open in the file at `path`.
+    func holding(database path: String?) -> Machine {
+        var machine = self
+        machine.databaseRefusal = { WritablePlaces.refusalOfDatabase($0, holding: path) }
+        return machine
     }
 }

@@ -18,13 +18,16 @@ enum WritablePlaces {
     }
 
     /// Why a database cannot be kept in a file, which is made where there is none, but not the folder around it; nil where it can.
-    static func refusalOfDatabase(_ path: String) -> String? {
+    ///
+    /// `held`: the file in which this process has its database open. That one is not opened here: whoever closes any descriptor of a file loses all locks of the
+    /// process on it (fcntl(2)), and without them the next program that looks at the database deletes the log into which the server goes on writing.
+    static func refusalOfDatabase(_ path: String, holding held: String? = nil) -> String? {
         switch kind(of: path) {
         case .folder: return "it is a folder"
         case .unreachable(let words): return words
         case .other:
             if let reason = refusal(of: path, R_OK | W_OK) { return reason }
-            guard isDatabase(path) else { return "it is a file of another kind" }
+            guard isSame(path, as: held) || isDatabase(path) else { return "it is a file of another kind" }
         case .nothing: break
         }
         // The log of transactions lies beside it.
@@ -60,6 +63,14 @@ enum WritablePlaces {
         guard path != "/", path != "." else { return nil }
         guard let slash = path.lastIndex(of: "/") else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+
+    /// Whether both paths lead to one file.
+    private static func isSame(_ path: String, as other: String?) -> Bool {
+        var one = stat()
+        var two = stat()
+        guard let other, stat(path, &one) == 0, stat(other, &two) == 0 else { return false }
+        return one.st_dev == two.st_dev && one.st_ino == two.st_ino
     }
 
     /// An empty file is one, too.
