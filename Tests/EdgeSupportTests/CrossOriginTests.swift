@@ -46,6 +46,17 @@ struct CrossOriginTests {
         #expect(plain.headers.fields.isEmpty)
     }
 
+    @Test("Scripts of other origins may read a recording part by part")
+    func ranges() async throws {
+        let preflight = try await preflight(CrossOrigin(), origin: "https://app.example")
+        let sent = preflight.headers["Access-Control-Allow-Headers"] ?? ""
+        let read = preflight.headers["Access-Control-Expose-Headers"] ?? ""
+        for name in ["Range", "If-Range"] { #expect(sent.split(separator: ", ").contains { $0 == name }) }
+        for name in ["Accept-Ranges", "Content-Range", "Content-Disposition"] {
+            #expect(read.split(separator: ", ").contains { $0 == name })
+        }
+    }
+
     @Test("Link values contain quoted credentials")
     func links() {
         let plain = ICEServer(urls: ["stun:a.example", "stun:b.example"])

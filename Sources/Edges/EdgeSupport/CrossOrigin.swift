@@ -10,12 +10,13 @@ public struct CrossOrigin: Sendable, Hashable {
     /// A policy for these origins.
     public init(allowedOrigins: [String] = ["*"]) { self.allowedOrigins = allowedOrigins }
 
-    /// Fields that scripts may read: what WHIP clients need and what explains a refusal.
+    /// Fields that scripts may read: what WHIP clients need, what explains a refusal, and which part of a recording came.
     static let exposed =
-        "Location, ETag, Link, Warning, Accept-Post, Accept-Patch, Allow, Retry-After, WWW-Authenticate"
-    /// Fields that scripts may send: those of the API, WHIP and WHEP, and the trace that a join belongs to.
+        "Location, ETag, Link, Warning, Accept-Post, Accept-Patch, Allow, Retry-After, WWW-Authenticate, "
+        + "Accept-Ranges, Content-Range, Content-Disposition"
+    /// Fields that scripts may send: those of the API, WHIP and WHEP, the trace that a join belongs to, and which part of a recording is wanted.
     static let requestable =
-        "Authorization, Content-Type, If-Match, If-None-Match, Last-Event-ID, Room-Password, traceparent"
+        "Authorization, Content-Type, If-Match, If-None-Match, Last-Event-ID, Room-Password, traceparent, Range, If-Range"
 
     /// What the response to `origin` says; nil when the origin is not allowed.
     public func allows(_ origin: String) -> String? {
