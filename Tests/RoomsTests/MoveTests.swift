@@ -225,6 +225,19 @@ struct MoveTests {
         #expect(booth.room.sessions.isEmpty && booth.ended[ada] == .timeout)
     }
 
+    @Test("I8: a moderator that was moved goes on with a token that moderates nothing; where it was not, it joins anew")
+    mutating func moderator() throws {
+        var claims = RoomBench.request("ada").claims
+        claims.video.roomAdmin = true
+        let ada = try hall.join("ada") { $0.claims = claims }
+        claims.video.roomAdmin = false
+        #expect(code { () throws(RoomError) in try hall.room.checkResume(ada, claims) } == .grantsChanged)
+        try hall.move("ada", to: &booth)
+        try booth.room.checkResume(ada, claims)
+        claims.video.canPublish = false
+        #expect(code { () throws(RoomError) in try booth.room.checkResume(ada, claims) } == .grantsChanged)
+    }
+
     @Test("I8: the token that joined resumes the session in the other room; a stranger's does not")
     mutating func resume() throws {
         var claims = RoomBench.request("ada").claims

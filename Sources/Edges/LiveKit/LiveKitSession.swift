@@ -146,6 +146,11 @@ extension TokenGate {
     func returnToken(_ claims: AccessClaims, room: String) -> String? {
         let earliest = claims.video.room == room ? claims.expiresAt : .min
         var claims = claims
+        if claims.video.room != room {
+            // Whoever is moved comes as a participant. What a token lets it do by the API was granted for the room that it names.
+            (claims.video.roomAdmin, claims.video.roomCreate, claims.video.roomList) = (false, false, false)
+            (claims.video.roomRecord, claims.video.destinationRoom) = (false, nil)
+        }
         claims.video.room = room
         return try? mint(claims, seconds: 600, until: earliest)
     }

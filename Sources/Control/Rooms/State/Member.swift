@@ -79,7 +79,10 @@ extension Member {
         }
         try claims.checkJoins()
         try checkRoom(of: claims, room)
-        guard Permissions(claims.video) == granted, BandwidthProfile(claims.video) == options.grantedBandwidth,
+        var permissions = Permissions(claims.video)
+        // The token with which a server lets it come back to a room that it was moved to moderates no room; the stay goes on as it was.
+        if !formerRooms.isEmpty, !permissions.roomAdmin { permissions.roomAdmin = granted.roomAdmin }
+        guard permissions == granted, BandwidthProfile(claims.video) == options.grantedBandwidth,
             [SubscribeRule](claims.video) == grantedRules
         else { throw RoomError(.grantsChanged, "the grants differ from those of the token that joined; join again") }
     }
