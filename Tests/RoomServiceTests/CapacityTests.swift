@@ -139,6 +139,23 @@ struct CapacityTests {
         #expect(await code { try await service.checkJoin(request("ada")) } == .overloaded)
     }
 
+    @Test("Whoever asks to join again and again, with a description that is none, uses up no joins of others")
+    func oneClient() async throws {
+        var configuration = RoomServiceConfiguration()
+        configuration.maxJoinsPerSecond = 120
+        let service = RoomService(configuration: configuration, media: plane)
+        func attempt(from address: String) async -> RoomError.Code? {
+            let join = request("eve") { $0.address = address }
+            return await code { _ = try await service.joinPublisher(join, offer: "v=0") }
+        }
+        for _ in 0..<ClientJoins.burst { #expect(await attempt(from: "2001:db8::1") != .rateLimited) }
+        for index in 0..<50 { #expect(await attempt(from: "2001:db8::\(index + 2)") == .rateLimited) }
+        #expect(await attempt(from: "192.0.2.1") != .rateLimited, "the identity is not alone to count")
+        _ = try await service.join(request("bob"))
+        plane.pass(.seconds(1))
+        #expect(await attempt(from: "2001:db8::1") != .rateLimited)
+    }
+
     @Test("Guests who ask again use up no joins of others; on a full server whoever is in it connects anew")
     func guestsAndReturns() async throws {
         var configuration = RoomServiceConfiguration()

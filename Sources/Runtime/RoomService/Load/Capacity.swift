@@ -5,6 +5,7 @@ import Rooms
 struct Capacity {
     private let load: LoadGate
     private var joins = RateLimit()
+    private var clientJoins = ClientJoins()
     /// Of all rooms together.
     private(set) var reservedConnections = 0
 
@@ -23,8 +24,13 @@ struct Capacity {
         }
     }
 
-    /// Counts a join, or refuses it.
-    mutating func takeJoin(_ configuration: RoomServiceConfiguration, at now: MonotonicTime) throws(RoomError) {
+    /// Counts a join to `room`, or refuses it.
+    mutating func takeJoin(
+        _ request: JoinRequest, room: String, _ configuration: RoomServiceConfiguration, at now: MonotonicTime
+    ) throws(RoomError) {
+        guard clientJoins.take(request, room: room, at: now) else {
+            throw RoomError(.rateLimited, "the client asks to join too often", retryAfter: .seconds(1))
+        }
         let perSecond = configuration.maxJoinsPerSecond
         guard joins.take(every: .seconds(1) / Int64(perSecond), atOnce: perSecond, at: now) else {
             throw RoomError(.rateLimited, "too many joins per second", retryAfter: .seconds(1))
