@@ -336,6 +336,27 @@ MUTED = """import("/martlet/publishing.js").then(async ({ Publishing }) => {
     return [added, kept, asked];
 })"""
 
+# What the server is asked to take a microphone for whose app has told the browser that it is speech, and a screen.
+ANNOUNCED = """import("/martlet/publishing.js").then(async ({ Publishing }) => {
+    const announced = [], context = new AudioContext();
+    const [microphone] = new MediaStreamAudioDestinationNode(context).stream.getTracks();
+    const [screen] = document.createElement("canvas").getContext("2d").canvas.captureStream(1).getTracks();
+    microphone.contentHint = "speech";
+    screen.contentHint = "text";
+    const signal = {
+        cancel() {},
+        async request(type, { tracks }) {
+            if (type !== "announce") throw Object.assign(new Error(), { code: "lost" });
+            announced.push(tracks[0]);
+        },
+    };
+    const publishing = new Publishing({ signal, configuration: {}, onConnection: (connection) => connection.createDataChannel("reliable") });
+    await publishing.add([{ track: microphone, source: "microphone" }, { track: screen, source: "screen" }], new MediaStream()).catch(() => {});
+    publishing.close();
+    await context.close();
+    return announced.map(({ source, hint = "" }) => [source, hint]);
+})"""
+
 # Of three streams that a fresh session sends again, the server refuses the first for good, and the second for a while.
 SENT_AGAIN = """import("/martlet/publications.js").then(async ({ LocalPublications }) => {
     const asked = [], denied = [], problems = [];
@@ -397,6 +418,7 @@ def test_what_fails_beside_a_publication_takes_no_other_one_away(development_ser
         async with chromium() as browser:
             page = await browser.new_page(bypass_csp=True)
             await page.goto(development_server.url + "/examples")
+            assert await page.evaluate(ANNOUNCED) == [["microphone", ""], ["screen", "text"]]
             assert await page.evaluate(MUTED) == ["added", True, [True, True]]
             assert await page.evaluate(REPLACED) == ["too many", "fulfilled,fulfilled", ["camera"], [1], [2]]
             assert await page.evaluate(SENT_AGAIN) == ["bad,busy,good", ["busy"], ["publicationDenied", "bad"], ["invalid_sdp"], ["busy", "good"], 1]

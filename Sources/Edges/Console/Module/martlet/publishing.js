@@ -166,7 +166,7 @@ export class Publishing {
             const { width, height } = track.kind === "video" ? track.getSettings() : {};
             const announcement = {
                 track: entry.transceiver.mid, source: entry.source, muted: !track.enabled, width, height,
-                hint: entry.options.hint ?? (track.contentHint || undefined), name: entry.options.name, priority: entry.options.priority,
+                hint: entry.options.hint ?? hintOf(track), name: entry.options.name, priority: entry.options.priority,
             };
             try {
                 await this.signal.request("announce", { tracks: [announcement] }, this);
@@ -267,6 +267,9 @@ export class Publishing {
         this.onClosed?.();
     }
 }
+
+/** What an app has said to the browser of a video. Of audio there are other words, such as "speech", which mean nothing to the server. */
+function hintOf(track) { return (track.kind === "video" && track.contentHint) || undefined; }
 
 function cannotFollow(problem) { console.warn("Cannot change the layers that are sent:", problem.message); }
 
