@@ -336,13 +336,14 @@ MUTED = """import("/martlet/publishing.js").then(async ({ Publishing }) => {
     return [added, kept, asked];
 })"""
 
-# What the server is asked to take a microphone for whose app has told the browser that it is speech, and a screen.
+# What is announced of a microphone whose app calls it speech, and of a screen that has shown no frame.
 ANNOUNCED = """import("/martlet/publishing.js").then(async ({ Publishing }) => {
     const announced = [], context = new AudioContext();
     const [microphone] = new MediaStreamAudioDestinationNode(context).stream.getTracks();
     const [screen] = document.createElement("canvas").getContext("2d").canvas.captureStream(1).getTracks();
     microphone.contentHint = "speech";
     screen.contentHint = "text";
+    screen.getSettings = () => ({ width: 0, height: 0 });
     const signal = {
         cancel() {},
         async request(type, { tracks }) {
@@ -354,7 +355,7 @@ ANNOUNCED = """import("/martlet/publishing.js").then(async ({ Publishing }) => {
     await publishing.add([{ track: microphone, source: "microphone" }, { track: screen, source: "screen" }], new MediaStream()).catch(() => {});
     publishing.close();
     await context.close();
-    return announced.map(({ source, hint = "" }) => [source, hint]);
+    return announced.map(({ source, hint = "", width = "", height = "" }) => [source, hint, width, height]);
 })"""
 
 # Of three streams that a fresh session sends again, the server refuses the first for good, and the second for a while.
@@ -418,7 +419,7 @@ def test_what_fails_beside_a_publication_takes_no_other_one_away(development_ser
         async with chromium() as browser:
             page = await browser.new_page(bypass_csp=True)
             await page.goto(development_server.url + "/examples")
-            assert await page.evaluate(ANNOUNCED) == [["microphone", ""], ["screen", "text"]]
+            assert await page.evaluate(ANNOUNCED) == [["microphone", "", "", ""], ["screen", "text", "", ""]]
             assert await page.evaluate(MUTED) == ["added", True, [True, True]]
             assert await page.evaluate(REPLACED) == ["too many", "fulfilled,fulfilled", ["camera"], [1], [2]]
             assert await page.evaluate(SENT_AGAIN) == ["bad,busy,good", ["busy"], ["publicationDenied", "bad"], ["invalid_sdp"], ["busy", "good"], 1]

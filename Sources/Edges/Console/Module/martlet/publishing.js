@@ -163,9 +163,10 @@ export class Publishing {
         for (const [track, entry] of this.sent) {
             if (entry.announced !== undefined || !entry.transceiver.mid) continue;
             entry.announced = !track.enabled;
-            const { width, height } = track.kind === "video" ? track.getSettings() : {};
+            // Of a screen or a canvas that has shown no frame yet, Firefox says 0.
+            const { width, height } = track.kind === "video" ? track.getSettings() : {}, isSized = width > 0 && height > 0;
             const announcement = {
-                track: entry.transceiver.mid, source: entry.source, muted: !track.enabled, width, height,
+                track: entry.transceiver.mid, source: entry.source, muted: !track.enabled, ...(isSized && { width, height }),
                 hint: entry.options.hint ?? hintOf(track), name: entry.options.name, priority: entry.options.priority,
             };
             try {
