@@ -537,6 +537,25 @@ LOUDSPEAKER = """import("/martlet/receiving.js").then(async ({ Receiving }) => {
     return found;
 })"""
 
+# Of two sections with audio the server ends the one by rejecting it, in the offer that ends it: the browser has no transceiver of it any more. What is in the page.
+REJECTED = """import("/martlet/receiving.js").then(async ({ Receiving }) => {
+    const context = new AudioContext(), [track] = new MediaStreamAudioDestinationNode(context).stream.getTracks();
+    const receiving = new Receiving({ signal: { cancel() {} }, speaker: () => "", onTracks() {}, onSilenced() {}, onProblem() {} });
+    let mids = ["0", "1"];
+    receiving.connection = { close() {}, getTransceivers: () => mids.map((mid) => ({ mid, receiver: { track }, currentDirection: "recvonly" })) };
+    receiving.tracks = new Map([["0", "TR_1"], ["1", "TR_2"]]);
+    const count = () => [receiving.sounds.size, document.querySelectorAll("body > audio").length];
+    receiving.showAll();
+    const before = count();
+    mids = ["1"];
+    receiving.tracks.delete("0");
+    receiving.showAll();
+    const found = [before, count(), [...receiving.sounds.keys()]];
+    receiving.reset();
+    await context.close();
+    return [...found, count()];
+})"""
+
 
 def test_what_is_received_comes_on_another_connection_after_a_failed_exchange_and_what_was_hidden_when_it_is_wanted(development_server):
     """The server keeps what it was asked for of each track when "sub" is renewed, so {} is news to it."""
@@ -546,6 +565,7 @@ def test_what_is_received_comes_on_another_connection_after_a_failed_exchange_an
             await page.goto(development_server.url + "/examples")
             assert await page.evaluate(ANSWERS) == [["answer", "TR_1", 0], [",".join(["answer,bye"] * 3 + ["answer"]), "", 4], [2000, 4000, 8000]]
             assert await page.evaluate(LOUDSPEAKER) == [["answer"], [], 1]
+            assert await page.evaluate(REJECTED) == [[2, 2], [1, 1], ["1"], [0, 0]]
             await page.evaluate(RECEIVING)
             await page.evaluate(f"members.join({json.dumps({name: token(name, 'renewed') for name in ('watch', 'ada', 'bob')})})")
             await page.evaluate("members.ada.publish(members.draw()).then(() => 0)")

@@ -76,14 +76,19 @@ export class Receiving {
 
     /** Finds what is received on which section; harmless to call at any time. */
     showAll() {
-        const live = new Map();
+        const live = new Map(), heard = new Set();
         for (const transceiver of this.connection?.getTransceivers() ?? []) {
             const sid = this.tracks.get(transceiver.mid);
             const track = transceiver.receiver.track;
             const isLive = sid && ["recvonly", "sendrecv"].includes(transceiver.currentDirection ?? transceiver.direction);
-            if (track.kind === "audio") this.play(transceiver.mid, isLive ? track : null);
-            if (isLive) live.set(sid, track);
+            if (!isLive) continue;
+            live.set(sid, track);
+            if (track.kind !== "audio") continue;
+            heard.add(transceiver.mid);
+            this.play(transceiver.mid, track);
         }
+        // Also those of sections that the server has rejected, of which browsers keep no transceiver.
+        for (const mid of [...this.sounds.keys()]) if (!heard.has(mid)) this.play(mid, null);
         this.onTracks(live);
     }
 
