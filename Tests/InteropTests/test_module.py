@@ -537,6 +537,31 @@ LOUDSPEAKER = """import("/martlet/receiving.js").then(async ({ Receiving }) => {
     return found;
 })"""
 
+# A headset that was chosen is switched off and on again, and off after the end. Where the others are played after each change.
+HEADSET = """import("/martlet.js").then(async ({ Room }) => {
+    const devices = navigator.mediaDevices, played = [], pause = () => new Promise((resolve) => { setTimeout(resolve, 50); });
+    let ids = [];
+    devices.enumerateDevices = async () => ids.map((deviceId) => ({ kind: "audiooutput", deviceId }));
+    const room = new Room("", () => new Promise(() => {}), { speaker: "headset" });
+    room.connect().catch(() => {});
+    room.enter({ room: {}, participant: { tracks: [] }, participants: [] }, []);
+    room.receiving.sounds.set("0", { setSinkId: async (id) => { played.push(id); }, remove() {} });
+    const change = async (...now) => {
+        ids = now;
+        devices.dispatchEvent(new Event("devicechange"));
+        await pause();
+    };
+    await change("default", "headset");
+    await change("default");
+    await change("default", "screen");
+    await change("default", "headset");
+    await change();
+    room.leave();
+    await change("default");
+    delete devices.enumerateDevices;
+    return played;
+})"""
+
 # Of two sections with audio the server ends the one by rejecting it, in the offer that ends it: the browser has no transceiver of it any more. What is in the page.
 REJECTED = """import("/martlet/receiving.js").then(async ({ Receiving }) => {
     const context = new AudioContext(), [track] = new MediaStreamAudioDestinationNode(context).stream.getTracks();
@@ -565,6 +590,7 @@ def test_what_is_received_comes_on_another_connection_after_a_failed_exchange_an
             await page.goto(development_server.url + "/examples")
             assert await page.evaluate(ANSWERS) == [["answer", "TR_1", 0], [",".join(["answer,bye"] * 3 + ["answer"]), "", 4], [2000, 4000, 8000]]
             assert await page.evaluate(LOUDSPEAKER) == [["answer"], [], 1]
+            assert await page.evaluate(HEADSET) == ["", "headset"]
             assert await page.evaluate(REJECTED) == [[2, 2], [1, 1], ["1"], [0, 0]]
             await page.evaluate(RECEIVING)
             await page.evaluate(f"members.join({json.dumps({name: token(name, 'renewed') for name in ('watch', 'ada', 'bob')})})")

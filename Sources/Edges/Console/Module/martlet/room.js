@@ -1,5 +1,6 @@
 // A stay in a room: the session, who is here, what one sends and receives. It survives lost sockets and restarts of the server.
 
+import { listDevices } from "./capture.js";
 import { DataChannels } from "./channels.js";
 import { ENDINGS, MartletError, left, lost } from "./errors.js";
 import { FILE_TOPIC, FileExchange, MAX_FILE_BYTES } from "./files.js";
@@ -64,7 +65,9 @@ export class Room extends EventTarget {
         Object.assign(this, { url, token, options });
         /** The server's description of the room (Protocol.md, section 3, "Values"). */ this.info = null;
         /** @type {"new" | "connecting" | "connected" | "reconnecting" | "closed"} */ this.state = "new";
-        this.speaker = options.speaker ?? "";
+        this.speaker = options.speaker ?? ""; // as chosen
+        this.isSpeakerGone = false;
+        this.devicesChanged = () => this.followSpeaker().catch((problem) => this.complain(problem));
         this.own = new LocalPublications({
             fire: (type, detail) => this.fire(type, detail), complain: (problem) => this.complain(problem), isOver: () => this.state === "closed",
             defaults: () => ({ ...this.options, simulcast: this.options.simulcast ?? true }),
@@ -98,6 +101,7 @@ export class Room extends EventTarget {
 
     begin() {
         this.isSilent = false;
+        navigator.mediaDevices?.addEventListener("devicechange", this.devicesChanged);
         const fields = Object.fromEntries(Object.entries(this.options).filter(([name]) => !OWN_OPTIONS.includes(name)));
         return new Promise((resolve, reject) => {
             this.settled = { resolve: () => resolve(this), reject };
@@ -155,7 +159,7 @@ export class Room extends EventTarget {
         this.channels = new DataChannels({ signal: this.signal, onMessage: (message) => this.receive(message) });
         this.receiving = new Receiving({
             signal: this.signal, configuration: this.configuration, onProblem: (problem) => this.complain(problem),
-            speaker: () => (this.options.playAudio === false ? null : this.speaker),
+            speaker: () => (this.options.playAudio === false ? null : this.isSpeakerGone ? "" : this.speaker),
             onTracks: (tracks) => this.people.place(tracks),
             onSilenced: () => this.fire("audioBlocked", {}),
         });
@@ -194,6 +198,7 @@ export class Room extends EventTarget {
 
     end(error) {
         this.state = "closed";
+        navigator.mediaDevices?.removeEventListener("devicechange", this.devicesChanged);
         this.drop(error ?? left());
         this.settled?.reject(error);
         this.settled = null;
@@ -293,9 +298,20 @@ export class Room extends EventTarget {
 
     // MARK: Audio
 
-    /** Plays the others on this loudspeaker; "" is the system's. @param {string} deviceId */
+    /** Plays the others on this loudspeaker, and on the system's, which is "", while it is unplugged. @param {string} deviceId */
     async setSpeaker(deviceId) {
         this.speaker = deviceId;
+        this.isSpeakerGone = false;
+        await this.receiving?.changeSpeaker();
+    }
+
+    /** Browsers go on playing on a loudspeaker that was unplugged, as a headset whose battery is empty, and nobody hears it. */
+    async followSpeaker() {
+        const { speaker } = this, { speakers } = await listDevices();
+        // A page that may not know of any loudspeaker learns nothing of this one.
+        const isGone = Boolean(speaker) && speakers.length > 0 && !speakers.some(({ deviceId }) => deviceId === speaker);
+        if (speaker !== this.speaker || isGone === this.isSpeakerGone) return;
+        this.isSpeakerGone = isGone;
         await this.receiving?.changeSpeaker();
     }
 
