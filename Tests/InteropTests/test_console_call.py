@@ -251,6 +251,33 @@ def test_hands_screens_and_views_are_seen_by_all_on_a_phone_too(server):
     asyncio.run(run())
 
 
+#: A screen that a person takes a while to choose.
+SLOW_SCREEN = """(() => {
+    window.asked = 0;
+    navigator.mediaDevices.getDisplayMedia = async () => {
+        window.asked += 1;
+        await new Promise((resolve) => { setTimeout(resolve, 300); });
+        const { canvas } = document.createElement("canvas").getContext("2d");
+        return canvas.captureStream(5);
+    };
+})()"""
+
+
+def test_two_clicks_in_a_row_share_one_screen_which_a_third_one_ends(server):
+    async def run():
+        async with chromium() as browser:
+            ada = await open_room(browser, server, "two-clicks", "ada", send="nothing", script=SLOW_SCREEN)
+            await ada.dblclick("#share-screen")
+            await until(ada, "martlet.room.room.publications.size > 0")
+            await asyncio.sleep(0.5)
+            assert await ada.evaluate("[asked, martlet.room.room.publications.size]") == [1, 1]
+            await ada.click("#share-screen")
+            await until(ada, "martlet.room.screen === null && martlet.room.room.publications.size === 0")
+            assert not ada.problems
+
+    asyncio.run(run())
+
+
 @pytest.mark.at_night
 def test_one_video_is_shown_on_the_full_screen_and_in_a_window_of_its_own(server):
     async def run():

@@ -298,11 +298,23 @@ async function askToUnmute(kind) {
     if (isWanted) act(() => room.setMuted(kind, false));
 }
 
+let isChoosing = false;
 element("share-screen").addEventListener("click", () => act(async () => {
-    const work = room.screen ? room.stopSharing() : room.share(await openScreen(element("sending").value), showSharing);
+    if (isChoosing) return; // The browser would ask for another one, and of two screens the first could not be ended here.
+    const call = room;
+    const work = call.screen ? call.stopSharing() : call.share(await chooseScreen(), showSharing);
     showSharing();
     await work.finally(showSharing);
 }));
+
+async function chooseScreen() {
+    isChoosing = true;
+    try {
+        return await openScreen(element("sending").value);
+    } finally {
+        isChoosing = false;
+    }
+}
 
 element("raise-hand").addEventListener("click", () => act(() => room.raiseHand(!room.hand)));
 
