@@ -142,6 +142,22 @@ def test_4_4_a_frozen_video_is_marked_while_the_server_answers(server):
     asyncio.run(run())
 
 
+def test_whoever_was_in_the_room_sees_that_it_waits_to_be_let_in_again(server):
+    """A restarted server does not know who was let in before, and the form, which says what one waits for, is hidden during a call."""
+    says = "document.querySelector('#room-problem').textContent"
+
+    async def run():
+        async with chromium() as browser:
+            eve = await open_room(browser, server, "again", "eve", send="nothing")
+            await eve.evaluate("martlet.room.room.fire('waitingForApproval', {})")
+            assert "waiting room" in await eve.evaluate(says) and await eve.is_visible("#room-problem")
+            await eve.evaluate("martlet.room.signal.startOver()")
+            await until(eve, f"martlet.joined && {says} === ''")
+            assert not eve.problems
+
+    asyncio.run(run())
+
+
 @contextlib.asynccontextmanager
 async def subject(kind, server, room, *, lab=None, flag="--stops-later"):
     """The page whose connection is lost, in Chromium or Firefox; and the ids of the browser's processes, by a function."""

@@ -164,6 +164,8 @@ function showCapture(notice) {
 function showThatOneWaits() {
     element("join-button").textContent = "Waiting…";
     element("join-wait").hidden = false;
+    // The server was restarted, and whoever was in the room waits to be let in again.
+    if (element("join").hidden) complain(element("join-wait").textContent);
 }
 
 /** The form again, with what ended the stay if a person should know. */
@@ -372,7 +374,8 @@ async function act(action) {
     }
 }
 
-function complain(text) { element("room-problem").textContent = text; }
+/** Only what differs is written: assistive technology reads out each change. */
+function complain(text) { if (element("room-problem").textContent !== text) element("room-problem").textContent = text; }
 
 // MARK: Tabs
 
