@@ -278,6 +278,23 @@ def test_two_clicks_in_a_row_share_one_screen_which_a_third_one_ends(server):
     asyncio.run(run())
 
 
+def test_what_a_stranger_wrote_as_a_hand_hides_nobody_elses(server):
+    """Metadata is anybody's JSON, and an object without a number ended the listing of hands and screens in every page."""
+    news = "document.querySelector('#news').textContent"
+
+    async def run():
+        async with chromium() as browser:
+            ada = await open_room(browser, server, "strange", "ada", send="nothing")
+            eve = await open_room(browser, server, "strange", "eve", send="nothing")
+            await eve.evaluate("""martlet.room.signal.request("metadata", { metadata: '{"hand":{"toString":0}}' }).then(() => 0)""")
+            bob = await open_room(browser, server, "strange", "bob", send="nothing")
+            await bob.click("#raise-hand")
+            await until(ada, f"{news} === 'Raised hands: bob'")
+            assert not ada.problems and not bob.problems
+
+    asyncio.run(run())
+
+
 @pytest.mark.at_night
 def test_one_video_is_shown_on_the_full_screen_and_in_a_window_of_its_own(server):
     async def run():

@@ -1,9 +1,9 @@
 // Raised hands: milliseconds since 1970 as `hand` in a participant's metadata, which everybody in the room is told of (Protocol.md, `metadata`).
 
-/** When a hand was raised; null: it is not. Metadata that is no JSON object has none. */
+/** When a hand was raised; null: it is not. Metadata that is no JSON object has none, nor has what a stranger wrote there that is no time: not every value has a number. */
 export function handOf(metadata) {
     const { hand } = parsed(metadata) ?? {};
-    return hand ? Number(hand) : null;
+    return ["number", "string", "boolean"].includes(typeof hand) ? Number(hand) || null : null;
 }
 
 /** The metadata with a hand raised at that time, or (null) lowered; null where it has no place for one. */
