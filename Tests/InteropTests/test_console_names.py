@@ -92,6 +92,17 @@ def test_4_5_names_at_the_limit_join(development_server):
     asyncio.run(run())
 
 
+def test_the_initials_of_a_name_are_whole_characters(development_server):
+    async def run():
+        async with chromium() as browser:
+            page = await open_form(browser, development_server, "kitchen", "Ada", send="nothing")
+            names = ["Ada Lovelace", "\U0001f40b Bob", "\U00010400\U00010401", " "]
+            found = await page.evaluate("""(names) => import("/console/grid.js").then(({ Tile }) => names.map((name) => new Tile({ key: "", name }).face.textContent))""", names)
+            assert found == ["AL", "\U0001f40bB", "\U00010400", "?"]
+
+    asyncio.run(run())
+
+
 def test_4_5_the_reason_for_a_refused_token_is_shown(development_server):
     """Only a server without such an endpoint requires a token from the user; any other refusal is shown in the server's words."""
     async def run():

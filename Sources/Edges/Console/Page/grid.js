@@ -225,6 +225,7 @@ function make(tag, className = "", text = "") {
 }
 
 function initials(name) {
-    const words = name.split(/\s+/).filter(Boolean);
+    // Code points: half of an emoji is none.
+    const words = name.split(/\s+/).filter(Boolean).map((word) => [...word]);
     return ((words[0]?.[0] ?? "?") + (words.length > 1 ? words.at(-1)[0] : "")).toUpperCase();
 }
