@@ -617,6 +617,33 @@ def test_what_is_received_comes_on_another_connection_after_a_failed_exchange_an
     asyncio.run(run())
 
 
+# The reply to a message over the WebSocket is lost with that: it is sent again after the resume. What the other one gets is in `members.got`.
+REPLY_LOST = """(async () => {
+    const { watch, ada } = members, { socket } = watch.signal, { onmessage } = socket;
+    members.got = [];
+    ada.on("data", ({ text }) => members.got.push(text));
+    socket.onmessage = (event) => (JSON.parse(event.data).type === "ok" ? socket.close() : onmessage(event));
+    await watch.send("once");
+    await watch.send("then");
+    return watch.signal.socket !== socket;
+})()"""
+
+
+def test_a_message_whose_reply_was_lost_with_the_socket_is_delivered_once(development_server):
+    async def run():
+        async with chromium() as browser:
+            page = await browser.new_page(bypass_csp=True)
+            await page.goto(development_server.url + "/examples")
+            await page.evaluate(RECEIVING)
+            await page.evaluate(f"members.join({json.dumps({name: token(name, 'twice') for name in ('watch', 'ada')})})")
+            assert await page.evaluate(REPLY_LOST)
+            await until(page, "members.got.at(-1) === 'then'")
+            assert await page.evaluate("members.got") == ["once", "then"]
+            await page.evaluate("for (const name of ['watch', 'ada']) members[name].leave()")
+
+    asyncio.run(run())
+
+
 def test_what_is_subscribed_to_by_hand_with_a_view_is_shown_when_another_view_is_asked_for(development_server):
     async def run():
         async with chromium() as browser:

@@ -58,7 +58,7 @@ struct ClientMessageTests {
         .perform([.turnAway(identity: "dora")]),
         .lock(password: "correct horse"),
         .unlock,
-        .perform([.send(RoomMessage(topic: "chat", content: .text("Hello")))]),
+        .perform([.send(seventh)]),
         .perform([
             .send(RoomMessage(topic: "cursor", content: .binary([1, 2, 3]), isReliable: false, to: ["bob", "PA_3"]))
         ]),
@@ -68,6 +68,12 @@ struct ClientMessageTests {
         .leave,
         .resume(session: SessionID("SE_t6vLkq0J4mXw"), after: 42),
     ]
+
+    private static let seventh: RoomMessage = {
+        var message = RoomMessage(topic: "chat", content: .text("Hello"))
+        message.sequence = 7
+        return message
+    }()
 
     private static let hiddenThumbnail: TrackView = {
         var view = TrackView()
@@ -179,6 +185,8 @@ struct ClientMessageTests {
             (report(#""freezeCount":1,"totalFreezesDuration":-0.1"#), 3, "invalid_request"),
             (report(#""freezeCount":1,"totalFreezesDuration":1e9"#), 3, "invalid_request"),
             ("{\"type\":\"resume\",\"id\":3,\"session\":\"s\",\"seq\":-1}", 3, "invalid_request"),
+            ("{\"type\":\"data\",\"id\":3,\"text\":\"\",\"sequence\":0}", 3, "invalid_request"),
+            ("{\"type\":\"data\",\"id\":3,\"text\":\"\",\"sequence\":4294967296}", 3, "invalid_request"),
             ("[1,2]", nil, "malformed_message"),
             ("\"text\"", nil, "malformed_message"),
             ("", nil, "malformed_message"),

@@ -30,6 +30,25 @@ struct ResumeTests {
         #expect(await again.ask("ping")?.type == "pong")
     }
 
+    @Test("A message that is sent again, because its reply was lost with the socket, is delivered once")
+    func messageSentAgain() async throws {
+        let house = TestRooms()
+        var bob = try await Client("bob", to: house)
+        await bob.join()
+        var ada = try await Client("ada", to: house)
+        let session = try #require(await ada.join()?.text("session"))
+        let message = "\"sequence\":1,\"text\":\"Hello\""
+        #expect(await ada.ask("data", message)?.type == "ok")
+        ada.socket.vanish()
+        await ada.server.value
+        var again = try await Client("ada", to: house)
+        #expect(await again.ask("resume", "\"session\":\"\(session)\",\"seq\":0")?.type == "resumed")
+        #expect(await again.ask("data", message)?.type == "ok")
+        #expect(await again.ask("data", "\"sequence\":2,\"text\":\"Bye\"")?.type == "ok")
+        #expect(await bob.ears.next("data")?.text("text") == "Hello")
+        #expect(await bob.ears.next("data")?.text("text") == "Bye")
+    }
+
     @Test("The older socket is closed with 4002, and its end does not detach the newer one")
     func takenOver() async throws {
         let house = TestRooms()

@@ -74,7 +74,7 @@ public struct RoomMessage: Sendable, Hashable {
     /// What it replies, where it replies to a call: the application's server may be who waits for it.
     public var answer: CallAnswer?
 
-    /// Its number among its sender's reliable messages, where its protocol counts them: one that is not above the last was sent again after a resume.
+    /// Its number among its sender's messages, where its client counts them: one that is not above the last was sent again after a resume.
     public var sequence: UInt32?
     /// By which the application's server marks a message that it may send again; up to 64 bytes count.
     public var nonce: [UInt8] = []

@@ -67,9 +67,20 @@ extension Fields {
             content = .binary(Array(bytes))
         default: throw .invalid(fault("text", wanted: "a string, or bytes in base64 in its place"))
         }
-        return RoomMessage(
+        var message = RoomMessage(
             topic: try self.text("topic") ?? "", content: content, isReliable: try flag("reliable") ?? true,
             to: try texts("to"))
+        message.sequence = try messageNumber()
+        return message
+    }
+
+    /// By which the room knows a message that is sent again after a resume.
+    private func messageNumber() throws(SignallingError) -> UInt32? {
+        guard let number = try integer("sequence") else { return nil }
+        guard let sequence = UInt32(exactly: number), sequence > 0 else {
+            throw .invalid(fault("sequence", wanted: "1 to \(UInt32.max)"))
+        }
+        return sequence
     }
 }
 

@@ -20,6 +20,7 @@ export class DataChannels {
         this.open = new Map(); // label -> RTCDataChannel, from its making on
         this.connection = null;
         this.work = Promise.resolve();
+        this.sequence = 0; // of the last message over the WebSocket
     }
 
     /** Makes both channels on a connection, before its first offer. */
@@ -100,7 +101,8 @@ export class DataChannels {
         const body = typeof content === "string" ? { text: content } : { bytes: encoded(bytesOf(content)) };
         while (true) {
             try {
-                await this.signal.request("data", { ...fields, ...body });
+                // A request without a reply is sent again after a resume: by its number the server knows what it has delivered.
+                await this.signal.request("data", { ...fields, ...body, sequence: ++this.sequence });
                 return;
             } catch (problem) {
                 if (!["rate_limited", "too_many_requests"].includes(problem.code) || !fields.reliable) throw problem;

@@ -248,7 +248,7 @@ export class Signal {
                 if (this.over) return; // Whoever heard that has left.
             }
             this.isOpen = true;
-            // All requests are harmless twice (Protocol.md, section 8).
+            // All requests of the module's are harmless twice (Protocol.md, section 8).
             for (const { message } of this.waiting.values()) if (!ENTERING.has(message.type)) this.send(message);
             this.tries = 0;
             this.cause = undefined;
