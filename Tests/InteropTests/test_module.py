@@ -358,6 +358,29 @@ ANNOUNCED = """import("/martlet/publishing.js").then(async ({ Publishing }) => {
     return announced.map(({ source, hint = "", width = "", height = "" }) => [source, hint, width, height]);
 })"""
 
+# A codec is chosen that the browser sends in another form than it receives it, as Chromium does with H.264 on some machines. The offer's first codec of video.
+CHOSEN_CODEC = """import("/martlet/publishing.js").then(async ({ Publishing }) => {
+    const { getCapabilities } = RTCRtpSender, track = document.createElement("canvas").getContext("2d").canvas.captureStream(1).getVideoTracks()[0];
+    RTCRtpSender.getCapabilities = (kind) => ({
+        codecs: getCapabilities.call(RTCRtpSender, kind).codecs.map((one) => (one.mimeType === "video/VP9" ? { ...one, sdpFmtpLine: "profile-id=0;level=9" } : one)),
+    });
+    let first = "";
+    const signal = {
+        cancel() {},
+        async request(type, { sdp }) {
+            if (type !== "offer") return {};
+            const [, number] = /m=video \\S+ \\S+ (\\d+)/.exec(sdp);
+            first = new RegExp(`a=rtpmap:${number} (\\\\w+)`).exec(sdp)[1];
+            throw Object.assign(new Error(), { code: "lost" });
+        },
+    };
+    const publishing = new Publishing({ signal, configuration: {}, onConnection: (connection) => connection.createDataChannel("reliable") });
+    const problem = await publishing.add([{ track, source: "screen", codec: "VP9" }], new MediaStream()).catch(({ code }) => String(code));
+    publishing.close();
+    RTCRtpSender.getCapabilities = getCapabilities;
+    return [problem, first];
+})"""
+
 # Of three streams that a fresh session sends again, the server refuses the first for good, and the second for a while.
 SENT_AGAIN = """import("/martlet/publications.js").then(async ({ LocalPublications }) => {
     const asked = [], denied = [], problems = [];
@@ -419,6 +442,7 @@ def test_what_fails_beside_a_publication_takes_no_other_one_away(development_ser
         async with chromium() as browser:
             page = await browser.new_page(bypass_csp=True)
             await page.goto(development_server.url + "/examples")
+            assert await page.evaluate(CHOSEN_CODEC) == ["lost", "VP9"]
             assert await page.evaluate(ANNOUNCED) == [["microphone", "", "", ""], ["screen", "text", "", ""]]
             assert await page.evaluate(MUTED) == ["added", True, [True, True]]
             assert await page.evaluate(REPLACED) == ["too many", "fulfilled,fulfilled", ["camera"], [1], [2]]

@@ -297,16 +297,19 @@ function layersIn(codec) {
     return SCALABLE_CODECS.includes(codec?.toLowerCase()) && formsOf(codec).length ? SCALABLE : SIMULCAST;
 }
 
-/** What the browser can send of a codec; VP9 in its everyday profile only. */
+/**
+ * The forms of a codec that the browser can send; VP9 in its everyday profile only. They are named as it receives them: it takes no others for preferences (webrtc-pc,
+ * `setCodecPreferences`), and Chromium sends H.264 of other levels than it receives on macOS and Android.
+ */
 function formsOf(name) {
-    return RTCRtpSender.getCapabilities("video").codecs
-        .filter((codec) => codec.mimeType.toLowerCase() === `video/${name.toLowerCase()}` && !/profile-id=[1-9]/.test(codec.sdpFmtpLine ?? ""));
+    const isOne = ({ mimeType, sdpFmtpLine }) => mimeType.toLowerCase() === `video/${name.toLowerCase()}` && !/profile-id=[1-9]/.test(sdpFmtpLine ?? "");
+    return RTCRtpSender.getCapabilities("video").codecs.some(isOne) ? RTCRtpReceiver.getCapabilities("video").codecs.filter(isOne) : [];
 }
 
 /** Puts one codec (with its retransmission) first. */
 function preferVideo(transceiver, name) {
     if (!name) return;
-    const all = RTCRtpSender.getCapabilities("video").codecs;
+    const all = RTCRtpReceiver.getCapabilities("video").codecs;
     const wanted = formsOf(name);
     const rtx = all.filter((codec) => codec.mimeType === "video/rtx");
     if (wanted.length) transceiver.setCodecPreferences([...wanted, ...rtx]);
@@ -314,7 +317,7 @@ function preferVideo(transceiver, name) {
 
 /** Opus in RED (RFC 2198): each packet carries the one before again. */
 function preferRedundantAudio(transceiver) {
-    const all = RTCRtpSender.getCapabilities("audio").codecs;
+    const all = RTCRtpReceiver.getCapabilities("audio").codecs;
     const wanted = ["audio/red", "audio/opus"].flatMap((type) => all.filter((codec) => codec.mimeType === type));
     transceiver.setCodecPreferences(wanted);
 }
