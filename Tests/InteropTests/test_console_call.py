@@ -3,7 +3,7 @@ import asyncio
 
 import pytest
 
-from support.chromium import chromium, open_form, open_room, until, wait_for_video
+from support.chromium import chromium, join_by_form, open_form, open_room, until, wait_for_video
 from support.firefox import firefox
 
 # The second of Chromium's fake cameras measures depth (Y16), which no encoder takes.
@@ -274,6 +274,36 @@ def test_two_clicks_in_a_row_share_one_screen_which_a_third_one_ends(server):
             await ada.click("#share-screen")
             await until(ada, "martlet.room.screen === null && martlet.room.room.publications.size === 0")
             assert not ada.problems
+
+    asyncio.run(run())
+
+
+#: A browser that asks for a screen in the click alone, as Safari does.
+IN_THE_CLICK = """(() => {
+    let isClick = false;
+    addEventListener("submit", () => { isClick = true; setTimeout(() => { isClick = false; }); }, true);
+    navigator.mediaDevices.getDisplayMedia = async () => {
+        if (!isClick) throw new DOMException("getDisplayMedia must be called from a user gesture handler.", "InvalidAccessError");
+        const { canvas } = document.createElement("canvas").getContext("2d");
+        return canvas.captureStream(5);
+    };
+})()"""
+
+
+def test_a_screen_to_join_with_is_asked_for_in_the_click_and_ended_where_there_is_no_token(development_server):
+    async def run():
+        async with chromium() as browser:
+            page = await join_by_form(browser, development_server, "in-the-click", "Ada", send="screen", script=IN_THE_CLICK)
+            assert await page.inner_text("#share-screen") == "Stop sharing" and not page.problems
+            page = await open_form(browser, development_server, "in-the-click", "Bob", send="screen", script=IN_THE_CLICK)
+            await page.evaluate("""(() => {
+                const open = navigator.mediaDevices.getDisplayMedia;
+                navigator.mediaDevices.getDisplayMedia = async () => { window.opened = await open(); return window.opened; };
+            })()""")
+            await page.route("**/dev/token", lambda route: route.fulfill(status=403, content_type="application/problem+json", body='{"detail":"Not now."}'))
+            await page.click("#join-button")
+            await until(page, "document.querySelector('#join-problem').textContent === 'Not now.'")
+            assert await page.evaluate("opened.getTracks().map(({ readyState }) => readyState)") == ["ended"]
 
     asyncio.run(run())
 

@@ -48,9 +48,11 @@ async function join() {
     element("join-button").disabled = true;
     element("join-button").textContent = "Joining…";
     try {
+        // Safari asks for a screen in the very click only, not after the server has answered.
+        if (element("sending").value === "screen") media = await openMedia("screen", name);
         identity ??= newIdentity(name);
         const token = element("token").value.trim() || await developmentToken({ room: roomName, identity, name });
-        media = await takePreview() ?? await openMedia(element("sending").value, name, chosen);
+        media ??= await takePreview() ?? await openMedia(element("sending").value, name, chosen);
         dropPreview(); // One that was begun meanwhile.
         room = new Call({
             token, media, codec: element("codec").value, simulcast: element("simulcast").checked, red: parameters.get("red") === "1",
