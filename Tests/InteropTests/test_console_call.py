@@ -109,6 +109,25 @@ def test_devices_are_chosen_before_joining_and_changed_during_the_call_without_n
     asyncio.run(run())
 
 
+#: A machine without devices of these kinds.
+WITHOUT = """(() => {
+    const open = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices), missing = %s;
+    navigator.mediaDevices.getUserMedia = (constraints) => (missing.some((kind) => constraints[kind]) ? Promise.reject(new DOMException("", "NotFoundError")) : open(constraints));
+})()"""
+
+
+@pytest.mark.parametrize("missing, sent", [(["video"], "microphone true"), (["audio"], "camera true"), (["video", "audio"], "camera,microphone undefined")])
+def test_a_machine_that_lacks_a_camera_or_a_microphone_sends_what_it_has(server, missing, sent):
+    async def run():
+        async with chromium() as browser:
+            page = await open_room(browser, server, "lacking", "ada", send="camera", script=WITHOUT % missing)
+            assert await page.evaluate("`${martlet.room.media.sources.map(({ source }) => source).sort()} ${martlet.room.media.isFromDevices}`") == sent
+            assert await page.is_disabled("#mute-video") == (sent == "microphone true")
+            assert not page.problems
+
+    asyncio.run(run())
+
+
 #: What a browser does when a camera is unplugged; `isLeft`: whether it finds another one.
 UNPLUG = """(isLeft) => {
     window.realGetUserMedia ??= navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);

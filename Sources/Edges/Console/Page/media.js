@@ -25,13 +25,16 @@ export async function openScreen(kind) {
     return opened(screenOf(generatedStream({ name: "Slides", width: 1280, height: 720, framesPerSecond: 10, audio: false })), "screen");
 }
 
+/** Where there is only one of both, that one; a machine that has neither shows a test pattern. */
 async function openCamera(name, what) {
-    try {
-        return opened(await devices(what), "camera", { isMirrored: true, isFromDevices: true });
-    } catch (problem) {
-        if (problem.name === "NotFoundError") return camera(name);
-        throw problem;
+    for (const one of [what, { ...what, camera: false }, { ...what, microphone: false }]) {
+        try {
+            return opened(await devices(one), "camera", { isMirrored: true, isFromDevices: true });
+        } catch (problem) {
+            if (problem.name !== "NotFoundError") throw problem;
+        }
     }
+    return camera(name);
 }
 
 async function devices(what) {
