@@ -7,7 +7,7 @@ import pathlib
 import pytest
 from playwright.async_api import Error
 
-from support.chromium import SPARING, chromium, join_by_form, until, wait_for_video
+from support.chromium import SPARING, chromium, join_by_form, open_room, until, wait_for_video
 from support.signalling import signal
 from support.tokens import token
 from support.waiting import PATIENCE_S
@@ -153,6 +153,21 @@ def test_notices_move_nothing(development_server):
             assert await page.evaluate(places) == before
             assert [one[:3] for one in json.loads(await operator.evaluate(places))] == [one[:3] for one in before_there]
             development_server.start()
+
+    asyncio.run(run())
+
+
+def test_many_who_wait_to_be_let_in_leave_the_call_its_place(server):
+    async def run():
+        async with chromium() as browser:
+            page = await open_room(browser, server, "many-guests", "ada", send="nothing")
+            await page.evaluate("martlet.room.handle({ type: 'waitingRoom', guests: Array.from({ length: 100 }, (_, n) => ({ identity: `guest-${n}`, name: '' })) })")
+            sizes = await page.evaluate("""(() => {
+                const list = document.querySelector("#guests"), main = document.querySelector("main");
+                return { hall: document.querySelector("#hall").clientHeight, shown: list.clientHeight, all: list.scrollHeight, hidden: main.scrollHeight - main.clientHeight };
+            })()""")
+            assert sizes["hall"] > 200 and sizes["all"] > 2_000 and 100 < sizes["shown"] < 250 and sizes["hidden"] <= 1, sizes
+            assert not page.problems
 
     asyncio.run(run())
 
