@@ -297,6 +297,22 @@ def test_two_clicks_in_a_row_share_one_screen_which_a_third_one_ends(server):
     asyncio.run(run())
 
 
+def test_whom_the_operating_system_lets_share_no_screen_is_shown_that_and_who_chose_none_nothing(server):
+    refuse = "void (navigator.mediaDevices.getDisplayMedia = async () => {{ throw new DOMException('{words}', 'NotAllowedError'); }})"
+
+    async def run():
+        async with chromium() as browser:
+            ada = await open_room(browser, server, "by-system", "ada", send="nothing")
+            for words, says in (("Permission denied by system", "The operating system does not let this browser record the screen."), ("Permission denied", "")):
+                await ada.evaluate(refuse.format(words=words))
+                await ada.click("#share-screen")
+                await until(ada, f"document.querySelector('#room-problem').textContent.startsWith({says!r})")
+                await until(ada, "document.querySelector('#share-screen').textContent.trim() === 'Share screen'")
+            assert await ada.inner_text("#room-problem") == "" and not ada.problems
+
+    asyncio.run(run())
+
+
 #: A browser that asks for a screen in the click alone, as Safari does.
 IN_THE_CLICK = """(() => {
     let isClick = false;

@@ -38,13 +38,21 @@ export async function openDevices({ camera = true, microphone = true } = {}) {
 
 /**
  * Opens a screen, a window or a tab, which the person chooses; with its audio where the browser has that. Rejects with the browser's `NotAllowedError` where the person
- * chose none.
+ * chose none, and with `no_devices` where the browser or the operating system forbids it.
  * @param {{ audio?: boolean, video?: MediaTrackConstraints }} [options]
  * @returns {Promise<Source[]>}
  */
 export async function openScreen({ audio = true, video = SCREEN } = {}) {
     if (!navigator.mediaDevices?.getDisplayMedia) throw unavailable("This browser cannot share a screen, or only over HTTPS.");
-    return screenOf(await navigator.mediaDevices.getDisplayMedia({ video, audio }));
+    try {
+        return screenOf(await navigator.mediaDevices.getDisplayMedia({ video, audio }));
+    } catch (problem) {
+        // Chromium's words, as on macOS before a person has permitted it in the settings. Whoever chose something would see nothing happen.
+        if (problem.name === "NotAllowedError" && problem.message.includes("by system")) {
+            throw unavailable("The operating system does not let this browser record the screen. Permit it in the system’s settings.");
+        }
+        throw problem;
+    }
 }
 
 /** What shows a screen, of any origin. @param {MediaStream} stream @returns {Source[]} */
