@@ -236,6 +236,38 @@ SESSIONS = """import("/martlet.js").then(async ({ Room, Signal }) => {
     return found;
 })"""
 
+# A server of which nothing comes after its replies, twice, as where the next message is long and the path slow; and once more after it has answered a ping. How many
+# seconds the client waits each time.
+SLOW_PATH = """import("/martlet/signal.js").then(async ({ Signal }) => {
+    const { WebSocket } = window, sockets = [], waited = [];
+    window.WebSocket = class {
+        static OPEN = 1;
+        readyState = 1;
+        constructor() { sockets.push(this); setTimeout(() => this.give({ type: "hello", pingIntervalSeconds: 60, resumeWindowSeconds: 30 })); }
+        give(message) { this.onmessage?.({ data: JSON.stringify(message) }); }
+        close() { this.readyState = 3; }
+        send(text) {
+            const { id, type } = JSON.parse(text);
+            if (type === "join") this.give({ type: "joined", id, session: "SE_1", seq: 0 });
+            if (type === "resume") this.give({ type: "resumed", id });
+        }
+    };
+    const signal = new Signal({ url: "", token: "", join: {}, onJoined() {}, onICEServers() {}, onState() {}, onSuspended() {}, onEvent() {}, onEnd() {} });
+    clearInterval(signal.timer);
+    for (const answers of [false, false, true]) {
+        const count = waited.push(0);
+        for (let turn = 0; turn < 200 && !(sockets.length === count && signal.isOpen); turn++) await new Promise((resolve) => { setTimeout(resolve, 20); });
+        if (answers) sockets.at(-1).give({ type: "pong" });
+        while (sockets.at(-1).readyState === 1 && waited[count - 1] < 100) {
+            waited[count - 1] += 1;
+            signal.turn();
+        }
+    }
+    signal.leave();
+    window.WebSocket = WebSocket;
+    return waited;
+})"""
+
 # Two cameras that may not be sent, of which the second is added while the first one's announcement is under way.
 DENIED = """import("/martlet/publishing.js").then(async ({ Publishing }) => {
     const pause = (milliseconds) => new Promise((resolve) => { setTimeout(resolve, milliseconds); });
@@ -432,6 +464,7 @@ def test_a_client_resumes_joins_afresh_or_ends_as_the_protocol_says_and_sends_no
             # What ends before there is a socket ends as everything else does.
             assert found["noFunction"] == found["noAddress"] == ["", "own", "left", 0] and found["left"] == found["running"] == 0, found
             assert await page.evaluate(DENIED) == [["camera", "screen"], True, 0]
+            assert await page.evaluate(SLOW_PATH) == [5, 10, 5]
 
     asyncio.run(run())
 

@@ -33,6 +33,11 @@ const LONGEST_WAIT = 2_000;
  */
 const ASK_AFTER = 2;
 const GIVE_UP_AFTER = 5;
+/**
+ * How long that becomes, doubled with each socket on which the server has begun to speak: a browser shows nothing of a message before all of it is there, and on a slow
+ * path the description of a large room takes longer than GIVE_UP_AFTER. Given up each time, it would be sent anew for ever.
+ */
+const LONGEST_SILENCE = 40;
 /** Milliseconds between two turns of the timer that mean that the page did not run: the machine slept, or the browser was stopped. */
 const SUSPENDED = 5_000;
 /** The server's own answer to a plain GET: it is reached, and no WebSocket is; and how many in a row end it. A 404 may be a proxy's whose server restarts. */
@@ -63,6 +68,7 @@ export class Signal {
         this.entered = false;
         this.over = false;
         this.tries = 0;
+        this.patience = GIVE_UP_AFTER; // with a socket on which the server has begun to speak
         this.unpassed = 0; // answers of NO_WEBSOCKET in a row
         this.isGuest = false; // waits to be let in
         this.isRenewing = false; // another token was asked for, because the last one had expired
@@ -159,7 +165,10 @@ export class Signal {
         if (this.retrying || !this.socket || this.socket.readyState > WebSocket.OPEN) return;
         this.quiet += 1;
         this.sinceAsked += 1;
-        if (this.quiet >= GIVE_UP_AFTER) return this.abandon(this.greeted ? "silent" : "unreachable", { unanswered: true });
+        if (this.quiet >= (this.greeted ? this.patience : GIVE_UP_AFTER)) {
+            if (this.greeted) this.patience = Math.min(2 * this.patience, LONGEST_SILENCE);
+            return this.abandon(this.greeted ? "silent" : "unreachable", { unanswered: true });
+        }
         if (this.quiet === ASK_AFTER || this.sinceAsked >= this.pingInterval) this.ping();
     }
 
@@ -218,6 +227,7 @@ export class Signal {
             this.pingLater();
             this.enter(message);
         } else if (message.type === "pong") {
+            this.patience = GIVE_UP_AFTER; // Whatever the server had sent before it has come.
             this.pingLater();
         } else if (message.type === "iceServers") {
             this.iceServers = message.iceServers;
