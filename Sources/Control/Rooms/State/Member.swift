@@ -44,7 +44,7 @@ struct Member: Sendable {
     var allVideoPaused = false
     /// Limits what it sends.
     var messages = RateLimit()
-    /// The number of the last reliable message that it sent, where its protocol counts them.
+    /// The number of the last message that it sent, where its client counts them.
     var lastSequence: UInt32 = 0
     /// The last sign of life.
     var lastSign: MonotonicTime
