@@ -1,6 +1,7 @@
 import MediaControl
 import Primitives
 import RTP
+import TestSupport
 import Testing
 
 @testable import Forwarding
@@ -172,6 +173,52 @@ struct SendNumberingTests {
         for turn in 0..<25_000 { harness.turn(layer.frame(keyframe: turn == 0), at: at(Double(turn) * 33)) }
         #expect(harness.out.count == 75_000)
         #expect(isDense(harness.out))
+    }
+
+    /// A picture of two packets as Pion's VP8 payloader makes them: the picture id in 7 bits while it fits, then in 15.
+    private func picture(_ id: Int, keyframe: Bool) -> [[UInt8]] {
+        let number: [UInt8] = id < 128 ? [UInt8(id)] : [0x80 | UInt8(id >> 8), UInt8(truncatingIfNeeded: id)]
+        let header = keyframe ? VP8Frame.keyframeHeader(width: 640, height: 360) : VP8Frame.deltaHeader
+        var first: [UInt8] = [0x90, 0x80], second: [UInt8] = [0x80, 0x80]
+        first += number + header
+        first += [UInt8](repeating: 1, count: 300 - header.count)
+        second += number
+        second += [UInt8](repeating: 2, count: 299)
+        return [first, second].enumerated().map { index, payload in
+            TestPacket(
+                ssrc: 0x200, sequence: UInt16(2 * id + index), timestamp: UInt32(id) * 3_000, marker: index == 1,
+                payload: payload
+            ).bytes
+        }
+    }
+
+    @Test("Picture ids that a publisher counts on from 7 into 15 bits continue those of another without a jump")
+    func bothPictureForms() {
+        var (harness, layer) = begun()
+        layer.picture = 998
+        for turn in 1...2 { harness.turn(layer.frame(keyframe: turn == 1), at: at(Double(turn) * 33)) }
+        let last = harness.out.count
+        #expect(harness.out[last - 1].pictureID == 1_000)
+        harness.switchTo(SendSession.track(2), at: at(90))
+        harness.levelsSizes = true
+        for id in 100..<160 {
+            harness.turn(picture(id, keyframe: id == 100), at: at(100 + 33 * Double(id - 100)))
+        }
+        let packets = Array(harness.out[last...])
+        #expect(packets.count == 120)
+        #expect(packets.map(\.pictureID) == (1_001...1_060).flatMap { [$0, $0] })
+        #expect(packets.allSatisfy { $0.payload[2] & 0x80 != 0 })
+        #expect(packets.map { $0.payload.count } == (1...60).flatMap { _ in [304, 303] })
+        #expect(packets.map(\.header.paddingLength) == (1...60).flatMap { _ in [0, 1] })
+        #expect(packets[1].payload.dropFirst(4).allSatisfy { $0 == 2 })
+    }
+
+    @Test("A picture id of 7 bits that is sent as it came stays one")
+    func shortPictureStays() {
+        let harness = SendHarness(SendSession.track(2), SendSession.subscription())
+        let published = (1..<5).flatMap { picture($0, keyframe: $0 == 1) }
+        harness.turn(published, at: at(0))
+        #expect(harness.out.map(\.payload) == published.map { Array($0[12...]) })
     }
 
     private static func padding(_ number: UInt32) -> SentPacket {

@@ -298,7 +298,9 @@ struct OutputNumbering: ~Copyable {
         let packet = layer.pointee.history.packet(record)
         let payload = UnsafeRawBufferPointer(rebasing: packet[Int(record.pointee.payloadOffset)...])
         let numbers = FrameNumbers(codec: tail.codec, payload: payload)
-        if numbers.pictureOffset >= 0 { tail.picture = (numbers.picture &+ range.deltas.picture) & numbers.pictureMask }
+        if numbers.pictureOffset >= 0 {
+            tail.picture = (numbers.picture &+ range.deltas.picture) & FrameNumbers.allPictureBits
+        }
         if numbers.temporalZeroOffset >= 0 { tail.temporalZero = numbers.temporalZero &+ range.deltas.temporalZero }
         if numbers.keyIndexOffset >= 0 { tail.keyIndex = (numbers.keyIndex &+ range.keyIndexDelta) & 0x1f }
         if let number = FrameNumbers.descriptorNumber(record, in: packet) { tail.frame = number &+ range.deltas.frame }

@@ -43,11 +43,9 @@ struct PacketRenderer {
             return pad(
                 slot, length: offset + joining.write(payload, into: slot + offset), sent, repeatedAs: rtxSequence)
         }
-        (slot + offset).copyMemory(from: payload.baseAddress!, byteCount: payload.count)
-        FrameNumbers(codec: mapping.codec, payload: payload).write(
-            into: slot + offset, picture: forwarded.deltas.picture, temporalZero: forwarded.deltas.temporalZero,
-            keyIndex: forwarded.mark.keyIndexDelta)
-        return pad(slot, length: offset + payload.count, sent, repeatedAs: rtxSequence)
+        offset += FrameNumbers(codec: mapping.codec, payload: payload).copy(
+            payload, into: slot + offset, deltas: forwarded.deltas, keyIndex: forwarded.mark.keyIndexDelta)
+        return pad(slot, length: offset, sent, repeatedAs: rtxSequence)
     }
 
     @inline(__always)
@@ -78,9 +76,15 @@ struct PacketRenderer {
             elements.count &+= 1
             elements.bytes &+= Int(place.length)
         }
-        guard elements.count > 0 else { return RTPLayout.fixedHeader &+ record.pointee.payloadLength }
+        var payload = record.pointee.payloadLength
+        if record.pointee.summary.pictureIDOffset != 0, !record.pointee.summary.isLongPictureID,
+            FrameNumbers.widens(record.pointee.summary.pictureID, of: 0x7f, by: forwarded.deltas.picture)
+        {
+            payload &+= 1
+        }
+        guard elements.count > 0 else { return RTPLayout.fixedHeader &+ payload }
         let block = elements.bytes &+ elements.count &* (isTwoByte ? 2 : 1)
-        return RTPLayout.fixedHeader &+ 4 &+ (block &+ 3) & ~3 &+ record.pointee.payloadLength
+        return RTPLayout.fixedHeader &+ 4 &+ (block &+ 3) & ~3 &+ payload
     }
 
     /// The fixed header of the media stream or, for a retransmission, of the RTX stream.
