@@ -113,6 +113,39 @@ struct ReceiveRepairTests {
         }
     }
 
+    @Test(
+        "A15: another source is asked for a keyframe where the beginning of its first one is lost or too late",
+        arguments: [
+            (Codec.vp8, [TestPacket.vp8Keyframe(), TestPacket.vp8Middle], [0, 1], 0),
+            (.vp8, [TestPacket.vp8Keyframe(), TestPacket.vp8Middle], [1], 1),
+            (.vp8, [TestPacket.vp8Keyframe(), TestPacket.vp8Middle], [1, 0], 1),
+            // A delimiter ahead of the parameter sets.
+            (.h264, [[0x09, 0x10], SendCodecTests.sps, SendCodecTests.pps], [0, 1, 2], 0),
+            (.h264, [[0x09, 0x10], SendCodecTests.sps, SendCodecTests.pps], [2], 1),
+        ] as [(Codec, [[UInt8]], [Int], Int)])
+    func beginningOfSource(codec: Codec, payloads: [[UInt8]], order: [Int], requests: Int) {
+        let harness = Self.cameraHarness(.camera(codec: codec))
+        let delta: [UInt8] = codec == .vp8 ? TestPacket.vp8Delta : [0x41, 0x9a, 1, 2]
+        let mid: [(UInt8, [UInt8])] = [(4, Array("1".utf8))]
+        for number in UInt16(0)..<10 {
+            let now = at(Double(number) * 10)
+            harness.run(to: now)
+            harness.receive(
+                TestPacket(
+                    ssrc: 1, sequence: number, timestamp: UInt32(number) * 900, payload: delta, extensions: mid),
+                at: now)
+        }
+        for part in order {
+            harness.receive(
+                TestPacket(
+                    ssrc: 2, sequence: 500 + UInt16(part), timestamp: 360_000, payload: payloads[part], extensions: mid
+                ), at: at(100))
+        }
+        harness.run(to: at(400))
+        #expect(harness.keyframeRequests.count == requests)
+        #expect(harness.nacked.isEmpty)
+    }
+
     @Test("Reordering within the tolerance triggers no NACK")
     func reordering() {
         let harness = Self.cameraHarness()

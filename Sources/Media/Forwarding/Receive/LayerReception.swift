@@ -51,8 +51,9 @@ struct LayerReception: ~Copyable {
             counters.restart(lost: needsTimeline ? 0 : expected - counters.received)
             counters.count()
             nacks.removeAll()
-            // The gap is closed for subscribers, who would decode across it.
-            if !needsTimeline { hasLostForGood = true }
+            // The gap is closed for subscribers, who would decode across it. Nor can what another source sent before its first
+            // packet that arrived be requested: the beginning of its keyframe may be among it.
+            hasLostForGood = true
             flags.insert(.discontinuity)
             if needsTimeline {
                 flags.insert(.newTimeline)
@@ -122,7 +123,8 @@ struct LayerReception: ~Copyable {
     /// A keyframe begins with packet `sequence`: what was lost before it needs no other.
     mutating func keyframeBegins(at sequence: Int64) {
         nacks.forget(below: sequence)
-        if sequence == sequences.highest { hasLostForGood = false }
+        // Where it is the first of a numbering, packets behind it may have arrived: a delimiter shows no keyframe yet.
+        if sequence == sequences.highest || sequence == sequences.first { hasLostForGood = false }
     }
 
     /// The first of the missing numbers that lie without a gap before `sequence`; that itself where there are none.
