@@ -39,6 +39,18 @@ struct ReceiveBindingTests {
         #expect((0..<3).map { track.rank(ofLayer: $0) } == [1, 0, 2], "q < h < f whatever the order in the SDP")
     }
 
+    @Test(
+        "Before their sizes are known, layers rank by their names: h is half beside q and f, and high beside m and l",
+        arguments: [
+            (["q", "h", "f"], [0, 1, 2]), (["f", "h", "q"], [2, 1, 0]), (["h", "m", "l"], [2, 1, 0]),
+            (["l", "m", "h"], [0, 1, 2]), (["h", "q"], [1, 0]), (["h", "l"], [1, 0]), (["h", "m"], [1, 0]),
+            (["high", "medium", "low"], [2, 1, 0]), (["a", "b", "c"], [0, 1, 2]),
+        ] as [([String], [Int])])
+    func ranksByName(rids: [String], ranks: [Int]) throws {
+        let track = try #require(UplinkHarness().uplink.addTrack(.camera(rids: rids), at: at(0)))
+        #expect(rids.indices.map { track.rank(ofLayer: $0) } == ranks)
+    }
+
     @Test("A rid alone binds a stream if only one track has it")
     func ridWithoutMid() {
         let harness = UplinkHarness()

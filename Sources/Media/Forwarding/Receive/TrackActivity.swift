@@ -79,8 +79,20 @@ extension PublishedTrack {
         let areaA = layer(a).pointee.size.width * layer(a).pointee.size.height
         let areaB = layer(b).pointee.size.width * layer(b).pointee.size.height
         if areaA != areaB, areaA > 0, areaB > 0 { return areaA < areaB }
-        let hintA = layer(a).pointee.ridHint ?? a, hintB = layer(b).pointee.ridHint ?? b
+        let hintA = ridHint(ofLayer: a) ?? a, hintB = ridHint(ofLayer: b) ?? b
         return hintA == hintB ? a < b : hintA < hintB
+    }
+
+    /// The rank that the common names of layers imply.
+    private func ridHint(ofLayer index: Int) -> Int? {
+        switch layer(index).pointee.sources.rid {
+        case "q", "l", "lo", "low", "0": 0
+        // Half the size beside q and f; high beside m and l.
+        case "h": (0..<layerCount).contains { layer($0).pointee.sources.rid == "m" } ? 2 : 1
+        case "m", "mid", "medium", "1": 1
+        case "f", "hi", "high", "2": 2
+        default: nil
+        }
     }
 
     /// When the track becomes silent if nothing more arrives.
@@ -100,15 +112,5 @@ extension ReceiveLayer {
     fileprivate func framesSince(_ moment: MonotonicTime) -> UInt64 {
         guard lastMedia > moment else { return 0 }
         return UInt64(max(0, frames.framesPerSecond(at: lastMedia) * (lastMedia - moment).seconds))
-    }
-
-    /// The rank that the common names of layers imply.
-    fileprivate var ridHint: Int? {
-        switch sources.rid {
-        case "q", "l", "lo", "low", "0": 0
-        case "h", "m", "mid", "medium", "1": 1
-        case "f", "hi", "high", "2": 2
-        default: nil
-        }
     }
 }
