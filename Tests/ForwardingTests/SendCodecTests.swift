@@ -25,9 +25,10 @@ struct SendCodecTests {
         }
 
         /// A picture of slices; each is a NAL unit of its own. first_mb_in_slice is 0 in the first only.
-        mutating func picture(idr: Bool, slices: Int = 1, sets: Bool = false) -> [[UInt8]] {
+        mutating func picture(idr: Bool, slices: Int = 1, sets: Bool = false, delimited: Bool = false) -> [[UInt8]] {
             timestamp &+= 3_000
             var packets: [[UInt8]] = []
+            if delimited { packets.append(packet([0x09, 0x10], marker: false)) }
             if sets {
                 packets.append(packet(SendCodecTests.sps, marker: false))
                 packets.append(packet(SendCodecTests.pps, marker: false))
@@ -79,6 +80,32 @@ struct SendCodecTests {
             let isAsked = harness.subscription.pointee.consumeRepair()
             #expect(isAsked == needsKeyframe)
         }
+    }
+
+    @Test(
+        "After a bound is lifted the next keyframe ends the need for one, whatever packet begins it",
+        arguments: [(true, false), (true, true), (false, false), (false, true)])
+    func liftedBound(sets: Bool, delimited: Bool) {
+        let harness = h264()
+        var encoder = H264Encoder()
+        func send(idr: Bool, sets: Bool = false, _ milliseconds: Double) {
+            harness.turn(
+                encoder.picture(idr: idr, slices: 2, sets: sets, delimited: delimited), at: at(milliseconds))
+        }
+        // Where nothing was measured yet, the lowest layer is the bound.
+        _ = harness.subscription.pointee.setBound(
+            .upTo(LayerPoint(spatial: 0, temporal: .max)), track: harness.track, at: at(0))
+        send(idr: true, sets: true, 0)
+        send(idr: false, 33)
+        _ = harness.subscription.pointee.setBound(.present, track: harness.track, at: at(200))
+        send(idr: false, 200)
+        send(idr: true, sets: sets, 233)
+        for turn in 0..<5 {
+            send(idr: false, 266 + Double(turn) * 33)
+            #expect(harness.signals.last?.contains(.wantsKeyframe) == false)
+        }
+        let needed = harness.subscription.pointee.setBound(.present, track: harness.track, at: at(500))
+        #expect(!needed)
     }
 
     @Test(

@@ -31,7 +31,9 @@ struct SpatialFilter {
         _ record: UnsafePointer<PacketRecord>, isNewFrame: Bool, highest: Int64, repair: inout KeyframeRepair
     ) -> Bool {
         let isKeyframe = record.pointee.summary.isKeyframe
-        if cap != target, isNewFrame, target < cap || isKeyframe {
+        // H.264's keyframes may begin with parameter sets, or a delimiter, in packets of their own, which are of no IDR picture.
+        let begins = record.pointee.summary.startsKeyframe && record.pointee.summary.spatialLayer == 0
+        if cap != target, target < cap ? isNewFrame : begins || isNewFrame && isKeyframe {
             // Layers are dropped with the next frame, if there are any.
             if target < top {
                 top = target
