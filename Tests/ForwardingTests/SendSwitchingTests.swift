@@ -44,6 +44,22 @@ struct SendSwitchingTests {
             checker.errors.isEmpty, "\(checker.errors.prefix(5)) of \(checker.errors.count) in \(harness.out.count)")
     }
 
+    @Test("A layer that no decision put in force knew is found again where another stops, or it would never be sent")
+    func foundAgain() {
+        var layers = KnownLayers()
+        layers.decided(0b101)
+        // The middle one starts later, and the decision about it changes nothing; then the largest stops.
+        let allowed = [0b101, 0b111, 0b111, 0b011, 0b011, 0b111].map { (sent: UInt8) -> [Int] in
+            let allowed = layers.allowed(of: sent)
+            return [Int(allowed), layers.consumeFound() ? 1 : 0]
+        }
+        #expect(allowed == [[0b101, 0], [0b101, 1], [0b101, 0], [0b001, 1], [0b001, 0], [0b101, 0]])
+        layers.decided(0b111)
+        _ = layers.allowed(of: 0b011)
+        let isFound = layers.consumeFound()
+        #expect(!isFound)
+    }
+
     @Test("E7: a switch waits for the end of the current frame")
     func neverCut() {
         let harness = SendHarness(SendSession.track(layers: 3), SendSession.subscription(preference: .spatial(0)))

@@ -2,7 +2,8 @@
 struct KnownLayers {
     /// Bitmap of the layers; nil: all, whichever they are.
     private var known: UInt8?
-    /// Others that were being sent at the last check.
+    /// All that were being sent at the last check, and those of them that the decision did not know.
+    private var former: UInt8 = 0
     private var others: UInt8 = 0
     private var hasFound = false
 
@@ -18,13 +19,14 @@ struct KnownLayers {
     mutating func allowed(of sent: UInt8) -> UInt8 {
         guard let known else { return sent }
         let unknown = sent & ~known
-        if unknown & ~others != 0 { hasFound = true }
-        others = unknown
+        // A decision that changes nothing sets no bound, so a layer may stay unknown; where another stops, it is wanted.
+        if unknown & ~others != 0 || unknown != 0 && former & ~sent != 0 { hasFound = true }
+        (former, others) = (sent, unknown)
         // If no known layer is sent any more, any layer is allowed.
         return sent & known != 0 ? sent & known : sent
     }
 
-    /// Whether a layer is being sent that the decision did not know, reported once.
+    /// Whether a layer is being sent that the decision did not know, reported once, and once more where another layer stops.
     @inline(__always)
     mutating func consumeFound() -> Bool {
         guard hasFound else { return false }
