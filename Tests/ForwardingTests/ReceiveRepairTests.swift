@@ -90,6 +90,28 @@ struct ReceiveRepairTests {
         #expect(block.cumulativeLost == 1)
     }
 
+    @Test("Parameter sets ahead of a frame that is no keyframe end no request for what was lost before them")
+    func setsWithoutKeyframe() throws {
+        let harness = Self.cameraHarness(
+            .camera(encodings: [EncodingDescription(ssrc: 0x1111, rtxSSRC: 0x2222)], codec: .h264))
+        let sets: [UInt16: [UInt8]] = [10: SendCodecTests.sps, 11: SendCodecTests.pps]
+        for number in UInt16(0)..<30 where number != 9 {
+            let now = at(Double(number) * 10)
+            harness.run(to: now)
+            // The sets have the time of the frame behind them.
+            let frame: UInt16 = sets[number] == nil ? number : 12
+            harness.receive(
+                TestPacket(
+                    sequence: number, timestamp: UInt32(frame) * 900, marker: sets[number] == nil,
+                    payload: sets[number] ?? [0x41, 0x9a, 1, 2]), at: now)
+        }
+        #expect(Set(harness.nacked.map(\.number)) == [9])
+        harness.run(to: at(1_500))
+        #expect(harness.keyframeRequests == [at(100) + NackGenerator.maximumAge])
+        let layers = try #require(harness.uplink.tracks[0]).statistics(at: at(1_500)).layers
+        #expect(layers[0].keyframesReceived == 0)
+    }
+
     @Test("A sender of video that repeats nothing is asked for a keyframe when a packet is too late for reordering")
     func withoutRepeats() {
         let harness = Self.cameraHarness(.camera(feedback: [.pli, .transportCC]))

@@ -15,6 +15,8 @@ public struct KeyframePosition: Sendable, Hashable {
 struct KeyframeLog {
     /// The last keyframe; nil before the first.
     private(set) var last: KeyframePosition?
+    /// Some of `last` itself has come, and not only its parameter sets.
+    private var isCertain = false
     /// The newest packet that a mute dropped: no subscription can start with a keyframe that reaches back to it.
     private var droppedUpTo: Int64 = .min
 
@@ -23,6 +25,9 @@ struct KeyframeLog {
         var sequence: Int64
         /// Of one that was not known; otherwise an earlier packet of it has come.
         var isNew: Bool
+        /// Some of the keyframe itself has come. Until then there are only parameter sets of H.264, which senders repeat ahead of
+        /// other frames, too (GStreamer at an interval).
+        var isCertain: Bool
     }
 
     /// Records where a keyframe lies; returns the start of a new one, and of one that begins earlier than was known.
@@ -32,19 +37,25 @@ struct KeyframeLog {
             guard let last, last.timestamp == record.timestamp else { return nil }
             return beginEarlier(with: record, in: history)
         }
-        if let last, last.timestamp == record.timestamp { return beginEarlier(with: record, in: history) }
+        if let last, last.timestamp == record.timestamp {
+            let earlier = beginEarlier(with: record, in: history)
+            guard !isCertain, record.summary.isKeyframe else { return earlier }
+            isCertain = true
+            return Start(sequence: earlier?.sequence ?? last.firstSequence, isNew: true, isCertain: true)
+        }
         if let last, record.sequence < last.firstSequence { return nil }
         guard record.sequence > droppedUpTo else { return nil }
         let first = Self.firstSequence(of: record, in: history)
         last = KeyframePosition(firstSequence: first, timestamp: record.timestamp, arrival: record.arrival)
-        return Start(sequence: first, isNew: true)
+        isCertain = record.summary.isKeyframe
+        return Start(sequence: first, isNew: true, isCertain: isCertain)
     }
 
     private mutating func beginEarlier(with record: PacketRecord, in history: borrowing PacketHistory) -> Start? {
         guard let last, record.sequence < last.firstSequence else { return nil }
         let first = Self.firstSequence(of: record, in: history)
         self.last?.firstSequence = first
-        return Start(sequence: first, isNew: false)
+        return Start(sequence: first, isNew: false, isCertain: isCertain)
     }
 
     /// The first packet with the timestamp of `record`: parameter sets precede the frame under the same timestamp.

@@ -123,8 +123,15 @@ struct LayerReception: ~Copyable {
     /// A keyframe begins with packet `sequence`: what was lost before it needs no other.
     mutating func keyframeBegins(at sequence: Int64) {
         nacks.forget(below: sequence)
-        // Where it is the first of a numbering, packets behind it may have arrived: a delimiter shows no keyframe yet.
-        if sequence == sequences.highest || sequence == sequences.first { hasLostForGood = false }
+        keyframeMayBegin(at: sequence)
+    }
+
+    /// The same, if the packets from `sequence` on are those of a keyframe; what can be repaired is still requested.
+    mutating func keyframeMayBegin(at sequence: Int64) {
+        // Subscribers get nothing from before the first packet of a numbering.
+        guard sequence >= sequences.first else { return }
+        for number in sequence...sequences.highest where !sequences.contains(number) { return }
+        hasLostForGood = false
     }
 
     /// The first of the missing numbers that lie without a gap before `sequence`; that itself where there are none.

@@ -118,6 +118,7 @@ public struct ReceiveLayer: ~Copyable {
 
     /// A keyframe comes: what lies before it is no longer needed, unless its own beginning is missing, which is asked for again.
     private mutating func begin(_ start: KeyframeLog.Start, _ codec: Codec) {
+        guard start.isCertain else { return reception.keyframeMayBegin(at: start.sequence) }
         if start.isNew { totals.keyframes &+= 1 }
         let missing = reception.missingRun(before: start.sequence)
         guard missing == start.sequence || isBeginning(start.sequence, codec) else {
