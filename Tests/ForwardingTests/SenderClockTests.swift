@@ -17,4 +17,15 @@ struct SenderClockTests {
         )
         #expect(first.moment(of: 9_000 + 45_000, clockRate: 90_000) == .milliseconds(100_750))
     }
+
+    @Test("A sender without a wall clock has none: its subscribers' reports would have a time that stands still")
+    func withoutWallClock() {
+        var timeline = LayerTimeline()
+        _ = timeline.extend(9_000)
+        timeline.received(ntp: 0, timestamp: 9_000, at: .zero)
+        #expect(timeline.clock == nil)
+        let moment: UInt64 = 100 << 32
+        timeline.received(ntp: moment, timestamp: 9_000, at: .zero)
+        #expect(timeline.clock?.ntp == moment)
+    }
 }
