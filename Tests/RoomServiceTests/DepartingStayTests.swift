@@ -1,5 +1,6 @@
 import AccessTokens
 import MediaControl
+import Primitives
 import Rooms
 import Testing
 
