@@ -124,7 +124,7 @@ extension Setting {
         ),
         flag(
             "rooms.allow_captures",
-            "allow operators to capture a participant's decrypted packets; the participant is notified",
+            "allow operators to capture a participant's decrypted packets; only clients on martlet.v1 are notified",
             \.rooms.allowsCaptures),
         number("rooms.max_checks", "maximum pre-call checks at once; 0: none", 0...1_000, \.rooms.maxChecks),
         number(
