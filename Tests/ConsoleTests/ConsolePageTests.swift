@@ -105,6 +105,13 @@ struct ConsolePageTests {
         let own = made.subtracting(["not_joined", "participant_not_found", "permission_denied", "too_large"])
         #expect(own.isSuperset(of: ["lost", "left", "unreachable", "no_websocket", "no_devices", "file_incomplete"]))
         for code in own { #expect(errors.contains("`\(code)`"), "\(code)") }
+        // What a close code becomes is said by no MartletError("…"): a reason of `ended`, or a code of the module's own.
+        let signal = try #require(files.first { $0.path == "/martlet/signal.js" }).text
+        let ends = signal.matches(of: /\b4[0-9]{3}: "([a-z_]+)"/).map { String($0.output.1) } + ["closed"]
+        #expect(ends.contains("resumed_elsewhere"))
+        for code in ends {
+            #expect(errors.contains("`\(code)`") || errors.contains("\n    \(code): \""), "\(code)")
+        }
     }
 
     @Test("The example has 40 lines at most")

@@ -22,7 +22,7 @@ const LAST_WORDS = {
     4004: "You joined this room from another window.",
     4005: "The room was closed.",
 };
-/** The same for programs: the reasons that `ended` gives. */
+/** The same for programs: the reasons that `ended` gives, and a word of the module's own (`errors.js`). */
 const LAST_CODES = { 4002: "resumed_elsewhere", 4003: "removed", 4004: "duplicate_identity", 4005: "room_deleted" };
 /** Milliseconds between two tries to reach a server that is away: 200, 400, … */
 const LONGEST_WAIT = 2_000;
