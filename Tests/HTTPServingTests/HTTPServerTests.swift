@@ -201,6 +201,21 @@ struct HTTPServerTests {
         }
     }
 
+    @Test(
+        "C16: a proxy may forward the client's port with its address (Azure's gateways, AWS's load balancers on request)",
+        arguments: [
+            ("203.0.113.7:41000", "203.0.113.7"), ("[2001:db8::7]:443", "2001:db8::7"), ("2001:db8::7", "2001:db8::7"),
+            ("unknown", "unknown"),
+        ])
+    func forwardedPort(field: String, address: String) async throws {
+        try await ServerFixture.with(
+            configure: { $0.trustsForwardedFields = true }, handler: { HTTPResponse(text: $0.remoteAddress) }
+        ) { server in
+            let answer = try await TCPClient(port: server.port).request("GET", "/", headers: ["X-Forwarded-For": field])
+            #expect(answer?.body == address)
+        }
+    }
+
     @Test("A response cannot smuggle lines into the head")
     func headerInjection() async throws {
         try await ServerFixture.with(handler: { _ in

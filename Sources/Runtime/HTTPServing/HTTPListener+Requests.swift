@@ -282,8 +282,10 @@ extension HTTPListener {
         var address = connection.address
         var remote = address.host
         if let named = forwarded("X-Forwarded-For") {
-            remote = named
-            address = SocketAddress(numeric: named) ?? address
+            // Some load balancers add the client's port, which is another one for each connection.
+            let client = SocketAddress(numericWithPort: named)
+            remote = client?.host ?? named
+            address = client ?? address
             connection.client = HTTPConnection.key(of: address)
         }
         let isSecure = connection.stream.isSecure || forwarded("X-Forwarded-Proto")?.lowercased() == "https"
