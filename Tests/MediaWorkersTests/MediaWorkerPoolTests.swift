@@ -171,6 +171,22 @@ struct MediaWorkerPoolTests {
         await pool.stop()
     }
 
+    @Test("F11: a discovered address stays while only the other family's question is answered")
+    func discoveredFamilies() async throws {
+        let pool = try Self.pool(workers: 1)
+        let worker = pool.workers[0]
+        let v4 = SocketAddress(ipv4: 0xcb00_7101, port: 41_000)
+        let v6 = SocketAddress(high: 0x2001_0db8_0000_0000, low: 7, port: 7_900)
+        #expect(pool.advertise(discovered: [[v4, v6]]))
+        #expect(!pool.advertise(discovered: [[v6]]))
+        #expect(!pool.advertise(discovered: [[v4]]))
+        #expect(pool.candidates(of: worker) == [v4, v6])
+        let moved = SocketAddress(ipv4: 0xcb00_7109, port: 42_000)
+        #expect(pool.advertise(discovered: [[moved]]))
+        #expect(pool.candidates(of: worker) == [moved, v6])
+        await pool.stop()
+    }
+
     @Test("A port in use is reported with the worker's number")
     func takenPort() async throws {
         let holder = try UDPSocket(UDPSocketConfiguration(address: SocketAddress(ipv4: 0x7f00_0001, port: 0), port: 0))

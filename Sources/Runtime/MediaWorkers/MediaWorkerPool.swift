@@ -121,11 +121,16 @@ public final class MediaWorkerPool: Sendable {
         return found + others.filter { !found.contains($0) }
     }
 
-    /// Advertises the addresses that were discovered for each worker; whether they are others than before.
+    /// Advertises the addresses that were discovered for each worker; whether they are others than before. Of a family without an answer, such as one that was lost
+    /// on its way or whose name was not resolved, what was known stays.
     public func advertise(discovered addresses: [[SocketAddress]]) -> Bool {
-        discovered.withLock { discovered in
-            defer { discovered = addresses }
-            return discovered != addresses
+        discovered.withLock { known in
+            let next = zip(addresses, known).map { found, known in
+                let others = known.filter { old in !found.contains { $0.isIPv4 == old.isIPv4 } }
+                return (found + others).sorted { $0.isIPv4 && !$1.isIPv4 }
+            }
+            defer { known = next }
+            return known != next
         }
     }
 
