@@ -52,7 +52,9 @@ FIRING = {
                                ('martlet_connect_seconds_bucket{instance="a",le="+Inf"}', "0+10x120"),
                                ('martlet_connect_seconds_count{instance="a"}', "0+10x120")], {}),
     "MartletConnectionsFail": ([('martlet_connections_closed_total{instance="a",reason="iceTimeout"}', "0+3x120"),
-                                ('martlet_offers_answered_total{instance="a"}', "0+10x120")], {}),
+                                # Viewers: the server offers, and they answer.
+                                ('martlet_offers_answered_total{instance="a"}', "0x120"), ('martlet_offers_made_total{instance="a"}', "0+10x120"),
+                                ('martlet_connect_seconds_count{instance="a"}', "0+7x120"), ('martlet_joins_total{instance="a"}', "0+10x120")], {}),
     "MartletSubscribersLosePackets": ([('martlet_subscriber_loss_ratio_bucket{instance="a",le="0.05"}', "0+7x120"),
                                        ('martlet_subscriber_loss_ratio_count{instance="a"}', "0+10x120")], {}),
     "MartletNetworksBad": ([('martlet_participant_quality_bucket{instance="a",le="2.0"}', "0+4x120"),
