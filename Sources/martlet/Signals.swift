@@ -15,8 +15,8 @@ struct Signals {
     private let isInteractive: Bool
     private let readEnd: Int32
 
-    /// A server that is starting ends at once when it is asked to: nobody is in it yet. SIGHUP ends none that is starting, unless
-    /// `isInteractive`: its terminal was closed.
+    /// A server that is starting ends at once when it is asked to: nobody is in it yet. SIGHUP ends none that is starting, which may have read the file before it was
+    /// changed and reloads it as soon as it runs, unless `isInteractive`: its terminal was closed.
     init(isInteractive: Bool) throws(CommandError) {
         self.isInteractive = isInteractive
         var ends: [Int32] = [-1, -1]
@@ -30,7 +30,7 @@ struct Signals {
         readEnd = ends[0]
         caughtSignals.store(ends[1], ordering: .relaxed)
         signal(SIGPIPE, SIG_IGN)
-        if !isInteractive { signal(SIGHUP, SIG_IGN) }
+        if !isInteractive { signal(SIGHUP, catchSignal) }
         for number in [SIGTERM, SIGINT] { signal(number, endAtOnce) }
     }
 
