@@ -60,6 +60,19 @@ struct KeepAliveTests {
         }
     }
 
+    @Test("Behind a trusted proxy, an idle connection stays for longer than proxies keep theirs")
+    func idleBehindProxy() async throws {
+        let clock = ManualClock()
+        try await ServerFixture.with(clock: clock, configure: { $0.trustsForwardedFields = true }) { server in
+            let idle = try TCPClient(port: server.port)
+            #expect(try await idle.request("GET", "/")?.status == 200)
+            await clock.advance(by: .seconds(610), server)
+            #expect(try await idle.request("GET", "/")?.status == 200)
+            await clock.advance(by: .seconds(620), server)
+            #expect(try await idle.isEnded())
+        }
+    }
+
     @Test("Thousands of connections, kept alive and closed by their clients, leave no descriptor behind")
     func descriptors() async throws {
         try await ServerFixture.with { server in

@@ -216,7 +216,7 @@ extension HTTPListener {
             schedule(connection, now + configuration.lingerTimeout)
         } else {
             connection.phase = .waiting
-            schedule(connection, now + configuration.idleTimeout)
+            schedule(connection, now + configuration.idleLimit)
         }
     }
 

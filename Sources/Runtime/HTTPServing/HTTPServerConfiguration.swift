@@ -83,6 +83,9 @@ public struct HTTPServerConfiguration: Sendable {
     public var requestTimeout = TimeInterval.seconds(30)
     /// A connection on which no further request comes is closed: proxies close theirs after 60 s, and whoever closes first loses no request.
     public var idleTimeout = TimeInterval.seconds(75)
+    /// The same behind a trusted proxy: Traefik keeps its own for 90 s, Google's load balancers for 600 s, and what they send into one that is being closed they
+    /// answer with 502. The oldest idle one is closed where a new one finds no room.
+    public var proxyIdleTimeout = TimeInterval.seconds(620)
     /// How long a client may read its last response, and go on sending what nobody reads, before the connection is closed.
     public var lingerTimeout = TimeInterval.seconds(5)
 
@@ -96,6 +99,9 @@ public struct HTTPServerConfiguration: Sendable {
         self.host = host
         self.port = port
     }
+
+    /// How long a connection may be idle.
+    var idleLimit: TimeInterval { trustsForwardedFields ? proxyIdleTimeout : idleTimeout }
 
     /// How many responses that go on there may be.
     var streamLimit: Int { min(maximumStreams, max(1, maximumConnections / 4)) }
