@@ -133,7 +133,7 @@ struct Server {
             let certificate = try Certificate.selfSigned()
             var media = configuration.mediaHere
             media.engine.data.longestMessage = configuration.rooms.maxMessageBytes
-            let count = media.workers > 0 ? media.workers : Processors.usable.count
+            let count = media.workers > 0 ? media.workers : Processors.busyAtOnce()
             media.maximumTCPConnections = ConnectionShare.mediaConnections(
                 openFiles: openFiles, workers: count, wanted: media.maximumTCPConnections)
             let pool = try MediaWorkerPool(

@@ -2,9 +2,14 @@ import Foundation
 import NetworkIO
 import Testing
 
-@Suite("Memory of the machine")
+@Suite("Limits of the machine and of the control groups")
 struct MachineMemoryTests {
     private func limit(_ files: [String: String]) throws -> UInt64? {
+        try reading(files, MachineMemory.limitBytes)
+    }
+
+    /// What is read of a machine with these files.
+    private func reading<Value>(_ files: [String: String], _ read: (String) -> Value) throws -> Value {
         let root = FileManager.default.temporaryDirectory.appendingPathComponent("memory-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: root) }
         for (path, text) in files {
@@ -13,7 +18,7 @@ struct MachineMemoryTests {
                 at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
             try text.write(to: url, atomically: true, encoding: .utf8)
         }
-        return MachineMemory.limitBytes(root: root.path)
+        return read(root.path)
     }
 
     private let machine = ["proc/meminfo": "MemTotal:        8000000 kB\nMemFree: 1 kB\n"]
@@ -32,6 +37,22 @@ struct MachineMemoryTests {
         #expect(try limit(inside.merging(around) { $1 }) == 1_000_000)
         let top = ["proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "7\n"]
         #expect(try limit(machine.merging(top) { $1 }) == 7)
+    }
+
+    @Test("A container's share of processor time counts, rounded up, and that of an enclosing group")
+    func processors() throws {
+        let all = Processors.usable.count
+        func count(_ files: [String: String]) throws -> Int {
+            try reading(files.merging(["proc/self/cgroup": "0::/a/b\n"]) { $1 }, Processors.busyAtOnce)
+        }
+        #expect(try count([:]) == all)
+        #expect(try count(["sys/fs/cgroup/a/b/cpu.max": "max 100000\n"]) == all)
+        #expect(try count(["sys/fs/cgroup/a/b/cpu.max": "100000 100000\n"]) == 1)
+        #expect(try count(["sys/fs/cgroup/a/b/cpu.max": "5000 100000\n"]) == 1)
+        #expect(try count(["sys/fs/cgroup/a/b/cpu.max": "110000 100000\n"]) == min(all, 2))
+        #expect(try count(["sys/fs/cgroup/a/b/cpu.max": "max 100000\n", "sys/fs/cgroup/a/cpu.max": "1 9\n"]) == 1)
+        #expect(try count(["sys/fs/cgroup/a/b/cpu.max": "100000000 1000\n"]) == all)
+        #expect(try count(["sys/fs/cgroup/a/b/cpu.max": "what\n"]) == all)
     }
 
     @Test("cgroup v1: the group of the memory controller, and its value for no limit")

@@ -56,7 +56,7 @@ public final class MediaWorkerPool: Sendable {
         let (events, continuation) = AsyncStream<[MediaEvent]>.makeStream(bufferingPolicy: .unbounded)
         let processors = Processors.usable
         var workers: [MediaWorker] = []
-        let count = configuration.workers > 0 ? configuration.workers : processors.count
+        let count = configuration.workers > 0 ? configuration.workers : Processors.busyAtOnce()
         // Before anything is opened: a number that wrapped would be another port, or one of the system's choice.
         let above = Int(UInt16.max) + 1 - Int(configuration.udpBasePort)
         guard configuration.udpBasePort == 0 || count <= above else { throw .noPort(index: above) }

@@ -79,6 +79,21 @@ public enum Processors {
         return numbers.isEmpty ? [0] : numbers
     }
 
+    /// How many of them it may keep busy, at least one: a container's limit of processor time (`cpu.max` of cgroup v2, as
+    /// `--cpus` and Kubernetes' limits set it) counts. With more threads than that the kernel would stop all of them for a part
+    /// of each tenth of a second. `root` contains `/proc` and `/sys`.
+    public static func busyAtOnce(root: String = "") -> Int {
+        // v1 has the two numbers in files of their own, which are not read.
+        let lines = ControlGroups.values(of: "cpu.max", orOf: "cpu", "cpu.max", root: root)
+        let shares = lines.compactMap { line -> Int? in
+            // "150000 100000": microseconds of processor time in each period; "max 100000": no limit.
+            let numbers = line.split(separator: " ").compactMap { Int($0) }
+            guard numbers.count == 2, numbers[0] > 0, numbers[1] > 0 else { return nil }
+            return max(1, (numbers[0] - 1) / numbers[1] + 1)
+        }
+        return min(usable.count, shares.min() ?? .max)
+    }
+
     /// Processor time that the calling thread has used, in nanoseconds.
     public static func threadTime() -> Int64 { clinux_thread_time() }
 }

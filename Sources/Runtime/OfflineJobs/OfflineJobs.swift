@@ -302,7 +302,7 @@ public final class OfflineJobs: Sendable {
             job: job, recording: recording, books: books,
             program: ChildProgram(
                 program, folder: books.folder(of: recording), memoryBytes: configuration.memoryBytes),
-            threads: max(1, Processors.usable.count / max(1, configuration.maximumRunning)),
+            threads: max(1, Processors.busyAtOnce() / max(1, configuration.maximumRunning)),
             fault: { [self] in
                 let (isStopping, isCancelled) = state.withLock { ($0.isStopping, $0.queue.isCancelled(job.sid)) }
                 return JobCircumstances(

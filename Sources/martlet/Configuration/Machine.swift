@@ -31,7 +31,7 @@ struct Machine: Sendable {
     static var current: Machine {
         let buffers = MachineTraits.grantedBuffers()
         return Machine(
-            processors: Processors.usable.count, interfaces: NetworkInterfaces.all(),
+            processors: Processors.busyAtOnce(), interfaces: NetworkInterfaces.all(),
             refusal: { address in
                 do throws(SystemError) {
                     _ = try UDPSocket(UDPSocketConfiguration(address: address, port: 0))

@@ -58,7 +58,9 @@ extension Setting {
             "media.announced_tcp_port",
             "the number of `media.tcp_port` to announce to clients, where a load balancer maps it; unset: the same",
             \.media.announcedTCPPort),
-        number("media.workers", "media threads; 0: one per core", 0...256, \.media.workers),
+        number(
+            "media.workers", "media threads; 0: one per core, of those that the CPU limit of a container permits",
+            0...256, \.media.workers),
         list(
             "media.announced_addresses",
             "public addresses to advertise to clients, for a server behind NAT; a port given here belongs to the first worker, each further worker takes the next; `discover` asks `media.stun_server`; unset: the machine's own addresses",
