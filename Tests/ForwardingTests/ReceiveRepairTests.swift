@@ -90,6 +90,19 @@ struct ReceiveRepairTests {
         #expect(block.cumulativeLost == 1)
     }
 
+    @Test(
+        "What comes twice, or after its own retransmission, hides no packet that is missing", arguments: [false, true])
+    func missingBesideDuplicates(restarts: Bool) throws {
+        let harness = Self.cameraHarness()
+        Self.send(harness, 0..<20, without: [10, 11])
+        func packet(_ number: UInt16) -> TestPacket { TestPacket(sequence: number, timestamp: UInt32(number) * 900) }
+        harness.receive(packet(10).retransmitted(ssrc: 0x2222, payloadType: 97, sequence: 1), at: at(200))
+        for number: UInt16 in [10, 19] { harness.receive(packet(number), at: at(210)) }
+        if restarts { harness.receive(packet(30_000), at: at(220)) }
+        let layers = try #require(harness.uplink.tracks[0]).statistics(at: at(230)).layers
+        #expect(layers[0].packetsLost == 1 && layers[0].packetsRepaired == 1)
+    }
+
     @Test("Parameter sets ahead of a frame that is no keyframe end no request for what was lost before them")
     func setsWithoutKeyframe() throws {
         let harness = Self.cameraHarness(

@@ -35,7 +35,7 @@ struct LayerReception: ~Copyable {
         switch verdict {
         case .duplicate:
             // Late behind its own retransmission: it was not lost.
-            if !isRepaired { counters.count() }
+            if !isRepaired { counters.countDuplicate() }
             return .duplicate
         case .tooOld: return .tooOld
         case .next(let sequence), .late(let sequence):
@@ -48,7 +48,7 @@ struct LayerReception: ~Copyable {
             return .new(sequence)
         case .restarted(let sequence):
             // What another source sent before is not this one's loss.
-            counters.restart(lost: needsTimeline ? 0 : expected - counters.received)
+            counters.restart(lost: needsTimeline ? 0 : expected - counters.received + counters.duplicates)
             counters.count()
             nacks.removeAll()
             // The gap is closed for subscribers, who would decode across it. Nor can what another source sent before its first
@@ -145,8 +145,9 @@ struct LayerReception: ~Copyable {
         sequences.hasStarted && !needsTimeline ? sequences.highest - sequences.first + 1 : 0
     }
 
-    /// Packets lost so far.
-    var lost: Int64 { counters.lost(expected: expected) }
+    /// Packets lost so far, with those that came after their own retransmission, which count as repaired. Unlike in reports (RFC 3550), one that
+    /// came twice makes up for no other.
+    var lost: Int64 { counters.lost(expected: expected) + counters.duplicates }
 
     /// Interarrival jitter in timestamp units.
     var jitter: UInt32 { counters.jitter }

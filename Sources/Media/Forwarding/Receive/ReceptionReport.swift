@@ -21,8 +21,10 @@ public struct SenderClock: Sendable, Hashable {
 
 /// Loss and jitter of one SSRC, computed as in RFC 3550 sections 6.4.1, A.3 and A.8.
 struct ReceptionCounters: Sendable {
-    /// Packets received in this numbering, late ones included as RFC 3550 requires.
+    /// Packets received in this numbering, late ones and those that came twice included as RFC 3550 requires.
     private(set) var received: Int64 = 0
+    /// Those of them whose number had come before: twice, or in a retransmission.
+    private(set) var duplicates: Int64 = 0
     private var expectedPrior: Int64 = 0
     private var receivedPrior: Int64 = 0
     /// Packets lost in numberings before a restart.
@@ -38,10 +40,17 @@ struct ReceptionCounters: Sendable {
     /// Counts a packet.
     @inline(__always) mutating func count() { received &+= 1 }
 
+    /// Counts a packet whose number had come before.
+    mutating func countDuplicate() {
+        received &+= 1
+        duplicates &+= 1
+    }
+
     /// Starts a new numbering; packets lost in the old one stay counted as lost.
     mutating func restart(lost: Int64) {
         lostBefore += max(0, lost)
         received = 0
+        duplicates = 0
         expectedPrior = 0
         receivedPrior = 0
         lastTransit = nil
