@@ -87,6 +87,9 @@ struct MediaWorkerPoolTests {
         pool.post(peers.map { MediaCommand.removePeer($0.id) } + [.removeRoom(room)], on: 0)
         #expect(try await pool.report(.room(room), on: 0) == nil)
         await pool.stop()
+        // Late callers have theirs carried out whole, too.
+        try await pool.apply([.addRoom(room)] + peers.prefix(40).map { MediaCommand.addPeer($0) }, on: 0)
+        #expect(try await pool.report(.room(room), on: 0)?.peers.count == 40)
     }
 
     @Test("Many tasks may send commands to one worker at once")

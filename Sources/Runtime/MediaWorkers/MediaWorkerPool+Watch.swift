@@ -79,8 +79,9 @@ extension MediaWorkerPool {
         var rest = commands[...]
         while rest.count > Self.commandsAtOnce {
             let part = Array(rest.prefix(Self.commandsAtOnce))
+            // After the worker's end all that is left is the caller's.
+            guard workers[index].post({ $0.apply(part) }) else { break }
             rest = rest.dropFirst(Self.commandsAtOnce)
-            _ = workers[index].post { $0.apply(part) }
         }
         return Array(rest)
     }
