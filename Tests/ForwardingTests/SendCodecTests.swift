@@ -66,16 +66,17 @@ struct SendCodecTests {
     }
 
     @Test(
-        "H4: where parameter sets begin a keyframe in packets of their own, what is missing behind it and kept no more asks for another"
-    )
-    func goneBehindSets() {
+        "H4: where parameter sets begin a keyframe in packets of their own, what is missing behind it and kept no more asks for another, whether or not they are repeated",
+        arguments: [[10], [10, 20]])
+    func goneBehindSets(sets: [Int]) {
         let harness = h264()
         var encoder = H264Encoder()
         for turn in 0..<150 {
-            harness.turn(encoder.picture(idr: turn == 10, slices: 2, sets: turn == 10), at: at(Double(turn) * 33))
+            harness.turn(
+                encoder.picture(idr: turn == 10, slices: 2, sets: sets.contains(turn)), at: at(Double(turn) * 33))
         }
-        #expect(harness.out.count == 282)
-        for (index, needsKeyframe) in [(10, true), (281, false)] {
+        #expect(harness.out.count == 280 + 2 * sets.count)
+        for (index, needsKeyframe) in [(10, true), (harness.out.count - 1, false)] {
             _ = harness.repeats(of: harness.out[index].header.sequenceNumber, at: at(5_000))
             let isAsked = harness.subscription.pointee.consumeRepair()
             #expect(isAsked == needsKeyframe)

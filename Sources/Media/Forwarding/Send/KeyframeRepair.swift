@@ -5,14 +5,21 @@
 struct KeyframeRepair {
     /// The output number of the last keyframe's first packet: a decoder needs nothing older. `.max` before the first.
     private var start: Int64 = .max
+    /// That of the last frame.
+    private var frameStart: Int64 = .max
     /// The output number after which spatial layers were dropped; nil after the next keyframe.
     private var droppedAfter: Int64?
     private var isWanted = false
 
-    /// A keyframe begins with the output number `number`.
+    /// A frame begins with the output number `number`. With H.264 only its later packets may show that it is a keyframe: parameter sets, and
+    /// delimiters, precede other frames, too.
     @inline(__always)
-    mutating func keyframeBegins(at number: Int64) {
-        start = number
+    mutating func frameBegins(at number: Int64) { frameStart = number }
+
+    /// The last frame is a keyframe.
+    @inline(__always)
+    mutating func keyframeHasCome() {
+        start = frameStart
         droppedAfter = nil
     }
 

@@ -45,10 +45,8 @@ struct SpatialFilter {
         let layer = record.pointee.summary.spatialLayer
         if layer > Int(cap) { return true }
         if layer > Int(top) { top = UInt8(clamping: layer) }
-        // The parameter sets of H.264 begin a keyframe, in a packet of their own or not.
-        if isNewFrame, isKeyframe || record.pointee.summary.startsKeyframe {
-            repair.keyframeBegins(at: highest + 1)
-        }
+        if isNewFrame { repair.frameBegins(at: highest + 1) }
+        if isKeyframe { repair.keyframeHasCome() }
         return false
     }
 }
