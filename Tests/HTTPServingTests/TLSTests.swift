@@ -46,6 +46,8 @@ struct TLSTests {
                 #expect(body == "https " + String(repeating: "x", count: 100_000))
             }
             #expect(server.statistics.connectionsAccepted == 1, "the connection is kept")
+            let ends = try #require(server.statistics.certificateExpiry)
+            #expect(abs(Date(timeIntervalSinceNow: 30 * 86_400).timeIntervalSince1970 - Double(ends)) < 600)
             let plain = try TCPClient(port: server.port)
             try await plain.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
             #expect(try await plain.isEnded())

@@ -63,6 +63,8 @@ FIRING = {
                                  ('martlet_connections_limit{instance="a"}', "100x120")], {}),
     "MartletOutOfDescriptors": ([('process_open_fds{job="martlet",instance="a"}', "950x120"),
                                  ('process_max_fds{job="martlet",instance="a"}', "1000x120")], {"job": "martlet"}),
+    # The clock of promtool's tests begins in 1970.
+    "MartletCertificateExpires": ([('martlet_http_certificate_expiry_timestamp_seconds{instance="a"}', "170000x120")], {}),
     "MartletWebhookFails": ([('martlet_webhook_failing{instance="a",webhook="w"}', "1x120")], {"webhook": "w"}),
     "MartletWebhookEventsLost": ([('martlet_webhook_events_lost_total{instance="a",webhook="w"}', "0x80 1x40")], {"webhook": "w"}),
     "MartletRecordingDiskNearlyFull": ([('martlet_recording_free_bytes{instance="a"}', "50000000000-200000000x120")], {}),

@@ -228,6 +228,11 @@ extension MetricsPage {
             "http_requests_in_progress", .gauge, "Requests in progress, from the header to the end of the response.",
             http.requestsInWork)
         add("websockets", .gauge, "Open WebSockets.", http.webSockets)
+        if let expiry = http.certificateExpiry {
+            add(
+                "http_certificate_expiry_timestamp_seconds", .gauge,
+                "When the TLS certificate in use ends, in seconds since 1970.", expiry)
+        }
         add("http_streams", .gauge, "Open event streams and downloads of recordings.", http.streams)
         add(
             "http_responses_total", .counter, "HTTP responses, by status class.",

@@ -5,8 +5,14 @@ import Primitives
 extension HTTPListener {
     /// Another certificate and key for connections that are accepted from now on.
     func replaceCertificate(_ files: TLSFiles) throws(HTTPServerError) {
-        guard tls != nil else { return }
-        tls = try TLSContext(files)
+        if tls != nil { try use(files) }
+    }
+
+    /// Serves with this certificate and key from now on.
+    func use(_ files: TLSFiles) throws(HTTPServerError) {
+        let context = try TLSContext(files)
+        counters.change { $0.certificateExpiry = context.expiresAt }
+        tls = context
     }
 
     /// Connections accepted in one turn, before others get theirs.

@@ -94,7 +94,7 @@ actor HTTPListener {
 
     /// Binds and listens; the port.
     func listen() throws(HTTPServerError) -> UInt16 {
-        if let files = configuration.tls { tls = try TLSContext(files) }
+        if let files = configuration.tls { try use(files) }
         guard let address = SocketAddress(numeric: configuration.host) else {
             throw .invalidAddress(configuration.host)
         }

@@ -42,6 +42,8 @@ public struct HTTPServerStatistics: Sendable, Hashable {
     public var connections = 0
     /// How many there may be.
     public var connectionLimit = 0
+    /// When the certificate in use ends, in seconds since 1970; nil without TLS.
+    public var certificateExpiry: Int64?
     /// Connections accepted.
     public var connectionsAccepted: UInt64 = 0
     /// Requests in work.

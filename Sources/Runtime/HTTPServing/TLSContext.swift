@@ -34,6 +34,15 @@ final class TLSContext {
 
     deinit { SSL_CTX_free(context) }
 
+    /// When the certificate ends, in seconds since 1970; nil where it does not say so readably.
+    var expiresAt: Int64? {
+        var end = tm()
+        guard let certificate = SSL_CTX_get0_certificate(context), let time = X509_get0_notAfter(certificate),
+            ASN1_TIME_to_tm(time, &end) == 1
+        else { return nil }
+        return Int64(timegm(&end))
+    }
+
     /// The server's side of TLS on an accepted socket; nil when there is no memory.
     func session(on socket: TCPSocket) -> TLSSession? {
         guard let ssl = SSL_new(context) else { return nil }
