@@ -35,8 +35,9 @@ public struct RoomServiceConfiguration: Sendable {
     /// After a room was deleted, or a participant removed, tokens issued before are refused for this long; zero: they are not. An hour outlasts
     /// the meeting that somebody was removed from, and most tokens that are made for one.
     public var closedFor = TimeInterval.seconds(3_600)
-    /// Events waiting for one session's reader; more end its stream, and it may resume.
-    public var maxQueuedEvents = 1_024
+    /// Events waiting for one session's reader; more end its stream, and it may resume. Twice what one step announces at most to somebody who keeps up: the
+    /// 2,000 others of a full room, to whoever asks for its roster.
+    public var maxQueuedEvents = 4_096
     /// Past events kept for resume.
     public var maxReplayEvents = 1_024
     /// Events of all rooms together that are kept for readers of the event log.
