@@ -65,6 +65,32 @@ struct RepairTests {
         #expect(world.faults == [])
     }
 
+    @Test("G4: a packet of a distant publisher that receives nothing is requested once per round trip, too")
+    func distantPublisher() throws {
+        let world = try World(seed: Seeds.seed(28))
+        let room = world.openRoom()
+        var settings = ClientSettings(link: LinkModel(delay: .milliseconds(150)), profile: .publishOnly)
+        settings.uplink.loss = 0.03
+        let alice = world.join(room, settings), bob = world.join(room)
+        let camera = alice.publish(.camera())
+        _ = bob.subscribe(to: camera)
+        // The first check of the path has been answered by then.
+        world.run(for: .seconds(3))
+        let measured = world.now
+        world.run(for: .seconds(20))
+        let nacks = camera.streams[0].nacks.filter { $0.time > measured + .milliseconds(300) }
+        let byNumber = Dictionary(grouping: nacks, by: \.number).mapValues { $0.map(\.time) }
+        #expect(byNumber.count > 20)
+        for (number, times) in byNumber {
+            for (before, after) in zip(times, times.dropFirst()) {
+                #expect(
+                    after - before >= .milliseconds(280),
+                    "\(number) was asked for again after \((after - before).milliseconds) ms")
+            }
+        }
+        #expect(world.faults == [])
+    }
+
     @Test("G5: 100 joins in 100 ms: at most two keyframe requests to the publisher")
     func hundredJoins() throws {
         let world = try World(seed: Seeds.seed(23))

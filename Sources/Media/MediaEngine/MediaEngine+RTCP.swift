@@ -252,6 +252,13 @@ extension MediaEngine {
             if state.pointee.profile == .player { advancePlayer(peer, at: now) }
             return true
         }
+        // What is assumed instead would request each lost packet of a distant publisher twice, and could then measure nothing: which of
+        // two requests was answered is not known.
+        if uplink.nextDeadline <= now, uplink.roundTripTime(at: now) == nil,
+            let checked = state.pointee.transport.roundTripTime
+        {
+            uplink.setRoundTripTime(checked, at: now)
+        }
         while uplink.nextDeadline <= now {
             guard let slot = batch.reserve(Self.maximumReport + PeerTransport.protectionOverhead) else { return false }
             let room = UnsafeMutableRawBufferPointer(rebasing: slot[..<Self.maximumReport])
