@@ -24,11 +24,11 @@ struct Capacity {
         }
     }
 
-    /// Counts a join to `room`, or refuses it.
+    /// Counts a join, or refuses it.
     mutating func takeJoin(
-        _ request: JoinRequest, room: String, _ configuration: RoomServiceConfiguration, at now: MonotonicTime
+        _ request: JoinRequest, _ configuration: RoomServiceConfiguration, at now: MonotonicTime
     ) throws(RoomError) {
-        guard clientJoins.take(request, room: room, at: now) else {
+        guard clientJoins.take(request, at: now) else {
             throw RoomError(.rateLimited, "the client asks to join too often", retryAfter: .seconds(1))
         }
         let perSecond = configuration.maxJoinsPerSecond
