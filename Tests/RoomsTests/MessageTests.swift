@@ -202,6 +202,29 @@ struct MessageTests {
         #expect(bench.room.lastSequence(of: ada) == 3)
     }
 
+    @Test("What came too early is delivered when it is sent again, and what was delivered costs nothing then")
+    func refusedBefore() throws {
+        var limits = RoomLimits()
+        limits.messagesPerSecond = 1
+        var bench = RoomBench(limits: limits)
+        let ada = try bench.join("ada"), bob = try bench.join("bob")
+        func send(_ sequence: UInt32, _ bench: inout RoomBench) -> RoomError.Code? {
+            var message = RoomMessage(topic: "t", content: .text("\(sequence)"))
+            message.sequence = sequence
+            do throws(RoomError) {
+                try bench.perform(.send(message), ada)
+                return nil
+            } catch { return error.code }
+        }
+        var codes: [RoomError.Code?] = []
+        for sequence in [1, 2, 2, 3] as [UInt32] { codes.append(send(sequence, &bench)) }
+        #expect(codes == [nil, nil, nil, .rateLimited])
+        bench.now = bench.now + .seconds(2)
+        codes = [send(3, &bench), send(3, &bench)]
+        #expect(codes == [nil, nil])
+        #expect(Self.received(bob, &bench).map(\.content) == [.text("1"), .text("2"), .text("3")])
+    }
+
     @Test(
         "What the application's server sends again with the same mark is delivered once; without a mark, and with another, each time"
     )

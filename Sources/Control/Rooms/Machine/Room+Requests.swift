@@ -163,15 +163,14 @@ extension Room {
         var member = try state.member(session)
         try state.checkSendsMessages(member)
         try message.check(state.context.limits)
-        if let sequence = message.sequence {
-            guard sequence > member.lastSequence else { return }
-            state.roster.update(session) { $0.lastSequence = sequence }
-        }
+        if let sequence = message.sequence, sequence <= member.lastSequence { return }
         if peer == nil {
             try member.chargeMessage(state.context.limits, at: turn.now)
             let messages = member.messages
             state.roster.update(session) { $0.messages = messages }
         }
+        // Of one that came too early the sender may not have read so: sent again, it is delivered.
+        if let sequence = message.sequence { state.roster.update(session) { $0.lastSequence = sequence } }
         var message = message
         message.participant = member.info.sid
         message.identity = member.info.identity
@@ -214,7 +213,7 @@ extension Room {
         return session
     }
 
-    /// The number of the last reliable message that a member sent; 0 where its protocol counts none.
+    /// The number of the last message that a member sent; 0 where its client counts none.
     public func lastSequence(of session: SessionID) -> UInt32 { state.roster[session]?.lastSequence ?? 0 }
 
     /// A message that came on a data channel was refused: there is no reply on a channel, so its sender gets an event.
