@@ -685,6 +685,34 @@ REPLY_LOST = """(async () => {
     return watch.signal.socket !== socket;
 })()"""
 
+# A message waits, because the server takes no more for a while, when a fresh session begins, on which it is sent; and the next one on that. What the server delivers, which
+# takes a number that is not above the last of a session's for a repetition.
+NUMBERS = """import("/martlet/channels.js").then(async ({ DataChannels }) => {
+    const got = [];
+    let last = 0, isBusy = false;
+    const signal = {
+        isOpen: true,
+        nextID: 1,
+        async request(type, { text, sequence }) {
+            this.nextID += 1;
+            if (isBusy) throw Object.assign(new Error(), { code: "rate_limited", retryAfter: 0.05 });
+            if (sequence > last) got.push(text);
+            last = Math.max(last, sequence);
+        },
+    };
+    const former = new DataChannels({ signal });
+    for (const text of ["one", "two"]) await former.send(text);
+    isBusy = true;
+    const late = former.send("late");
+    await new Promise((resolve) => { setTimeout(resolve, 10); });
+    isBusy = false;
+    last = 0;
+    const channels = new DataChannels({ signal });
+    await late;
+    await channels.send("next");
+    return got;
+})"""
+
 
 def test_a_message_whose_reply_was_lost_with_the_socket_is_delivered_once(development_server):
     async def run():
@@ -696,6 +724,7 @@ def test_a_message_whose_reply_was_lost_with_the_socket_is_delivered_once(develo
             assert await page.evaluate(REPLY_LOST)
             await until(page, "members.got.at(-1) === 'then'")
             assert await page.evaluate("members.got") == ["once", "then"]
+            assert await page.evaluate(NUMBERS) == ["one", "two", "late", "next"]
             await page.evaluate("for (const name of ['watch', 'ada']) members[name].leave()")
 
     asyncio.run(run())

@@ -20,7 +20,6 @@ export class DataChannels {
         this.open = new Map(); // label -> RTCDataChannel, from its making on
         this.connection = null;
         this.work = Promise.resolve();
-        this.sequence = 0; // of the last message over the WebSocket
     }
 
     /** Makes both channels on a connection, before its first offer. */
@@ -101,8 +100,9 @@ export class DataChannels {
         const body = typeof content === "string" ? { text: content } : { bytes: encoded(bytesOf(content)) };
         while (true) {
             try {
-                // A request without a reply is sent again after a resume: by its number the server knows what it has delivered.
-                await this.signal.request("data", { ...fields, ...body, sequence: ++this.sequence });
+                // A request without a reply is sent again after a resume: by its number the server knows what it has delivered. The number is that of the request,
+                // which grows from session to session: a message that waits may be sent on a later one.
+                await this.signal.request("data", { ...fields, ...body, sequence: this.signal.nextID });
                 return;
             } catch (problem) {
                 if (!["rate_limited", "too_many_requests"].includes(problem.code) || !fields.reliable) throw problem;
