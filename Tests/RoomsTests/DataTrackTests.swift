@@ -137,6 +137,16 @@ struct DataTrackTests {
         #expect(bench.leftovers.isEmpty)
     }
 
+    @Test("When the room ends nobody is told that the data tracks of each of the others end")
+    mutating func endOfRoom() throws {
+        let ada = try join("ada"), bob = try join("bob", all: true)
+        _ = try publish(1, "a", ada)
+        #expect(received(bob)?.count == 1)
+        try bench.step { (room, turn) throws(RoomError) in room.close(reason: .roomDeleted, turn: &turn) }
+        #expect(bench.takeEvents(bob) == [.ended(.roomDeleted, message: nil)])
+        #expect(bench.leftovers.isEmpty)
+    }
+
     @Test(
         "Refused: a handle or a name that is taken or none, words that are too long, more than a participant may have, without the permission to send"
     )

@@ -113,6 +113,7 @@ extension Room {
             for subscription in state.routing.subscriptions(of: session) {
                 distribution.end(subscription, notifies: false, &state, &turn)
             }
+            dataTracks.unsubscribeFromAll(session)
         }
     }
 

@@ -155,7 +155,8 @@ extension DataTracks {
         if received[session]?.isEmpty == true { received[session] = nil }
     }
 
-    private mutating func unsubscribeFromAll(_ session: SessionID) {
+    /// It receives none any more; its client is not notified.
+    mutating func unsubscribeFromAll(_ session: SessionID) {
         for sid in received[session] ?? [] { unsubscribe(session, from: sid) }
     }
 
