@@ -9,7 +9,7 @@
  * - `left`, `moved`: the room was left or has ended, or one was moved to another, before the work was done.
  * - `resumed_elsewhere`: another window resumed the session, and goes on with it.
  * - `closed`: the server closed the socket for good with a code that has no other word, such as 1008 (section 9); the message has the number.
- * - `no_devices`: the page may not use cameras and microphones: it is not served over HTTPS, or a person denied it.
+ * - `no_devices`: the page may not use cameras, microphones or a screen: it is not served over HTTPS, or a person or the operating system denied it.
  * - `file_not_accepted`, `file_cancelled`, `file_incomplete`: section 11, "Files".
  *
  * @typedef {string} MartletErrorCode
