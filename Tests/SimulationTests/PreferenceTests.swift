@@ -60,11 +60,13 @@ struct PreferenceTests {
         let cameras: [Publication]
         let views: [View]
 
-        init(rate: Int64, seed: UInt64) throws {
+        init(rate: Int64, seed: UInt64, sendsFeedback: Bool = true) throws {
             world = try World(seed: seed)
             let room = world.openRoom()
             let link = LinkModel(delay: .milliseconds(25), rate: .kilobitsPerSecond(rate))
-            let viewer = world.join(room, ClientSettings(uplink: LinkModel(delay: .milliseconds(25)), downlink: link))
+            var settings = ClientSettings(uplink: LinkModel(delay: .milliseconds(25)), downlink: link)
+            settings.sendsFeedback = sendsFeedback
+            let viewer = world.join(room, settings)
             let world = world
             cameras = (0..<2).map { _ in
                 var plan = VideoPlan.simulcast()
@@ -130,6 +132,17 @@ struct PreferenceTests {
         #expect(thinned[1].framesPerSecond > 28)
         room.viewer.setDisplay(of: room.views[0]) { _ in }
         #expect(room.run(7)[0].framesPerSecond > 28)
+        #expect(room.world.faults == [])
+    }
+
+    @Test("B8: fewer frames on request follow the camera's frame rate, also for a viewer without any feedback")
+    func frameRateOfTheCamera() throws {
+        let room = try Narrow(rate: 20_000, seed: Seeds.seed(99), sendsFeedback: false)
+        room.viewer.setDisplay(of: room.views[0]) { $0.framesPerSecond = 15 }
+        #expect((13...16).contains(room.run(12)[0].framesPerSecond), "every second frame of 30")
+        // The light goes: half of these would be 7.5.
+        room.cameras[0].video?.framesPerSecond = 15
+        #expect(room.run(10)[0].framesPerSecond > 13)
         #expect(room.world.faults == [])
     }
 

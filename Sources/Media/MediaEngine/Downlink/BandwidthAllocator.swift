@@ -168,12 +168,12 @@ struct BandwidthAllocator {
         _ chain: SubscriptionChain, _ tables: borrowing Tables, estimate: Bitrate?, at now: MonotonicTime
     ) -> Bool {
         guard policy.maximumBitrate == nil, policy.maximumVideos == nil else { return false }
+        // The frame rate limit depends on the publisher's frame rate, whatever the path carries.
+        guard !chain.contains(where: { $0.pointee.allocation.display.framesPerSecond != nil }) else { return false }
         guard let estimate else { return true }
         var total: Int64 = 0
         for state in chain {
             guard state.pointee.track >= 0 else { continue }
-            // The frame rate limit depends on the publisher's frame rate.
-            guard state.pointee.allocation.display.framesPerSecond == nil else { return false }
             let track = tables.tracks[state.pointee.track].pointee.track
             var most: Int64 = 0
             for layer in 0..<track.layerCount {
