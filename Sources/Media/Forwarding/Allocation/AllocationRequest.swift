@@ -128,5 +128,6 @@ public struct AllocationRules: Sendable, Hashable {
     var budget: Bitrate { cap.map { min($0, estimate) } ?? estimate }
     /// By how much the sum may exceed the estimated capacity, though never the cap.
     var oversend: Bitrate { if case .oversend(let most) = shortage { most } else { .zero } }
-    var isCapped: Bool { cap.map { $0 < estimate } ?? false }
+    /// The cap is the limit, and not the path.
+    public var isCapped: Bool { cap.map { $0 < estimate } ?? false }
 }

@@ -105,16 +105,17 @@ struct BandwidthAllocator {
         guard !input.requests.isEmpty else {
             // Audio alone: nothing more is wanted, whatever the last video lacked.
             estimate = path.estimate(at: now)
-            setDemand(of: &path, by: [], for: input, at: now)
+            setDemand(of: &path, by: [], for: input, isCapped: false, at: now)
             return []
         }
         // The start value applies if feedback is negotiated and nothing was sent yet.
         if condition.certainty == .unknown, input.expectsFeedback(tables) { path.expectFeedback() }
         estimate = path.estimate(at: now)
         let outcome = path.condition(at: now)
-        var results = Allocation.decide(
-            input.requests, under: rules(over: outcome, audioBitsPerSecond: input.audioBitsPerSecond)
-        ) { position in tables.sharesNetwork(input.subscriptions[position]) }
+        let rules = self.rules(over: outcome, audioBitsPerSecond: input.audioBitsPerSecond)
+        var results = Allocation.decide(input.requests, under: rules) { position in
+            tables.sharesNetwork(input.subscriptions[position])
+        }
         let next = postpone(&results, of: input, tables, at: now)
         var changes: [Change] = []
         for (position, result) in results.enumerated() {
@@ -122,7 +123,7 @@ struct BandwidthAllocator {
             let change = apply(result, for: input.requests[position], to: index, tables, over: outcome, at: now)
             if let change { changes.append(change) }
         }
-        setDemand(of: &path, by: results, for: input, at: now)
+        setDemand(of: &path, by: results, for: input, isCapped: rules.isCapped, at: now)
         scheduleNext(after: results, at: now)
         nextLook = min(nextLook, next)
         return changes
@@ -249,13 +250,13 @@ struct BandwidthAllocator {
 
     // MARK: - Probing
 
+    /// `isCapped`: the policy's cap is the limit and the path is not, so that nothing beyond it is in demand, and no probes are sent.
     private mutating func setDemand(
-        of path: inout SendPath, by decisions: [AllocationDecision], for input: AllocationInput, at now: MonotonicTime
+        of path: inout SendPath, by decisions: [AllocationDecision], for input: AllocationInput, isCapped: Bool,
+        at now: MonotonicTime
     ) {
         var own = 0.0, all = 0.0
         var rise: Double?
-        // If the policy's cap is the limit, the path is not: nothing beyond it is in demand, and no probes are sent.
-        let isCapped = policy.maximumBitrate.map { $0 < estimate ?? $0 } ?? false
         for (decision, request) in zip(decisions, input.requests) {
             let cost = Double(decision.layer?.bitrate.bitsPerSecond ?? 0)
             let isShort = decision.reason.isShort && !isCapped
