@@ -131,6 +131,24 @@ struct WireTests {
         #expect(ClientSignal(frame: asked)?.requests == 250 && ClientSignal.leave.requests == 1)
     }
 
+    @Test("The codecs of a track are named by their words, or by their media types as the Go SDK does")
+    func codecNames() {
+        let frame = Self.frame { message, arena in
+            message.message_case = LIVEKIT__SIGNAL_REQUEST__MESSAGE_ADD_TRACK
+            message.add_track = arena.make(livekit__add_track_request__init) { request in
+                let names = ["video/VP9", "h264", "video/av1", "audio/VP8", "video/H265"]
+                request.n_simulcast_codecs = names.count
+                request.simulcast_codecs = arena.list(
+                    names.map { name in arena.make(livekit__simulcast_codec__init) { $0.codec = arena.text(name) } })
+            }
+        }
+        guard case .addTrack(let request)? = ClientSignal(frame: frame) else {
+            Issue.record("the frame announces no track")
+            return
+        }
+        #expect(request.codecs == [.vp9, .h264, .av1])
+    }
+
     @Test("A grant names 64 tracks at most")
     func manyGrants() {
         let names = (0..<1_000).map { "TR_\($0)" }

@@ -360,9 +360,11 @@ extension Codec {
         }
     }
 
-    /// The one with this name; nil: not forwarded here.
+    /// The one with this name; nil: not forwarded here. The Go SDK writes media types.
     init?(word: String) {
-        guard let codec = Codec.enabled.first(where: { $0.word == word.lowercased() }) else { return nil }
+        let name = word.lowercased()
+        let matches = { (codec: Codec) in codec.word == name || codec.mimeType.lowercased() == name }
+        guard let codec = Codec.enabled.first(where: matches) else { return nil }
         self = codec
     }
 
