@@ -16,6 +16,18 @@ struct H264ProfileTests {
         #expect(H264Profile(profileLevelID: id) == profile)
     }
 
+    @Test("FFmpeg's seven digits for constrained baseline are read as that, and corrected for subscribers")
+    func ffmpegConstrainedBaseline() throws {
+        var negotiation = makeNegotiation()
+        let outcome = try negotiation.receiveOffer(offer([h264Section("0", "sendonly", ["422001f/1"])]))
+        let format = try #require(outcome.sections[0].remoteSends?.formats.first)
+        #expect(format.variant == "baseline/1")
+        #expect(format.parameters["profile-level-id"] == "42401f")
+        #expect(try negotiation.makeAnswer().text.contains("profile-level-id=42401f"))
+        // Subscribers read it as any other (RFC 6184 table 5).
+        #expect(H264Profile(profileLevelID: "42401f") == .constrainedBaseline)
+    }
+
     /// What a subscriber that offers one format gets of a publisher in another: the parameters or nothing.
     @Test(
         "A8: a subscriber gets a variant that it can decode, or a named refusal",

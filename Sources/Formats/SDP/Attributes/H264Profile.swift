@@ -67,6 +67,15 @@ public enum H264Profile: String, Sendable, Hashable, CaseIterable {
     }
 }
 
+extension FormatParameters {
+    /// FFmpeg's WHIP muxer writes its own flag of constrained profiles (0x200) where the byte of constraint flags belongs: the seven digits `42200` and a level
+    /// are constrained baseline, as a stream has that it copies from a camera.
+    mutating func correctProfileLevelID() {
+        guard let text = self["profile-level-id"], text.utf8.count == 7, text.hasPrefix("42200") else { return }
+        self["profile-level-id"] = "4240" + text.suffix(2)
+    }
+}
+
 /// What the parameters of an H.264 format say about who can decode it.
 struct H264Format: Hashable {
     var profile: H264Profile

@@ -43,9 +43,10 @@ struct FormatChooser {
     private func format(
         _ entry: FormatTable.Entry, in table: FormatTable, reading: SectionReading
     ) -> NegotiatedFormat? {
-        guard let codec = CodecName(name: entry.name), codec.kind == kind, let variant = variant(codec, entry) else {
-            return nil
-        }
+        guard let codec = CodecName(name: entry.name), codec.kind == kind else { return nil }
+        var entry = entry
+        if codec == .h264 { entry.parameters.correctProfileLevelID() }
+        guard let variant = variant(codec, entry) else { return nil }
         switch codec {
         case .opus: guard entry.clockRateHz == 48000 else { return nil }
         case .red: guard entry.clockRateHz == 48000, table.wrapsOpus(entry) else { return nil }
