@@ -130,6 +130,17 @@ struct RefusalTests {
         #expect(Set(NegotiationError.Code.allCases.map(\.rawValue)).count == NegotiationError.Code.allCases.count)
     }
 
+    @Test("A rejected section maps the payload types that it names: Pion reads no answer with others")
+    func rejectedFormats() throws {
+        var negotiation = makeNegotiation { $0.video.allowed = [.vp9] }
+        _ = try negotiation.receiveOffer(offer([audioSection("0", "sendonly"), videoSection("1", "sendonly")]))
+        let section = try negotiation.makeAnswer().text.section(1)
+        #expect(section[0] == "m=video 0 UDP/TLS/RTP/SAVPF 96 97")
+        for line in ["a=inactive", "a=rtpmap:96 VP8/90000", "a=rtpmap:97 rtx/90000", "a=fmtp:97 apt=96"] {
+            #expect(section.contains(line))
+        }
+    }
+
     @Test("A section of an unknown kind does not affect the others")
     func unknownKind() throws {
         var negotiation = makeNegotiation()

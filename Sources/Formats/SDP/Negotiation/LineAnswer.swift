@@ -13,22 +13,25 @@ struct LineAnswer {
             line.isLocal = old.isLocal
         }
         guard offered.refusal == nil, !answer.rejects else {
-            line.reject(offered.refusal ?? .refusedByPolicy)
-            return (line, facts(line))
+            return rejected(line, offered.refusal ?? .refusedByPolicy)
         }
         guard reading.kind != .application else { return (line, facts(line)) }
         let chooser = FormatChooser(policy: policy, kind: offered.kind, codecs: answer.codecs)
         let allowed = chooser.allowed(in: reading)
-        guard !allowed.isEmpty else {
-            line.reject(.noCommonCodec)
-            return (line, facts(line))
-        }
+        guard !allowed.isEmpty else { return rejected(line, .noCommonCodec) }
         fill(&line, answer)
         let (taken, sent) = decide(&line, answer, allowed: allowed, chosen: chooser.answered(of: allowed))
         var section = facts(line)
         if line.receives { section.receiving = reading.remoteSending(formats: taken, policy: policy) }
         if let local = line.sending { section.sending = agreed(local, sent) }
         return (line, section)
+    }
+
+    private func rejected(_ line: MediaLine, _ reason: SectionRefusal) -> (MediaLine, NegotiatedSection) {
+        var line = line
+        line.reject(reason)
+        line.formatLines = reading.formatLines
+        return (line, facts(line))
     }
 
     /// Everything that does not depend on formats.

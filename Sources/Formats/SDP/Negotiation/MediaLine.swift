@@ -11,6 +11,8 @@ struct MediaLine: Sendable {
     var proto: String
     /// The remote's formats, which a rejected section repeats because it must name one.
     var formatWords: [String] = []
+    /// What the offer that it rejects says of them. Pion and webrtc-rs read no answer that names a payload type without a map, whether it is rejected or not.
+    var formatLines: [DescriptionAttribute] = []
     var isRejected = false
     var refusal: SectionRefusal?
     /// The server made it; its free use does not depend on what the remote offered.

@@ -39,6 +39,7 @@ struct SectionWriter {
             headers: [DescriptionLine("c", "IN IP4 0.0.0.0")])
         if line.writesMid { section.attributes.append(DescriptionAttribute("mid", line.mid)) }
         section.attributes.append(DescriptionAttribute("inactive"))
+        section.attributes += line.formatLines
         return section
     }
 

@@ -9,6 +9,8 @@ struct SectionReading: Hashable {
     var proto: String
     /// The words behind the protocol.
     var formatWords: [String]
+    /// What the section says of them (`a=rtpmap`, `a=fmtp`), as it stands.
+    var formatLines: [DescriptionAttribute]
     var isBundleOnly: Bool
     /// As the remote says it.
     var direction: Direction
@@ -44,6 +46,7 @@ struct SectionReading: Hashable {
         port = section.port
         proto = section.proto.uppercased()
         formatWords = section.formats
+        formatLines = attributes.filter { ["rtpmap", "fmtp"].contains($0.name) }
         mid = attributes.first("mid").map { String($0[...].trimmed) }
         if let mid, !Self.isValid(mid: mid) { throw NegotiationError(.invalidMid, .section(index, mid: nil)) }
         isBundleOnly = attributes.has("bundle-only")
