@@ -173,6 +173,30 @@ struct AnswerTests {
         #expect(Set(section.receiving?.formats.map(\.codec) ?? []) == [.vp8, .vp9, .h264, .av1])
     }
 
+    @Test("Pion and webrtc-rs offer every codec that they know: each is answered, unless that of the track is known")
+    func everyCodecOfPion() throws {
+        let section = [
+            "m=video 9 UDP/TLS/RTP/SAVPF 96 102 104 98", "a=mid:0", "a=sendonly", "a=rtpmap:96 VP8/90000",
+            "a=rtcp-fb:96 nack ", "a=rtcp-fb:96 nack pli", "a=rtpmap:102 H264/90000",
+            "a=fmtp:102 level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42001f",
+            "a=rtpmap:104 H264/90000",
+            "a=fmtp:104 level-asymmetry-allowed=1;packetization-mode=0;profile-level-id=42001f",
+            "a=rtpmap:98 VP9/90000", "a=fmtp:98 profile-id=0",
+        ]
+        var negotiation = makeNegotiation()
+        let outcome = try negotiation.receiveOffer(offer([section]))
+        #expect(outcome.sections[0].remoteSends?.formats.map(\.payloadType) == [96, 102, 98])
+        let answer = try negotiation.makeAnswer()
+        #expect(answer.sections[0].receiving?.formats.map(\.payloadType) == [96, 102, 98])
+        #expect(answer.text.section(0)[0].hasSuffix("SAVPF 96 102 98"))
+
+        _ = try negotiation.receiveOffer(offer([section]))
+        var announced = SectionAnswer()
+        announced.codecs = [.h264, .vp8]
+        let known = try negotiation.makeAnswer(["0": announced])
+        #expect(known.sections[0].receiving?.formats.map(\.payloadType) == [102])
+    }
+
     @Test("Both directions of one section may use different codecs")
     func sendsAnotherCodec() throws {
         let section = [

@@ -15,9 +15,14 @@ struct FormatChooser {
         }
     }
 
-    /// What an answer takes of `allowed`: one codec in its best format, for audio RED and Opus together.
-    func answered(of allowed: [NegotiatedFormat]) -> [NegotiatedFormat] {
+    /// What an answer takes of `allowed`: one codec in its best format, for audio RED and Opus together. To an offer that may name video that its client cannot
+    /// send, one format of each codec, unless the caller knows in which one the track is.
+    func answered(of allowed: [NegotiatedFormat], in reading: SectionReading) -> [NegotiatedFormat] {
         guard !policy.answersAllCodecs, let first = allowed.first else { return allowed }
+        if kind == .video, codecs == nil, reading.formats.mayExceedTrack {
+            var taken: Set<CodecName> = []
+            return allowed.filter { taken.insert($0.codec).inserted }
+        }
         guard first.codec == .opus || first.codec == .red else { return [first] }
         let second: CodecName = first.codec == .opus ? .red : .opus
         return [first] + (allowed.first { $0.codec == second }.map { [$0] } ?? [])

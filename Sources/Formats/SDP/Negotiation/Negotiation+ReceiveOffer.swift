@@ -52,7 +52,7 @@ extension Negotiation {
         return OfferedSection(
             index: reading.index, mid: mid(of: reading), kind: reading.kind ?? .application, refusal: refusal,
             remoteSends: isMedia && reading.direction.sends
-                ? reading.remoteSending(formats: chooser.answered(of: allowed), policy: policy) : nil,
+                ? reading.remoteSending(formats: chooser.answered(of: allowed, in: reading), policy: policy) : nil,
             remoteReceives: isMedia && reading.direction.receives, formats: isMedia ? allowed : [],
             sending: old?.sending, isRecycled: old.map { $0.mid != mid(of: reading) } ?? false,
             remoteMaximumBitrate: reading.maximumBitrate.map { Bitrate(bitsPerSecond: $0) },

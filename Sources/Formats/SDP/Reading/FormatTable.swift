@@ -12,6 +12,9 @@ struct FormatTable: Hashable {
     }
 
     private(set) var entries: [Entry] = []
+    /// The section may name codecs that its client cannot send. Pion and webrtc-rs offer all that they know, whatever codec the track is in, and send nothing where
+    /// the answer lacks that one. They alone write a blank behind an `a=rtcp-fb` that has no parameter.
+    private(set) var mayExceedTrack = false
 
     init() {}
 
@@ -69,6 +72,7 @@ struct FormatTable: Hashable {
     private mutating func readFeedback(_ value: String) {
         let words = value.words
         guard words.count >= 2 else { return }
+        if value.hasSuffix(" ") { mayExceedTrack = true }
         let feedback = FeedbackSet(wire: words.dropFirst().joined(separator: " "))
         if words[0] == "*" {
             for index in entries.indices { entries[index].feedback.formUnion(feedback) }
