@@ -139,6 +139,22 @@ struct OfferReadingTests {
         #expect(answer.sdpLines.contains("a=group:BUNDLE 0 1"))
     }
 
+    @Test("A bundle-only section leaves all about the transport to the first one (RFC 9429 section 5.2.1)")
+    func bundleOnlyWithoutTransport() throws {
+        let mid = "a=mid:1"
+        let whole = offer([videoSection("0", "sendonly"), audioSection("1", "sendonly", port: 0) + ["a=bundle-only"]])
+        let lines = whole.sdpLines
+        let second = try #require(lines.firstIndex(of: mid))
+        let transport = ["a=ice-ufrag", "a=ice-pwd", "a=setup", "a=fingerprint", "a=rtcp-mux"]
+        let kept = lines[second...].filter { line in !transport.contains { line.hasPrefix($0) } }
+        let text = (Array(lines[..<second]) + kept).joined(separator: "\r\n") + "\r\n"
+        var negotiation = makeNegotiation()
+        let outcome = try negotiation.receiveOffer(text)
+        #expect(outcome.sections.map(\.refusal) == [nil, nil])
+        #expect(outcome.transport?.iceUfrag == "abcd")
+        #expect(try negotiation.makeAnswer().text.section(1).contains("a=rtcp-mux"))
+    }
+
     @Test("Sections outside the bundle are refused, each by name")
     func unbundled() throws {
         let text = offer([audioSection("0", "sendonly"), videoSection("1", "sendonly"), videoSection("2", "sendonly")])

@@ -49,9 +49,12 @@ struct BundleReading {
     /// the group's first section, whether accepted or not.
     func transport(accepted: [Int], isOffer: Bool) throws(NegotiationError) -> TransportFacts? {
         guard let first = accepted.first else { return nil }
+        // Of a bundle, the section that has the transport says it for all (RFC 9429 section 5.2.1).
+        let isMultiplexed = readings.contains { isBundled($0) && $0.transport.hasRTCPMux }
         for index in accepted where readings[index].kind != .application {
-            guard readings[index].transport.hasRTCPMux else {
-                throw NegotiationError(.rtcpMuxRequired, readings[index].place)
+            let reading = readings[index]
+            guard reading.transport.hasRTCPMux || isMultiplexed && isBundled(reading) else {
+                throw NegotiationError(.rtcpMuxRequired, reading.place)
             }
         }
         let order = (group ?? []).compactMap { mid in readings.firstIndex { $0.mid == mid } }
