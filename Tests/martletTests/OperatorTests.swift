@@ -31,6 +31,14 @@ struct OperatorTests {
         #expect(other.hasSuffix("  revocationEnded  tokenId=t") && !other.contains("   "), "\(other)")
     }
 
+    @Test("An event's line cannot act on a terminal, whatever identity a join was refused for")
+    func hostileEventLine() throws {
+        let text =
+            #"{"at":0,"id":"e-1","identity":"\u001b]0;x\u0007\u009b2J\nbob","room":"R","roomSid":"RM_1","type":"joinRefused"}"#
+        let line = OperatorCommand.line(ofEvent: try JSONCoding.decode(JSONValue.self, from: Array(text.utf8)))
+        #expect(line.hasSuffix("  R  joinRefused  identity=\u{fffd}]0;x\u{fffd}\u{fffd}2J\u{fffd}bob"), "\(line)")
+    }
+
     @Test(
         "A share is shown in percent, 0 to 100, whatever number the server sends",
         arguments: [

@@ -141,7 +141,8 @@ struct OperatorCommand {
             rest.map { "\($0.key)=\($0.value.cell)" } + (members["track"].map { ["track=\($0["sid"].cell)"] } ?? [])
         // What concerns the server is of no room.
         let place = [event["room"].cell].filter { !$0.isEmpty }
-        return ([time(event["at"])] + place + [event["type"].cell] + fields).joined(separator: "  ")
+        // An identity that a join was refused for is as its token has it.
+        return TextTable.safe(([time(event["at"])] + place + [event["type"].cell] + fields).joined(separator: "  "))
     }
 
     private func sessions(_ output: @escaping (String) -> Void) throws(CommandError) {

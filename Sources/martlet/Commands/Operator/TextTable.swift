@@ -20,12 +20,16 @@ struct TextTable {
         }.joined(separator: "\n")
     }
 
-    /// What others have chosen, such as names, must not act on a terminal.
     private static func visible(_ cell: String) -> String {
-        let safe = String(
+        let text = safe(cell)
+        return text.isEmpty ? "-" : text
+    }
+
+    /// What others have chosen, such as names, must not act on a terminal.
+    static func safe(_ text: String) -> String {
+        String(
             String.UnicodeScalarView(
-                cell.unicodeScalars.map { $0.value < 0x20 || (0x7f..<0xa0).contains($0.value) ? "\u{fffd}" : $0 }))
-        return safe.isEmpty ? "-" : safe
+                text.unicodeScalars.map { $0.value < 0x20 || (0x7f..<0xa0).contains($0.value) ? "\u{fffd}" : $0 }))
     }
 }
 
