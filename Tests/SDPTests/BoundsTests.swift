@@ -24,6 +24,34 @@ struct BoundsTests {
         #expect(negotiation.book.payloadTypes.count <= PayloadTypeRegistry.maximumEntries)
     }
 
+    @Test(
+        "L1: a publisher with ever other parameters does not use up the payload types of those who receive it",
+        arguments: [CodecName.opus, .h264])
+    func configurations(_ codec: CodecName) throws {
+        var negotiation = makeNegotiation()
+        var sending: [LocalSending] = []
+        for number in 0..<100 {
+            let opus = NegotiatedFormat(
+                codec: .opus, clockRateHz: 48000, channels: 2,
+                parameters: FormatParameters(parsing: "maxaveragebitrate=\(number + 6_000)"))
+            let level = String(number + 16, radix: 16)
+            let h264 = NegotiatedFormat(
+                codec: .h264, clockRateHz: 90000,
+                parameters: FormatParameters(parsing: "packetization-mode=1;profile-level-id=42e0\(level)"),
+                variant: "baseline/1")
+            sending.append(stream(codec.kind, UInt32(number + 1), formats: [codec == .opus ? opus : h264]))
+        }
+        // Another codec comes last.
+        let vp9 = NegotiatedFormat(
+            codec: .vp9, clockRateHz: 90000, parameters: FormatParameters(parsing: "profile-id=0"), variant: "0")
+        let lines = try negotiation.makeOffer(sending: sending + [stream(.video, 101, formats: [vp9])]).text.sdpLines
+        #expect(lines.contains { $0.hasSuffix(" VP9/90000") })
+        // In a bundle a payload type means one configuration.
+        let parameters = Set(lines.filter { $0.hasPrefix("a=fmtp:") })
+        let types = Set(parameters.map { $0.prefix { $0 != " " } })
+        #expect(parameters.count == types.count && types.count < 16)
+    }
+
     @Test("F8, L1: unknown extension URIs are stored up to the number of ids; known ones always are")
     func extensions() throws {
         var negotiation = try offers(30) { number in

@@ -34,6 +34,7 @@ struct OfferFormats {
             let types = registry.assign(
                 format, parameters: format.written(sends: true), withRetransmission: retransmits)
         else { return nil }
+        offered.parameters = types.parameters
         offered.payloadType = types.payloadType
         offered.rtxPayloadType = types.rtx
         return offered

@@ -38,34 +38,49 @@ struct PayloadTypeRegistry: Sendable {
                 rtxPayloadType: format.rtxPayloadType))
     }
 
-    /// Payload types for a format to be offered: those of the same configuration, else new ones. When all are taken,
-    /// those of the same codec and variant; nil when there is no such either.
+    /// Payload types for a format to be offered, and the parameters that they are offered with: those of the same configuration, else new ones. When all are
+    /// taken, or all that the codec may have, those of another configuration of the same codec and variant; nil when there is no such either.
     mutating func assign(
         _ format: NegotiatedFormat, parameters: FormatParameters, withRetransmission: Bool
-    ) -> (payloadType: UInt8, rtx: UInt8?)? {
+    ) -> (payloadType: UInt8, rtx: UInt8?, parameters: FormatParameters)? {
         let text = parameters.text
-        if index(format, text) == nil {
-            let rtxNeeded = withRetransmission
-            guard let payloadType = free(preferring: Self.usual(format.codec)) else {
-                return entries.first { $0.codec == format.codec && $0.variant == format.variant }
-                    .map { ($0.payloadType, withRetransmission ? $0.rtxPayloadType : nil) }
-            }
-            used.insert(payloadType)
-            let rtx = rtxNeeded ? free(preferring: payloadType + 1) : nil
-            if let rtx { used.insert(rtx) }
-            entries.append(
-                Entry(
-                    codec: format.codec, variant: format.variant, parameters: text, payloadType: payloadType,
-                    rtxPayloadType: rtx))
-        }
-        guard let index = index(format, text) else { return nil }
+        if index(format, text) == nil, mayAdd(format) { add(format, text, withRetransmission: withRetransmission) }
+        let other = entries.firstIndex { $0.codec == format.codec && $0.variant == format.variant }
+        guard let index = index(format, text) ?? other else { return nil }
         if withRetransmission, entries[index].rtxPayloadType == nil,
             let rtx = free(preferring: entries[index].payloadType + 1)
         {
             used.insert(rtx)
             entries[index].rtxPayloadType = rtx
         }
-        return (entries[index].payloadType, withRetransmission ? entries[index].rtxPayloadType : nil)
+        let entry = entries[index]
+        return (
+            entry.payloadType, withRetransmission ? entry.rtxPayloadType : nil,
+            FormatParameters(parsing: entry.parameters)
+        )
+    }
+
+    private mutating func add(_ format: NegotiatedFormat, _ parameters: String, withRetransmission: Bool) {
+        guard let payloadType = free(preferring: Self.usual(format.codec)) else { return }
+        used.insert(payloadType)
+        let rtx = withRetransmission ? free(preferring: payloadType + 1) : nil
+        if let rtx { used.insert(rtx) }
+        entries.append(
+            Entry(
+                codec: format.codec, variant: format.variant, parameters: parameters, payloadType: payloadType,
+                rtxPayloadType: rtx))
+    }
+
+    /// Beside the first configuration of each of its variants, a codec has so many more. Publishers choose their parameters: one that has ever others would
+    /// use up the payload types of everybody who receives it, and no other codec could be offered to them. With all variants of Opus, RED, VP8, H.264, VP9
+    /// and AV1 these are 60 of the 61 payload types, retransmissions included: 5 + 5 + 2 + 22 + 14 + 12.
+    private static func furtherConfigurations(of codec: CodecName) -> Int { codec.kind == .audio ? 4 : 3 }
+
+    /// Whether one more configuration of the format's codec may have payload types of its own.
+    private func mayAdd(_ format: NegotiatedFormat) -> Bool {
+        let variants = entries.filter { $0.codec == format.codec }.map(\.variant)
+        guard variants.contains(format.variant) else { return true }
+        return variants.count - Set(variants).count < Self.furtherConfigurations(of: format.codec)
     }
 
     private func index(_ format: NegotiatedFormat, _ parameters: String) -> Int? {
