@@ -59,6 +59,32 @@ struct AnswerTests {
         }
     }
 
+    @Test("Of a publisher's parameters only those that its codec has, in their form, stand in others' descriptions")
+    func foreignParameters() throws {
+        var audio = audioSection("0", "sendonly")
+        audio[4] =
+            "a=fmtp:111 useinbandfec=yes;minptime=10;maxplaybackrate=4294967296;stereo=1;x=1\u{2028}a=inactive;usedtx"
+        let video = [
+            "m=video 9 UDP/TLS/RTP/SAVPF 102", "a=mid:1", "a=sendonly", "a=rtpmap:102 H264/90000",
+            "a=fmtp:102 level-asymmetry-allowed=maybe;packetization-mode=1;profile-level-id=42e01f",
+        ]
+        var publisher = makeNegotiation()
+        let outcome = try publisher.receiveOffer(offer([audio, video]))
+        var sending: [LocalSending] = []
+        for (index, section) in outcome.sections.enumerated() {
+            let formats = try #require(section.remoteSends).formats
+            sending.append(stream(index == 0 ? .audio : .video, UInt32(index + 1), formats: formats))
+        }
+        var member = makeNegotiation()
+        let pushed = try member.makeOffer(sending: sending).text.sdpLines
+        var viewer = makeNegotiation()
+        _ = try viewer.receiveOffer(offer([audioSection("0", "recvonly")]))
+        let played = try viewer.makeAnswer(["0": SectionAnswer(sending: sending[0])]).text.sdpLines
+        #expect(pushed.contains("a=fmtp:111 minptime=10;stereo=1"))
+        #expect(pushed.contains("a=fmtp:102 packetization-mode=1;profile-level-id=42e01f"))
+        #expect(played.contains("a=fmtp:111 minptime=10;useinbandfec=1;stereo=1"), "\(played)")
+    }
+
     @Test("A9: a room that prefers H.264 gets it from a client that lists VP8 first")
     func preference() throws {
         let text = try Vectors.text("chromium156_sendrecv_av")

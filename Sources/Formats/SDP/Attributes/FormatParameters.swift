@@ -10,6 +10,18 @@ public struct FormatParameters: Sendable, Hashable {
             self.name = name
             self.value = value
         }
+
+        /// Whether the value of a parameter that a codec defines is of its form: a flag, a profile or a number. What a publisher writes stands in the
+        /// descriptions of all who receive it, and a parser may refuse a whole description for one flag that is none.
+        var isReadable: Bool {
+            guard let text = value else { return false }
+            switch name.lowercased() {
+            case "stereo", "sprop-stereo", "cbr", "useinbandfec", "usedtx", "level-asymmetry-allowed", "tier":
+                return text == "0" || text == "1"
+            case "profile-level-id": return text.utf8.count == 6 && text.utf8.allSatisfy(\.isAlphanumeric)
+            default: return (1...9).contains(text.utf8.count) && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
+            }
+        }
     }
 
     /// The parameters in the order of the line.

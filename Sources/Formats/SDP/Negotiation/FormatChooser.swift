@@ -143,7 +143,9 @@ enum FormatMatcher {
     static func merged(_ match: NegotiatedFormat, from publisher: NegotiatedFormat) -> FormatParameters {
         guard match.codec == .opus else { return match.parameters }
         var parameters = match.parameters
-        for parameter in publisher.parameters.parameters { parameters[parameter.name] = parameter.value }
+        for parameter in publisher.parameters.parameters where parameter.isReadable {
+            parameters[parameter.name] = parameter.value
+        }
         return parameters
     }
 }

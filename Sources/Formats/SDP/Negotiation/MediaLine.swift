@@ -112,12 +112,12 @@ extension NegotiatedFormat {
     /// sent stands there; what describes the remote's own stream or decoder does not.
     func written(sends: Bool) -> FormatParameters {
         func keep(_ names: [String]) -> FormatParameters {
-            FormatParameters(parameters.parameters.filter { names.contains($0.name.lowercased()) })
+            FormatParameters(parameters.parameters.filter { names.contains($0.name.lowercased()) && $0.isReadable })
         }
         switch codec {
         case .opus:
-            if sends { return parameters }
-            var kept = FormatParameters(parameters.parameters.filter { !$0.name.lowercased().hasPrefix("sprop-") })
+            if sends { return keep(Self.opusReceiver + Self.opusSender) }
+            var kept = keep(Self.opusReceiver)
             // The publisher says that it will send stereo: the router likes to receive it.
             if parameters["sprop-stereo"] == "1" { kept["stereo"] = "1" }
             return kept
@@ -128,6 +128,13 @@ extension NegotiatedFormat {
         case .vp8, .g722, .pcmu, .pcma: return FormatParameters()
         }
     }
+
+    /// What Opus has (RFC 7587 section 6.1), and `minptime`, which all browsers write: of a receiver, and of a sender.
+    private static let opusReceiver = [
+        "minptime", "ptime", "maxptime", "maxplaybackrate", "maxaveragebitrate", "stereo", "cbr", "useinbandfec",
+        "usedtx",
+    ]
+    private static let opusSender = ["sprop-maxcapturerate", "sprop-stereo"]
 
     /// The name in an rtpmap, with clock rate and channels.
     var encoding: String { "\(codec.rawValue)/\(clockRateHz)" + (channels > 1 ? "/\(channels)" : "") }
