@@ -100,6 +100,23 @@ struct OfferMakingTests {
         #expect(accepted.sections[0].sending?.formats.map(\.variant) == ["baseline/1"])
     }
 
+    @Test("What is still sent though the policy has ceased to allow it has a readable section, and is refused alone")
+    func formerCodec() throws {
+        let sending = [stream(.audio, 1, formats: [opus]), stream(.video, 2, formats: [vp8])]
+        var negotiation = makeNegotiation { $0.video.allowed = [.h264] }
+        let offer = try negotiation.makeOffer(sending: sending).text
+        #expect(offer.section(1)[0] == "m=video 7900 UDP/TLS/RTP/SAVPF 96 97")
+        let accepted = try negotiation.receiveAnswer(Self.answer(to: offer))
+        #expect(accepted.sections.map { $0.sending?.local.trackID } == ["track1", nil])
+        #expect(accepted.sections[1].refusal == .noCommonCodec)
+        // RED without its Opus is nothing to offer either.
+        let red = NegotiatedFormat(
+            codec: .red, clockRateHz: 48000, channels: 2, parameters: FormatParameters(parsing: "63/63"))
+        var redundant = makeNegotiation { $0.audio.allowed = [.red] }
+        let both = try redundant.makeOffer(sending: [stream(.audio, 1, formats: [opus, red])]).text.section(0)
+        #expect(both[0] == "m=audio 7900 UDP/TLS/RTP/SAVPF 111 112")
+    }
+
     @Test("An answer gives formats, extensions and feedback of every section, and the transport")
     func answer() throws {
         var negotiation = makeNegotiation()

@@ -3,10 +3,20 @@ struct OfferFormats {
     let policy: NegotiationPolicy
 
     /// Formats for `sending` with their payload types. Where the publisher is not known, all that the policy allows.
+    ///
+    /// A publisher may still send what the policy has ceased to allow. That is offered, too, where there is nothing else, and refused when it is answered: a section without a
+    /// format is none (RFC 8866 section 5.14), and browsers refuse the whole offer for it.
     func formats(for sending: LocalSending, registry: inout PayloadTypeRegistry) -> [NegotiatedFormat] {
         let allowed = policy.codecs(for: sending.kind).allowed
-        let wanted = (sending.formats?.flatMap(Self.withAlternative) ?? defaults(sending.kind))
-            .filter { $0.codec.kind == sending.kind && allowed.contains($0.codec) }
+        let known = (sending.formats?.flatMap(Self.withAlternative) ?? defaults(sending.kind))
+            .filter { $0.codec.kind == sending.kind }
+        let formats = assigned(known.filter { allowed.contains($0.codec) }, sending, &registry)
+        return formats.isEmpty ? assigned(known, sending, &registry) : formats
+    }
+
+    private func assigned(
+        _ wanted: [NegotiatedFormat], _ sending: LocalSending, _ registry: inout PayloadTypeRegistry
+    ) -> [NegotiatedFormat] {
         var formats: [NegotiatedFormat] = []
         // RED names the payload type of its Opus and so comes behind it here, not on the line.
         for format in wanted where format.codec != .red {
