@@ -45,6 +45,31 @@ struct LimitTests {
         #expect(refused.count == 1)
     }
 
+    @Test("What a participant says about itself is sent to everybody at a bounded rate, the less often the more it is")
+    func changes() throws {
+        var limits = RoomLimits()
+        limits.notificationsPerSecond = 4
+        var bench = RoomBench(limits: limits)
+        let ada = try bench.join("ada")
+        try bench.join("bob")
+        func code(_ request: SessionRequest) -> RoomError.Code? {
+            do throws(RoomError) {
+                try bench.perform(request, ada)
+                return nil
+            } catch { return error.code }
+        }
+        // Twenty notifications at once, two of each.
+        for number in 0..<10 { #expect(code(.setMetadata(name: nil, metadata: "\(number)")) == nil) }
+        #expect(code(.setMetadata(name: "Ada", metadata: nil)) == .rateLimited)
+        #expect(code(.setAttributes(["hand": "up"])) == .rateLimited)
+        #expect(bench.info(ada)?.name == "" && bench.info(ada)?.metadata == "9")
+        bench.now = bench.now + .seconds(10)
+        // Eight of each, whatever changes of it.
+        #expect(code(.setMetadata(name: nil, metadata: String(repeating: "m", count: 4_000))) == nil)
+        #expect(code(.setAttributes(["hand": "up"])) == nil)
+        #expect(code(.setAttributes(["hand": "down"])) == .rateLimited)
+    }
+
     @Test("A client that makes all offers is asked for no more sections than a description may have")
     func sectionsOfOneDescription() throws {
         var bench = RoomBench()

@@ -23,8 +23,12 @@ extension Room {
             .pauseAllVideo, .setAudioOnly, .requestKeyframe:
             try distribution.perform(request, member, &state, &turn)
         case .setBandwidth(let profile): setBandwidth(profile, of: session, &turn)
-        case .setMetadata(let name, let metadata): try rename(session, name, metadata, &turn)
-        case .setAttributes(let attributes): try setAttributes(attributes, of: session, &turn)
+        case .setMetadata(let name, let metadata):
+            try chargeChange(of: member, adding: (name ?? "").utf8.count + (metadata ?? "").utf8.count, at: turn.now)
+            try rename(session, name, metadata, &turn)
+        case .setAttributes(let attributes):
+            try chargeChange(of: member, adding: Self.bytes(of: attributes), at: turn.now)
+            try setAttributes(attributes, of: session, &turn)
         case .relay(let to, let payload): try relay(payload, to: to, from: member, &turn)
         case .requestUnmute(let track):
             try member.checkModerates()
@@ -58,6 +62,21 @@ extension Room {
             }
         }
         if isKnown { turn.effects.append(.freezesReported(participant: member.info.sid, new)) }
+    }
+
+    /// Counts a change that a member makes of itself. Each sends everybody all that it says about itself, whatever its token permits: in a large room one viewer could
+    /// fill the server's link.
+    private mutating func chargeChange(of member: Member, adding bytes: Int, at now: MonotonicTime) throws(RoomError) {
+        let info = member.info
+        let all = info.name.utf8.count + info.metadata.utf8.count + Self.bytes(of: info.attributes) + bytes
+        var charged = member
+        try charged.chargeChange(to: state.roster.count, bytes: all, state.context.limits, at: now)
+        let changes = charged.changes
+        state.roster.update(member.session) { $0.changes = changes }
+    }
+
+    private static func bytes(of attributes: [String: String]) -> Int {
+        attributes.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count }
     }
 
     /// Another name or other metadata of a participant, where nil leaves it; `attributes` are merged into its own.
@@ -106,7 +125,7 @@ extension Room {
     ) throws(RoomError) -> [String: String] {
         let merged = attributes.merging(changes) { $1 }.filter { !$0.value.isEmpty }
         guard merged.count <= AccessTokenLimits.attributeCount,
-            merged.reduce(0, { $0 + $1.key.utf8.count + $1.value.utf8.count }) <= AccessTokenLimits.metadataBytes
+            bytes(of: merged) <= AccessTokenLimits.metadataBytes
         else { throw RoomError(.tooLarge, "the attributes are too many or too long") }
         for (name, text) in changes {
             try TextRule.label.check(name, "an attribute's name")

@@ -44,6 +44,8 @@ struct Member: Sendable {
     var allVideoPaused = false
     /// Limits what it sends.
     var messages = RateLimit()
+    /// Limits how often it changes what it says about itself.
+    var changes = RateLimit()
     /// The number of the last message that it sent, where its client counts them.
     var lastSequence: UInt32 = 0
     /// The last sign of life.
@@ -226,6 +228,18 @@ extension Member {
         guard messages.take(every: interval, atOnce: limits.messagesPerSecond * 2, at: now) else {
             throw RoomError(
                 .rateLimited, "more than \(limits.messagesPerSecond) messages per second", retryAfter: .seconds(1))
+        }
+    }
+
+    /// Counts a change of what it says about itself, `bytes` of which are sent to each of `count` members.
+    mutating func chargeChange(to count: Int, bytes: Int, _ limits: RoomLimits, at now: MonotonicTime) throws(RoomError)
+    {
+        let most = limits.notificationsPerSecond * 5
+        let interval = TimeInterval.nanoseconds(1_000_000_000 / Int64(limits.notificationsPerSecond))
+        guard changes.take(min(count * (1 + bytes / 1_024), most), every: interval, atOnce: most, at: now) else {
+            throw RoomError(
+                .rateLimited, "too many changes of name, metadata and attributes for a room of this size",
+                retryAfter: .seconds(1))
         }
     }
 }
