@@ -49,6 +49,15 @@ struct LoggerTests {
             line == #"2025-12-31T23:59:59.007Z info http: a\nb n=42 s="two words" q="a\"b" e="" r=0.5 f=true l="x\ny""#)
     }
 
+    @Test("No value and no message acts on the terminal that shows it, in either format", arguments: LogFormat.allCases)
+    func terminals(_ format: LogFormat) {
+        let line = LogFormatter(format: format, showAddresses: false).line(
+            seconds: 0, milliseconds: 0, level: .info, component: "c", message: "\u{9b}2J\u{1b}[2J",
+            fields: ["identity": "\u{9b}2J", "name": "é\u{85}\u{7f}"])
+        #expect(line.unicodeScalars.allSatisfy { $0.value >= 0x20 && !(0x7f..<0xa0).contains($0.value) })
+        #expect(line.contains(#"\u009b2J"#) && line.contains(#"é\u0085\u007f"#))
+    }
+
     @Test("JSON lines are valid JSON, whatever they contain")
     func json() {
         let formatter = LogFormatter(format: .json, showAddresses: false)

@@ -41,7 +41,9 @@ struct LogFormatter: Sendable {
 
     private func textValue(_ value: LogValue) -> String {
         let text = plain(value)
-        let needsQuotes = text.isEmpty || text.utf8.contains { $0 <= 0x20 || $0 == 0x22 || $0 == 0x3d || $0 == 0x7f }
+        let needsQuotes =
+            text.isEmpty || text.utf8.contains { $0 == 0x20 || $0 == 0x22 || $0 == 0x3d }
+            || text.unicodeScalars.contains(where: Self.isControl)
         return needsQuotes ? Self.quoted(text) : text
     }
 
@@ -67,8 +69,13 @@ struct LogFormatter: Sendable {
 
     /// Text with control characters escaped: nobody writes a second line into the log from outside.
     static func printable(_ text: String) -> String {
-        guard text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f }) else { return text }
+        guard text.unicodeScalars.contains(where: isControl) else { return text }
         return String(quoted(text).dropFirst().dropLast())
+    }
+
+    /// C0, DEL and C1: U+009B begins a sequence for a terminal as ESC [ does.
+    private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
+        scalar.value < 0x20 || (0x7f..<0xa0).contains(scalar.value)
     }
 
     static func quoted(_ text: String) -> String {
@@ -80,7 +87,7 @@ struct LogFormatter: Sendable {
             case "\n": result += "\\n"
             case "\r": result += "\\r"
             case "\t": result += "\\t"
-            case _ where scalar.value < 0x20 || scalar.value == 0x7f:
+            case _ where isControl(scalar):
                 let digits = String(scalar.value, radix: 16)
                 result += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
             default: result.unicodeScalars.append(scalar)
