@@ -11,7 +11,8 @@ struct RoomLog: Sendable {
         switch entry.event {
         // The client is told by an event of its own; a browser without a codec is no fault of the server's.
         // What changes all the time in a room that is well.
-        case .noCommonCodec, .dominantSpeakerChanged, .qualityChanged:
+        // Of what a participant says about itself there is as much as its client likes.
+        case .noCommonCodec, .dominantSpeakerChanged, .qualityChanged, .participantUpdated:
             logger.debug(entry.event.words, entry.event.fields(room: entry.room))
         default: logger.info(entry.event.words, entry.event.fields(room: entry.room))
         }

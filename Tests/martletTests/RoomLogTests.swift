@@ -49,6 +49,10 @@ struct RoomLogTests {
             "info rooms: track unmuted room=studio participant=PA_1 track=TR_1"
         ),
         (
+            SampleEvents.event(.participantUpdated),
+            #"debug rooms: participant updated room=studio participant=PA_1 identity="ada lovelace""#
+        ),
+        (
             .dominantSpeakerChanged(participant: nil),
             "debug rooms: dominant speaker changed room=studio participant=none"
         ),
@@ -83,7 +87,6 @@ struct RoomLogTests {
 
     /// The same of what rules, operators, recordings and playbacks do.
     static let otherLines: [(type: RoomLogEventType, line: String)] = [
-        (.participantUpdated, #"participant updated room=studio participant=PA_1 identity="ada lovelace""#),
         (.lockChanged, "room locked room=studio lock=password by=PA_2"),
         (.policyChanged, "policy changed room=studio revision=2 by=key/op"),
         (

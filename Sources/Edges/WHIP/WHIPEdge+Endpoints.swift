@@ -53,7 +53,8 @@ extension WHIPEdge {
         do throws(RoomError) {
             return try await join()
         } catch {
-            context.logger.info("offer refused", ["code": .text(error.code.rawValue)])
+            // A client may come again as often as it likes; the event log has its first refusal, the metrics have all.
+            context.logger.debug("offer refused", ["code": .text(error.code.rawValue)])
             throw Problem(error)
         }
     }
