@@ -25,6 +25,17 @@ struct BudgetTests {
         #expect(budget.takeMore(1, at: .zero) == .close)
     }
 
+    @Test("L1: a long reply counts against the requests that follow it, also where it is longer than all of them")
+    func replies() {
+        var budget = RequestBudget()
+        #expect(budget.take(20, at: .zero) == .go)
+        budget.addReply(4_000, at: .zero)
+        #expect((0..<99).count { _ in budget.take(20, at: .zero) == .go } == 99, "a short one costs nothing")
+        budget.addReply(500 * 4_096, at: .zero)
+        #expect(budget.take(20, at: MonotonicTime(milliseconds: 900)) == .refuse)
+        #expect(budget.take(20, at: MonotonicTime(milliseconds: 1_005)) == .go)
+    }
+
     @Test("L1: descriptions of 256 KiB come through by the handful")
     func large() {
         var budget = RequestBudget()

@@ -19,7 +19,8 @@ public struct RequestBudget: Sendable {
     public enum Verdict: Sendable, Hashable { case go, refuse, close }
 
     /// What a request of this many bytes counts: a description of 256 KiB costs the room service as much as 65 pings.
-    private static func cost(_ bytes: Int) -> Int { 1 + bytes / 4_096 }
+    private static func cost(_ bytes: Int) -> Int { 1 + bytes / bytesPerRequest }
+    private static let bytesPerRequest = 4_096
 
     /// Takes one request of `bytes` bytes off the budget.
     public mutating func take(_ bytes: Int, at now: MonotonicTime) -> Verdict {
@@ -31,6 +32,11 @@ public struct RequestBudget: Sendable {
     /// The request that was taken last stands for so many more: it is carried out only if they are in time, too.
     public mutating func takeMore(_ count: Int, at now: MonotonicTime) -> Verdict {
         count > 0 ? charge(count, at: now) : .go
+    }
+
+    /// The last request was answered with so many bytes: what they cost counts against those that follow.
+    public mutating func addReply(_ bytes: Int, at now: MonotonicTime) {
+        limit.add(bytes / Self.bytesPerRequest, every: Self.interval, at: now)
     }
 
     private mutating func charge(_ cost: Int, at now: MonotonicTime) -> Verdict {

@@ -108,8 +108,8 @@ extension LiveKitSession {
     /// Grants name participants by sid or by identity.
     private func restrict(_ grants: [ClientSignal.TrackGrant]?, _ session: SessionID) async {
         guard let grants else { return await perform(.setAudience(nil), session) }
-        let others = (try? await context.rooms.snapshot(session).others) ?? []
-        let identities = Dictionary(others.map { ($0.sid, $0.identity) }) { first, _ in first }
+        let unnamed = grants.filter(\.identity.isEmpty).map(\.participant)
+        let identities = await context.rooms.identities(of: unnamed, for: session)
         var audience = Audience()
         for grant in grants {
             let identity = grant.identity.isEmpty ? identities[grant.participant] : grant.identity

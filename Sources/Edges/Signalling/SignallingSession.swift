@@ -69,7 +69,12 @@ struct SignallingSession: Sendable {
         var state = state
         guard let frame = admit(message, &state, socket) else { return (state, false) }
         let outcome = await handle(frame, &state)
-        for reply in outcome.replies { socket.send(reply.text) }
+        for reply in outcome.replies {
+            let text = reply.text
+            // Of a room of thousands it has a megabyte, for a request of twenty bytes.
+            if case .snapshot = reply { state.budget.addReply(text.utf8.count, at: context.now()) }
+            socket.send(text)
+        }
         if outcome.leaves, let attachment = state.attachment { await attachment.leave(context.rooms) }
         if let (code, reason) = outcome.closing { socket.close(code: code, reason: reason) }
         return (state, outcome.isNew)

@@ -14,4 +14,9 @@ public struct RateLimit: Sendable {
         due = next
         return true
     }
+
+    /// Counts `count` more although there may have been too many: those to come wait until there is room for them, too.
+    public mutating func add(_ count: Int, every interval: TimeInterval, at now: MonotonicTime) {
+        due = max(due, now) + interval * Int64(count)
+    }
 }

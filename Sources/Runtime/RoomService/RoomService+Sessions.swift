@@ -18,6 +18,19 @@ extension RoomService {
         return info
     }
 
+    /// The identities of the participants with these sids, of those of whom the session may know.
+    public func identities(of participants: [String], for session: SessionID) -> [String: String] {
+        guard !participants.isEmpty, let room = (try? hosted(of: session))?.room else { return [:] }
+        var identities: [String: String] = [:]
+        for sid in participants {
+            guard let found = room.find(sid).flatMap({ room.participant($0) }), found.sid == sid,
+                !found.permissions.hidden
+            else { continue }
+            identities[sid] = found.identity
+        }
+        return identities
+    }
+
     /// A sign of life from the socket that reads the stream `attachment`. false: another socket has the session since, and what this one asks for late
     /// does not count.
     public func keepAlive(_ session: SessionID, attachment: UInt64) -> Bool {
