@@ -149,6 +149,25 @@ struct WireTests {
         #expect(request.codecs == [.vp9, .h264, .av1])
     }
 
+    @Test(
+        "A track has the media type that was agreed until its first packet comes: clients set up decryption by it")
+    func mediaType() throws {
+        var track = TrackInfo(
+            sid: "TR_1", participant: "PA_1", identity: "ada", name: "", kind: .video, source: .camera, mid: "0")
+        func shown() throws -> String {
+            var ada = Self.participant
+            ada.tracks = [track]
+            return try Self.read(.update([ada])) { message in
+                String(message.update.pointee.participants[0]!.pointee.tracks[0]!.pointee.mime_type)
+            }
+        }
+        #expect(try shown().isEmpty, "announced only")
+        track.agreedCodec = .vp8
+        #expect(try shown() == "video/VP8")
+        track.codec = .h264
+        #expect(try shown() == "video/H264")
+    }
+
     @Test("A grant names 64 tracks at most")
     func manyGrants() {
         let names = (0..<1_000).map { "TR_\($0)" }

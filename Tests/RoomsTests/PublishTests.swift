@@ -29,6 +29,9 @@ struct PublishTests {
         #expect(Set(answer.tracks.keys) == ["0", "1"])
         #expect(bench.info(ada)?.tracks[1].simulcast == true)
         #expect(bench.info(ada)?.tracks[1].clientTrackID == "video-1")
+        let shown = try #require(bench.info(ada)).tracks
+        #expect(shown.allSatisfy { $0.codec == nil }, "nothing has come yet")
+        #expect(shown.map(\.agreedCodec) == [.opus, .vp8])
     }
 
     @Test("Announcements name source, name, size and mute, before the offer or after it, together or one after another")

@@ -42,6 +42,7 @@ extension Room {
             name: "", kind: kind, source: source, mid: section.mid,
             clientTrackID: sending.shownTrackID)
         if let announced { info.describe(as: announced) }
+        info.agreedCodec = sending.formats.first.map { Codec($0.codec) }
         info.simulcast = sending.encodings.count > 1
         let description = TrackDescription(
             id, peer: connection.peer, info, sending,
@@ -117,7 +118,10 @@ extension Room {
         description.encodings = sending.encodings.map(EncodingDescription.init)
         description.extensions = HeaderExtensionIDs(sending.extensions)
         description.feedback = FeedbackKinds(sending.feedback)
-        state.routing.update(track.id) { $0.packetTime = sending.packetTime }
+        state.routing.update(track.id) { track in
+            track.packetTime = sending.packetTime
+            track.info.agreedCodec = sending.formats.first.map { Codec($0.codec) }
+        }
         if description != track.description {
             state.routing.update(track.id) { $0.description = description }
             turn.media(.updateTrack(description))

@@ -15,6 +15,8 @@ public struct TrackInfo: Sendable, Hashable {
     public var silent = false
     /// What the publisher sends, once known.
     public var codec: Codec?
+    /// What it is to send, as its section was agreed: known before its first packet comes.
+    public var agreedCodec: Codec?
     /// In which other codec its publisher can send it, for subscribers that cannot play the first.
     public var backupCodec: Codec?
     /// Whether the first codec goes on beside the backup codec.

@@ -82,7 +82,7 @@ extension MessageArena {
             message.source = info.source.number
             message.n_layers = info.details.layers.count
             message.layers = list(info.details.layers.map(layer))
-            message.mime_type = text(info.codec?.mimeType ?? "")
+            message.mime_type = text(info.shownCodec?.mimeType ?? "")
             message.mid = text(info.mid)
             message.stereo = info.details.isStereo ? 1 : 0
             message.disable_red = info.details.disablesRED ? 1 : 0
@@ -100,7 +100,7 @@ extension MessageArena {
 
     /// The codec that is sent, once it is known, and behind it the backup codec.
     private func codecs(of info: TrackInfo) -> [UnsafeMutablePointer<Livekit__SimulcastCodecInfo>] {
-        guard let codec = info.codec else { return [] }
+        guard let codec = info.shownCodec else { return [] }
         let first = make(livekit__simulcast_codec_info__init) { entry in
             entry.mime_type = text(codec.mimeType)
             entry.mid = text(info.mid)
@@ -373,6 +373,10 @@ extension Codec {
 }
 
 extension TrackInfo {
+    /// The codec that is sent, and before its first packet the one that was agreed: the JavaScript and Flutter SDKs choose how to
+    /// decrypt a track when they get it, which is mostly before that packet, and throw an error where no codec stands here.
+    fileprivate var shownCodec: Codec? { codec ?? agreedCodec }
+
     /// LiveKit's clients put camera and microphone into one media stream, and screen and its audio into another.
     fileprivate var standardStream: String {
         switch source {
