@@ -47,6 +47,29 @@ struct TranslatorTests {
         #expect(count(.unmuteRequested(track: "TR_1", by: nil)) == 0)
     }
 
+    @Test("Who leaves is shown as it was, with the reason and without tracks; of somebody unknown the names are shown")
+    func left() throws {
+        var ada = WireTests.participant
+        (ada.metadata, ada.attributes) = ("notes", ["seat": "4"])
+        ada.tracks = [
+            TrackInfo(
+                sid: "TR_1", participant: "PA_1", identity: "ada", name: "", kind: .video, source: .camera, mid: "0")
+        ]
+        var translator = EventTranslator(people: [ada])
+        for (sid, identity, name) in [("PA_1", "ada", "Ada"), ("PA_2", "bob", "")] {
+            let event = RoomEvent.participantLeft(participant: sid, identity: identity, reason: .left)
+            let signals = translator.signals(for: SequencedEvent(sequence: 1, event: event))
+            try WireTests.read(try #require(signals.first)) { message in
+                let gone = message.update.pointee.participants[0]!.pointee
+                #expect(gone.state == LIVEKIT__PARTICIPANT_INFO__STATE__DISCONNECTED)
+                #expect(gone.disconnect_reason == LIVEKIT__DISCONNECT_REASON__CLIENT_INITIATED)
+                #expect(String(gone.sid) == sid && String(gone.identity) == identity && String(gone.name) == name)
+                #expect(String(gone.metadata) == (name.isEmpty ? "" : "notes"))
+                #expect(gone.n_attributes == (name.isEmpty ? 0 : 1) && gone.n_tracks == 0)
+            }
+        }
+    }
+
     @Test("The demand for a track's two codecs is told together, the first codec first, until the track is gone")
     func codecDemand() throws {
         var ada = ParticipantInfo(

@@ -67,7 +67,8 @@ struct Entrance: Sendable {
         if snapshot.room.name == claims.video.room {
             greeting.append(.update(people))
             for gone in returned.departedForGood {
-                greeting.append(.left(participant: gone.participant, identity: gone.identity, gone.reason))
+                greeting.append(
+                    .left(ParticipantInfo(sid: gone.participant, identity: gone.identity), gone.reason))
             }
             greeting += [.room(snapshot.room), .dataTracksReceived(snapshot.dataTracks)]
         } else {

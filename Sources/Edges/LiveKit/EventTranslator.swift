@@ -45,8 +45,7 @@ struct EventTranslator: Sendable {
             people[info.sid] = info
             return [.update([info])]
         case .participantLeft(let participant, let identity, let reason):
-            people[participant] = nil
-            return [.left(participant: participant, identity: identity, reason)]
+            return [.left(remove(participant, identity), reason)]
         case .trackPublished(let track), .trackUpdated(let track): return update(track)
         case .trackUnpublished(let participant, let track):
             layers[track] = nil
@@ -139,6 +138,14 @@ struct EventTranslator: Sendable {
             person.quality.map { ParticipantQuality(participant: person.sid, quality: $0) }
         }
         return known.isEmpty ? [] : [.quality(known.sorted { $0.participant < $1.participant })]
+    }
+
+    /// Whoever has left, as it was, without its tracks. SDKs that are built on the Rust one update what they know of it first: an app saw its name, metadata
+    /// and attributes change to nothing, and then a participant without any leave.
+    private mutating func remove(_ participant: String, _ identity: String) -> ParticipantInfo {
+        var gone = people.removeValue(forKey: participant) ?? ParticipantInfo(sid: participant, identity: identity)
+        (gone.tracks, gone.dataTracks) = ([], [])
+        return gone
     }
 
     private mutating func move(_ snapshot: SessionSnapshot) -> [ServerSignal] {

@@ -12,7 +12,8 @@ enum ServerSignal: Sendable {
     /// `tracks`: mid -> sid, for a client whose sections do not tell which track they carry.
     case answer(sdp: String, id: UInt32, tracks: [String: String])
     case update([ParticipantInfo])
-    case left(participant: String, identity: String, LeaveReason)
+    /// With what the client knows of the participant: what is missing here, some clients take for removed.
+    case left(ParticipantInfo, LeaveReason)
     case trackPublished(clientID: String, TrackInfo)
     case trackUnpublished(track: String)
     case trackSubscribed(track: String)
@@ -166,16 +167,12 @@ extension ServerSignal {
         case .update(let participants):
             response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_UPDATE
             response.update = arena.update(participants.map { arena.participant($0) })
-        case .left(let participant, let identity, let reason):
+        case .left(let info, let reason):
             response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_UPDATE
-            let gone = arena.make(livekit__participant_info__init) { info in
-                info.sid = arena.text(participant)
-                info.identity = arena.text(identity)
-                info.state = LIVEKIT__PARTICIPANT_INFO__STATE__DISCONNECTED
-                // Nothing comes after it.
-                info.version = .max
-                info.disconnect_reason = DisconnectReason(reason).number
-            }
+            let gone = arena.participant(info, state: LIVEKIT__PARTICIPANT_INFO__STATE__DISCONNECTED)
+            // Nothing comes after it.
+            gone.pointee.version = .max
+            gone.pointee.disconnect_reason = DisconnectReason(reason).number
             response.update = arena.update([gone])
         case .moved(let snapshot, let token):
             response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_ROOM_MOVED
@@ -297,6 +294,15 @@ extension ServerSignal {
             response.request_response = arena.response(track, refusal, message)
         default: break
         }
+    }
+}
+
+extension ParticipantInfo {
+    /// Somebody of whom nothing else is known.
+    init(sid: String, identity: String) {
+        self.init(
+            sid: sid, identity: identity, name: "", metadata: "", profile: .full, permissions: Permissions(),
+            joinedAt: 0)
     }
 }
 
