@@ -168,6 +168,25 @@ struct WireTests {
         #expect(try shown() == "video/H264")
     }
 
+    @Test("A track is stereo by its flag, or by the feature that replaces it")
+    func stereo() {
+        func isStereo(_ flag: Int32, _ features: [Livekit__AudioTrackFeature]) -> Bool? {
+            let frame = Self.frame { message, arena in
+                message.message_case = LIVEKIT__SIGNAL_REQUEST__MESSAGE_ADD_TRACK
+                message.add_track = arena.make(livekit__add_track_request__init) { request in
+                    request.stereo = flag
+                    request.n_audio_features = features.count
+                    request.audio_features = arena.numbers(features)
+                }
+            }
+            guard case .addTrack(let request)? = ClientSignal(frame: frame) else { return nil }
+            return request.details.isStereo
+        }
+        #expect(isStereo(0, [LIVEKIT__AUDIO_TRACK_FEATURE__TF_NO_DTX]) == false)
+        #expect(isStereo(1, []) == true)
+        #expect(isStereo(0, [LIVEKIT__AUDIO_TRACK_FEATURE__TF_STEREO]) == true)
+    }
+
     @Test("A grant names 64 tracks at most")
     func manyGrants() {
         let names = (0..<1_000).map { "TR_\($0)" }

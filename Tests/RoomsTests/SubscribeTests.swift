@@ -61,6 +61,25 @@ struct SubscribeTests {
         #expect(sdp.contains("a=ptime:10"))
     }
 
+    @Test("A3: a track announced as stereo is so for its publisher and subscribers, also after another offer")
+    func announcedStereo() throws {
+        var bench = RoomBench()
+        let bob = try bench.join("bob")
+        let ada = try bench.join("ada")
+        var announcement = TrackAnnouncement("a", source: .microphone)
+        announcement.kind = .audio
+        announcement.details = TrackDetails()
+        announcement.details?.isStereo = true
+        try bench.perform(.announce(announcement), ada)
+        let section = ClientDescriptions.Section.audio("0", track: "a")
+        #expect(try bench.offer(ada, [section]).sdp.contains(";stereo=1"))
+        #expect(try #require(bench.lastOffer(bob)).sdp.contains("sprop-stereo=1"))
+        try bench.answerOffers(bob)
+        _ = bench.takeEvents(bob)
+        #expect(try bench.offer(ada, [section, .video("1")]).sdp.contains(";stereo=1"))
+        #expect(try #require(bench.lastOffer(bob)).sdp.contains("sprop-stereo=1"))
+    }
+
     @Test("G7: in-band FEC and DTX of the publisher's Opus stand in every subscriber's description")
     func repairParameters() throws {
         var bench = RoomBench()

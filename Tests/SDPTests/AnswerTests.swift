@@ -85,6 +85,21 @@ struct AnswerTests {
         #expect(played.contains("a=fmtp:111 minptime=10;useinbandfec=1;stereo=1"), "\(played)")
     }
 
+    @Test("A3: stereo of which the publisher's offer says nothing is asked for, and subscribers learn it")
+    func unwrittenStereo() throws {
+        var publisher = makeNegotiation()
+        _ = try publisher.receiveOffer(offer([audioSection("0", "sendonly"), audioSection("1", "sendonly")]))
+        var stereo = SectionAnswer()
+        stereo.takesStereo = true
+        let answer = try publisher.makeAnswer(["0": stereo])
+        #expect(answer.text.section(0).contains("a=fmtp:111 minptime=10;useinbandfec=1;stereo=1"))
+        #expect(answer.text.section(1).contains("a=fmtp:111 minptime=10;useinbandfec=1"))
+        let formats = try #require(answer.sections[0].receiving).formats
+        var member = makeNegotiation()
+        let pushed = try member.makeOffer(sending: [stream(.audio, 7, formats: formats)]).text.section(0)
+        #expect(pushed.contains { $0.hasPrefix("a=fmtp:111") && $0.contains("sprop-stereo=1") })
+    }
+
     @Test("A9: a room that prefers H.264 gets it from a client that lists VP8 first")
     func preference() throws {
         let text = try Vectors.text("chromium156_sendrecv_av")

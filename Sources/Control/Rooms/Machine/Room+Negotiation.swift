@@ -72,6 +72,7 @@ extension Room {
             if let sends = section.remoteSends, !answer.rejects {
                 let isNew = known[section.mid] == nil
                 answer.codecs = codecs(kind, of: known[section.mid], sends, mid: section.mid, member)
+                answer.takesStereo = isStereo(kind, of: known[section.mid], sends, mid: section.mid, member)
                 answer.receives =
                     member.profile != .viewer
                     && state.permittedSource(kind, sends, mid: section.mid, of: name, member) != nil
@@ -96,6 +97,16 @@ extension Room {
         guard let names = (track.map { state.routing[$0]?.preferredCodec } ?? announced)?.names else { return nil }
         let allowed = state.negotiationRules.codecs(for: kind.sectionKind).allowed
         return allowed.filter(names.contains) + allowed.filter { !names.contains($0) }
+    }
+
+    /// Whether the track of a section was announced as stereo. LiveKit's clients say so there and not in their offers: they encode, and others decode, in
+    /// mono unless the server's descriptions have it.
+    private func isStereo(
+        _ kind: MediaKind, of track: TrackID?, _ sending: RemoteSending, mid: String, _ member: Member
+    ) -> Bool {
+        guard kind == .audio else { return false }
+        if let track { return state.routing[track]?.info.details.isStereo ?? false }
+        return member.announcements.find(sending.trackID, mid, kind)?.announcement.details?.isStereo ?? false
     }
 
     /// Whether a member with so many tracks may publish no further one. Where as many others publish as may, the offer is refused as a whole, but not to a

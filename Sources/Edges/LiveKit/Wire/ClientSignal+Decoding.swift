@@ -153,7 +153,11 @@ extension TrackRequest {
         backupCodecPolicy = BackupCodecPolicy(request.backup_codec_policy)
         details.encryption = TrackDetails.Encryption(rawValue: Int(request.encryption.rawValue)) ?? .none
         details.stream = String(request.stream)
-        details.isStereo = request.stereo != 0
+        details.isStereo =
+            request.stereo != 0
+            || (0..<request.n_audio_features).contains {
+                request.audio_features[$0] == LIVEKIT__AUDIO_TRACK_FEATURE__TF_STEREO
+            }
         details.disablesDTX = request.disable_dtx != 0
         details.disablesRED = request.disable_red != 0
         details.audioFeatures = (0..<request.n_audio_features).map { Int(request.audio_features[$0].rawValue) }

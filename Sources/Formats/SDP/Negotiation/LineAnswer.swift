@@ -20,7 +20,9 @@ struct LineAnswer {
         let allowed = chooser.allowed(in: reading)
         guard !allowed.isEmpty else { return rejected(line, .noCommonCodec) }
         fill(&line, answer)
-        let (taken, sent) = decide(&line, answer, allowed: allowed, chosen: chooser.answered(of: allowed, in: reading))
+        var chosen = chooser.answered(of: allowed, in: reading)
+        if answer.takesStereo { chosen = chosen.map(\.sentInStereo) }
+        let (taken, sent) = decide(&line, answer, allowed: allowed, chosen: chosen)
         var section = facts(line)
         if line.receives { section.receiving = reading.remoteSending(formats: taken, policy: policy) }
         if let local = line.sending { section.sending = agreed(local, sent) }

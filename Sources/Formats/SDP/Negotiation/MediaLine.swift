@@ -136,6 +136,14 @@ extension NegotiatedFormat {
     ]
     private static let opusSender = ["sprop-maxcapturerate", "sprop-stereo"]
 
+    /// The format of a sender that has not written down that it sends stereo (RFC 7587 section 6.1); only Opus has a word for it.
+    var sentInStereo: NegotiatedFormat {
+        guard codec == .opus else { return self }
+        var format = self
+        format.parameters["sprop-stereo"] = "1"
+        return format
+    }
+
     /// The name in an rtpmap, with clock rate and channels.
     var encoding: String { "\(codec.rawValue)/\(clockRateHz)" + (channels > 1 ? "/\(channels)" : "") }
 }

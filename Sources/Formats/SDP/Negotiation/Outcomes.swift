@@ -12,6 +12,8 @@ public struct SectionAnswer: Sendable, Hashable {
     public var codecs: [CodecName]?
     /// Cap for what the remote sends, as `b=AS` and `b=TIAS`.
     public var maximumBitrate: Bitrate?
+    /// True: the remote sends stereo although its offer may not say so; the answer asks for it, as for an offer that does (RFC 7587).
+    public var takesStereo = false
 
     /// An answer that sends `sending`.
     public init(sending: LocalSending? = nil) { self.sending = sending }
