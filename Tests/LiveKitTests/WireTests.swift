@@ -187,6 +187,32 @@ struct WireTests {
         #expect(isStereo(0, [LIVEKIT__AUDIO_TRACK_FEATURE__TF_STEREO]) == true)
     }
 
+    @Test("What a publisher appends to its frames reaches its subscribers' clients as it was announced")
+    func frameTrailer() throws {
+        let features = [
+            LIVEKIT__PACKET_TRAILER_FEATURE__PTF_USER_TIMESTAMP, LIVEKIT__PACKET_TRAILER_FEATURE__PTF_FRAME_ID,
+        ]
+        let frame = Self.frame { message, arena in
+            message.message_case = LIVEKIT__SIGNAL_REQUEST__MESSAGE_ADD_TRACK
+            message.add_track = arena.make(livekit__add_track_request__init) { request in
+                request.n_packet_trailer_features = features.count
+                request.packet_trailer_features = arena.numbers(features)
+            }
+        }
+        guard case .addTrack(let request)? = ClientSignal(frame: frame) else {
+            Issue.record("the frame announces no track")
+            return
+        }
+        var track = TrackInfo(
+            sid: "TR_1", participant: "PA_1", identity: "ada", name: "", kind: .video, source: .camera, mid: "0")
+        track.details = request.details
+        try Self.read(.trackPublished(clientID: "c", track)) { message in
+            let shown = message.track_published.pointee.track.pointee
+            let passed = (0..<shown.n_packet_trailer_features).map { shown.packet_trailer_features[$0] }
+            #expect(passed == features)
+        }
+    }
+
     @Test("A grant names 64 tracks at most")
     func manyGrants() {
         let names = (0..<1_000).map { "TR_\($0)" }

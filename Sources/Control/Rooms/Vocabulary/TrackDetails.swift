@@ -31,6 +31,8 @@ public struct TrackDetails: Sendable, Hashable {
     public var disablesRED = false
     /// Words of the publisher's protocol about its audio processing.
     public var audioFeatures: [Int] = []
+    /// What it appends to each frame (times, numbers), in words of its protocol: by these its subscribers' clients read that, and take it off.
+    public var frameTrailerFeatures: [Int] = []
 
     /// Nothing announced.
     public init() {}
@@ -46,8 +48,8 @@ public struct TrackDetails: Sendable, Hashable {
         guard layers.count <= Self.maximumLayers else {
             throw RoomError(.tooLarge, "a track has at most \(Self.maximumLayers) layers")
         }
-        guard audioFeatures.count <= Self.maximumFeatures else {
-            throw RoomError(.tooLarge, "a track has at most \(Self.maximumFeatures) audio features")
+        guard audioFeatures.count <= Self.maximumFeatures, frameTrailerFeatures.count <= Self.maximumFeatures else {
+            throw RoomError(.tooLarge, "a track has at most \(Self.maximumFeatures) features of a kind")
         }
     }
 }

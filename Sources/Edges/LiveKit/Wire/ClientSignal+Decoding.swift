@@ -161,6 +161,9 @@ extension TrackRequest {
         details.disablesDTX = request.disable_dtx != 0
         details.disablesRED = request.disable_red != 0
         details.audioFeatures = (0..<request.n_audio_features).map { Int(request.audio_features[$0].rawValue) }
+        details.frameTrailerFeatures = (0..<request.n_packet_trailer_features).map {
+            Int(request.packet_trailer_features[$0].rawValue)
+        }
         details.layers = messages(request.layers, request.n_layers) { layer in
             TrackDetails.Layer(
                 quality: Int(layer.quality.rawValue), width: Int(layer.width), height: Int(layer.height),

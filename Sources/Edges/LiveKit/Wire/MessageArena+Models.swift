@@ -91,6 +91,9 @@ extension MessageArena {
             message.n_audio_features = info.details.audioFeatures.count
             message.audio_features = numbers(
                 info.details.audioFeatures.map { Livekit__AudioTrackFeature(UInt32(clamping: $0)) })
+            message.n_packet_trailer_features = info.details.frameTrailerFeatures.count
+            message.packet_trailer_features = numbers(
+                info.details.frameTrailerFeatures.map { Livekit__PacketTrailerFeature(UInt32(clamping: $0)) })
             let codecs = codecs(of: info)
             message.n_codecs = codecs.count
             message.codecs = list(codecs)
