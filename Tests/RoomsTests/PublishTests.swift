@@ -158,6 +158,28 @@ struct PublishTests {
         #expect(track?.formats.map(\.codec) == [.h264])
     }
 
+    @Test("A publisher that announces a track without RED sends none, also in a room that prefers it")
+    func withoutRED() throws {
+        var policy = RoomPolicy()
+        policy.audioCodecs = [.red, .opus]
+        for disablesRED in [false, true] {
+            var bench = RoomBench(policy: policy)
+            let ada = try bench.join("ada")
+            var announcement = TrackAnnouncement("a", source: .microphone)
+            announcement.kind = .audio
+            announcement.details = TrackDetails()
+            announcement.details?.disablesRED = disablesRED
+            try bench.perform(.announce(announcement), ada)
+            var section = ClientDescriptions.Section.audio("0", track: "a")
+            section.codecs.append((payloadType: 63, map: "red/48000/2", fmtp: "111/111"))
+            let first = try bench.offer(ada, [section]).sdp
+            let second = try bench.offer(ada, [section]).sdp
+            #expect(first.contains("red/48000") == !disablesRED && second.contains("red/48000") == !disablesRED)
+            let codec: Codec = disablesRED ? .opus : .red
+            #expect(bench.info(ada)?.tracks.first?.agreedCodec == codec)
+        }
+    }
+
     @Test("B12: a publisher without any allowed codec is refused before media starts")
     func noCodec() throws {
         var policy = RoomPolicy()

@@ -72,7 +72,9 @@ extension Room {
             if let sends = section.remoteSends, !answer.rejects {
                 let isNew = known[section.mid] == nil
                 answer.codecs = codecs(kind, of: known[section.mid], sends, mid: section.mid, member)
-                answer.takesStereo = isStereo(kind, of: known[section.mid], sends, mid: section.mid, member)
+                let details = details(kind, of: known[section.mid], sends, mid: section.mid, member)
+                answer.takesStereo = kind == .audio && details?.isStereo == true
+                if kind == .audio, details?.disablesRED == true { answer.codecs = codecsWithoutRED(answer.codecs) }
                 answer.receives =
                     member.profile != .viewer
                     && state.permittedSource(kind, sends, mid: section.mid, of: name, member) != nil
@@ -99,14 +101,19 @@ extension Room {
         return allowed.filter(names.contains) + allowed.filter { !names.contains($0) }
     }
 
-    /// Whether the track of a section was announced as stereo. LiveKit's clients say so there and not in their offers: they encode, and others decode, in
-    /// mono unless the server's descriptions have it.
-    private func isStereo(
+    /// What was announced of the track of a section. LiveKit's clients say there and not in their offers whether it is stereo: they encode, and others decode,
+    /// in mono unless the server's descriptions have it.
+    private func details(
         _ kind: MediaKind, of track: TrackID?, _ sending: RemoteSending, mid: String, _ member: Member
-    ) -> Bool {
-        guard kind == .audio else { return false }
-        if let track { return state.routing[track]?.info.details.isStereo ?? false }
-        return member.announcements.find(sending.trackID, mid, kind)?.announcement.details?.isStereo ?? false
+    ) -> TrackDetails? {
+        guard let track else { return member.announcements.find(sending.trackID, mid, kind)?.announcement.details }
+        return state.routing[track]?.info.details
+    }
+
+    /// For a publisher that sends no RED, even where the room prefers it: what it encrypts end to end, nobody could take apart.
+    private func codecsWithoutRED(_ codecs: [CodecName]?) -> [CodecName]? {
+        let others = (codecs ?? state.negotiationRules.audio.allowed).filter { $0 != .red }
+        return others.isEmpty ? codecs : others
     }
 
     /// Whether a member with so many tracks may publish no further one. Where as many others publish as may, the offer is refused as a whole, but not to a
