@@ -43,6 +43,33 @@ struct JoinTests {
         #expect(reply.pingInterval == interval && reply.pingTimeout == 3 * interval)
     }
 
+    @Test("A client learns which codecs the room's policy lets it publish, the most wanted first")
+    func codecs() async throws {
+        let rooms = TestRooms()
+        var document = PolicyDocument()
+        document.videoCodecs = [.h264, .vp8]
+        _ = try await rooms.rooms.createRoom(named: "strict", policy: document)
+        for (room, video) in [("r", [.vp8, .h264, .vp9, .av1]), ("strict", [.h264, .vp8])] as [(String, [Codec])] {
+            let claims = try TestTokens.gate.claims(of: TestTokens.token("ada", .join(room)))
+            let entrance = Entrance(
+                context: rooms.context, claims: claims, parameters: JoinParameters(dual: [:]), address: "192.0.2.7",
+                origin: nil)
+            let session = try await entrance.enter()
+            guard case .join(let reply)? = session.greeting.first else {
+                Issue.record("the first message is no join")
+                return
+            }
+            #expect(reply.codecs == [.opus, .red] + video)
+            try WireTests.read(.join(reply)) { message in
+                let join = message.join.pointee
+                let shown = (0..<join.n_enabled_publish_codecs).map { index in
+                    String(join.enabled_publish_codecs[index]!.pointee.mime)
+                }
+                #expect(shown == reply.codecs.map(\.mimeType))
+            }
+        }
+    }
+
     @Test("Video is not held for a client that says so: its smallest layers go beyond the estimate")
     func mayHoldVideo() async throws {
         for (flag, shortage) in [

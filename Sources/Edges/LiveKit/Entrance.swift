@@ -38,10 +38,11 @@ struct Entrance: Sendable {
     private func join() async throws(RoomError) -> LiveKitSession {
         let joined = try await context.rooms.join(request)
         let snapshot = joined.snapshot
+        let policy = try? await context.rooms.rules(ofRoom: snapshot.room.name).policy
         let reply = JoinReply(
             room: snapshot.room, participant: snapshot.participant, others: snapshot.others, iceServers: iceServers,
             isSubscriberPrimary: request.offering == .serverAtOnce, server: context.server,
-            pingInterval: pingInterval)
+            codecs: policy?.publishedCodecs ?? Codec.enabled, pingInterval: pingInterval)
         return session(
             joined.session, joined.events, joined.attachment,
             greeting: [.join(reply)]
@@ -137,6 +138,18 @@ struct Entrance: Sendable {
     private var offering: Offering {
         guard parameters.generation == .dual else { return .client }
         return parameters.protocolVersion > 2 && claims.video.canSubscribe != false ? .serverAtOnce : .server
+    }
+}
+
+extension RoomPolicy {
+    /// What clients may publish, the most wanted first. Who chose a codec that is not permitted sends the answer's, but takes the demand for that for one for a
+    /// backup codec, and publishes the video a second time.
+    fileprivate var publishedCodecs: [Codec] {
+        func codecs(_ kind: MediaKind, _ permitted: [Codec]) -> [Codec] {
+            let known = Codec.enabled.filter { $0.kind == kind }
+            return permitted.isEmpty ? known : permitted.filter(known.contains)
+        }
+        return codecs(.audio, audioCodecs) + codecs(.video, videoCodecs)
     }
 }
 

@@ -159,8 +159,8 @@ extension MessageArena {
             message.ping_interval = reply.pingInterval
             message.ping_timeout = reply.pingTimeout
             message.server_info = serverInfo(reply.server)
-            message.n_enabled_publish_codecs = Codec.enabled.count
-            message.enabled_publish_codecs = list(Codec.enabled.map(codec))
+            message.n_enabled_publish_codecs = reply.codecs.count
+            message.enabled_publish_codecs = list(reply.codecs.map(codec))
         }
     }
 

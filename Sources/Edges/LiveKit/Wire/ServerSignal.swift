@@ -103,6 +103,8 @@ struct JoinReply: Sendable {
     var isSubscriberPrimary: Bool
     /// The server's name and version, for people.
     var server: String
+    /// What the client may publish, in the room's order: it takes the first where its own choice is not among them.
+    var codecs = Codec.enabled
     /// In seconds: how often the client sends a ping, and without an answer for how long it begins anew.
     var pingInterval: Int32 = 5
     var pingTimeout: Int32 { 3 * pingInterval }
