@@ -100,6 +100,16 @@ struct TranslatorTests {
             for: SequencedEvent(sequence: 2, event: .trackUnpublished(participant: "PA_1", track: "TR_1")))
         told = try demands(.layersWanted(track: "TR_1", layers: main))
         #expect(told.count == 1 && told[0].codec == nil)
+        // Before the first packet of another one.
+        (track.sid, track.codec, track.agreedCodec) = ("TR_2", nil, .vp9)
+        _ = translator.signals(for: SequencedEvent(sequence: 3, event: .trackPublished(track)))
+        let early = translator.signals(
+            for: SequencedEvent(sequence: 4, event: .layersWanted(track: "TR_2", layers: main)))
+        guard case .subscribedQuality("TR_2", let first)? = early.first else {
+            Issue.record("no demand")
+            return
+        }
+        #expect(first.map(\.codec) == [.vp9])
     }
 
     @Test("A track that is not permitted any more is unpublished for its client; one that never was is refused")

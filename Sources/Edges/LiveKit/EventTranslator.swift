@@ -212,7 +212,7 @@ struct EventTranslator: Sendable {
 
     /// What is received of one's own track in each codec; of what nothing is known, all may be.
     private func demand(for track: String) -> ServerSignal {
-        let codec = people.values.lazy.flatMap(\.tracks).first { $0.sid == track }?.codec
+        let codec = people.values.lazy.flatMap(\.tracks).first { $0.sid == track }?.shownCodec
         let layers = layers[track] ?? [WantedLayer(rid: nil, isWanted: true)]
         var demands = [ServerSignal.CodecDemand(codec: codec, qualities: Self.demands(layers))]
         if let backup = backups[track] {

@@ -378,7 +378,7 @@ extension Codec {
 extension TrackInfo {
     /// The codec that is sent, and before its first packet the one that was agreed: the JavaScript and Flutter SDKs choose how to
     /// decrypt a track when they get it, which is mostly before that packet, and throw an error where no codec stands here.
-    fileprivate var shownCodec: Codec? { codec ?? agreedCodec }
+    var shownCodec: Codec? { codec ?? agreedCodec }
 
     /// LiveKit's clients put camera and microphone into one media stream, and screen and its audio into another.
     fileprivate var standardStream: String {

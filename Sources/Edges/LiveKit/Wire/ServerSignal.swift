@@ -49,7 +49,7 @@ enum ServerSignal: Sendable {
         var isActive: Bool
     }
 
-    /// Which qualities of a track somebody receives in one codec; nil: in that which it is sent in, where it is not known yet.
+    /// Which qualities of a track somebody receives in one codec; nil: in that which it is sent in, where it is not known. Newer clients skip that one.
     struct CodecDemand: Sendable, Hashable {
         var codec: Codec?
         var qualities: [QualityDemand]
