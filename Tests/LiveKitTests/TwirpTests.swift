@@ -28,6 +28,24 @@ struct TwirpTests {
         #expect(try await status(TestTokens.operatorGrant) == 200)
     }
 
+    @Test("A room that is to be recorded by an egress of its own is refused, and not made")
+    func roomEgress() async throws {
+        let rooms = TestRooms()
+        var routes = Router()
+        TwirpEdge(context: rooms.context, callsPerSecond: Live(1_000)).register(on: &routes)
+        let router = routes
+        func status(_ body: String) async throws -> Int {
+            let call = try request(
+                .post, "/twirp/livekit.RoomService/CreateRoom",
+                token: TestTokens.token(nil, TestTokens.operatorGrant), type: "application/json", body: body)
+            return await router.handle(call).status
+        }
+        #expect(try await status(#"{"name":"a","egress":{"tracks":{"filepath":"x"}}}"#) == 501)
+        #expect(try await status(#"{"name":"a","egress":{"room":{"layout":"grid"}}}"#) == 501)
+        #expect(await rooms.rooms.listRooms().isEmpty)
+        #expect(try await status(#"{"name":"a","egress":{}}"#) == 200)
+    }
+
     @Test("Whose sources are none may not publish, and still may not when what is shown of that is sent back")
     func noSources() async throws {
         let rooms = TestRooms()

@@ -3475,6 +3475,96 @@ void   livekit__create_room_request__free_unpacked
   assert(message->base.descriptor == &livekit__create_room_request__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   livekit__room_egress__init
+                     (Livekit__RoomEgress         *message)
+{
+  static const Livekit__RoomEgress init_value = LIVEKIT__ROOM_EGRESS__INIT;
+  *message = init_value;
+}
+size_t livekit__room_egress__get_packed_size
+                     (const Livekit__RoomEgress *message)
+{
+  assert(message->base.descriptor == &livekit__room_egress__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t livekit__room_egress__pack
+                     (const Livekit__RoomEgress *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &livekit__room_egress__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t livekit__room_egress__pack_to_buffer
+                     (const Livekit__RoomEgress *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &livekit__room_egress__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Livekit__RoomEgress *
+       livekit__room_egress__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Livekit__RoomEgress *)
+     protobuf_c_message_unpack (&livekit__room_egress__descriptor,
+                                allocator, len, data);
+}
+void   livekit__room_egress__free_unpacked
+                     (Livekit__RoomEgress *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &livekit__room_egress__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   livekit__auto_egress__init
+                     (Livekit__AutoEgress         *message)
+{
+  static const Livekit__AutoEgress init_value = LIVEKIT__AUTO_EGRESS__INIT;
+  *message = init_value;
+}
+size_t livekit__auto_egress__get_packed_size
+                     (const Livekit__AutoEgress *message)
+{
+  assert(message->base.descriptor == &livekit__auto_egress__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t livekit__auto_egress__pack
+                     (const Livekit__AutoEgress *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &livekit__auto_egress__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t livekit__auto_egress__pack_to_buffer
+                     (const Livekit__AutoEgress *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &livekit__auto_egress__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Livekit__AutoEgress *
+       livekit__auto_egress__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Livekit__AutoEgress *)
+     protobuf_c_message_unpack (&livekit__auto_egress__descriptor,
+                                allocator, len, data);
+}
+void   livekit__auto_egress__free_unpacked
+                     (Livekit__AutoEgress *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &livekit__auto_egress__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   livekit__list_rooms_request__init
                      (Livekit__ListRoomsRequest         *message)
 {
@@ -12403,7 +12493,7 @@ const ProtobufCMessageDescriptor livekit__create_room_request__tags_entry__descr
   (ProtobufCMessageInit) livekit__create_room_request__tags_entry__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor livekit__create_room_request__field_descriptors[12] =
+static const ProtobufCFieldDescriptor livekit__create_room_request__field_descriptors[13] =
 {
   {
     "name",
@@ -12462,6 +12552,18 @@ static const ProtobufCFieldDescriptor livekit__create_room_request__field_descri
     offsetof(Livekit__CreateRoomRequest, metadata),
     NULL,
     &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "egress",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__CreateRoomRequest, egress),
+    &livekit__room_egress__descriptor,
+    NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
@@ -12551,26 +12653,26 @@ static const ProtobufCFieldDescriptor livekit__create_room_request__field_descri
   },
 };
 static const unsigned livekit__create_room_request__field_indices_by_name[] = {
-  8,   /* field[8] = departure_timeout */
+  9,   /* field[9] = departure_timeout */
+  5,   /* field[5] = egress */
   1,   /* field[1] = empty_timeout */
   2,   /* field[2] = max_participants */
-  6,   /* field[6] = max_playout_delay */
+  7,   /* field[7] = max_playout_delay */
   4,   /* field[4] = metadata */
-  5,   /* field[5] = min_playout_delay */
+  6,   /* field[6] = min_playout_delay */
   0,   /* field[0] = name */
   3,   /* field[3] = node_id */
-  10,   /* field[10] = replay_enabled */
-  9,   /* field[9] = room_preset */
-  7,   /* field[7] = sync_streams */
-  11,   /* field[11] = tags */
+  11,   /* field[11] = replay_enabled */
+  10,   /* field[10] = room_preset */
+  8,   /* field[8] = sync_streams */
+  12,   /* field[12] = tags */
 };
-static const ProtobufCIntRange livekit__create_room_request__number_ranges[4 + 1] =
+static const ProtobufCIntRange livekit__create_room_request__number_ranges[3 + 1] =
 {
   { 1, 0 },
-  { 7, 5 },
-  { 12, 9 },
-  { 15, 11 },
-  { 0, 12 }
+  { 12, 10 },
+  { 15, 12 },
+  { 0, 13 }
 };
 const ProtobufCMessageDescriptor livekit__create_room_request__descriptor =
 {
@@ -12580,11 +12682,93 @@ const ProtobufCMessageDescriptor livekit__create_room_request__descriptor =
   "Livekit__CreateRoomRequest",
   "livekit",
   sizeof(Livekit__CreateRoomRequest),
-  12,
+  13,
   livekit__create_room_request__field_descriptors,
   livekit__create_room_request__field_indices_by_name,
-  4,  livekit__create_room_request__number_ranges,
+  3,  livekit__create_room_request__number_ranges,
   (ProtobufCMessageInit) livekit__create_room_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor livekit__room_egress__field_descriptors[3] =
+{
+  {
+    "room",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__RoomEgress, room),
+    &livekit__auto_egress__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "tracks",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__RoomEgress, tracks),
+    &livekit__auto_egress__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "participant",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__RoomEgress, participant),
+    &livekit__auto_egress__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned livekit__room_egress__field_indices_by_name[] = {
+  2,   /* field[2] = participant */
+  0,   /* field[0] = room */
+  1,   /* field[1] = tracks */
+};
+static const ProtobufCIntRange livekit__room_egress__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 3 }
+};
+const ProtobufCMessageDescriptor livekit__room_egress__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "livekit.RoomEgress",
+  "RoomEgress",
+  "Livekit__RoomEgress",
+  "livekit",
+  sizeof(Livekit__RoomEgress),
+  3,
+  livekit__room_egress__field_descriptors,
+  livekit__room_egress__field_indices_by_name,
+  1,  livekit__room_egress__number_ranges,
+  (ProtobufCMessageInit) livekit__room_egress__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+#define livekit__auto_egress__field_descriptors NULL
+#define livekit__auto_egress__field_indices_by_name NULL
+#define livekit__auto_egress__number_ranges NULL
+const ProtobufCMessageDescriptor livekit__auto_egress__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "livekit.AutoEgress",
+  "AutoEgress",
+  "Livekit__AutoEgress",
+  "livekit",
+  sizeof(Livekit__AutoEgress),
+  0,
+  livekit__auto_egress__field_descriptors,
+  livekit__auto_egress__field_indices_by_name,
+  0,  livekit__auto_egress__number_ranges,
+  (ProtobufCMessageInit) livekit__auto_egress__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor livekit__list_rooms_request__field_descriptors[1] =

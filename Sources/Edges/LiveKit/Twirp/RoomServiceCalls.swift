@@ -68,7 +68,7 @@ struct RoomServiceCalls: Sendable {
     /// Makes a room, or changes the settings of one that is there.
     private func createRoom() async throws(TwirpError) -> HTTPResponse {
         try check(claims.video.roomCreate)
-        let (name, metadata, document) = try body.read(
+        let (name, metadata, document, isRecorded) = try body.read(
             livekit__create_room_request__init, livekit__create_room_request__unpack
         ) { message in
             // What is beyond a range counts as its end: the control API could not edit the policy otherwise.
@@ -85,9 +85,15 @@ struct RoomServiceCalls: Sendable {
                 .map { .milliseconds($0) }
             document.maxPlayoutDelay = bounded(message.max_playout_delay, Ranges.playoutDelayMilliseconds)
                 .map { .milliseconds($0) }
-            return (String(message.name), String(message.metadata), document)
+            let egress = message.egress?.pointee
+            let isRecorded = egress?.room != nil || egress?.tracks != nil || egress?.participant != nil
+            return (String(message.name), String(message.metadata), document, isRecorded)
         }
         try check(covers(name))
+        // Nobody would notice before the recordings are missed.
+        guard !isRecorded else {
+            throw TwirpError(.unimplemented, "egress of a room is not available on this server: its policy records it")
+        }
         let info = try await asking { () async throws(RoomError) -> RoomInfo in
             do throws(RoomError) {
                 return try await rooms.createRoom(

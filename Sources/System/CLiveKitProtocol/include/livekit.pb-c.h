@@ -99,6 +99,8 @@ typedef struct Livekit__RpcError Livekit__RpcError;
 typedef struct Livekit__UserPacket Livekit__UserPacket;
 typedef struct Livekit__CreateRoomRequest Livekit__CreateRoomRequest;
 typedef struct Livekit__CreateRoomRequest__TagsEntry Livekit__CreateRoomRequest__TagsEntry;
+typedef struct Livekit__RoomEgress Livekit__RoomEgress;
+typedef struct Livekit__AutoEgress Livekit__AutoEgress;
 typedef struct Livekit__ListRoomsRequest Livekit__ListRoomsRequest;
 typedef struct Livekit__ListRoomsResponse Livekit__ListRoomsResponse;
 typedef struct Livekit__DeleteRoomRequest Livekit__DeleteRoomRequest;
@@ -1773,6 +1775,7 @@ struct  Livekit__CreateRoomRequest
   uint32_t max_participants;
   char *node_id;
   char *metadata;
+  Livekit__RoomEgress *egress;
   uint32_t min_playout_delay;
   uint32_t max_playout_delay;
   protobuf_c_boolean sync_streams;
@@ -1784,7 +1787,31 @@ struct  Livekit__CreateRoomRequest
 };
 #define LIVEKIT__CREATE_ROOM_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&livekit__create_room_request__descriptor) \
-    , (char *)protobuf_c_empty_string, 0, 0, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0, 0, 0, 0, (char *)protobuf_c_empty_string, 0, 0,NULL }
+    , (char *)protobuf_c_empty_string, 0, 0, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, 0, 0, 0, 0, (char *)protobuf_c_empty_string, 0, 0,NULL }
+
+
+/*
+ * What is recorded from the beginning. Only whether it is there counts.
+ */
+struct  Livekit__RoomEgress
+{
+  ProtobufCMessage base;
+  Livekit__AutoEgress *room;
+  Livekit__AutoEgress *tracks;
+  Livekit__AutoEgress *participant;
+};
+#define LIVEKIT__ROOM_EGRESS__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&livekit__room_egress__descriptor) \
+    , NULL, NULL, NULL }
+
+
+struct  Livekit__AutoEgress
+{
+  ProtobufCMessage base;
+};
+#define LIVEKIT__AUTO_EGRESS__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&livekit__auto_egress__descriptor) \
+     }
 
 
 struct  Livekit__ListRoomsRequest
@@ -3714,6 +3741,44 @@ Livekit__CreateRoomRequest *
 void   livekit__create_room_request__free_unpacked
                      (Livekit__CreateRoomRequest *message,
                       ProtobufCAllocator *allocator);
+/* Livekit__RoomEgress methods */
+void   livekit__room_egress__init
+                     (Livekit__RoomEgress         *message);
+size_t livekit__room_egress__get_packed_size
+                     (const Livekit__RoomEgress   *message);
+size_t livekit__room_egress__pack
+                     (const Livekit__RoomEgress   *message,
+                      uint8_t             *out);
+size_t livekit__room_egress__pack_to_buffer
+                     (const Livekit__RoomEgress   *message,
+                      ProtobufCBuffer     *buffer);
+Livekit__RoomEgress *
+       livekit__room_egress__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   livekit__room_egress__free_unpacked
+                     (Livekit__RoomEgress *message,
+                      ProtobufCAllocator *allocator);
+/* Livekit__AutoEgress methods */
+void   livekit__auto_egress__init
+                     (Livekit__AutoEgress         *message);
+size_t livekit__auto_egress__get_packed_size
+                     (const Livekit__AutoEgress   *message);
+size_t livekit__auto_egress__pack
+                     (const Livekit__AutoEgress   *message,
+                      uint8_t             *out);
+size_t livekit__auto_egress__pack_to_buffer
+                     (const Livekit__AutoEgress   *message,
+                      ProtobufCBuffer     *buffer);
+Livekit__AutoEgress *
+       livekit__auto_egress__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   livekit__auto_egress__free_unpacked
+                     (Livekit__AutoEgress *message,
+                      ProtobufCAllocator *allocator);
 /* Livekit__ListRoomsRequest methods */
 void   livekit__list_rooms_request__init
                      (Livekit__ListRoomsRequest         *message);
@@ -4503,6 +4568,12 @@ typedef void (*Livekit__CreateRoomRequest__TagsEntry_Closure)
 typedef void (*Livekit__CreateRoomRequest_Closure)
                  (const Livekit__CreateRoomRequest *message,
                   void *closure_data);
+typedef void (*Livekit__RoomEgress_Closure)
+                 (const Livekit__RoomEgress *message,
+                  void *closure_data);
+typedef void (*Livekit__AutoEgress_Closure)
+                 (const Livekit__AutoEgress *message,
+                  void *closure_data);
 typedef void (*Livekit__ListRoomsRequest_Closure)
                  (const Livekit__ListRoomsRequest *message,
                   void *closure_data);
@@ -4708,6 +4779,8 @@ extern const ProtobufCMessageDescriptor livekit__rpc_error__descriptor;
 extern const ProtobufCMessageDescriptor livekit__user_packet__descriptor;
 extern const ProtobufCMessageDescriptor livekit__create_room_request__descriptor;
 extern const ProtobufCMessageDescriptor livekit__create_room_request__tags_entry__descriptor;
+extern const ProtobufCMessageDescriptor livekit__room_egress__descriptor;
+extern const ProtobufCMessageDescriptor livekit__auto_egress__descriptor;
 extern const ProtobufCMessageDescriptor livekit__list_rooms_request__descriptor;
 extern const ProtobufCMessageDescriptor livekit__list_rooms_response__descriptor;
 extern const ProtobufCMessageDescriptor livekit__delete_room_request__descriptor;
