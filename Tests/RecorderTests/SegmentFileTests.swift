@@ -1,4 +1,6 @@
+import MediaControl
 import MediaWorkers
+import Rooms
 import Testing
 
 @testable import Recorder
@@ -44,6 +46,22 @@ struct SegmentFileTests {
         #expect(Set(names) == Set(expected + ["TR_camera.jsonl", "recording.json"]))
         #expect(bench.books.delete("RC_1"))
         #expect(RecordingFolder(bench.folder).recordings().isEmpty)
+    }
+
+    @Test("Each file of a video has its size in the summary, not the first one alone")
+    func size() throws {
+        let bench = try RecorderBench()
+        bench.begin { $0.segmentSeconds = 2 }
+        let camera = TrackInfo(
+            sid: "TR_video", participant: "PA_ada", identity: "ada", name: "", kind: .video, source: .camera, mid: "1")
+        bench.record(6, camera)
+        bench.video(0..<240, stream: 6, after: 0)
+        bench.read()
+        bench.audio(0..<0, stream: 6, then: [.ended])
+        bench.end()
+        let files = try #require(bench.summary?.tracks.first { $0.sid == "TR_video" }?.files)
+        #expect(files.count > 1)
+        #expect(files.allSatisfy { $0.width == 640 && $0.height == 360 })
     }
 
     @Test("A file that begins in a pause of the publisher begins when its silence does")

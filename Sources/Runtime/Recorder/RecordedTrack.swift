@@ -251,11 +251,13 @@ final class RecordedTrack {
         var line = LogLine(note, clockOffset: clockOffset)
         switch note {
         case .began(_, let codec, let rate, let time, let arrival):
+            // Size and rotation are logged where they change: a file of which nothing is logged has those of the one before.
+            let former = summary.files.last
             summary.files.append(
                 RecordingSummary.File(
                     name: fileName, codec: codec.name,
                     startMilliseconds: wall(arrival) - started, rtpTime: time, clockRate: Int(rate),
-                    rotation: summary.files.last?.rotation ?? 0, part: part))
+                    width: former?.width, height: former?.height, rotation: former?.rotation ?? 0, part: part))
             clockStart = SenderClockStart(at: time, clockRate: Int(rate), after: fit)
             showClockStart()
             news.append(.began)
