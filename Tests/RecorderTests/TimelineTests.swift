@@ -52,6 +52,23 @@ struct TimelineTests {
         #expect(timeline.parts.first { $0.isVideo }?.rotation == 90)
     }
 
+    @Test("Of a video that is turned in mid-call each part says how it is turned, also where one file has both")
+    func turned() throws {
+        let bench = try RecorderBench(indexes: true)
+        bench.begin { $0.files = .room }
+        bench.record(6, Self.camera)
+        bench.audio(0..<400)
+        bench.video(0..<150, stream: 6, after: 1)
+        bench.video(150..<240, stream: 6, after: 1, rotation: 1)
+        bench.read()
+        bench.audio(0..<0, stream: 6, then: [.ended])
+        bench.end()
+        bench.finisher?.workOff()
+        let videos = try timeline(bench).parts.filter(\.isVideo)
+        #expect(videos.map(\.rotation).sorted() == [0, 90])
+        #expect(Set(videos.map(\.file)).count == 1)
+    }
+
     @Test("A file that is gone is named")
     func gone() throws {
         let bench = try record(.tracks)

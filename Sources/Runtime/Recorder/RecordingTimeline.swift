@@ -73,9 +73,7 @@ public struct RecordingTimeline: Sendable, Hashable {
                 unreadable.append(item.file.name)
                 continue
             }
-            add(movie.tracks[0], 0, item.track, item.file.name, rotation: item.file.rotation) {
-                place.microseconds(at: $0)
-            }
+            add(movie.tracks[0], 0, item.track, item.file.name) { place.microseconds(at: $0) }
         }
         for joined in summary.joined ?? [] where joined.state == .ready && present.contains(joined.name) {
             guard let movie = RecordingFile("\(folder)/\(joined.name)")?.movie() else {
@@ -87,18 +85,15 @@ public struct RecordingTimeline: Sendable, Hashable {
                 guard let content = joined.content, content.indices.contains(index),
                     let recorded = summary.tracks.first(where: { $0.sid == content[index] })
                 else { continue }
-                let rotation = recorded.files.last { $0.joined == joined.name }?.rotation ?? 0
                 let scale = Int64(track.timescale)
-                add(track, index, recorded, joined.name, rotation: rotation) {
-                    start + $0 * 1_000_000 / scale
-                }
+                add(track, index, recorded, joined.name) { start + $0 * 1_000_000 / scale }
             }
         }
         align(summary)
     }
 
     private mutating func add(
-        _ track: MovieTrack, _ stream: Int, _ recorded: RecordingSummary.Track, _ file: String, rotation: Int,
+        _ track: MovieTrack, _ stream: Int, _ recorded: RecordingSummary.Track, _ file: String,
         moment: (Int64) -> Int64
     ) {
         guard let last = track.samples.last else { return }
@@ -121,8 +116,9 @@ public struct RecordingTimeline: Sendable, Hashable {
         parts.append(
             Part(
                 file: file, stream: stream, track: recorded.sid, participant: recorded.participant,
-                isVideo: track.isVideo, isScreen: isScreen, rotation: rotation, start: start, length: length,
-                stretch: length > 0 ? Double(finish - start) / Double(length) : 1, spans: spans))
+                // A video that was turned in mid-call is in several tracks of one joined file, each with a matrix of its own.
+                isVideo: track.isVideo, isScreen: isScreen, rotation: track.rotation.rawValue, start: start,
+                length: length, stretch: length > 0 ? Double(finish - start) / Double(length) : 1, spans: spans))
     }
 
     /// Brings the parts into the order of their tracks, and the first moment to zero.
