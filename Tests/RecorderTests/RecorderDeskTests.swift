@@ -112,6 +112,27 @@ struct RecorderDeskTests {
         #expect(bench.written["RC_1"] == found)
     }
 
+    @Test("A file that was finished when the process was killed, and not yet in the summary, is a finished file")
+    func killedBehindFinishing() throws {
+        let bench = try RecorderBench()
+        bench.begin()
+        bench.audio(0..<200)
+        bench.read()
+        bench.end()
+        var summary = try #require(bench.summary)
+        let whole = try #require(summary.tracks.first?.files.first)
+        summary.tracks[0].files[0].samples = nil
+        summary.tracks[0].files[0].durationMilliseconds = nil
+        (summary.state, summary.endedAt, summary.ended) = (.recording, nil, nil)
+        bench.written.put(summary)
+        let books = try RecordingBooks(RecorderConfiguration(directory: bench.folder), bench.codec, logger: .quiet)
+        let found = try #require(books["RC_1"])
+        let file = try #require(found.tracks.first?.files.first)
+        #expect(file.samples == whole.samples && file.durationMilliseconds == whole.durationMilliseconds)
+        #expect(file.bytes == whole.bytes && file.samples == 200)
+        #expect(found.state == .ready && found.ended == "crash" && !found.hasUnfinishedFiles)
+    }
+
     @Test("A file that cannot be finished has neither samples nor a duration in the summary, and no table to move")
     func unfinished() throws {
         let bench = try RecorderBench(indexes: true)

@@ -67,8 +67,8 @@ struct OutputFile: ~Copyable {
 
     // MARK: - Finishing
 
-    /// Makes an ordinary file of a fragmented one, after cutting off what a crash left torn. What is finished stays as it is. Returns what it holds; nil
-    /// when it holds no sample.
+    /// Makes an ordinary file of a fragmented one, after cutting off what a crash left torn. What is finished stays as it is: a process may have been killed behind
+    /// that and before the summary said so. Returns what it holds; nil when it holds no sample.
     @discardableResult
     func finish() throws(SystemError) -> (samples: Int, duration: UInt64, timescale: UInt32)? {
         var scan = MovieScan(fileLength: length)
@@ -76,6 +76,7 @@ struct OutputFile: ~Copyable {
             let bytes = try read(scan.wanted.length, at: scan.wanted.offset)
             scan.receive(bytes.span.bytes)
         }
+        if scan.outcome == .finished { return try content() }
         guard case .fragments(let table) = scan.outcome, let end = table.finish() else { return nil }
         try truncate(to: table.end)
         try write(end.table.bytes, at: end.table.offset)
@@ -84,5 +85,16 @@ struct OutputFile: ~Copyable {
         try write(end.header.bytes, at: end.header.offset)
         try synchronize()
         return (table.sampleCount, table.duration, table.timescale)
+    }
+
+    /// What a finished file holds, by its table.
+    private func content() throws(SystemError) -> (samples: Int, duration: UInt64, timescale: UInt32)? {
+        var reader = MovieFileReader(fileLength: length)
+        while !reader.isDone {
+            let bytes = try read(reader.wanted.length, at: reader.wanted.offset)
+            reader.receive(bytes.span.bytes)
+        }
+        guard let track = (try? reader.movie())?.tracks.first, let last = track.samples.last else { return nil }
+        return (track.samples.count, UInt64(clamping: last.time + Int64(last.duration)), track.timescale)
     }
 }

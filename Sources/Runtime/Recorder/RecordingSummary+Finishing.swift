@@ -13,7 +13,8 @@ extension RecordingSummary {
                 guard RecordingFolder.isSafe(name), let file = try? OutputFile("\(folder)/\(name)", isNew: false)
                 else { continue }
                 found += 1
-                if let content = try? file.finish() {
+                // Of a file that was finished the summary on the disk may know, or not yet.
+                if !tracks[track].files[index].isFinished, let content = try? file.finish() {
                     finished += 1
                     tracks[track].files[index].note(content)
                 }
