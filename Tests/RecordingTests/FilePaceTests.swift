@@ -80,6 +80,20 @@ struct FilePaceTests {
         #expect(recorded.segments.count == 3 && recorded.gaps.isEmpty)
     }
 
+    @Test("A video that is upright again behind a file that was lost says so")
+    func uprightAgain() {
+        var recorded = Recorded()
+        for frame in 0..<60 {
+            if frame == 30 { recorded.with { recorder, _ in recorder.abandonSegment() } }
+            recorded.packet(
+                .vp8, sequence: frame, timestamp: UInt32(frame) * 3_000, marker: true,
+                MadeFrame.vp8(key: frame % 30 == 0), at: .seconds(Double(frame) / 30), rotation: frame < 30 ? 1 : 0)
+        }
+        recorded.finish()
+        let rotations = recorded.notes.compactMap { if case .rotation(let rotation, _) = $0 { rotation } else { nil } }
+        #expect(rotations == [.quarter, .none] && recorded.segments.count == 2)
+    }
+
     @Test("A track with as many files as it may have ends with a stable error", arguments: [Codec.vp8, .opus])
     func mostFiles(codec: Codec) {
         var recorded = Recorded()

@@ -142,7 +142,9 @@ struct VideoTrack {
             .log(.began(segment: segment, codec: codec, clockRate: 90_000, timestamp: time, arrival: arrival)))
         segment += 1
         if let size = entry.size, former?.entry.size != size { steps.append(.log(.size(size, timestamp: time))) }
-        if former?.rotation ?? .none != rotation { steps.append(.log(.rotation(rotation, timestamp: time))) }
+        // Behind a file that was lost, or was of another codec, every rotation is new; before the first one there is none.
+        let isTurned = former.map { $0.rotation != rotation } ?? (rotation != .none || segment > 1)
+        if isTurned { steps.append(.log(.rotation(rotation, timestamp: time))) }
         flagLevel(of: entry, &steps)
         builder = SegmentBuilder(new, usualDuration: Self.usualDuration, limit: limit, &steps)
     }
