@@ -91,6 +91,60 @@ struct AudioRecordingTests {
         #expect(recorded.gaps.map(\.reason) == [.loss] && recorded.gaps.map(\.milliseconds) == [2_000])
     }
 
+    /// A sender report with the timestamp of a packet, at `wall` seconds of the publisher's clock.
+    private func report(_ recorded: inout Recorded, packet: Int, wall: Double, at arrival: Double) {
+        let anchor = ClockAnchor(
+            timestamp: UInt32(packet * 960), ntp: UInt64((3_900_000_000 + wall) * 4_294_967_296),
+            arrival: .seconds(arrival))
+        recorded.with { $0.receive(anchor, into: &$1) }
+    }
+
+    private func steps(_ recorded: Recorded) -> [Int64] {
+        recorded.notes.compactMap { if case .clockStep(let units, _) = $0 { units } else { nil } }
+    }
+
+    @Test("What a publisher leaves out of its timestamps while it captures nothing is silence from its next report on")
+    func standstill() {
+        var recorded = Recorded()
+        audio(&recorded, packets: 0..<50)
+        report(&recorded, packet: 50, wall: 1, at: 1)
+        audio(&recorded, packets: 50..<100)
+        report(&recorded, packet: 100, wall: 2, at: 2)
+        // Six seconds without a packet; sequence and timestamps go on as if there had been none.
+        for packet in 100..<300 {
+            recorded.packet(
+                .opus, sequence: packet, timestamp: UInt32(packet * 960), marker: false, [Self.toc, 1, 2, 3],
+                at: .seconds(Double(packet) / 50 + 6))
+            if packet == 199 { report(&recorded, packet: 200, wall: 10, at: 10) }
+        }
+        report(&recorded, packet: 300, wall: 12, at: 12)
+        recorded.finish()
+        #expect(steps(recorded).map { abs($0 + 6 * 48_000) <= 1 } == [true])
+        let samples = recorded.samples(), end = samples.last.map { $0.time + $0.duration } ?? 0
+        #expect(abs(end - (300 * 960 + 6 * 48_000)) <= 1)
+        #expect(zip(samples, samples.dropFirst()).allSatisfy { $0.time + $0.duration == $1.time })
+        #expect(recorded.gaps.isEmpty)
+    }
+
+    @Test("A wall clock that is set, and packets that the network held up, move nothing", arguments: [false, true])
+    func noStandstill(isHeldUp: Bool) {
+        var recorded = Recorded()
+        audio(&recorded, packets: 0..<50)
+        report(&recorded, packet: 50, wall: 1, at: 1)
+        audio(&recorded, packets: 50..<100)
+        report(&recorded, packet: 100, wall: 2, at: 2)
+        for packet in 100..<300 {
+            let arrival = Double(isHeldUp ? max(packet, 250) : packet) / 50
+            recorded.packet(
+                .opus, sequence: packet, timestamp: UInt32(packet * 960), marker: false, [Self.toc, 1, 2, 3],
+                at: .seconds(arrival))
+            if packet == 199 { report(&recorded, packet: 200, wall: isHeldUp ? 4 : 9, at: arrival) }
+        }
+        recorded.finish()
+        #expect(steps(recorded).isEmpty)
+        #expect(recorded.samples().last.map { $0.time + $0.duration } == 300 * 960)
+    }
+
     @Test("Redundancy replaces a lost packet, and is left out where nothing was lost")
     func redundancy() {
         var recorded = Recorded()

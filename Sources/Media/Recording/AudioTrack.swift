@@ -23,6 +23,11 @@ struct AudioTrack {
     /// The RTP time of a timestamp; nil before the first packet.
     func time(of timestamp: UInt32) -> Int64? { timeline.peek(timestamp) }
 
+    /// Takes a report of the publisher's clock; by how much what follows is later because the media clock stood still, if it did.
+    mutating func noteReport(_ anchor: ClockAnchor) -> Int64? {
+        timeline.noteReport(anchor.timestamp, ntp: anchor.ntp)
+    }
+
     mutating func append(
         _ payload: RawSpan, codec: Codec, timestamp: UInt32, arrival: MonotonicTime, segment: inout Int,
         _ totals: inout RecordingTotals, _ steps: inout [RecordingStep]

@@ -96,7 +96,7 @@ public enum RecordingNote: Sendable, Hashable {
     case size(VideoSize, timestamp: Int64)
     /// The video is to be turned from this RTP time on.
     case rotation(Rotation, timestamp: Int64)
-    /// The publisher's timestamps jumped by this many units; arrival times were followed instead.
+    /// The publisher's timestamps jumped by this many units, or (below zero) stood still for as many; arrival times or its wall clock were followed instead.
     case clockStep(units: Int64, timestamp: Int64)
     /// The video has more samples per second or per frame than the level in its parameter set permits.
     case levelExceeded(level: UInt8, size: VideoSize)

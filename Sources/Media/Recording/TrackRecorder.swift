@@ -83,10 +83,12 @@ public struct TrackRecorder: Sendable {
 
     /// Takes a point of the sender's clock.
     public mutating func receive(_ anchor: ClockAnchor, into steps: inout [RecordingStep]) {
+        let stood = noteReport(anchor)
         guard let time = time(of: anchor.timestamp) else {
             earlyAnchor = anchor
             return
         }
+        if let stood { steps.append(.log(.clockStep(units: -stood, timestamp: time))) }
         steps.append(.log(.anchor(timestamp: time, ntp: anchor.ntp, arrival: anchor.arrival)))
     }
 
@@ -267,6 +269,19 @@ public struct TrackRecorder: Sendable {
         case .none: nil
         case .video(let track): track.time(of: timestamp)
         case .audio(let track): track.time(of: timestamp)
+        }
+    }
+
+    /// By how much what follows is later, because the publisher's media clock stood still; nil where it did not.
+    private mutating func noteReport(_ anchor: ClockAnchor) -> Int64? {
+        switch media {
+        case .none: return nil
+        case .video(var track):
+            defer { media = .video(track) }
+            return track.noteReport(anchor)
+        case .audio(var track):
+            defer { media = .audio(track) }
+            return track.noteReport(anchor)
         }
     }
 

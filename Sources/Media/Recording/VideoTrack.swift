@@ -44,6 +44,11 @@ struct VideoTrack {
     /// The RTP time of a timestamp; nil before the first frame.
     func time(of timestamp: UInt32) -> Int64? { timeline.peek(timestamp) }
 
+    /// Takes a report of the publisher's clock; by how much what follows is later because the media clock stood still, if it did.
+    mutating func noteReport(_ anchor: ClockAnchor) -> Int64? {
+        timeline.noteReport(anchor.timestamp, ntp: anchor.ntp)
+    }
+
     var codec: Codec { assembler.codec }
 
     /// Another codec goes on on the same timeline, in a new segment.
