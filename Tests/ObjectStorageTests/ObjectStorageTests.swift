@@ -48,4 +48,50 @@ struct ObjectStorageTests {
         let upload = ObjectUpload(store, key: "k", length: 10, isStopped: { false }, read: { _, _ in [1, 2] })
         #expect(throws: ObjectStore.Failure(words: "the file cannot be read")) { try upload.run(from: nil) { _ in } }
     }
+
+    // MARK: - Proof
+
+    /// Whether nine bytes in three parts count as uploaded to a storage that keeps no SHA-256, and no MD5 of what was made of parts: `hash` is its field of
+    /// checksums, and `status` what it says when it is to put the parts together.
+    private func isProved(by hash: String?, status: Int = 200) -> Bool {
+        let configuration = ObjectStore.Configuration(
+            endpoint: "http://127.0.0.1:9", bucket: "b", region: "r", prefix: "", accessKey: "a", secretKey: "s")
+        let store = ObjectStore(configuration) { request in
+            switch (request.method, request.query) {
+            case ("POST", "uploads="):
+                return ObjectStore.Answer(status: 200, body: Array("<UploadId>1</UploadId>".utf8))
+            case ("POST", _): return ObjectStore.Answer(status: status)
+            case ("HEAD", _):
+                var headers = ["content-length": "9", "etag": "\"CJj0\""]
+                headers["x-goog-hash"] = hash
+                return ObjectStore.Answer(status: 200, headers: headers)
+            default: return ObjectStore.Answer(status: 200, headers: ["etag": "\"part\""])
+            }
+        }
+        let upload = ObjectUpload(store, key: "k", length: 9, partLength: 4, isStopped: { false }) { offset, count in
+            Array(Array("123456789".utf8)[Int(offset)..<(Int(offset) + count)])
+        }
+        do throws(ObjectStore.Failure) {
+            try upload.run(from: nil) { _ in }
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    @Test(
+        "An object that was made of parts is proved by its CRC32C where the storage keeps nothing else of it (Google's)",
+        arguments: [
+            ("crc32c=4waSgw==", true), ("md5=JfnnlDI7RTiF9RgfG2JNCw==, crc32c=4waSgw==", true),
+            ("crc32c=AAAAAA==", false), ("crc32c=4waS", false), ("crc32c=", false), (nil, false),
+        ] as [(String?, Bool)])
+    func sum(hash: String?, expected: Bool) {
+        #expect(isProved(by: hash) == expected)
+    }
+
+    @Test("An upload whose last answer was lost is not begun anew where the storage has the object")
+    func lostAnswer() {
+        #expect(isProved(by: "crc32c=4waSgw==", status: 404))
+        #expect(!isProved(by: "crc32c=AAAAAA==", status: 404) && !isProved(by: "crc32c=4waSgw==", status: 500))
+    }
 }

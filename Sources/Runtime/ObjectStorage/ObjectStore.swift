@@ -110,7 +110,12 @@ public struct ObjectStore: Sendable {
             scope: "aws:amz:\(configuration.region):s3", user: configuration.accessKey, secret: configuration.secretKey)
         var fields: [String: String] = [:]
         let outcome = call.perform(
-            onHeader: { name, value in fields[name.lowercased()] = value }, isStopped: isStopped)
+            onHeader: { name, value in
+                let name = name.lowercased()
+                // It comes once for each checksum.
+                let former = name == Self.hashField ? fields[name] : nil
+                fields[name] = former.map { "\($0), \(value)" } ?? value
+            }, isStopped: isStopped)
         switch outcome {
         case .answered(let status, let body):
             guard (200..<300).contains(status) else { throw Self.failure(status, body, method) }
@@ -143,6 +148,21 @@ public struct ObjectStore: Sendable {
             let end = body[start...].firstRange(of: close)?.lowerBound
         else { return nil }
         return String(decoding: body[start..<end], as: UTF8.self)
+    }
+
+    /// Google's field of an object's checksums.
+    static let hashField = "x-goog-hash"
+
+    /// The CRC32C in such a field: `crc32c=4waSgw==`, four bytes in network order, among others behind commas.
+    static func crc32c(in field: String?) -> UInt32? {
+        for part in (field ?? "").split(separator: ",") {
+            let text = part.drop { $0 == " " }
+            guard text.hasPrefix("crc32c="), let bytes = Data(base64Encoded: String(text.dropFirst(7))),
+                bytes.count == 4
+            else { continue }
+            return bytes.reduce(0) { $0 << 8 | UInt32($1) }
+        }
+        return nil
     }
 
     private static func mediaType(of key: String) -> String {

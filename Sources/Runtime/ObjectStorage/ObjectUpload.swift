@@ -99,7 +99,14 @@ public struct ObjectUpload: Sendable {
             progress.parts.append(Progress.Part(tag: tag, sha256: sha256, md5: Digest.md5(bytes) ?? []))
             keep(progress)
         }
-        try complete(progress)
+        do throws(ObjectStore.Failure) {
+            try complete(progress)
+        } catch {
+            // A former answer may have been lost, or too late: then the storage has the object, and no upload any more.
+            guard error.isUnknownUpload, (try? prove(progress)) != nil else { throw error }
+            return
+        }
+        try prove(progress)
     }
 
     private func begin() throws(ObjectStore.Failure) -> Progress {
@@ -125,15 +132,19 @@ public struct ObjectUpload: Sendable {
         if let code = ObjectStore.element("Code", in: answer.body) {
             throw ObjectStore.Failure(words: "the storage could not put the parts together (\(code.prefix(64)))")
         }
+    }
+
+    // MARK: - Proof
+
+    private func prove(_ progress: Progress) throws(ObjectStore.Failure) {
         let count = progress.parts.count
         let sha256 = ObjectStore.base64(Digest.sha256(progress.parts.flatMap(\.sha256)))
         let tag = Digest.md5(progress.parts.flatMap(\.md5)).map { "\($0.hexadecimal)-\(count)" }
         try prove(sha256: "\(sha256)-\(count)", tag: tag)
     }
 
-    // MARK: - Proof
-
-    /// Asks the storage what it has: it must be as long, and its SHA-256 must be the same, or, of storages that keep none, its entity tag, which is made of MD5 then.
+    /// Asks the storage what it has: it must be as long, and its SHA-256 must be the same, or, of storages that keep none, its entity tag, which is made of MD5 then, or
+    /// the CRC32C that is all that Google's keeps of an object that was made of parts.
     private func prove(sha256: String, tag: String?) throws(ObjectStore.Failure) {
         let answer = try store.request("HEAD", key, headers: ["x-amz-checksum-mode: ENABLED"], isStopped: isStopped)
         guard answer.headers["content-length"] == String(length) else {
@@ -146,8 +157,26 @@ public struct ObjectUpload: Sendable {
                 throw ObjectStore.Failure(words: "the storage has an object of another checksum")
             }
         } else if tag == nil || theirs != tag {
-            throw ObjectStore.Failure(words: "the storage proves the object by no checksum")
+            guard let sum = ObjectStore.crc32c(in: answer.headers[ObjectStore.hashField]) else {
+                throw ObjectStore.Failure(words: "the storage proves the object by no checksum")
+            }
+            guard try crc32c() == sum else {
+                throw ObjectStore.Failure(words: "the storage has an object of another checksum")
+            }
         }
+    }
+
+    /// The checksum of the file, which is read once more for it.
+    private func crc32c() throws(ObjectStore.Failure) -> UInt32 {
+        var sum = CRC32c()
+        var offset: Int64 = 0
+        while offset < length {
+            if isStopped() { throw ObjectStore.Failure(words: "the server stops") }
+            let bytes = try piece(offset, Int(min(Int64(Self.usualPart), length - offset)))
+            bytes.withUnsafeBytes { sum.update($0) }
+            offset += Int64(bytes.count)
+        }
+        return sum.value
     }
 }
 
