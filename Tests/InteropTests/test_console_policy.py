@@ -198,6 +198,33 @@ def test_what_cannot_be_applied_is_explained_at_its_field(development_server):
     asyncio.run(run())
 
 
+def test_what_is_half_typed_is_still_there_when_the_policy_has_been_read_again(development_server):
+    """Half of a JSON document and a line that was begun are no changes yet; nor does a list of choices close while somebody looks at it."""
+    server = development_server
+
+    async def run():
+        assert (await asyncio.to_thread(server.api, "POST", "/v1/rooms", {"name": "desk", "policy": {"alwaysHeard": ["chair"]}}))[0] == 201
+        async with chromium() as browser:
+            page = await open_policy(browser, server, "desk")
+            await until(page, "document.querySelector('#policy-alwaysHeard').value === 'chair'")
+            await page.evaluate("window.option = document.querySelector('#policy-lockRight').options[0]")
+            await page.focus("#policy-alwaysHeard")
+            await page.keyboard.press("Control+End")
+            await page.keyboard.press("Enter")
+            await page.fill("#policy-subscribeRules", '[{"action": "excl')
+            async with page.expect_response(lambda reply: reply.url.endswith("/desk/policy") and reply.request.method == "GET", timeout=PATIENCE_S * 1000):
+                pass
+            await page.wait_for_timeout(300)
+            assert await page.input_value("#policy-subscribeRules") == '[{"action": "excl'
+            assert await page.input_value("#policy-alwaysHeard") == "chair\n" and await page.evaluate("window.option.isConnected")
+            # What another operator changes is shown all the same.
+            await change(server, "desk", maxParticipants=7)
+            await until(page, "document.querySelector('#policy-maxParticipants').value === '7'")
+            assert await page.input_value("#policy-subscribeRules") == '[{"action": "excl' and page.problems == []
+
+    asyncio.run(run())
+
+
 def test_every_member_of_a_policy_has_a_field_that_shows_and_sets_it(development_server):
     """As the OpenAPI document lists them: each is read from the form as it stands in force, and what is typed arrives in the units of the API."""
     server = development_server

@@ -123,11 +123,14 @@ class Field {
         return [label];
     }
 
-    /** What is in force; the control shows it unless a person changed it (`keep`). */
+    /**
+     * What is in force; the control shows it unless a person changed it (`keep`). What they are in the middle of is no change yet: half of a JSON document, a line
+     * that they have begun. Of the same policy nothing is shown anew, so that it stays.
+     */
     setBase(base, keep = false) {
-        const draft = keep ? this.change : undefined;
+        const mayShow = !keep || this.change === undefined && !this.fault && !isSame(base, this.base);
         this.base = base;
-        if (draft === undefined) this.show(base);
+        if (mayShow) this.show(base);
         this.element.classList.toggle("changed", this.change !== undefined);
     }
 
