@@ -369,6 +369,34 @@ def test_figures_that_come_late_are_not_added_to_the_charts_of_another_room(deve
     asyncio.run(run())
 
 
+def test_a_rooms_chart_has_the_losses_of_publishers_and_forgets_those_of_a_path_on_which_nothing_is_sent(development_server):
+    """As the histories do, which the chart begins with."""
+    looks = """import("/console/roomcharts.js").then(({ Losses }) => {
+        const losses = new Losses();
+        const path = (sent, loss) => ({ id: "sub", rtpPacketsSent: sent, downlinkLoss: loss, estimate: 900_000 });
+        const look = (connections, [lost, received] = [0, 0], subscriptions = []) => losses.look([{
+            sid: "PA_1", connections, subscriptions, tracks: [{ sid: "TR_1", layers: [{ packetsLost: lost, packetsReceived: received }] }],
+        }]);
+        return [
+            look([path(100, 0)], [0, 1_000]),
+            look([path(200, 0)], [40, 1_160]), // from the publisher
+            look([path(300, 0)], [41, 1_165]), // too few to say
+            look([path(400, 0.25)], [41, 1_365]), // to the subscriber
+            look([path(400, 0.25)], [41, 1_565]), // nothing is sent to it any more
+            look([path(500, 0)], [0, 100]), // counted anew
+            look([{ ...path(600, 0), estimate: undefined }], [0, 200], [{ bitrate: 50_000, fractionLost: 0.5 }]),
+            look([{ ...path(700, 0), estimate: undefined }], [0, 300], [{ bitrate: 0, fractionLost: 0.5 }]),
+        ];
+    })"""
+
+    async def run():
+        async with chromium() as browser:
+            page = await open_operators(browser, development_server)
+            assert await page.evaluate(looks) == [0, 0.2, 0, 0.25, 0, 0, 0.5, 0]
+
+    asyncio.run(run())
+
+
 def test_the_row_of_a_participant_who_was_moved_acts_on_the_room_that_is_shown(development_server):
     server = development_server
 

@@ -14,8 +14,41 @@ const GAP_MS = 12_000;
 /** So many histories of members are asked for when a room is opened; of a larger room the chart of lost packets begins now. */
 const MOST_HISTORIES = 25;
 
+/** One lost packet of a few is no rate. */
+const LEAST_PACKETS = 20;
+
 const axisRate = (value) => (value >= 1_000_000 ? `${+(value / 1_000_000).toFixed(1)} M` : `${Math.round(value / 1000)} k`);
 const percent = (value) => `${+(value * 100).toFixed(1)} %`;
+
+/** What is lost of the packets to and from each participant, as the server measures it for the histories. */
+export class Losses {
+    constructor() { this.counted = new Map(); } // what the look before counted
+
+    /** The worst share, of a room's statistics. */
+    look(people) {
+        const { counted: before } = this;
+        const now = this.counted = new Map();
+        const shares = people.flatMap(({ sid, connections, tracks, subscriptions }) => {
+            // The last loss that was reported stands there for as long as nothing is sent.
+            const down = connections.map(({ id, rtpPacketsSent, downlinkLoss }) => {
+                now.set(`${sid} ${id}`, rtpPacketsSent);
+                return before.get(`${sid} ${id}`) === rtpPacketsSent ? 0 : downlinkLoss ?? 0;
+            });
+            // Receiver reports are of single streams: they count where a client gives no better feedback.
+            const isEstimated = connections.some(({ estimate }) => estimate !== undefined);
+            const reported = isEstimated ? [] : subscriptions.map(({ bitrate, fractionLost }) => (bitrate ? fractionLost ?? 0 : 0));
+            const up = tracks.map(({ sid: track, layers }) => {
+                const [lost, received] = ["packetsLost", "packetsReceived"].map((field) => layers.reduce((total, layer) => total + layer[field], 0));
+                now.set(track, { lost, received });
+                const last = before.get(track);
+                const gone = lost - last?.lost, all = gone + received - last?.received;
+                return gone > 0 && received >= last.received && all > LEAST_PACKETS ? gone / all : 0;
+            });
+            return [...down, ...reported, ...up];
+        });
+        return shares.reduce((worst, share) => Math.max(worst, share), 0);
+    }
+}
 
 export class RoomCharts {
     constructor(api) {
@@ -31,7 +64,7 @@ export class RoomCharts {
     /** Begins anew with this room. */
     follow(room) {
         if (room === this.room) return;
-        Object.assign(this, { room, points: [], changes: [], noted: new Map(), needsPast: true });
+        Object.assign(this, { room, points: [], changes: [], noted: new Map(), losses: new Losses(), needsPast: true });
     }
 
     /**
@@ -60,7 +93,7 @@ export class RoomCharts {
             at: Date.now(),
             from: sum(people, ({ tracks }) => sum(tracks, ({ layers }) => sum(layers, (layer) => (layer.isActive ? layer.bitrate : 0)))),
             to: sum(people, ({ subscriptions }) => sum(subscriptions, ({ bitrate }) => bitrate)),
-            loss: Math.max(0, ...people.flatMap(({ connections }) => connections.map(({ downlinkLoss }) => downlinkLoss ?? 0))),
+            loss: this.losses.look(people),
         });
         this.render(members.length);
     }
