@@ -10,7 +10,7 @@ import pytest
 from support.chromium import chromium, open_room, room_address, until
 from support.firefox import firefox
 from support.signalling import signal as signalling
-from support.tokens import token
+from support.tokens import admin_token, token
 from support.waiting import PATIENCE_S, until_true
 
 MEMBERS_FIGURE = "document.querySelector('#room-charts figcaption output').textContent"
@@ -269,6 +269,42 @@ def test_figures_of_a_server_that_says_nothing_at_all_are_not_shown(development_
                 development_server.process.send_signal(signal.SIGCONT)
             await until(page, "/Rooms[01]/.test(document.querySelector('#node').textContent)")
             await until(page, "document.querySelector('#operators-problem').textContent === ''")
+
+    asyncio.run(run())
+
+
+def test_an_operator_gives_the_tab_a_token_where_it_needs_one(server):
+    """At first, after one that is no good, and when one expires in the middle of an edit, which goes on."""
+    problem = "document.querySelector('{}-problem').textContent"
+
+    async def run():
+        assert server.api("POST", "/v1/rooms", {"name": "den"})[0] == 201
+        async with chromium() as browser:
+            page = await browser.new_page(viewport={"width": 1280, "height": 800}, bypass_csp=True)
+
+            async def use(one):
+                await page.wait_for_selector("#operators-token-text", timeout=PATIENCE_S * 1000)
+                await page.fill("#operators-token-text", one)
+                await page.keyboard.press("Enter")
+
+            await page.goto(f"{server.url}/#/rooms")
+            await until(page, f"{problem.format('#operators')}.startsWith('This server requires an access token.')")
+            await use(token("operator", secret="another-secret-another-secret-00", roomList=True))
+            await until(page, f"{problem.format('#operators')} === 'The access token\\'s signature does not match.'")
+            await use(admin_token())
+            await until(page, f"{problem.format('#operators')} === '' && document.querySelector('#operators-token').hidden")
+            await until(page, f"Boolean({ROOM.format(name='den')})")
+
+            await page.evaluate("location.hash = '#/rooms/den/policy'")
+            await page.wait_for_selector("#policy-maxParticipants")
+            await page.route("**/v1/**", lambda route: route.fulfill(status=401, json={"detail": "The access token has expired.", "code": "token_expired"}))
+            await page.fill("#policy-maxParticipants", "5")
+            await until(page, f"{problem.format('#policy')}.startsWith('The access token has expired.')")
+            await page.wait_for_selector("#operators-token-text", timeout=PATIENCE_S * 1000)
+            await page.unroute("**/v1/**")
+            await use(admin_token())
+            await until(page, "!document.querySelector('#policy-apply').disabled")
+            assert await page.input_value("#policy-maxParticipants") == "5" and await page.is_hidden("#operators-token")
 
     asyncio.run(run())
 

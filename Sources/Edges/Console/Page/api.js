@@ -6,11 +6,16 @@ import { developmentToken } from "./tokens.js";
 const PATIENCE_MS = 15_000;
 
 export class ControlAPI {
-    /** A pasted access token, or a development server's. */
-    constructor() { this.token = null; }
+    /** `token`: a pasted access token, or a development server's. `onTokenNeeded()`: there is none, or it does not permit what was asked for. */
+    constructor(onTokenNeeded) { Object.assign(this, { onTokenNeeded, token: null, refusal: null }); }
 
     async accessToken() {
-        return this.token ||= await developmentToken({ identity: "operator", roomList: true, roomAdmin: true, roomCreate: true });
+        return this.token ||= await developmentToken({ identity: "operator", roomList: true, roomAdmin: true, roomCreate: true }).catch((problem) => {
+            if (problem.code !== "token_needed") throw problem;
+            this.onTokenNeeded();
+            // Why the one that was pasted is no good is worth more than that one is needed.
+            throw this.refusal ?? problem;
+        });
     }
 
     /** The answer's JSON; null where it has none. */
@@ -18,7 +23,8 @@ export class ControlAPI {
 
     /** The answer's JSON and its entity tag. `body` is sent as JSON, to what is there already as a merge patch; `match` is the tag that must be the current one. */
     async exchange(method, path, { body, match } = {}) {
-        const headers = { Authorization: `Bearer ${await this.accessToken()}`, Accept: "application/json" };
+        const token = await this.accessToken();
+        const headers = { Authorization: `Bearer ${token}`, Accept: "application/json" };
         if (body !== undefined) headers["Content-Type"] = method === "POST" ? "application/json" : "application/merge-patch+json";
         if (match) headers["If-Match"] = match;
         const signal = method === "GET" ? AbortSignal.timeout(PATIENCE_MS) : undefined;
@@ -26,8 +32,10 @@ export class ControlAPI {
         const reply = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body), signal }).catch(silent);
         if (reply.ok) return { value: reply.status === 204 ? null : await reply.json().catch(silent), tag: reply.headers.get("ETag") };
         const { detail, code, pointer } = await reply.json().catch(() => ({}));
-        if (reply.status === 401) this.token = null;
-        throw Object.assign(new Error(detail ?? `The server answered ${reply.status}.`), { status: reply.status, code, pointer });
+        const problem = Object.assign(new Error(detail ?? `The server answered ${reply.status}.`), { status: reply.status, code, pointer });
+        if (reply.status === 401 && token === this.token) Object.assign(this, { token: null, refusal: problem });
+        if (code === "token_not_permitted") this.onTokenNeeded();
+        throw problem;
     }
 }
 

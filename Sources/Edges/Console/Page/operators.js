@@ -25,7 +25,11 @@ const ROOMS = 200;
 
 export class Operators {
     constructor() {
-        this.api = new ControlAPI();
+        this.api = new ControlAPI(() => { element("operators-token").hidden = false; });
+        element("operators-token").onsubmit = (event) => {
+            event.preventDefault();
+            this.takeToken(element("operators-token-text").value.trim());
+        };
         this.rows = new Map(); // participant sid -> MemberRow
         this.buttons = new Map(); // room name -> RoomButton
         this.nodeValues = new Map(); // title -> element
@@ -44,6 +48,17 @@ export class Operators {
         element("lock-room").onclick = () => this.act(() => this.api.call(this.isLocked ? "DELETE" : "PUT", path(this.chosen, "lock")));
         element("show-recordings").onclick = () => { location.hash = placeOf(["recordings"], { room: this.chosen }); };
         element("edit-policy").onclick = () => { location.hash = placeOf(["rooms", this.chosen, "policy"]); };
+    }
+
+    /** The one that the whole page uses from now on. What was typed on a screen is still there. */
+    takeToken(token) {
+        if (!token) return;
+        element("token").value = token;
+        element("operators-token-text").value = "";
+        Object.assign(this.api, { token, refusal: null });
+        this.open(readPlace(location.hash) ?? { screen: "overview" });
+        // The field that had the focus is hidden now.
+        (document.querySelector(`[data-screen="${this.screen}"] h2[tabindex]`) ?? element("tab-operators")).focus();
     }
 
     setVisible(visible, token) {
@@ -69,6 +84,7 @@ export class Operators {
         }
         this.complain(null);
         this.failed(null);
+        element("operators-token").hidden = true;
         if (isOther && place.screen !== "recording") this.screens.recording.leave();
         if (place.screen === "overview") {
             if (place.room) this.chosen = place.room;
