@@ -405,6 +405,33 @@ def test_figures_that_come_late_are_not_added_to_the_charts_of_another_room(deve
     asyncio.run(run())
 
 
+def test_the_lock_of_a_room_cannot_be_changed_before_it_is_known(development_server):
+    """The button says what it does to the room that was shown before: on a slow network a click opened the next one, or took its password."""
+    server = development_server
+
+    async def run():
+        for name in ("attic", "cellar"):
+            assert server.api("POST", "/v1/rooms", {"name": name})[0] == 201
+        assert server.api("PUT", "/v1/rooms/cellar/lock", {"password": "swordfish"})[0] < 300
+        async with chromium() as browser:
+            page = await open_operators(browser, server)
+            await until(page, "document.querySelector('#lock-room:not([hidden])')?.textContent === 'Lock room'")
+            go_on = asyncio.Event()
+
+            async def hold(route):
+                await go_on.wait()
+                await route.continue_()
+
+            await page.route(re.compile(r"/v1/rooms\?"), hold)
+            await page.locator("#rooms button", has_text="cellar").click()
+            assert await page.is_disabled("#lock-room")
+            go_on.set()
+            await until(page, "document.querySelector('#lock-room').textContent === 'Unlock room' && !document.querySelector('#lock-room').disabled")
+            assert not page.problems
+
+    asyncio.run(run())
+
+
 def test_a_rooms_chart_has_the_losses_of_publishers_and_forgets_those_of_a_path_on_which_nothing_is_sent(development_server):
     """As the histories do, which the chart begins with."""
     looks = """import("/console/roomcharts.js").then(({ Losses }) => {

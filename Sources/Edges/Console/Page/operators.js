@@ -87,7 +87,7 @@ export class Operators {
         element("operators-token").hidden = true;
         if (isOther && place.screen !== "recording") this.screens.recording.leave();
         if (place.screen === "overview") {
-            if (place.room) this.chosen = place.room;
+            if (place.room) this.follow(place.room);
             this.refresh();
             if (isOther) this.focusOpener();
         } else {
@@ -240,6 +240,7 @@ export class Operators {
         for (const id of ["close-room", "lock-room", "edit-policy", "show-recordings"]) element(id).hidden = !isAddressable(this.chosen);
         this.isLocked = (known.get(this.chosen)?.lock ?? "open") !== "open";
         element("lock-room").textContent = this.isLocked ? "Unlock room" : "Lock room";
+        element("lock-room").disabled = false;
         const followed = isAddressable(this.chosen) ? this.chosen : null;
         element("events-panel").hidden = !followed;
         // Before the events, which tell the charts of the past.
@@ -248,8 +249,14 @@ export class Operators {
         element("members-title").textContent = rooms.length ? `Members of ${this.chosen}` : "Members";
     }
 
-    choose(name) {
+    /** What its lock is, and with it what the button does, is known with the next look. */
+    follow(name) {
+        if (name !== this.chosen) element("lock-room").disabled = true;
         this.chosen = name;
+    }
+
+    choose(name) {
+        this.follow(name);
         history.replaceState(null, "", placeOf(["rooms", name]));
         this.refresh();
     }
