@@ -172,6 +172,19 @@ def test_many_who_wait_to_be_let_in_leave_the_call_its_place(server):
     asyncio.run(run())
 
 
+def test_the_notice_of_a_server_that_ends_on_another_day_has_the_day(server):
+    async def run():
+        async with chromium() as browser:
+            page = await open_room(browser, server, "drain", "ada", send="nothing")
+            at = await page.evaluate("Date.now() + 86_400_000")
+            await page.evaluate(f"martlet.room.handle({{ type: 'migrate', deadline: {at} }})")
+            words = await page.evaluate(f"import('/console/elements.js').then(({{ dayAndClock }}) => dayAndClock({at}))")
+            assert await page.inner_text("#drain") == f"This server is about to be restarted, at {words} at the latest."
+            assert not page.problems
+
+    asyncio.run(run())
+
+
 def test_a_time_has_its_day_where_that_is_not_today(development_server):
     """Of events that are kept, of a ban and of an end to come, of a stay that goes on, and at midnight in a chart."""
     server = development_server

@@ -152,8 +152,8 @@ function showRecording(recordings) {
 
 /** The server is about to end, or (null) is not any more. */
 function showDrain(notice) {
-    const time = notice?.deadline && new Date(notice.deadline).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
-    element("drain").textContent = notice ? `This server is about to be restarted${time ? `, at ${time} at the latest` : ""}.` : "";
+    const end = notice?.deadline ? `, at ${moment(notice.deadline)} at the latest` : "";
+    element("drain").textContent = notice ? `This server is about to be restarted${end}.` : "";
 }
 
 /** An operator captures one's packets, or (null) no longer does. */
