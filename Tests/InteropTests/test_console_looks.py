@@ -3,6 +3,7 @@ import asyncio
 import datetime
 import json
 import pathlib
+import re
 
 import pytest
 from playwright.async_api import Error
@@ -262,6 +263,11 @@ def test_long_names_stay_in_their_panels_and_what_is_listed_has_its_titles(devel
             notes = "[...document.querySelectorAll('#policy-form .note')].map((one) => one.textContent)"
             await until(page, f"{notes}.length > 20")
             assert not [note for note in await page.evaluate(notes) if "bits per second" in note or "Absent" in note]
+            # Names of the API and of the server's settings stand in the description as code.
+            members = server.api("GET", "/openapi.json")[1]["components"]["schemas"]["Policy"]["properties"]
+            names = {name for member in members.values() for name in re.findall(r"`([^`]+)`", member["description"])} | set(members)
+            names = [name for name in names if re.search("[A-Z._]", name)]
+            assert not [note for note in await page.evaluate(notes) if any(name in note for name in names)]
             await ada.request("leave")
             await page.goto(f"{server.url}/#/sessions")
             # Summaries are written a moment after a stay.

@@ -34,7 +34,20 @@ const GROUPS = [
     }],
     ["Other", { topology: "Topology" }],
 ];
+/** In place of the description, where that has names of the API and of the server's settings. */
 const NOTES = {
+    maxParticipants: "Whoever comes then is refused. Not set: as many as the server’s settings permit.",
+    countsHidden: "Whether they count towards the maximum of participants.",
+    countsPublishOnly: "Whether participants that only send count towards the maximum of participants.",
+    maxVideoBitrate: "Of each video that a participant sends. Not set: as the server’s settings say.",
+    maxUplinkBitrate: "Of all video that a participant sends. Not set: as the server’s settings say.",
+    maxDownlinkBitrate: "Of all video that is sent to a participant. Not set: as the server’s settings say.",
+    maxVideoSubscriptions: "Sent to a participant; the selection changes without renegotiation. With 0, no video is offered. Not set: as the server’s settings say.",
+    bandwidthMode: "Among the videos sent to a participant, whose own choice takes precedence. Not set: Collaboration.",
+    shortage: "What happens to a video whose lowest layer does not fit. Not set: it is sent, up to 60 kbit/s above the estimate.",
+    microphoneThreshold: "Where the number of microphones is limited: only one that is at least as loud as this takes the place of a quieter one, so that the noise of silent ones does not make them take turns (RFC 6464).",
+    emptyTimeoutSeconds: "The room is closed when nobody has joined it for this long.",
+    departureTimeoutSeconds: "The room is closed this long after its last participant left.",
     waitingRoom: "Participants other than moderators wait until an operator or a moderator lets them in.",
     requireEncryption: "Only participants that encrypt their media end to end may join; WHIP and WHEP cannot.",
     duplicateIdentity: "When somebody joins with the identity of a member.",
