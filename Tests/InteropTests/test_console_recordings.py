@@ -131,6 +131,37 @@ def test_a_recording_is_begun_watched_downloaded_copied_played_into_a_room_and_d
     asyncio.run(run())
 
 
+def test_what_was_chosen_and_is_gone_is_replaced_by_nothing_else(archive):
+    """Neither is everybody recorded where one participant was meant, nor another room where the chosen one was closed."""
+    server = archive
+    what, room = "document.getElementById('recordings-start-what')", "document.getElementById('recordings-start-room')"
+
+    async def run():
+        assert server.api("POST", "/v1/rooms", {"name": "attic"})[0] == 201
+        async with chromium() as browser:
+            ada = await open_room(browser, server, "den", "ada")
+            page = await operator(browser, server, "#/recordings?room=den")
+            await until(page, f"{room}.value === 'den' && {what}.options.length > 2")
+            await page.select_option("#recordings-start-what", label="Only ada")
+            await ada.click("#leave")
+            await until(page, f"{what}.options.length === 1 && {what}.selectedIndex === -1")
+            await page.get_by_role("button", name="Start recording").click()
+            assert await page.evaluate(f"{what}.matches(':invalid')")
+            server.api("DELETE", "/v1/rooms/den")
+            await until(page, f"[...{room}.options].map((one) => one.value).join() === 'attic' && {room}.selectedIndex === -1")
+            await page.get_by_role("button", name="Start recording").click()
+            assert server.api("GET", "/v1/recordings")[1]["recordings"] == []
+            # What a person chooses now is recorded.
+            await page.select_option("#recordings-start-room", "attic")
+            await page.select_option("#recordings-start-what", "")
+            await page.get_by_role("button", name="Start recording").click()
+            recorded = lambda: [one["room"] for one in server.api("GET", "/v1/recordings")[1]["recordings"]]
+            await until_true(lambda: recorded() == ["attic"], PATIENCE_S, "the other room is recorded")
+            assert page.problems == []
+
+    asyncio.run(run())
+
+
 def test_rooms_beyond_the_first_page_of_the_list_can_be_recorded_and_played_into(archive):
     """The page asks for 1,000 rooms; here it gets two, and that there are more."""
     server = archive

@@ -33,14 +33,23 @@ export function bytes(count) {
 /** "24 Nov" */
 export const day = (at) => new Date(at).toLocaleDateString(undefined, { day: "numeric", month: "short" });
 
-/** A select's options, `[value, text]` each: they change only where they differ, so that what a person is choosing stays. */
-export function setOptions(select, options) {
+const chosenAnew = ({ target }) => target.setCustomValidity("");
+
+/**
+ * A select's options, `[value, text]` each: they change only where they differ, so that what a person is choosing stays. Where what was chosen is gone, nothing takes its
+ * place unnoticed: nothing is chosen, and the form cannot be sent before a person chooses; unless any other will do (`isAnyGood`).
+ */
+export function setOptions(select, options, { isAnyGood = false } = {}) {
     const key = JSON.stringify(options);
-    if (select.dataset.options === key) return;
-    const { value } = select;
-    select.dataset.options = key;
-    select.replaceChildren(...options.map(([value, text]) => new Option(text, value)));
-    if (options.some(([one]) => one === value)) select.value = value;
+    if (select.dataset.options !== key) {
+        const before = select.selectedOptions[0]?.value, wasEmpty = !select.options.length;
+        select.dataset.options = key;
+        select.replaceChildren(...options.map(([value, text]) => new Option(text, value)));
+        const index = options.findIndex(([value]) => value === before);
+        if (index >= 0 || !wasEmpty && !isAnyGood) select.selectedIndex = index;
+        select.addEventListener("change", chosenAnew);
+    }
+    select.setCustomValidity(options.length && select.selectedIndex < 0 ? "What was chosen is no longer there. Choose again." : "");
 }
 
 /** Facts with their titles. */

@@ -59,7 +59,7 @@ export class JobList {
     /** Shows the jobs of a recording, the newest first, and offers `videos` (names with what they are) to be compressed anew or copied. */
     render({ state, jobs = [] }, videos) {
         element("recording-make").hidden = state !== "ready";
-        setOptions(element("recording-transcode-file"), videos);
+        setOptions(element("recording-transcode-file"), videos, { isAnyGood: true });
         for (const name of ["transcode", "copy"]) element(`recording-${name}-button`).disabled = !videos.length;
         const shown = new Set(jobs.map((job) => job.sid));
         for (const [sid, item] of this.items) {

@@ -98,7 +98,7 @@ export class RecordingPage {
         element("recording-end").textContent = isRunning ? "Stop recording" : "Delete recording";
         element("recording-end").classList.toggle("danger", !isRunning);
         const offered = choices(recording, finished);
-        setOptions(element("recording-play-file"), offered);
+        setOptions(element("recording-play-file"), offered, { isAnyGood: true });
         element("recording-play-button").disabled = !isAny || isRunning || !offered.length;
         // The rows have buttons: they stay until there is something else to say.
         this.jobs.render(recording, finished.filter((file) => file.tracks.some((track) => track.kind === "video")).map((file) => [file.name, `${titleOf(file)} (${file.name})`]));

@@ -159,7 +159,7 @@ export class RecordingList {
         if (!isCurrent()) return;
         element("recordings-start-button").disabled = !isAny;
         const room = select.value;
-        const tracks = isAny ? await this.api.call("GET", path(room, "tracks")).then((found) => found.tracks, () => []) : [];
+        const tracks = room ? await this.api.call("GET", path(room, "tracks")).then((found) => found.tracks, () => []) : [];
         const people = new Map(tracks.map((track) => [track.participant, track.identity]));
         setOptions(element("recordings-start-what"), [
             ["", "Everything in the room"],
