@@ -427,6 +427,12 @@ def test_the_lock_of_a_room_cannot_be_changed_before_it_is_known(development_ser
             assert await page.is_disabled("#lock-room")
             go_on.set()
             await until(page, "document.querySelector('#lock-room').textContent === 'Unlock room' && !document.querySelector('#lock-room').disabled")
+            # Where a room is closed, or was when its address was kept, that is said: another one is shown.
+            await page.evaluate("location.hash = '#/rooms/barn'")
+            problem = "document.querySelector('#members-problem').textContent"
+            await until(page, f"{problem} === 'The room “barn” is not open.' && document.querySelector('#members-title').textContent === 'Members of attic'")
+            await page.locator("#rooms button", has_text="cellar").click()
+            await until(page, f"{problem} === '' && document.querySelector('#members-title').textContent === 'Members of cellar'")
             assert not page.problems
 
     asyncio.run(run())

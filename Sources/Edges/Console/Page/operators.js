@@ -223,6 +223,10 @@ export class Operators {
     showRooms(rooms) {
         const known = new Map(rooms.map((room) => [room.name, room]));
         const names = [...known.keys()].sort();
+        // Another one takes the place of one that is not open, and a click that was meant for that one has to be made anew.
+        const isReplaced = this.chosen !== undefined && !known.has(this.chosen);
+        if (isReplaced) this.absent = this.chosen;
+        else if (known.has(this.absent)) this.absent = null;
         if (!known.has(this.chosen)) this.chosen = names.find(isAddressable) ?? names[0];
         for (const [name, button] of this.buttons) {
             if (known.has(name)) continue;
@@ -240,7 +244,7 @@ export class Operators {
         for (const id of ["close-room", "lock-room", "edit-policy", "show-recordings"]) element(id).hidden = !isAddressable(this.chosen);
         this.isLocked = (known.get(this.chosen)?.lock ?? "open") !== "open";
         element("lock-room").textContent = this.isLocked ? "Unlock room" : "Lock room";
-        element("lock-room").disabled = false;
+        element("lock-room").disabled = isReplaced;
         const followed = isAddressable(this.chosen) ? this.chosen : null;
         element("events-panel").hidden = !followed;
         // Before the events, which tell the charts of the past.
@@ -252,7 +256,7 @@ export class Operators {
     /** What its lock is, and with it what the button does, is known with the next look. */
     follow(name) {
         if (name !== this.chosen) element("lock-room").disabled = true;
-        this.chosen = name;
+        Object.assign(this, { chosen: name, absent: null });
     }
 
     choose(name) {
@@ -276,7 +280,8 @@ export class Operators {
             problem = `The name “${room}” cannot be part of a URL, so this room cannot be shown or closed here.`;
         }
         if (!isCurrent()) return;
-        element("members-problem").textContent = problem;
+        if (this.absent) problem = `The room “${this.absent}” is not open. ${problem}`.trim();
+        if (element("members-problem").textContent !== problem) element("members-problem").textContent = problem;
         const members = detail?.participants ?? [];
         const figures = new Map((statistics?.participants ?? []).map((one) => [one.sid, one]));
         // Who was moved keeps the sid, but a row acts on the room that it was made for.
