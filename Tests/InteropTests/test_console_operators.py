@@ -254,6 +254,38 @@ def test_4_4_figures_of_an_unreachable_server_are_not_shown(development_server):
     asyncio.run(run())
 
 
+def test_a_media_worker_that_does_not_respond_and_a_drain_are_shown_beside_the_figures(development_server):
+    server = development_server
+    notice = "document.querySelector('#operators-drain').textContent"
+
+    async def run():
+        async with chromium() as browser:
+            page = await open_operators(browser, server)
+            hanging = []
+
+            async def answer(route):
+                reply = await route.fetch()
+                node = await reply.json()
+                node["workers"] = [{**node["workers"][0], "index": index, "hangs": index in hanging} for index in range(3)]
+                await route.fulfill(response=reply, json=node)
+
+            await page.route("**/v1/node", answer)
+            hanging.append(1)
+            await until(page, f"{notice} === 'Media worker 1 does not respond: its calls stand still, and its figures are the last known ones.'")
+            hanging.append(2)
+            await until(page, f"{notice}.startsWith('Media workers 1, 2 do not respond: their calls stand still')")
+            hanging.clear()
+            await until(page, f"{notice} === ''")
+            # A drain that an operator began does not end the server.
+            assert server.api("POST", "/v1/node/drain", {})[0] == 200
+            await until(page, f"{notice}.startsWith('This server drains') && {notice}.endsWith('a drain that an operator began ends nothing by itself.')")
+            assert server.api("DELETE", "/v1/node/drain")[0] == 200
+            await until(page, f"{notice} === ''")
+            assert not page.problems
+
+    asyncio.run(run())
+
+
 def test_figures_of_a_server_that_says_nothing_at_all_are_not_shown(development_server):
     """A machine that hangs refuses no connection: what is asked of it is given up after a while, and asked again."""
     async def run():

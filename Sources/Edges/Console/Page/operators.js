@@ -185,7 +185,7 @@ export class Operators {
             "Packets received per second": perSecond("in"), "Packets sent per second": perSecond("out"), Uptime: duration(node.uptimeSeconds),
         };
         this.before = now;
-        element("operators-drain").textContent = node.isDraining ? "This server drains: it makes no new rooms, and ends when its calls have ended or its time is up." : "";
+        element("operators-drain").textContent = noticesOf(node).join(" ");
         for (const [title, value] of Object.entries(figures)) this.nodeValue(title).textContent = value;
         element("operators").classList.remove("stale");
     }
@@ -312,6 +312,14 @@ export class Operators {
         element("members").replaceChildren(table);
         return table.createTBody();
     }
+}
+
+/** What the figures of the node do not say. */
+function noticesOf({ isDraining, workers }) {
+    const drains = "This server drains: it makes no new rooms. If it is shutting down, it ends with its last call or when its grace period is over; a drain that an operator began ends nothing by itself.";
+    const hanging = workers.filter((one) => one.hangs).map((one) => one.index);
+    const [who, whose] = hanging.length === 1 ? [`Media worker ${hanging[0]} does not respond`, "its"] : [`Media workers ${hanging.join(", ")} do not respond`, "their"];
+    return [isDraining && drains, hanging.length && `${who}: ${whose} calls stand still, and ${whose} figures are the last known ones.`].filter(Boolean);
 }
 
 /** The part of the operators' tab in which a screen is. */
