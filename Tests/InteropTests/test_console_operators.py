@@ -470,6 +470,19 @@ def test_the_lock_of_a_room_cannot_be_changed_before_it_is_known(development_ser
     asyncio.run(run())
 
 
+def test_the_events_of_a_room_have_who_waits_to_be_let_in_and_what_was_decided(development_server):
+    async def run():
+        async with chromium() as browser:
+            page = await open_operators(browser, development_server)
+            assert await page.evaluate("""import("/console/events.js").then(({ describe }) => [
+                { type: "guestWaiting", identity: "ada", name: "Ada Lovelace" }, { type: "guestWaiting", identity: "bob", name: "" },
+                { type: "guestDecided", identity: "ada", letIn: true }, { type: "guestDecided", identity: "bob", letIn: false },
+            ].map((event) => describe(event, event.identity)))""") == [
+                "Ada Lovelace waits to be let in.", "bob waits to be let in.", "ada was let in.", "bob was turned away."]
+
+    asyncio.run(run())
+
+
 def test_a_rooms_chart_has_the_losses_of_publishers_and_forgets_those_of_a_path_on_which_nothing_is_sent(development_server):
     """As the histories do, which the chart begins with."""
     looks = """import("/console/roomcharts.js").then(({ Losses }) => {
