@@ -1,5 +1,7 @@
 """Past sessions in the operators' tab: found again, in order, with what was and why it ended."""
 import asyncio
+import pathlib
+import re
 import time
 
 import pytest
@@ -10,6 +12,7 @@ from support.signalling import signal
 from support.tokens import token
 from support.waiting import PATIENCE_S
 
+EVENTS = pathlib.Path(__file__).parents[2] / "Sources/Control/Rooms/Vocabulary/RoomEvent.swift"
 ROWS = "[...document.querySelectorAll('#sessions-list tbody tr')].map((row) => [...row.cells].map((cell) => cell.innerText))"
 
 
@@ -25,6 +28,25 @@ async def kept(server, number):
         assert time.monotonic() < end, len(found)
         await asyncio.sleep(0.05)
     return found
+
+
+def test_why_a_stay_ended_is_said_in_words_for_each_reason(development_server):
+    """Those of the server (`LeaveReason`), which the control API gives as words of its own."""
+    reasons = re.findall(r"^    case (\w+)(?: = \"(\w+)\")?$", re.search(r"enum LeaveReason\b.*?\n}", EVENTS.read_text(), re.S)[0], re.M)
+    words = [word or name for name, word in reasons]
+    assert "left" in words and "token_revoked" in words
+
+    async def run():
+        async with chromium() as browser:
+            page = await browser.new_page(bypass_csp=True)
+            one = {"session": "PA_1", "room": "den", "identity": "ada", "name": "", "leftAt": 1_790_000_000_000, "durationSeconds": 60}
+            await page.route("**/v1/sessions?*", lambda route: route.fulfill(json={"sessions": [{**one, "reason": word} for word in words]}))
+            await page.goto(f"{development_server.url}/#/sessions")
+            await until(page, f"{ROWS}.length === {len(words)}")
+            shown = [row[-1] for row in await page.evaluate(ROWS)]
+            assert not set(shown) & set(words) and len(set(shown)) == len(words), shown
+
+    asyncio.run(run())
 
 
 def test_past_sessions_are_listed_last_to_leave_first_and_found_by_room_and_identity(development_server):
