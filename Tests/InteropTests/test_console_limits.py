@@ -32,6 +32,22 @@ SLOW = {
 }
 
 
+def test_a_video_whose_size_the_server_does_not_know_has_none_on_its_tile(server):
+    """It is encrypted end to end, or has only begun: nothing of it is 0 lines high."""
+    async def run():
+        async with chromium() as browser:
+            page = await browser.new_page(bypass_csp=True)
+            await page.goto(server.url)
+            layers = "[{ height: 0, framesPerSecond: 30 }, { height: 0, framesPerSecond: 0 }, { height: 360, framesPerSecond: 14.9 }, null]"
+            assert await page.evaluate(f"""import("/console/grid.js").then(({{ Tile }}) => {layers}.map((layer) => {{
+                const tile = new Tile({{ key: "", name: "ada" }});
+                tile.setWhy({{ layer, text: "so it is", reason: "best" }}, 0);
+                return tile.why.textContent;
+            }}))""") == [f"{shown} · no limit known · so it is" for shown in ("video 30 fps", "video", "360p 15 fps", "not sent")]
+
+    asyncio.run(run())
+
+
 @pytest.mark.parametrize("how", [pytest.param("said", marks=pytest.mark.at_night), "measured"])
 def test_4_10_an_overloaded_machine_is_shown_on_its_own_tile(server, how):
     """The page says that the machine is the limit and not the network, and what that costs; the notice disappears when the overload is over."""

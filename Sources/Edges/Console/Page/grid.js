@@ -140,7 +140,9 @@ export class Tile {
 
     /** What is shown and why not more, in the server's words (`allocation` of martlet.v1). */
     setWhy({ layer, text, reason }, estimate) {
-        const shown = layer ? `${layer.height}p ${Math.round(layer.framesPerSecond)} fps` : "not sent";
+        // Of a video that is encrypted end to end, or has only begun, the server does not know the size.
+        const size = layer?.height ? `${layer.height}p` : "video", pace = layer?.framesPerSecond ? ` ${Math.round(layer.framesPerSecond)} fps` : "";
+        const shown = layer ? `${size}${pace}` : "not sent";
         const path = estimate ? `estimate ${rate(estimate / 1000)}` : "no limit known";
         this.why.textContent = this.why.title = `${shown} · ${path} · ${text}`;
         this.why.dataset.reason = reason;
