@@ -30,8 +30,11 @@ export function bytes(count) {
     return `${unit && value < 100 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
 }
 
-/** "24 Nov" */
-export const day = (at) => new Date(at).toLocaleDateString(undefined, { day: "numeric", month: "short" });
+/** "24 Nov", of another year with that. */
+export function day(at) {
+    const date = new Date(at), isOfThisYear = date.getFullYear() === new Date().getFullYear();
+    return date.toLocaleDateString(undefined, { day: "numeric", month: "short", ...(!isOfThisYear && { year: "numeric" }) });
+}
 
 const chosenAnew = ({ target }) => target.setCustomValidity("");
 
