@@ -483,6 +483,37 @@ def test_the_events_of_a_room_have_who_waits_to_be_let_in_and_what_was_decided(d
     asyncio.run(run())
 
 
+def test_a_playback_whose_slider_was_brought_back_to_its_place_is_shown_as_it_goes_on(development_server):
+    """Of a slider that is let go where it was taken, browsers report no change."""
+    async def run():
+        async with chromium() as browser:
+            page = await open_operators(browser, development_server)
+            await page.evaluate("""import("/console/playbacks.js").then(({ PlaybackList }) => {
+                const at = (positionMilliseconds) => ({
+                    sid: "PB_1", state: "playing", identity: "film", positionMilliseconds, durationMilliseconds: 100_000, loop: false, tracks: [],
+                });
+                const list = document.createElement("ul");
+                document.querySelector("main").prepend(list);
+                const operators = { api: { call: async () => ({ playbacks: [at(window.position)] }) }, act() {} };
+                Object.assign(window, { position: 0, list, playbacks: new PlaybackList(operators, list) });
+                return playbacks.look("den");
+            })""")
+            box = await page.locator("main > ul input[type=range]").bounding_box()
+            y = box["y"] + box["height"] / 2
+            await page.mouse.move(box["x"] + 3, y)
+            await page.mouse.down()
+            await page.mouse.move(box["x"] + box["width"] / 2, y)
+            await page.evaluate("window.position = 20_000; playbacks.look('den')")
+            time_shown = "list.querySelector('output').textContent"
+            assert not (await page.evaluate(time_shown)).startswith("0:20"), "what a person holds stays"
+            await page.mouse.move(box["x"], y)
+            await page.mouse.up()
+            await until(page, f"playbacks.look('den').then(() => {time_shown} === '0:20 / 1:40')")
+            assert not page.problems
+
+    asyncio.run(run())
+
+
 def test_a_rooms_chart_has_the_losses_of_publishers_and_forgets_those_of_a_path_on_which_nothing_is_sent(development_server):
     """As the histories do, which the chart begins with."""
     looks = """import("/console/roomcharts.js").then(({ Losses }) => {

@@ -46,6 +46,8 @@ class Item {
             this.isHeld = true;
             this.showTime(Number(this.slider.value));
         };
+        // Brought back to where it was, or given up, it has changed nothing: no "change" follows.
+        for (const type of ["pointerup", "pointercancel", "keyup", "blur"]) this.slider.addEventListener(type, () => { this.isHeld = false; });
         this.slider.onchange = () => this.change({ positionMilliseconds: Number(this.slider.value) });
         this.pause.onclick = () => this.change({ paused: this.playback.state === "playing" });
         this.loop.onchange = () => this.change({ loop: this.loop.checked });
