@@ -106,6 +106,29 @@ async def with_hour(page, decisions=None):
     return hour
 
 
+def test_what_is_kept_of_a_stay_is_looked_for_again_where_it_is_written_after_the_first_look(development_server):
+    server = development_server
+
+    async def run():
+        async with chromium() as browser, signal(server, token("ada", "call"), room="call") as ada:
+            page = await open_member(browser, server, "call", "ada")
+            await until(page, "document.querySelector('#member-title').textContent === 'ada'")
+            refused = []
+
+            async def late(route):
+                if refused:
+                    return await route.continue_()
+                refused.append(route.request.url)
+                await route.fulfill(status=404, json={"detail": "There is no past stay of this id.", "code": "session_not_found"})
+
+            await page.route(re.compile(r"/v1/sessions/"), late)
+            await ada.request("leave")
+            await until(page, "document.querySelector('#member-problem').textContent.includes('kept like the summary')")
+            assert refused and page.problems == []
+
+    asyncio.run(run())
+
+
 def test_the_moment_that_somebody_asks_about_is_explained_from_history_estimates_and_decisions(development_server):
     server = development_server
 

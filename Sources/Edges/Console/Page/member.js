@@ -14,6 +14,8 @@ const LOOKS = 3;
 /** Samples that lie further apart are not joined by a line: nothing was measured between them. */
 const GAP_MS = 12_000;
 const ESTIMATE_MS = 20_000;
+/** Looks for what the server keeps of a stay: it writes that down a moment after its end. */
+const PAST_LOOKS = 3;
 const NOT_SHOWN = new Set(["dominantSpeakerChanged"]);
 const axisRate = (value) => (value >= 1_000_000 ? `${+(value / 1_000_000).toFixed(1)} M` : `${Math.round(value / 1000)} k`);
 
@@ -50,7 +52,7 @@ export class MemberPage {
 
     clear() {
         Object.assign(this, { detail: null, data: { samples: [], decisions: [], estimates: [], events: [] }, tracks: new Map(), names: new Map() });
-        Object.assign(this, { cursor: "0", hasLeft: false, window: null, answer: null });
+        Object.assign(this, { cursor: "0", hasLeft: false, pastLooks: 0, window: null, answer: null });
         element("member-title").textContent = "Participant";
         element("member-facts").textContent = "";
         element("member-problem").replaceChildren();
@@ -60,13 +62,13 @@ export class MemberPage {
 
     async look() {
         this.looks = (this.looks + 1) % LOOKS;
-        if (this.looks || this.hasLeft) return;
+        if (this.looks || this.hasLeft && this.pastLooks >= PAST_LOOKS) return;
         const run = ++this.run;
         const own = (kind) => this.api.call("GET", path(this.room, "participants", this.participant, ...kind));
         try {
             const [detail, { samples }, { decisions, estimates }] = await Promise.all([own([]), own(["history"]), own(["decisions"])]);
             if (run !== this.run) return;
-            Object.assign(this, { detail });
+            Object.assign(this, { detail, hasLeft: false, pastLooks: 0 });
             Object.assign(this.data, { samples, decisions, estimates });
             await this.readNames(run);
             if (run !== this.run) return;
@@ -83,11 +85,13 @@ export class MemberPage {
     /** The participant has left: the server keeps what the charts show for as long as the summary of the stay. */
     async readPast(run) {
         this.hasLeft = true;
+        this.pastLooks += 1;
         try {
             const stay = await this.pastStay();
             const history = stay && await this.api.call("GET", this.pathOfStay(stay.session, "/history"));
             if (run !== this.run) return;
             if (stay) {
+                this.pastLooks = PAST_LOOKS;
                 this.detail = { sid: stay.session, name: stay.name, identity: stay.identity, joinedAt: stay.joinedAt, leftAt: stay.leftAt };
                 Object.assign(this.data, history);
                 // All subscriptions are over; videos are told apart by their tracks.
