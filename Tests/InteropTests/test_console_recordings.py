@@ -162,6 +162,20 @@ def test_what_was_chosen_and_is_gone_is_replaced_by_nothing_else(archive):
     asyncio.run(run())
 
 
+def test_a_recording_whose_uploads_fail_is_not_just_ready(archive):
+    """Its only copies are those on this server."""
+    async def run():
+        async with chromium() as browser:
+            page = await operator(browser, archive, "#/recordings")
+            assert await page.evaluate("""import("/console/recordings.js").then(({ stateOf }) => {
+                const done = { name: "a.mp4", state: "done", failures: 1 }, queued = { name: "b.mp4", state: "pending", failures: 0 };
+                const failing = [{ name: "c.mp4", state: "pending", failures: 3, fault: "access denied" }, { name: "d.mp4", state: "pending", failures: 1 }];
+                return [[done, queued], [done, ...failing], failing.slice(1)].map((uploads) => stateOf({ state: "ready", tracks: [], uploads }));
+            })""") == ["Ready", "Ready · 2 files not uploaded yet (access denied)", "Ready · 1 file not uploaded yet (the storage does not take it)"]
+
+    asyncio.run(run())
+
+
 def test_rooms_beyond_the_first_page_of_the_list_can_be_recorded_and_played_into(archive):
     """The page asks for 1,000 rooms; here it gets two, and that there are more."""
     server = archive

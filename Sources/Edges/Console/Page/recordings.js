@@ -52,6 +52,8 @@ export function stateOf(recording) {
     if (gaps) parts.push(count(gaps, "gap"));
     const faults = recording.tracks.filter((track) => track.fault).length;
     if (faults) parts.push(`${count(faults, "track")} not recorded`);
+    const waiting = (recording.uploads ?? []).filter((one) => one.state === "pending" && one.failures);
+    if (waiting.length) parts.push(`${count(waiting.length, "file")} not uploaded yet (${waiting[0].fault ?? "the storage does not take it"})`);
     return parts.join(" · ");
 }
 
