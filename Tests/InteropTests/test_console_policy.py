@@ -103,6 +103,12 @@ def test_participants_beyond_a_new_maximum_stay_unless_the_operator_disconnects_
             members = (await asyncio.to_thread(server.api, "GET", "/v1/rooms/den"))[1]["participants"]
             assert [member["identity"] for member in members] == ["ada"]
 
+            # So may a change of who counts, although the maximum stays.
+            await page.select_option("#policy-countsHidden", label="Yes")
+            assert await page.is_visible("#policy-excess")
+            await page.select_option("#policy-countsHidden", label="No")
+            assert await page.is_hidden("#policy-excess")
+
             # Who has been here for longer than anybody may stay leaves at once, and that is asked about; others are told when.
             await page.fill("#policy-maxStaySeconds", "3600")
             await until(page, f"{READY} && {IMPACT}.includes('ada is disconnected at ')")

@@ -12,6 +12,8 @@ import { fieldsOf } from "./rules.js";
 const PAUSE_MS = 400;
 /** Every so many looks of the tab the policy, or the dry run, is read again: people come and go meanwhile. */
 const LOOKS = 3;
+/** What says who is let in, and so who may be left in the room who would not be. */
+const LETS_IN = ["maxParticipants", "countsHidden", "countsPublishOnly", "requireEncryption"];
 
 export class PolicyEditor {
     constructor({ api }) {
@@ -89,7 +91,7 @@ export class PolicyEditor {
 
     get hasChanges() { return Object.keys(this.patch).length > 0; }
     /** Whether the changes can leave somebody in the room who would not be let in any more. */
-    get mayExceed() { return "maxParticipants" in this.patch || "requireEncryption" in this.patch; }
+    get mayExceed() { return LETS_IN.some((name) => name in this.patch); }
     get query() { return element("policy-remove-excess").checked && this.mayExceed ? "removeExcess=true" : ""; }
 
     changed() {
