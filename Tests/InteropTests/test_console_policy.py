@@ -231,6 +231,37 @@ def test_what_is_half_typed_is_still_there_when_the_policy_has_been_read_again(d
     asyncio.run(run())
 
 
+def test_what_is_typed_while_a_change_is_being_applied_is_the_next_change(development_server):
+    server = development_server
+
+    async def run():
+        assert (await asyncio.to_thread(server.api, "POST", "/v1/rooms", {"name": "slow"}))[0] == 201
+        async with chromium() as browser:
+            page = await open_policy(browser, server, "slow")
+            await page.fill("#policy-maxParticipants", "5")
+            await until(page, READY)
+            held, go_on = asyncio.Event(), asyncio.Event()
+
+            async def hold(route):
+                if "dryRun" not in route.request.url and route.request.method == "PATCH":
+                    held.set()
+                    await go_on.wait()
+                await route.continue_()
+
+            await page.route("**/v1/rooms/slow/policy*", hold)
+            await page.click("#policy-apply")
+            await asyncio.wait_for(held.wait(), PATIENCE_S)
+            await page.fill("#policy-maxPublishers", "3")
+            await page.wait_for_timeout(600)  # A dry run would follow by now.
+            go_on.set()
+            await until(page, f"document.querySelector('#policy-done').textContent.startsWith('Applied') && {READY}")
+            assert await page.evaluate(CHANGES) == "Maximum publishers: not set → 3" and await page.locator("#policy-conflict li").count() == 0
+            after = await policy(server, "slow")
+            assert after["maxParticipants"] == 5 and "maxPublishers" not in after and page.problems == []
+
+    asyncio.run(run())
+
+
 def test_every_member_of_a_policy_has_a_field_that_shows_and_sets_it(development_server):
     """As the OpenAPI document lists them: each is read from the form as it stands in force, and what is typed arrives in the units of the API."""
     server = development_server

@@ -31,6 +31,9 @@ export class PolicyEditor {
         element("policy-back").href = placeOf(["rooms", room]);
         element("policy-done").textContent = "";
         if (room !== this.room) {
+            // What is under way concerns the former one.
+            clearTimeout(this.timer);
+            this.run += 1;
             this.room = room;
             this.tag = this.impact = this.conflict = null;
             element("policy-form").replaceChildren();
@@ -119,7 +122,8 @@ export class PolicyEditor {
     /** Asks whom the changes would affect. */
     async rehearse() {
         const run = ++this.run;
-        if (this.isFaulty) return;
+        // What is being applied is the next one's base.
+        if (this.isFaulty || this.isApplying) return;
         await this.attempt(async () => {
             const [impact, { participants }] = await Promise.all([
                 this.api.call("PATCH", `${this.policyPath}?dryRun=true${this.query && `&${this.query}`}`, { body: this.patch, match: this.tag }),
@@ -139,16 +143,26 @@ export class PolicyEditor {
         this.isApplying = true;
         this.run += 1;
         this.render();
+        const { room, patch: sent } = this;
+        let isDone = false;
         await this.attempt(async () => {
-            const { value, tag } = await this.api.exchange("PATCH", `${this.policyPath}${this.query && `?${this.query}`}`, { body: this.patch, match: this.tag });
+            const { value, tag } = await this.api.exchange("PATCH", `${this.policyPath}${this.query && `?${this.query}`}`, { body: sent, match: this.tag });
+            if (room !== this.room) return;
+            isDone = true;
             this.impact = null;
             element("policy-remove-excess").checked = false;
-            this.adopt(value, tag);
+            this.tag = tag;
+            // What somebody typed meanwhile is the next change.
+            for (const field of this.fields.values()) {
+                const { name, change } = field;
+                field.setBase(value[name], change === undefined || JSON.stringify(change) !== JSON.stringify(sent[name]));
+            }
             this.complain(null);
             element("policy-done").textContent = `Applied at ${clock(Date.now())}.`;
         });
         this.isApplying = false;
         this.render();
+        if (isDone && this.hasChanges) this.rehearse();
         // The button that was pressed is disabled now, and a disabled button keeps no focus.
         if (document.activeElement === document.body) element("policy-title").focus();
     }
