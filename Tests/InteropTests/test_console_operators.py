@@ -514,6 +514,39 @@ def test_a_playback_whose_slider_was_brought_back_to_its_place_is_shown_as_it_go
     asyncio.run(run())
 
 
+def test_a_tab_that_was_left_before_its_first_answer_follows_nothing(development_server):
+    """Nor does an address lead to a screen that there is not."""
+    server = development_server
+
+    async def run():
+        assert server.api("POST", "/v1/rooms", {"name": "den"})[0] == 201
+        async with chromium() as browser:
+            page = await browser.new_page(viewport={"width": 1280, "height": 800}, bypass_csp=True)
+            problems, streams = [], []
+            page.on("pageerror", lambda error: problems.append(str(error)))
+            page.on("request", lambda request: streams.append(request) if request.url.endswith("/events") else None)
+            held, go_on = asyncio.Event(), asyncio.Event()
+
+            async def hold(route):
+                held.set()
+                await go_on.wait()
+                await route.continue_()
+
+            await page.route(re.compile(r"/v1/rooms\?"), hold)
+            await page.goto(f"{server.url}/#/rooms")
+            await asyncio.wait_for(held.wait(), PATIENCE_S)
+            await page.click("#tab-room")
+            async with page.expect_response(re.compile(r"/v1/rooms\?"), timeout=PATIENCE_S * 1000):
+                go_on.set()
+            await page.wait_for_timeout(500)
+            assert streams == []
+            await page.evaluate("location.hash = '#/recordings?screen=nowhere'")
+            await until(page, "!document.querySelector('#recordings').hidden")
+            assert problems == []
+
+    asyncio.run(run())
+
+
 def test_a_rooms_chart_has_the_losses_of_publishers_and_forgets_those_of_a_path_on_which_nothing_is_sent(development_server):
     """As the histories do, which the chart begins with."""
     looks = """import("/console/roomcharts.js").then(({ Losses }) => {

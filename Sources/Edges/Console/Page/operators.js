@@ -64,6 +64,7 @@ export class Operators {
     setVisible(visible, token) {
         clearInterval(this.timer);
         if (!visible) {
+            this.looks += 1; // What is under way shows and follows nothing any more.
             this.screens.recording.leave();
             return this.events.follow(null);
         }

@@ -20,9 +20,9 @@ export function readPlace(fragment) {
     if (first === "rooms" && kind === "policy") return { screen: "policy", room: name };
     if (first === "rooms" && kind === "participants" && id) return { screen: "member", room: name, participant: id, at: time(query) };
     if (first === "recordings" && name) return { screen: "recording", recording: name };
-    if (first === "recordings") return { screen: "recordings", ...Object.fromEntries(new URLSearchParams(query)) };
+    if (first === "recordings") return { ...Object.fromEntries(new URLSearchParams(query)), screen: "recordings" };
     if (first === "sessions" && name) return { screen: "session", session: name, room: new URLSearchParams(query).get("room") ?? undefined };
-    if (first === "sessions") return { screen: "sessions", ...Object.fromEntries(new URLSearchParams(query)) };
+    if (first === "sessions") return { ...Object.fromEntries(new URLSearchParams(query)), screen: "sessions" };
     return { screen: "overview", room: name };
 }
 
