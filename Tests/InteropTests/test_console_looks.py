@@ -173,6 +173,29 @@ def test_many_who_wait_to_be_let_in_leave_the_call_its_place(server):
     asyncio.run(run())
 
 
+def test_whoever_decides_about_a_guest_keeps_the_button_while_others_come_and_go(server):
+    async def run():
+        async with chromium() as browser:
+            page = await open_room(browser, server, "deciding", "ada", send="nothing")
+            shown = "[...document.querySelectorAll('#guests span')].map((one) => one.textContent.split(' ')[0]).join()"
+
+            async def wait(*names):
+                guests = json.dumps([{"identity": name, "name": ""} for name in names])
+                await page.evaluate(f"martlet.room.handle({{ type: 'waitingRoom', guests: {guests} }})")
+                assert await page.evaluate(shown) == ",".join(names)
+
+            await wait("bob", "carol")
+            await page.locator("#guests li", has_text="carol").get_by_role("button", name="Let in").focus()
+            await page.evaluate("window.focused = document.activeElement")
+            for names in (("bob", "carol", "dora"), ("carol", "dora"), ("alf", "carol", "dora")):
+                await wait(*names)
+                assert await page.evaluate("document.activeElement === window.focused && focused.isConnected"), names
+            await wait()
+            assert await page.is_hidden("#guests") and not page.problems
+
+    asyncio.run(run())
+
+
 def test_the_notice_of_a_server_that_ends_on_another_day_has_the_day(server):
     async def run():
         async with chromium() as browser:

@@ -2,17 +2,36 @@
 
 const list = document.getElementById("guests");
 
-/** Shows `guests` of `room`, the first to come first; each with the two things that can be done. */
+/** Whose lines they are, and of which stay. */
+const lines = new Map();
+let shown = null;
+
+/**
+ * Shows `guests` of `room`, the first to come first; each with the two things that can be done. Who is there already keeps the line and its buttons: others come while
+ * somebody decides.
+ */
 export function showGuests(guests, room) {
     list.hidden = guests.length === 0;
-    list.replaceChildren(...guests.map((guest) => line(guest, room)));
+    const waiting = new Set(room === shown ? guests.map(({ identity }) => identity) : []);
+    shown = room;
+    for (const [identity, item] of lines) {
+        if (waiting.has(identity)) continue;
+        item.remove();
+        lines.delete(identity);
+    }
+    let place = list.firstElementChild;
+    for (const guest of guests) {
+        const item = lines.get(guest.identity) ?? line(guest, room);
+        lines.set(guest.identity, item);
+        item.firstElementChild.textContent = `${guest.name || guest.identity} waits to be let in.`;
+        if (item === place) place = place.nextElementSibling;
+        else list.insertBefore(item, place);
+    }
 }
 
-function line({ identity, name }, room) {
+function line({ identity }, room) {
     const item = document.createElement("li");
-    const label = document.createElement("span");
-    label.textContent = `${name || identity} waits to be let in.`;
-    item.append(label, button("Let in", "letIn", identity, room), button("Turn away", "turnAway", identity, room));
+    item.append(document.createElement("span"), button("Let in", "letIn", identity, room), button("Turn away", "turnAway", identity, room));
     return item;
 }
 
