@@ -67,7 +67,11 @@ class Lab:
     def __enter__(self):
         if reason := why_no_namespaces():
             pytest.skip(f"needs network namespaces (CAP_NET_ADMIN): {reason}")
-        self._netem("up", self.prefix, str(self.clients), *self.link)
+        try:
+            self._netem("up", self.prefix, str(self.clients), *self.link)
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_):
