@@ -270,12 +270,12 @@ def test_hands_screens_and_views_are_seen_by_all_on_a_phone_too(server):
     asyncio.run(run())
 
 
-#: A screen that a person takes a while to choose.
+#: A screen that a person has not chosen before the test says so.
 SLOW_SCREEN = """(() => {
     window.asked = 0;
     navigator.mediaDevices.getDisplayMedia = async () => {
         window.asked += 1;
-        await new Promise((resolve) => { setTimeout(resolve, 300); });
+        await new Promise((resolve) => { window.choose = resolve; });
         const { canvas } = document.createElement("canvas").getContext("2d");
         return canvas.captureStream(5);
     };
@@ -287,6 +287,7 @@ def test_two_clicks_in_a_row_share_one_screen_which_a_third_one_ends(server):
         async with chromium() as browser:
             ada = await open_room(browser, server, "two-clicks", "ada", send="nothing", script=SLOW_SCREEN)
             await ada.dblclick("#share-screen")
+            await ada.evaluate("choose()")
             await until(ada, "martlet.room.room.publications.size > 0")
             await asyncio.sleep(0.5)
             assert await ada.evaluate("[asked, martlet.room.room.publications.size]") == [1, 1]
