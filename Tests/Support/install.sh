@@ -5,6 +5,7 @@
 #   install.sh compare those, and the servers that Martlet is compared with
 #   install.sh package those of build, and what makes a Debian package
 #   install.sh image   what builds and runs the container image
+#   install.sh permission   nothing: has sudo read its password now, where packages are missing that `install.sh test` installs
 #   install.sh test    all of these, and the real clients that the interop tests drive: browsers, GStreamer, a Python environment
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -40,12 +41,16 @@ is_installed() {
     fi
 }
 
+# Those of the named packages that are not there yet.
+missing_of() {
+    local package
+    for package in "$@"; do is_installed "$package" || echo "$package"; done
+}
+
 # Installs the named Debian packages that are not there yet. Elsewhere it says what is missing.
 install_debian() {
     local missing=()
-    for package in "$@"; do
-        is_installed "$package" || missing+=("$package")
-    done
+    mapfile -t missing < <(missing_of "$@")
     [ ${#missing[@]} -eq 0 ] && return
     if ! command -v apt-get >/dev/null; then
         local names=()
@@ -96,7 +101,11 @@ install_prometheus() {
     (cd "$folder" && apt-get -o Acquire::Retries=3 -o APT::Sandbox::User=root download -qq prometheus && dpkg-deb -x prometheus_*.deb .) >/dev/null ||
         fail "apt-get could not download: prometheus"
     mkdir -p .build/tools
-    cp "$folder/usr/bin/promtool" "$folder/usr/bin/prometheus" .build/tools/
+    # Each is there whole or not at all, also where this is interrupted.
+    for program in promtool prometheus; do
+        cp "$folder/usr/bin/$program" ".build/tools/$program.new"
+        mv ".build/tools/$program.new" ".build/tools/$program"
+    done
     rm -rf "$folder"
 }
 
@@ -124,8 +133,13 @@ test)
     install_debian "${build_packages[@]}" "${load_packages[@]}" "${package_packages[@]}" "${test_packages[@]}"
     install_python
     install_prometheus
-    [ "$(id -u)" -ne 0 ] || Tests/Support/machine.sh prepare >/dev/null
+    # Who may not make namespaces, as root in many a container, has all other tests.
+    [ "$(id -u)" -ne 0 ] || Tests/Support/machine.sh prepare >/dev/null || echo "Continuing without a root file system for the tests of what is installed"
     ;;
 image) install_debian "${image_packages[@]}" ;;
-*) echo "usage: install.sh build|load|compare|package|image|test" >&2; exit 2 ;;
+permission)
+    [ "$(id -u)" -ne 0 ] && [ -t 0 ] && command -v apt-get >/dev/null && command -v sudo >/dev/null || exit 0
+    [ -z "$(missing_of "${build_packages[@]}" "${load_packages[@]}" "${package_packages[@]}" "${test_packages[@]}")" ] || sudo -v
+    ;;
+*) echo "usage: install.sh build|load|compare|package|image|permission|test" >&2; exit 2 ;;
 esac

@@ -9,7 +9,10 @@ cd "$(dirname "$0")/../.."
 minutes=${MARTLET_TEST_MINUTES:-44}
 deadline=$((SECONDS + minutes * 60))
 logs=$(mktemp -d)
-export LANG=${LANG:-C.UTF-8}
+# Whatever the person's own are: texts are read, and files are there for other users, too.
+export LC_ALL=C.UTF-8
+unset LANGUAGE
+umask 022
 # Compilers and browsers keep caches at home; a bare environment has none.
 if [ ! -w "${HOME:-/nonexistent}" ]; then
     export HOME="$logs/home"
@@ -128,6 +131,8 @@ finish() {
 trap finish EXIT
 trap 'exit 143' TERM INT HUP
 
+# Phases run in the background, where sudo cannot read a password: the kernel stops who reads from the terminal there.
+Tests/Support/install.sh permission
 phase install cat Tests/Support/install.sh load || exit
 # What interop needs is downloaded while the compiler works.
 begin clients Tests/Support/install.sh test
