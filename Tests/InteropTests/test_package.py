@@ -15,7 +15,7 @@ import time
 import pytest
 
 from support.bare import offer
-from support.machine import SCRIPT, Machine
+from support.machine import SCRIPT, Machine, why_no_machines
 from support.server import BUILD, ROOT
 
 PACKAGING = ROOT / "Packaging"
@@ -36,6 +36,8 @@ def listed(*kinds):
 @pytest.fixture(scope="module")
 def root():
     """The root file system; making it for the first time takes a minute."""
+    if reason := why_no_machines():
+        pytest.skip(f"needs namespaces (CAP_SYS_ADMIN): {reason}")
     return pathlib.Path(output(SCRIPT, "prepare", timeout=300).strip())
 
 

@@ -5,6 +5,8 @@
 #                                          goes to FOLDER/changes, which can be filled before.
 # A machine has its own processes, mounts and network, in which only the loopback interface exists. It ends with its process 1.
 set -euo pipefail
+# What is made here is for other users of the machine, too.
+umask 022
 cd "$(dirname "$0")/../.."
 suite=bookworm
 mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}

@@ -1,4 +1,5 @@
 """A Debian machine with nothing but Martlet's runtime packages: processes, mounts and network of its own (Tests/Support/machine.sh)."""
+import functools
 import os
 import pathlib
 import shutil
@@ -9,6 +10,16 @@ import time
 from .server import ROOT
 
 SCRIPT = ROOT / "Tests/Support/machine.sh"
+
+
+@functools.cache
+def why_no_machines():
+    """Why this user or this sandbox may not have one. Empty where it may."""
+    try:
+        done = subprocess.run(["unshare", "-m", "-p", "-u", "-i", "-n", "-C", "-f", "--kill-child", "true"], capture_output=True, text=True, timeout=30)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    return "" if done.returncode == 0 else done.stderr.strip() or "unshare failed"
 
 
 class Machine:
