@@ -5,6 +5,9 @@
 # What each part printed is in .build/nightly/PART.log. A run that was interrupted goes on with CONTINUE=1: parts and fuzz targets that were good
 # with the same code, for the same time, are not run again, as long as the working tree has no changes.
 set -uo pipefail
+umask 022
+export LC_ALL=C.UTF-8
+unset LANGUAGE
 cd "$(dirname "$0")/../.." || exit
 work=.build/nightly
 mkdir -p "$work"
@@ -15,8 +18,11 @@ good=0
 earlier=0
 bad=()
 # What a result holds for: all that is built or run, as the commit has it; nothing with changes that are in no commit.
+# Nor where git reads nothing, as of a clone that is another user's: the hash of no text would be that of every code.
 export NIGHTLY_CODE=
-[ -n "$(git status --porcelain)" ] || NIGHTLY_CODE=$(git ls-tree HEAD Package.swift Makefile Sources Tests LoadTests Helm Packaging | git hash-object --stdin)
+if changes=$(git status --porcelain) && [ -z "$changes" ] && code=$(git ls-tree HEAD Package.swift Makefile Sources Tests LoadTests Helm Packaging); then
+    NIGHTLY_CODE=$(git hash-object --stdin <<<"$code")
+fi
 length="${FUZZ_SECONDS:-600} ${ROOMS:-10000} ${SEEDS:-8} ${CHURN_JOINS:-100000} ${STORM_RATE:-30000} ${SOAK_SECONDS:-1800} ${CALL_MINUTES:-10} ${SCHEMA_EXAMPLES:-100}"
 was_good() { [ -n "${CONTINUE:-}" ] && [ -n "$NIGHTLY_CODE" ] && grep -qsxF "$NIGHTLY_CODE $length $1" "$work/good"; }
 
