@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 from playwright.async_api import async_playwright
 
-from .shared_chromium import SharedChromium
+from .shared_chromium import START_S, SharedChromium
 from .tokens import token as make_token
 from .waiting import PATIENCE_S
 
@@ -31,9 +31,10 @@ async def chromium(*extra_flags, executable=EXECUTABLE, shared=True):
     with _shared.lent(executable, FLAGS) if may_share else contextlib.nullcontext() as address:
         async with async_playwright() as playwright:
             if address:
-                browser = await playwright.chromium.connect_over_cdp(address)
+                browser = await playwright.chromium.connect_over_cdp(address, timeout=1000 * START_S)
             else:
-                browser = await playwright.chromium.launch(executable_path=executable, headless=True, args=FLAGS + list(extra_flags))
+                browser = await playwright.chromium.launch(
+                    executable_path=executable, headless=True, args=FLAGS + list(extra_flags), timeout=1000 * START_S)
             try:
                 yield browser
             finally:

@@ -77,7 +77,13 @@ class Server:
         if self.namespace:
             command = ["ip", "netns", "exec", self.namespace, *command]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=open(self.log_path, "ab"))
-        self._wait_until_ready()
+        try:
+            self._wait_until_ready()
+        except BaseException:
+            # Nobody else can end it.
+            if self.process.poll() is None:
+                self.kill()
+            raise
         return self
 
     def _media(self):
