@@ -138,7 +138,7 @@ struct WebSocketBoundsTests {
         await asked.wait()
         async let stopped: Void = fixture.stop()
         // Nobody listens once the server has begun to stop.
-        while TCPClient.isListening(port) { await Task.yield() }
+        while TCPClient.isListening(port) { try await giveWay() }
         decides.open()
         let answer = try await client.answer
         #expect(answer.status == 503)
@@ -166,7 +166,7 @@ struct WebSocketBoundsTests {
             try await client.send(Array(request.joined(separator: "\r\n").utf8))
             await asked.wait()
             client.reset()
-            while server.statistics.connections > 0 { await Task.yield() }
+            while server.statistics.connections > 0 { try await giveWay() }
             decides.open()
             await abandoned.wait()
             #expect(server.statistics.webSockets == 0)

@@ -2,6 +2,7 @@ import Dispatch
 import MediaControl
 import NetworkIO
 import Primitives
+import TestSupport
 import Testing
 
 @testable import MediaWorkers
@@ -74,7 +75,7 @@ struct WatchdogTests {
                 return true
             }
         }
-        while pool.calls[0].count == 0 { await Task.yield() }
+        while pool.calls[0].count == 0 { try await giveWay() }
         await Self.look(pool, seconds: 0..<6)
         #expect(await waiting.value, "given up")
         #expect(pool.hungWorkers == [.init(index: 0, stillFor: .seconds(5))])

@@ -29,12 +29,6 @@ func rest(of events: SessionEvents) async -> [SequencedEvent] {
     return taken
 }
 
-/// Lets others go on, and ends when the test's time is over.
-func giveWay() async throws {
-    try Task.checkCancellation()
-    await Task.yield()
-}
-
 func code(_ body: () async throws -> Void) async -> RoomError.Code? {
     do {
         try await body()

@@ -4,6 +4,7 @@ import Primitives
 import RoomService
 import Rooms
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Tracing
@@ -36,7 +37,7 @@ private final class Collector: Sendable {
     }
 }
 
-@Suite("Trace exporter")
+@Suite("Trace exporter", .timeLimit(.minutes(1)))
 struct TraceExporterTests {
     private func trace(_ number: Int64, traceparent: String? = nil) -> JoinTrace {
         JoinTrace(
@@ -91,7 +92,7 @@ struct TraceExporterTests {
         {
             exporter.add(trace(number))
             while exporter.statistics.exported + exporter.statistics.droppedRefused < UInt64(number) {
-                await Task.yield()
+                try await giveWay()
             }
             #expect(collector.calls.count == calls)
             #expect(exporter.statistics.exported == expected.0 && exporter.statistics.droppedRefused == expected.1)

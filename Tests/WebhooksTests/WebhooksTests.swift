@@ -4,6 +4,7 @@ import Logging
 import Primitives
 import Rooms
 import Storage
+import TestSupport
 import Testing
 
 @testable import RoomService
@@ -65,7 +66,7 @@ struct WebhooksTests {
             }
             await receiver.accepted(60)
             // What was accepted leaves the queue a moment later; the time limit ends the wait.
-            while try await webhooks.status(of: "w")?.queued != 0 { await Task.yield() }
+            while try await webhooks.status(of: "w")?.queued != 0 { try await giveWay() }
         }
         let bodies = receiver.bodies
         #expect(bodies.count == 60 && Set(bodies).count == 60)
@@ -108,7 +109,7 @@ struct WebhooksTests {
             _ = try await rooms.createRoom(named: "R")
             try await rooms.deleteRoom(named: "R")
             // The time limit ends the wait.
-            while try await webhooks.status(of: "w")?.state != .parked { await Task.yield() }
+            while try await webhooks.status(of: "w")?.state != .parked { try await giveWay() }
             #expect(try await webhooks.status(of: "w")?.lastError == "nobody listens")
         }
         let waited = dead.waits.reduce(TimeInterval.zero) { $0 + $1 }
@@ -122,7 +123,7 @@ struct WebhooksTests {
             #expect(try await webhooks.status(of: "w")?.queued == 3 && receiver.bodies.isEmpty)
             #expect(try await !webhooks.put(webhook()))
             await receiver.accepted(3)
-            while try await webhooks.status(of: "w")?.queued != 0 { await Task.yield() }
+            while try await webhooks.status(of: "w")?.queued != 0 { try await giveWay() }
             #expect(try await webhooks.status(of: "w")?.state == .active)
         }
         #expect(receiver.bodies.prefix(3) == ["R 1 roomStarted", "R 2 roomEnded", "R 1 roomStarted"])
@@ -152,7 +153,7 @@ struct WebhooksTests {
             _ = try await rooms.createRoom(named: "R")
             await receiver.accepted(1)
             // What was accepted leaves the queue a moment later; the time limit ends the wait.
-            while try await webhooks.status(of: "w")?.queued != 0 { await Task.yield() }
+            while try await webhooks.status(of: "w")?.queued != 0 { try await giveWay() }
             for refused in [changed, added] {
                 await #expect(throws: WebhookError.storage("full")) { try await webhooks.put(refused) }
             }
@@ -177,12 +178,12 @@ struct WebhooksTests {
             }
             _ = try await rooms.createRoom(named: "R")
             await receiver.accepted(1)
-            while receiver.waits.count < 5 { await Task.yield() }
+            while receiver.waits.count < 5 { try await giveWay() }
             #expect(receiver.bodies == ["R 1 roomStarted"])
             try await database.transaction { (sql) throws(DatabaseError) in _ = try sql.run("DROP TRIGGER keeper") }
             try await rooms.deleteRoom(named: "R")
             await receiver.accepted(2)
-            while try await webhooks.status(of: "w")?.queued != 0 { await Task.yield() }
+            while try await webhooks.status(of: "w")?.queued != 0 { try await giveWay() }
         }
         #expect(receiver.bodies == ["R 1 roomStarted", "R 2 roomEnded"])
     }
@@ -235,7 +236,7 @@ struct WebhooksTests {
             try await webhooks.put(webhook(events: ["roomStarted"]))
             try await webhooks.put(lk)
             _ = try await rooms.createRoom(named: "R")
-            while try await webhooks.status(of: "lk")?.queued != 1 { await Task.yield() }
+            while try await webhooks.status(of: "lk")?.queued != 1 { try await giveWay() }
             #expect(try await webhooks.list().map(\.webhook.format) == [.liveKit, .martlet])
         }
         lk.format = .martlet
@@ -274,7 +275,7 @@ struct WebhooksTests {
             _ = try await rooms.createRoom(named: "R")
             try await rooms.deleteRoom(named: "R")
             await receiver.accepted(1)
-            while try await webhooks.status(of: "w")?.queued != 0 { await Task.yield() }
+            while try await webhooks.status(of: "w")?.queued != 0 { try await giveWay() }
             for room in ["a", "b"] { #expect(try await !webhooks.put(webhook(rooms: [room]))) }
             let status = try #require(try await webhooks.status(of: "w"))
             #expect(status.delivered == 1 && status.lost == 1)
@@ -297,7 +298,7 @@ struct WebhooksTests {
             }
             _ = try await rooms.createRoom(named: "a")
             // The time limit ends the wait.
-            while try await webhooks.status(of: "w")?.lost == 0 { await Task.yield() }
+            while try await webhooks.status(of: "w")?.lost == 0 { try await giveWay() }
             receiver.onWait { _ in }
             let status = try #require(try await webhooks.status(of: "w"))
             #expect(status.state != .parked && status.lost == 1 && status.delivered > 20)
