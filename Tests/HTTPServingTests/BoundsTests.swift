@@ -299,7 +299,7 @@ struct BoundsTests {
     }
 
     private static func inWork(_ server: HTTPServer, _ count: Int) async throws -> Bool {
-        for _ in 0..<500 where server.statistics.requestsInWork != count {
+        for _ in 0..<2_000 where server.statistics.requestsInWork != count {
             try await Task.sleep(for: .milliseconds(10))
         }
         return server.statistics.requestsInWork == count
@@ -338,7 +338,7 @@ struct BoundsTests {
 
     /// Waits until so many responses have been begun.
     private static func answered(_ server: HTTPServer, _ count: UInt64) async throws -> Bool {
-        for _ in 0..<500 where server.statistics.responses[2] != count {
+        for _ in 0..<2_000 where server.statistics.responses[2] != count {
             try await Task.sleep(for: .milliseconds(10))
         }
         await server.finishTurn()

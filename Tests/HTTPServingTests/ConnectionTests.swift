@@ -10,7 +10,7 @@ import Testing
 struct ConnectionTests {
     /// Waits until the server counts `count` connections: closing is told by the kernel, not by the test.
     static func settles(_ server: HTTPServer, at count: Int) async throws -> Bool {
-        for _ in 0..<500 {
+        for _ in 0..<2_000 {
             if server.statistics.connections == count { return true }
             try await Task.sleep(for: .milliseconds(10))
         }
