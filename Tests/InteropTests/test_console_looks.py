@@ -149,7 +149,7 @@ def test_notices_move_nothing(development_server):
             await page.evaluate("document.querySelector('#room-problem').textContent = 'A moderator or operator turned off your microphone.'")
             assert await page.is_visible("#room-problem") and await page.evaluate(places) == before
             development_server.kill()
-            await until(page, "!document.querySelector('#outage').hidden", 12)
+            await until(page, "!document.querySelector('#outage').hidden")
             await until(operator, "document.querySelector('#operators-problem').textContent !== ''")
             assert await page.evaluate(places) == before
             assert [one[:3] for one in json.loads(await operator.evaluate(places))] == [one[:3] for one in before_there]

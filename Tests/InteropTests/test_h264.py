@@ -69,7 +69,7 @@ def test_E5_a_late_subscriber_decodes_an_encoder_that_sent_its_parameter_sets_on
         before = sets_once[IDR]
         late = await player(server, "once", "late")
         await late.wait_for_frames(video=15)
-        await late.wait_for_colour(MovingPicture.RED, 5)
+        await late.wait_for_colour(MovingPicture.RED)
         frames = first.frames["video"]
         await first.wait_for_frames(video=frames + 15)
         print(f"figures: NAL units left by type {dict(sets_once)}; decoded {first.frames['video']} frames, by the late one {late.frames['video']}")
@@ -98,11 +98,11 @@ def test_E6_decoding_continues_when_the_parameter_sets_change(server, sets_once)
             took.append(camera.filmed - filmed)
             late = await player(server, "resized", f"late{height}")
             await size(late, height)
-            await late.wait_for_colour(MovingPicture.RED, 5)
+            await late.wait_for_colour(MovingPicture.RED)
             await late.close()
         frames = live.frames["video"]
         await live.wait_for_frames(video=frames + 15)
-        await live.wait_for_colour(MovingPicture.RED, 5)
+        await live.wait_for_colour(MovingPicture.RED)
         print(f"figures: each new size decoded while {took} frames were filmed; "
               f"NAL units left by type {dict(sets_once)}, {live.tap.missing()} packets missing")
         assert sets_once[SPS] == 3 and max(took) < 30, "within two seconds of fifteen frames each"

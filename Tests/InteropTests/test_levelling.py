@@ -57,7 +57,7 @@ def test_firefox_decodes_padded_packets(development_server, codec):
             await fox.wait_for(SEES, 40)
             await enough_padding(server)
             await fox.wait_for(SEES.replace("90", "240"), 40)
-            await fox.wait_for(HEARS, 10)
+            await fox.wait_for(HEARS)
 
     asyncio.run(run())
 
