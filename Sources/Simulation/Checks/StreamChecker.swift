@@ -115,7 +115,8 @@ public struct StreamChecker: Sendable {
         guard let x = a.trace, let y = b.trace else { return }
         let media = Int64(step) * 1_000_000 / (kind == .video ? 90 : 48)
         let error = media - (y.time - x.time).nanoseconds
-        if abs(error) > tolerance.nanoseconds { fault("media time is off by \(error / 1_000_000) ms at \(b.number)") }
+        guard abs(error) > tolerance.nanoseconds else { return }
+        fault("media time is off by \(error / 1_000_000) ms at \(b.number): \(a), then \(b)")
     }
 
     private mutating func checkAudioOrder(_ a: PacketFacts, _ b: PacketFacts) {
