@@ -1,5 +1,6 @@
 import MediaControl
 import MediaWorkers
+import Primitives
 import Rooms
 import Testing
 
