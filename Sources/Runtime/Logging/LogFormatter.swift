@@ -73,7 +73,7 @@ struct LogFormatter: Sendable {
         return String(quoted(text).dropFirst().dropLast())
     }
 
-    /// C0, DEL and C1: U+009B begins a sequence for a terminal as ESC [ does.
+    /// Also those above ASCII: U+009B begins a sequence for a terminal as ESC [ does.
     private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
         scalar.value < 0x20 || (0x7f..<0xa0).contains(scalar.value)
     }
