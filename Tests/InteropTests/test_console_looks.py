@@ -190,6 +190,15 @@ def test_whoever_decides_about_a_guest_keeps_the_button_while_others_come_and_go
             for names in (("bob", "carol", "dora"), ("carol", "dora"), ("alf", "carol", "dora")):
                 await wait(*names)
                 assert await page.evaluate("document.activeElement === window.focused && focused.isConnected"), names
+            # Who asks again before the list has come without them can be decided about again.
+            await page.evaluate("""() => {
+                const { signal } = martlet.room, { request } = signal;
+                signal.request = (type, ...rest) => (type === "turnAway" ? Promise.resolve({}) : request.call(signal, type, ...rest));
+            }""")
+            turn_away = page.locator("#guests li", has_text="carol").get_by_role("button", name="Turn away")
+            await turn_away.click()
+            await wait("alf", "carol", "dora")
+            assert await turn_away.is_enabled()
             await wait()
             assert await page.is_hidden("#guests") and not page.problems
 

@@ -44,9 +44,11 @@ function button(text, request, identity, room) {
         try {
             await room.signal.request(request, { identity });
         } catch (problem) {
-            button.disabled = false;
             // The guest has given up, or another moderator was faster: the list says so.
             if (problem.code !== "guest_not_found") room.complain(problem);
+        } finally {
+            // The line stays where the guest asks again before the list has come without it.
+            button.disabled = false;
         }
     });
     return button;
