@@ -329,7 +329,8 @@ def test_an_operator_gives_the_tab_a_token_where_it_needs_one(server):
 
             await page.evaluate("location.hash = '#/rooms/den/policy'")
             await page.wait_for_selector("#policy-maxParticipants")
-            await page.route("**/v1/**", lambda route: route.fulfill(status=401, json={"detail": "The access token has expired.", "code": "token_expired"}))
+            expired = {"detail": "The access token has expired.", "code": "token_expired"}
+            await page.route("**/v1/**", lambda route: route.fulfill(status=401, json=expired))
             await page.fill("#policy-maxParticipants", "5")
             await until(page, f"{problem.format('#policy')}.startsWith('The access token has expired.')")
             await page.wait_for_selector("#operators-token-text", timeout=PATIENCE_S * 1000)
@@ -337,6 +338,30 @@ def test_an_operator_gives_the_tab_a_token_where_it_needs_one(server):
             await use(admin_token())
             await until(page, "!document.querySelector('#policy-apply').disabled")
             assert await page.input_value("#policy-maxParticipants") == "5" and await page.is_hidden("#operators-token")
+
+            # A screen that does not look again by itself has the field, too, and whoever may not join with that token sees it in the form.
+            await page.route("**/v1/**", lambda route: route.fulfill(status=401, json=expired))
+            await page.evaluate("location.hash = '#/sessions'")
+            await page.wait_for_selector("#operators-token-text", timeout=PATIENCE_S * 1000)
+            # An answer that comes after the new token, to what was asked for without one, brings the field back no more.
+            held, go_on = asyncio.Event(), asyncio.Event()
+
+            async def hold(route):
+                held.set()
+                await go_on.wait()
+                await route.continue_()
+
+            await page.route("**/dev/token", hold)
+            await page.get_by_role("button", name="Search").click()
+            await asyncio.wait_for(held.wait(), PATIENCE_S)
+            await page.unroute("**/v1/**")
+            await use(admin_token())
+            async with page.expect_response("**/dev/token", timeout=PATIENCE_S * 1000):
+                go_on.set()
+            await page.wait_for_timeout(300)
+            assert await page.is_hidden("#operators-token")
+            await page.click("#tab-room")
+            assert await page.is_visible("#token")
 
     asyncio.run(run())
 

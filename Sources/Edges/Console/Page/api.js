@@ -10,12 +10,15 @@ export class ControlAPI {
     constructor(onTokenNeeded) { Object.assign(this, { onTokenNeeded, token: null, refusal: null }); }
 
     async accessToken() {
-        return this.token ||= await developmentToken({ identity: "operator", roomList: true, roomAdmin: true, roomCreate: true }).catch((problem) => {
+        if (this.token) return this.token;
+        const issued = await developmentToken({ identity: "operator", roomList: true, roomAdmin: true, roomCreate: true }).catch((problem) => {
+            if (this.token) return null; // Somebody gave one meanwhile.
             if (problem.code !== "token_needed") throw problem;
             this.onTokenNeeded();
             // Why the one that was pasted is no good is worth more than that one is needed.
             throw this.refusal ?? problem;
         });
+        return this.token ||= issued;
     }
 
     /** The answer's JSON; null where it has none. */
@@ -33,7 +36,13 @@ export class ControlAPI {
         if (reply.ok) return { value: reply.status === 204 ? null : await reply.json().catch(silent), tag: reply.headers.get("ETag") };
         const { detail, code, pointer } = await reply.json().catch(() => ({}));
         const problem = Object.assign(new Error(detail ?? `The server answered ${reply.status}.`), { status: reply.status, code, pointer });
-        if (reply.status === 401 && token === this.token) Object.assign(this, { token: null, refusal: problem });
+        // What was asked for with another one than the current one says nothing of that.
+        if (token !== this.token) throw problem;
+        if (reply.status === 401) {
+            Object.assign(this, { token: null, refusal: problem });
+            // Some screens look only once: that a token is needed is said now.
+            this.accessToken().catch(() => {});
+        }
         if (code === "token_not_permitted") this.onTokenNeeded();
         throw problem;
     }

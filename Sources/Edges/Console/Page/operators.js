@@ -54,6 +54,8 @@ export class Operators {
     takeToken(token) {
         if (!token) return;
         element("token").value = token;
+        // Whoever joins a room with it, and may not, needs to see and replace it there.
+        element("token-field").hidden = false;
         element("operators-token-text").value = "";
         Object.assign(this.api, { token, refusal: null });
         this.open(readPlace(location.hash) ?? { screen: "overview" });
