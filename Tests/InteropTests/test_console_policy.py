@@ -227,6 +227,32 @@ def test_what_is_half_typed_is_still_there_when_the_policy_has_been_read_again(d
             await change(server, "desk", maxParticipants=7)
             await until(page, "document.querySelector('#policy-maxParticipants').value === '7'")
             assert await page.input_value("#policy-subscribeRules") == '[{"action": "excl' and page.problems == []
+            # It is no fault of another room's policy.
+            assert await page.evaluate(IMPACT) == "Correct the marked fields first."
+            assert (await asyncio.to_thread(server.api, "POST", "/v1/rooms", {"name": "table"}))[0] == 201
+            await page.evaluate("location.hash = '#/rooms/table/policy'")
+            await until(page, f"{IMPACT} === 'Nothing is changed yet.'")
+
+    asyncio.run(run())
+
+
+def test_whoever_wanted_what_another_operator_has_set_meanwhile_can_take_it_back(development_server):
+    server = development_server
+
+    async def run():
+        assert (await asyncio.to_thread(server.api, "POST", "/v1/rooms", {"name": "twin"}))[0] == 201
+        schema = (await asyncio.to_thread(server.api, "GET", "/openapi.json"))[1]["components"]["schemas"]["Policy"]["properties"]["videoCodecs"]
+        codecs = (await policy(server, "twin")).get("videoCodecs") or schema["items"]["enum"]
+        async with chromium() as browser:
+            page = await open_policy(browser, server, "twin")
+            box = page.locator("#policy-videoCodecs label", has_text="AV1").locator("input")
+            await box.uncheck()
+            await until(page, READY)
+            await change(server, "twin", videoCodecs=[codec for codec in codecs if codec != "av1"])
+            await page.get_by_role("button", name="Keep my changes").click(timeout=PATIENCE_S * 1000)
+            assert await page.evaluate(CHANGES) == "" and not await box.is_checked()
+            await box.check()
+            assert (await page.evaluate(CHANGES)).endswith("→ all") and page.problems == []
 
     asyncio.run(run())
 

@@ -36,6 +36,7 @@ export class PolicyEditor {
             this.run += 1;
             this.room = room;
             this.tag = this.impact = this.conflict = null;
+            this.isFaulty = false;
             element("policy-form").replaceChildren();
             this.fields.clear();
         }

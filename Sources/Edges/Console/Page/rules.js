@@ -141,9 +141,10 @@ class Field {
      * that they have begun. Of the same policy nothing is shown anew, so that it stays.
      */
     setBase(base, keep = false) {
-        const mayShow = !keep || this.change === undefined && !this.fault && !isSame(base, this.base);
+        const isUntouched = this.change === undefined && !this.fault, isNew = !isSame(base, this.base);
         this.base = base;
-        if (mayShow) this.show(base);
+        // Who wanted what is in force now has no change any more, and begins with that.
+        if (!keep || isNew && !this.fault && (isUntouched || this.change === undefined)) this.show(base);
         this.element.classList.toggle("changed", this.change !== undefined);
     }
 
