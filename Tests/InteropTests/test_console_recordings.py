@@ -151,6 +151,11 @@ def test_what_was_chosen_and_is_gone_is_replaced_by_nothing_else(archive):
             await until(page, f"[...{room}.options].map((one) => one.value).join() === 'attic' && {room}.selectedIndex === -1")
             await page.get_by_role("button", name="Start recording").click()
             assert server.api("GET", "/v1/recordings")[1]["recordings"] == []
+            # Nor is it by the first room that is opened after all were closed.
+            server.api("DELETE", "/v1/rooms/attic")
+            await until(page, f"{room}.options.length === 0")
+            assert server.api("POST", "/v1/rooms", {"name": "attic"})[0] == 201
+            await until(page, f"{room}.options.length === 1 && {room}.selectedIndex === -1")
             # What a person chooses now is recorded.
             await page.select_option("#recordings-start-room", "attic")
             await page.select_option("#recordings-start-what", "")

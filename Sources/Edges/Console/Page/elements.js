@@ -45,11 +45,12 @@ const chosenAnew = ({ target }) => target.setCustomValidity("");
 export function setOptions(select, options, { isAnyGood = false } = {}) {
     const key = JSON.stringify(options);
     if (select.dataset.options !== key) {
-        const before = select.selectedOptions[0]?.value, wasEmpty = !select.options.length;
+        const before = select.selectedOptions[0]?.value, { wasOffered } = select.dataset;
         select.dataset.options = key;
+        if (options.length) select.dataset.wasOffered = "true"; // Also where all that was offered is gone for a while.
         select.replaceChildren(...options.map(([value, text]) => new Option(text, value)));
         const index = options.findIndex(([value]) => value === before);
-        if (index >= 0 || !wasEmpty && !isAnyGood) select.selectedIndex = index;
+        if (index >= 0 || wasOffered && !isAnyGood) select.selectedIndex = index;
         select.addEventListener("change", chosenAnew);
     }
     select.setCustomValidity(options.length && select.selectedIndex < 0 ? "What was chosen is no longer there. Choose again." : "");
