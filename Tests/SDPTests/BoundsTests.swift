@@ -52,6 +52,22 @@ struct BoundsTests {
         #expect(parameters.count == types.count && types.count < 16)
     }
 
+    @Test("L1: stereo is offered as stereo, however many configurations of Opus there are")
+    func stereoBehindOthers() throws {
+        var negotiation = makeNegotiation()
+        let bitrates = (0..<20).map { "maxaveragebitrate=\($0 + 6_000)" }
+        let parameters = bitrates + bitrates.map { $0 + ";sprop-stereo=1" }
+        var sending: [LocalSending] = []
+        for (number, text) in parameters.enumerated() {
+            let opus = NegotiatedFormat(
+                codec: .opus, clockRateHz: 48000, channels: 2, parameters: FormatParameters(parsing: text))
+            sending.append(stream(.audio, UInt32(number + 1), formats: [opus]))
+        }
+        let lines = try negotiation.makeOffer(sending: sending).text.sdpLines.filter { $0.hasPrefix("a=fmtp:") }
+        #expect(lines.map { $0.hasSuffix(";sprop-stereo=1") } == (0..<40).map { $0 >= 20 })
+        #expect(Set(lines).count == 5)
+    }
+
     @Test("F8, L1: unknown extension URIs are stored up to the number of ids; known ones always are")
     func extensions() throws {
         var negotiation = try offers(30) { number in

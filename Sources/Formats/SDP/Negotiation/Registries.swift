@@ -7,6 +7,8 @@ struct PayloadTypeRegistry: Sendable {
         var parameters: String
         var payloadType: UInt8
         var rtxPayloadType: UInt8?
+
+        var kind: String { PayloadTypeRegistry.kind(variant, FormatParameters(parsing: parameters)) }
     }
 
     /// As many as there are payload types: more only come from a client that gives one number ever new meanings.
@@ -39,13 +41,15 @@ struct PayloadTypeRegistry: Sendable {
     }
 
     /// Payload types for a format to be offered, and the parameters that they are offered with: those of the same configuration, else new ones. When all are
-    /// taken, or all that the codec may have, those of another configuration of the same codec and variant; nil when there is no such either.
+    /// taken, or all that the codec may have, those of another configuration of the same codec and variant, for stereo one of stereo; nil when there is no such either.
     mutating func assign(
         _ format: NegotiatedFormat, parameters: FormatParameters, withRetransmission: Bool
     ) -> (payloadType: UInt8, rtx: UInt8?, parameters: FormatParameters)? {
         let text = parameters.text
-        if index(format, text) == nil, mayAdd(format) { add(format, text, withRetransmission: withRetransmission) }
-        let other = entries.firstIndex { $0.codec == format.codec && $0.variant == format.variant }
+        if index(format, text) == nil, mayAdd(format, parameters) {
+            add(format, text, withRetransmission: withRetransmission)
+        }
+        let other = another(format, parameters)
         guard let index = index(format, text) ?? other else { return nil }
         if withRetransmission, entries[index].rtxPayloadType == nil,
             let rtx = free(preferring: entries[index].payloadType + 1)
@@ -71,16 +75,28 @@ struct PayloadTypeRegistry: Sendable {
                 rtxPayloadType: rtx))
     }
 
-    /// Beside the first configuration of each of its variants, a codec has so many more. Publishers choose their parameters: one that has ever others would
-    /// use up the payload types of everybody who receives it, and no other codec could be offered to them. With all variants of Opus, RED, VP8, H.264, VP9
-    /// and AV1 these are 60 of the 61 payload types, retransmissions included: 5 + 5 + 2 + 22 + 14 + 12.
-    private static func furtherConfigurations(of codec: CodecName) -> Int { codec.kind == .audio ? 4 : 3 }
+    /// Beside the first configuration of each of its kinds, a codec has so many more. Publishers choose their parameters: one that has ever others would
+    /// use up the payload types of everybody who receives it, and no other codec could be offered to them. With all kinds of Opus, RED, VP8, H.264, VP9
+    /// and AV1 these are 60 of the 61 payload types, retransmissions included: 5 + 5 + 2 + 22 + 14 + 12. RED has one for each of Opus.
+    private static func furtherConfigurations(of codec: CodecName) -> Int { codec == .red ? 4 : 3 }
+
+    /// What is not interchangeable for those who receive it: a variant, and stereo, which they decode as mono where it is not announced.
+    private static func kind(_ variant: String, _ parameters: FormatParameters) -> String {
+        parameters["sprop-stereo"] == "1" ? variant + " stereo" : variant
+    }
 
     /// Whether one more configuration of the format's codec may have payload types of its own.
-    private func mayAdd(_ format: NegotiatedFormat) -> Bool {
-        let variants = entries.filter { $0.codec == format.codec }.map(\.variant)
-        guard variants.contains(format.variant) else { return true }
-        return variants.count - Set(variants).count < Self.furtherConfigurations(of: format.codec)
+    private func mayAdd(_ format: NegotiatedFormat, _ parameters: FormatParameters) -> Bool {
+        let kinds = entries.filter { $0.codec == format.codec }.map(\.kind)
+        guard kinds.contains(Self.kind(format.variant, parameters)) else { return true }
+        return kinds.count - Set(kinds).count < Self.furtherConfigurations(of: format.codec)
+    }
+
+    /// Another configuration of the same kind, else of the same variant.
+    private func another(_ format: NegotiatedFormat, _ parameters: FormatParameters) -> Int? {
+        let kind = Self.kind(format.variant, parameters)
+        return entries.firstIndex { $0.codec == format.codec && $0.kind == kind }
+            ?? entries.firstIndex { $0.codec == format.codec && $0.variant == format.variant }
     }
 
     private func index(_ format: NegotiatedFormat, _ parameters: String) -> Int? {
