@@ -116,7 +116,7 @@ struct SessionTests {
             let changes = 1 + Int(dice.next() % 40)
             for change in 0..<changes {
                 let speaker = members[Int(dice.next() % 20)].joined.session
-                try await service.perform(.setMetadata(name: nil, metadata: "\(change)"), in: speaker)
+                try await service.perform(.setMetadata(name: nil, metadata: "\(total + change)"), in: speaker)
             }
             if let dropped {
                 let resumed = try await service.resume(

@@ -70,6 +70,21 @@ struct LimitTests {
         #expect(code(.setAttributes(["hand": "down"])) == .rateLimited)
     }
 
+    @Test("A name and metadata that are set to what they are cost nothing and are sent to nobody")
+    func unchanged() throws {
+        var limits = RoomLimits()
+        limits.notificationsPerSecond = 4
+        var bench = RoomBench(limits: limits)
+        let ada = try bench.join("ada")
+        let bob = try bench.join("bob")
+        try bench.perform(.setMetadata(name: "Ada", metadata: "m"), ada)
+        _ = bench.takeEvents(bob)
+        for _ in 0..<100 { try bench.perform(.setMetadata(name: "Ada", metadata: "m"), ada) }
+        #expect(bench.takeEvents(bob).isEmpty)
+        try bench.perform(.setAttributes(["hand": "up"]), ada)
+        #expect(bench.takeEvents(bob).count == 1)
+    }
+
     @Test("A client that makes all offers is asked for no more sections than a description may have")
     func sectionsOfOneDescription() throws {
         var bench = RoomBench()

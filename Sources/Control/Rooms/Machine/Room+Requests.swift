@@ -24,6 +24,9 @@ extension Room {
             try distribution.perform(request, member, &state, &turn)
         case .setBandwidth(let profile): setBandwidth(profile, of: session, &turn)
         case .setMetadata(let name, let metadata):
+            // LiveKit's SDKs repeat both with every change of an attribute: what stays as it is costs nothing and concerns nobody.
+            let info = member.info
+            guard (name ?? info.name, metadata ?? info.metadata) != (info.name, info.metadata) else { break }
             try chargeChange(of: member, adding: (name ?? "").utf8.count + (metadata ?? "").utf8.count, at: turn.now)
             try rename(session, name, metadata, &turn)
         case .setAttributes(let attributes):
