@@ -126,6 +126,46 @@ struct AudioRecordingTests {
         #expect(recorded.gaps.isEmpty)
     }
 
+    @Test("A standstill is noticed although the first report behind it comes before its packets")
+    func reportBeforePackets() {
+        var recorded = Recorded()
+        audio(&recorded, packets: 0..<50)
+        report(&recorded, packet: 50, wall: 1, at: 1)
+        audio(&recorded, packets: 50..<100)
+        report(&recorded, packet: 100, wall: 2, at: 2)
+        report(&recorded, packet: 100, wall: 8, at: 8)
+        for packet in 100..<400 {
+            recorded.packet(
+                .opus, sequence: packet, timestamp: UInt32(packet * 960), marker: false, [Self.toc, 1, 2, 3],
+                at: .seconds(Double(packet) / 50 + 6))
+            if packet == 349 { report(&recorded, packet: 350, wall: 13, at: 13) }
+        }
+        recorded.finish()
+        #expect(steps(recorded).map { abs($0 + 6 * 48_000) <= 1 } == [true])
+        let end = recorded.samples().last.map { $0.time + $0.duration } ?? 0
+        #expect(abs(end - (400 * 960 + 6 * 48_000)) <= 1)
+    }
+
+    @Test("A publisher that was busy, and sends together what it captured meanwhile, leaves nothing out")
+    func busyPublisher() {
+        var recorded = Recorded()
+        audio(&recorded, packets: 0..<50)
+        report(&recorded, packet: 50, wall: 1, at: 1)
+        audio(&recorded, packets: 50..<100)
+        report(&recorded, packet: 100, wall: 2, at: 2)
+        // It could do nothing for 0.8 s; the report that was due is sent with the first packets.
+        for packet in 100..<300 {
+            recorded.packet(
+                .opus, sequence: packet, timestamp: UInt32(packet * 960), marker: false, [Self.toc, 1, 2, 3],
+                at: .seconds(Double(max(packet, 140)) / 50))
+            if packet == 100 { report(&recorded, packet: 101, wall: 2.8, at: 2.8) }
+            if packet == 249 { report(&recorded, packet: 250, wall: 5, at: 5) }
+        }
+        recorded.finish()
+        #expect(steps(recorded).isEmpty)
+        #expect(recorded.samples().last.map { $0.time + $0.duration } == 300 * 960)
+    }
+
     @Test("A wall clock that is set, and packets that the network held up, move nothing", arguments: [false, true])
     func noStandstill(isHeldUp: Bool) {
         var recorded = Recorded()
