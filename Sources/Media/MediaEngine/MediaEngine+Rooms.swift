@@ -80,11 +80,11 @@ extension MediaEngine {
         }
     }
 
-    /// So many decisions, 5 to 10 us each, leave most of a millisecond to packets.
+    /// So many decisions, of 5 to 10 us each (estimated), leave most of a millisecond to packets.
     private static let decisionsPerMillisecond = 32
 
     /// The room's dominant speaker changed: its subscribers' videos are evaluated at once, those of a large room within some milliseconds. A thousand
-    /// decisions in one turn would keep packets waiting for 5 to 10 ms.
+    /// decisions in one turn would keep packets waiting for milliseconds.
     private func dominantChanged(in room: Int, to track: TrackID?, at now: MonotonicTime) {
         let owner = track.flatMap { tables.trackIndex[$0.rawValue] }.map { tables.tracks[$0].pointee.peer } ?? -1
         guard tables.rooms[room].pointee.dominantPeer != owner else { return }

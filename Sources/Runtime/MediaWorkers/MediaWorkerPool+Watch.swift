@@ -70,11 +70,11 @@ extension MediaWorkerPool {
         _ = workers[index].post { $0.apply(last) }
     }
 
-    /// What a worker carries out without looking at the time: at 20 us for a peer that is closed, about as long as jobs may keep packets waiting.
+    /// What a worker carries out without looking at the time: at some 20 us for a peer that is closed (estimated), about as long as jobs may keep packets waiting.
     private static let commandsAtOnce = 16
 
     /// Posts a long list of commands in parts, between which media has its turns; returns the last part. The end of a room of a thousand would keep the
-    /// packets of all others waiting for 50 ms.
+    /// packets of all others waiting for tens of milliseconds.
     private func postBeginning(of commands: [MediaCommand], on index: Int) -> [MediaCommand] {
         var rest = commands[...]
         while rest.count > Self.commandsAtOnce {

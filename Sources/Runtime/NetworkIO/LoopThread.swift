@@ -89,7 +89,7 @@ public enum Processors {
             // "150000 100000": microseconds of processor time in each period; "max 100000": no limit.
             let numbers = line.split(separator: " ").compactMap { Int($0) }
             guard numbers.count == 2, numbers[0] > 0, numbers[1] > 0 else { return nil }
-            return max(1, (numbers[0] - 1) / numbers[1] + 1)
+            return (numbers[0] - 1) / numbers[1] + 1
         }
         return min(usable.count, shares.min() ?? .max)
     }
