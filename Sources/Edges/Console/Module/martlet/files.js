@@ -75,7 +75,6 @@ export class IncomingFile {
         /** The sid of whoever sends it. @type {string} */ this.from = from;
         this.assembly = new Assembly(size);
         this.reported = 0;
-        this.reportedAt = 0;
     }
 
     /** How many bytes have arrived. */
@@ -91,7 +90,8 @@ export class IncomingFile {
         if (this.problem) return Promise.reject(this.problem);
         if (onProgress) this.onProgress = onProgress;
         return this.accepted ??= new Promise((resolve, reject) => {
-            Object.assign(this, { resolve, reject });
+            // A chunk may come before the first report, which waits for data channels.
+            Object.assign(this, { resolve, reject, reportedAt: performance.now() });
             this.exchange.receiving.set(this.id, this);
             this.awaitChunk();
             this.exchange.prepare().catch(() => {}).then(() => {
