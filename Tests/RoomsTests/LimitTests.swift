@@ -85,7 +85,9 @@ struct LimitTests {
         #expect(bench.takeEvents(bob).count == 1)
     }
 
-    @Test("A client that makes all offers is asked for no more sections than a description may have")
+    @Test(
+        "A client that makes all offers is asked for no more sections than a description may have, and is told how many tracks wait"
+    )
     func sectionsOfOneDescription() throws {
         var bench = RoomBench()
         for number in 0..<8 {
@@ -93,21 +95,25 @@ struct LimitTests {
             try bench.offer(publisher, (0..<32).map { .audio("\($0)") })
         }
         let bob = try bench.join("bob") { ($0.offering, $0.receivingConnection) = (.client, "main") }
-        func asked() -> [Int] {
-            bench.takeEvents(bob).compactMap {
+        /// The sections that it is asked for, and the tracks that wait.
+        func news() -> [[Int]] {
+            let events = bench.takeEvents(bob)
+            let asked: [Int] = events.compactMap {
                 if case .sectionsNeeded("main", let audio, let video) = $0 { audio + video } else { nil }
             }
+            return [asked, Self.waiting(events)]
         }
+        #expect(news() == [[], [6]], "256 tracks, 250 subscriptions")
         let own = (0..<10).map { ClientDescriptions.Section.audio("\($0)") }
         try bench.offer(bob, "main", own)
-        #expect(asked() == [246])
+        #expect(news() == [[246], [10]], "four subscriptions find no section")
         let received = (10..<256).map { ClientDescriptions.Section.audio("\($0)", "recvonly") }
         try bench.offer(bob, "main", own + received)
         #expect(bench.room.subscriptions(of: bob).count { $0.connection == "main" } == 246)
-        #expect(asked().isEmpty, "those that are left wait")
+        #expect(news() == [[], []], "those that are left wait")
         let first = try #require(bench.room.subscriptions(of: bob).first?.track)
         try bench.perform(.unsubscribe(track: first), bob)
-        #expect(asked() == [0], "another offer has a section for one of them")
+        #expect(news() == [[0], [9]], "another offer has a section for one of them")
     }
 
     @Test("Automatic subscriptions beyond the limit wait, the member is told how many, and they follow as others end")

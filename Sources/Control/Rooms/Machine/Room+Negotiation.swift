@@ -215,6 +215,7 @@ extension Room {
     /// Offers to every member whose descriptions are out of date, as far as the connection is at rest.
     mutating func makeOffers(_ turn: inout RoomTurn) {
         distribution.admitWaiting(&state, &turn)
+        defer { distribution.announceWaiting(&state, &turn) }
         reviewRegressions(&turn)
         for session in state.outdated.take() {
             guard let member = state.roster[session], member.options.isSignalled else { continue }
@@ -259,12 +260,15 @@ extension Room {
     /// Asks a client that makes all offers itself for one, and for the sections that it lacks.
     private mutating func requestSections(_ session: SessionID, _ turn: inout RoomTurn) {
         guard let member = state.roster[session] else { return }
+        var withoutSection = 0
+        defer { distribution.lacksSections(withoutSection, for: session) }
         for connection in member.connections where connection.negotiation.state == .stable {
             guard connection.needsOffer || state.hasUnplaced(connection, member) else { continue }
             let wanted = state.wanted(on: connection, of: session).map(\.sending)
             let missing = connection.negotiation.missingSections(for: wanted)
             // An offer of more sections would be refused, and end the call: what finds none waits until something else ends.
             let asked = missing.prefix(connection.negotiation.remainingSections)
+            withoutSection += missing.count - asked.count
             let need = SectionNeed(audio: asked.count { $0.kind == .audio }, video: asked.count { $0.kind == .video })
             // Where no section can be added, another offer is good for what finds one that is free.
             let isFull = asked.isEmpty && !missing.isEmpty

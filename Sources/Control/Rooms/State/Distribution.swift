@@ -150,7 +150,7 @@ extension Distribution {
         waitingTracks.keep(wanted, for: session)
     }
 
-    /// Subscribes to what waits where there is room by now, and notifies members of how many tracks still wait.
+    /// Subscribes to what waits where there is room by now.
     mutating func admitWaiting(_ state: inout RoomState, _ turn: inout RoomTurn) {
         guard !waitingTracks.isSettled else { return }
         let changed = waitingTracks.takeChanged()
@@ -162,8 +162,21 @@ extension Distribution {
                     subscribe(session, to: track, quietly: false, &state, &turn)
                 }
             }
-            guard let count = waitingTracks.takeNewCount(for: session) else { continue }
-            let limit = state.context.limits.subscriptionsPerParticipant
+        }
+    }
+
+    /// So many of the member's subscriptions find no section in its description, which is full.
+    mutating func lacksSections(_ count: Int, for session: SessionID) {
+        waitingTracks.lacksSections(count, for: session)
+    }
+
+    /// Notifies members of how many tracks still wait.
+    mutating func announceWaiting(_ state: inout RoomState, _ turn: inout RoomTurn) {
+        let news = waitingTracks.takeNews()
+        guard !news.isEmpty else { return }
+        let limit = state.context.limits.subscriptionsPerParticipant
+        for session in state.roster.sessions {
+            guard let count = news[session] else { continue }
             state.roster.notify(session, .subscriptionsWaiting(limit: limit, waiting: count), &turn)
         }
     }

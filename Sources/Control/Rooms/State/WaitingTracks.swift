@@ -1,15 +1,21 @@
 import Primitives
 
-/// Tracks that members are to receive as soon as their subscriptions leave room, and the members for whom that may be now.
+/// Tracks that members are to receive as soon as their subscriptions, or the sections of their description, leave room, and the members for whom that may be now.
 struct WaitingTracks: Sendable {
     private struct Queue: Sendable {
         var tracks: Set<TrackID> = []
+        /// Subscriptions that exist and for which the member's description has no section left.
+        var withoutSection = 0
         /// The count in the last event about them.
         var announcedCount = 0
+
+        var count: Int { tracks.count + withoutSection }
     }
 
     private var queues: [SessionID: Queue] = [:]
     private var changed: Set<SessionID> = []
+    /// Members whose count may be news to them.
+    private var unannounced: Set<SessionID> = []
 
     /// Whether nobody's queue has changed since ``takeChanged()``.
     var isSettled: Bool { changed.isEmpty }
@@ -38,6 +44,7 @@ struct WaitingTracks: Sendable {
     mutating func remove(_ session: SessionID) {
         queues[session] = nil
         changed.remove(session)
+        unannounced.remove(session)
     }
 
     /// The member's preferences have changed: it waits for nothing that it does not want any more.
@@ -55,16 +62,29 @@ struct WaitingTracks: Sendable {
         if queues[session]?.tracks.isEmpty == false { changed.insert(session) }
     }
 
+    /// So many of the member's subscriptions find no section in its description.
+    mutating func lacksSections(_ count: Int, for session: SessionID) {
+        guard queues[session]?.withoutSection ?? 0 != count else { return }
+        queues[session, default: Queue()].withoutSection = count
+        unannounced.insert(session)
+    }
+
     /// Members whose queue has changed, or may be shortened, since the last call.
     mutating func takeChanged() -> Set<SessionID> {
         defer { changed = [] }
+        unannounced.formUnion(changed)
         return changed
     }
 
-    /// How many tracks the member waits for, where that is news to it.
-    mutating func takeNewCount(for session: SessionID) -> Int? {
-        guard let queue = queues[session], queue.tracks.count != queue.announcedCount else { return nil }
-        queues[session]?.announcedCount = queue.tracks.count
-        return queue.tracks.count
+    /// How many tracks members wait for, of those to whom that is news.
+    mutating func takeNews() -> [SessionID: Int] {
+        var news: [SessionID: Int] = [:]
+        for session in unannounced {
+            guard let queue = queues[session], queue.count != queue.announcedCount else { continue }
+            queues[session]?.announcedCount = queue.count
+            news[session] = queue.count
+        }
+        unannounced = []
+        return news
     }
 }
