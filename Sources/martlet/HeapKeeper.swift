@@ -15,25 +15,32 @@ struct HeapKeeper {
     /// ended within a second: with one look, in the middle, the process kept 34 MB more than before, with two 27 MB).
     static let worthwhileConnections = 64
 
+    /// Looks without a new peak after which what was taken is hardly that of joins: a minute. Requests that were refused may have taken it while a call went on.
+    static let quietLooks = 12
+
     /// Resident after memory was given back last.
     private var floorBytes: UInt64
     /// The most connections since then, of media and of HTTP.
     private var peak = 0
+    private var looksSincePeak = 0
 
     init(residentBytes: UInt64) { floorBytes = residentBytes }
 
-    /// Whether memory is to be given back now: much was taken since the last time or many connections have ended, and at most half of the load is left. Never at the
-    /// height of the load, when joins allocate on the media threads.
+    /// Whether memory is to be given back now: much was taken since the last time or many connections have ended, and at most half of the load is left; or much was taken
+    /// and the load has not grown for a minute. Never while it grows, when joins allocate on the media threads.
     mutating func isDue(residentBytes: UInt64, connections: Int) -> Bool {
+        looksSincePeak = connections > peak ? 0 : looksSincePeak + 1
         peak = max(peak, connections)
-        guard connections <= peak / 2 else { return false }
-        return residentBytes > floorBytes + Self.worthwhileBytes || peak - connections >= Self.worthwhileConnections
+        let hasTakenMuch = residentBytes > floorBytes + Self.worthwhileBytes
+        guard connections <= peak / 2 else { return hasTakenMuch && looksSincePeak >= Self.quietLooks }
+        return hasTakenMuch || peak - connections >= Self.worthwhileConnections
     }
 
     /// Memory was given back, or could not be: what is left is in use.
     mutating func gaveBack(residentBytes: UInt64, connections: Int) {
         floorBytes = residentBytes
         peak = connections
+        looksSincePeak = 0
     }
 
     /// Looks until the task is cancelled.

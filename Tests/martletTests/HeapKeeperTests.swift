@@ -37,4 +37,20 @@ struct HeapKeeperTests {
         let refused = due(&keeper, [(100, 0)])
         #expect(refused == [true])
     }
+
+    @Test(
+        "What hostile requests took while a call goes on is returned after a minute without more connections, once",
+        arguments: [1, 10]
+    )
+    func steadyLoad(connections: Int) {
+        var keeper = HeapKeeper(residentBytes: 50 << 20)
+        let minute = due(&keeper, Array(repeating: (mebibytes: 100, connections: connections), count: 13))
+        #expect(minute == Array(repeating: false, count: 12) + [true])
+        keeper.gaveBack(residentBytes: 60 << 20, connections: connections)
+        let next = due(&keeper, Array(repeating: (mebibytes: 75, connections: connections), count: 20))
+        #expect(!next.contains(true), "what is left is in use")
+        // A join begins another minute.
+        let joined = due(&keeper, [(200, connections + 1), (200, connections + 1)])
+        #expect(joined == [false, false])
+    }
 }
