@@ -167,14 +167,37 @@ def markdown(figures):
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
+def is_beyond(value, bound, is_least=False):
+    return bound is not None and (value < bound if is_least else value > bound)
+
+
+def medians_beyond(figures):
+    """A line for each bound that the median of a case's runs does not keep, of those that have bounds: Martlet's."""
+    groups, lines = {}, []
+    for one in figures:
+        if one.server == "martlet":
+            groups.setdefault(one.case.name, []).append(one)
+    for name, runs in groups.items():
+        bounds, rows = runs[0].case.bounds, [one.row() for one in runs]
+        moments = [[NEVER if one is None else one for one in moment] for moment in zip(*(row["s to right size"] for row in rows))]
+        judged = [("longest freeze s", [row["longest freeze s"] for row in rows], bounds.freeze, False),
+                  *[(f"s to right size, change {number + 1}", moment, bounds.right, False) for number, moment in enumerate(moments)],
+                  ("right %", [row["right %"] for row in rows], bounds.share and 100 * bounds.share, True),
+                  ("changes", [row["changes"] for row in rows], bounds.changes, False)]
+        for column, values, bound, is_least in judged:
+            median = sorted(values, reverse=is_least)[(len(values) - 1) // 2]
+            if is_beyond(median, bound, is_least):
+                lines.append(f"{name}: {column}: the median is {median:.2f}, the bound {bound:g}")
+    return lines
+
+
 def _readme_row(runs):
     case, rows = runs[0].case, [one.row() for one in runs]
     bounds = case.bounds
 
     def cell(value, digits, bound, is_least=False):
         text = "never" if value == NEVER else f"{value:.{digits}f}"
-        is_beyond = bound is not None and (value < bound if is_least else value > bound)
-        return f"**{text}**" if is_beyond else text
+        return f"**{text}**" if is_beyond(value, bound, is_least) else text
 
     def pair(column, digits, bound, scale=1, is_least=False):
         values = sorted((row[column] for row in rows), reverse=is_least)

@@ -5,8 +5,8 @@
     make links ONLY="step loss-2"               some of them
     make links ONLY=firefox-step ROUNDS=1       one run instead of five
 
-Needs what `make test` installs, and root for network namespaces; Janus (Debian package janus) where it is compared with. Nothing is asserted here:
-Tests/InteropTests/test_links.py does that with bounds for busy machines.
+Needs what `make test` installs, and root for network namespaces; Janus (Debian package janus) where it is compared with. The exit status is 1 when the median of
+a case's runs is beyond its bound (cases.py); Tests/InteropTests/test_links.py has bounds for busy machines.
 """
 import argparse
 import asyncio
@@ -25,7 +25,7 @@ sys.path[:0] = [str(ROOT / "Tests/InteropTests"), str(HERE)]
 
 import peers  # noqa: E402
 from cases import CASES, PEERS  # noqa: E402
-from figures import Figures, markdown, table  # noqa: E402
+from figures import Figures, markdown, medians_beyond, table  # noqa: E402
 from page import write_page  # noqa: E402
 from support.chromium import EXECUTABLE, chromium, one_stream, open_room, room_address, until  # noqa: E402
 from support.firefox import firefox  # noqa: E402
@@ -222,7 +222,10 @@ def main():
     if found := [peers.play(case) for case in wanted if case in PEERS]:
         (chosen.out / "peers.json").write_text(json.dumps([one.as_json() for one in found], indent=1))
         print(peers.table(found))
+    beyond = medians_beyond(all_figures)
+    print("\n".join(["links: medians beyond their bounds:", *beyond] if beyond else ["links: every median keeps its bound"]))
+    return 1 if beyond else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

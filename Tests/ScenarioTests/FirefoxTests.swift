@@ -1,4 +1,5 @@
 import MediaControl
+import MediaEngine
 import Primitives
 import Simulation
 import Testing
@@ -34,6 +35,8 @@ struct FirefoxTests {
         scenario.change { _ in }
         scenario.run(20)
         scenario.judge(Thresholds.clean, wanted: ScenarioTests.all, layer: 2)
+        let probes = scenario.world.nodes[0].engine.statistics.probes
+        #expect(probes[.raised] > 0, "nothing else raises the estimate so soon, and it is counted")
     }
 
     @Test("H11, H2: Firefox: a link falls from 3 to 0.5 Mbit/s and rises again")

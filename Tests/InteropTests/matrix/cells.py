@@ -16,6 +16,9 @@ SMALLER_SIZE = 20
 DECODED, THINNED = 0.6, 0.2
 """Of the frames that were sent meanwhile, so many at least are decoded; of those whose temporal layers are left out, so many: the base is a quarter."""
 
+KNOWN = {("Chromium VP8 x3", "aiortc"), ("Chromium H264 x3", "aiortc"), ("Firefox VP8 x3", "aiortc")}
+"""Cells that may fail after their first phase: where a narrow link has lost packets, aiortc shows nothing for some 17 s (README.md has its packets)."""
+
 
 @dataclasses.dataclass
 class Cell:
@@ -30,9 +33,14 @@ class Cell:
     problem: str = ""
 
     @property
+    def is_known(self):
+        """Whether it fails as it is known to: as it began, everything was there."""
+        return bool(self.problem) and (self.publisher, self.player) in KNOWN and len(self.frames) > 1
+
+    @property
     def text(self):
         if self.problem:
-            return f"FAILED: {self.problem}"
+            return f"{'fails, as known' if self.is_known else 'FAILED'}: {self.problem}"
         if self.result:
             return self.result
         return ", ".join(f"{got}/{of} of {height}" for got, of, height in zip(self.frames, self.sent, self.heights))
@@ -99,8 +107,8 @@ async def with_codec(cell, lab, server, publisher, player, received):
         else:
             return
         await asyncio.sleep(SETTLING)
-        deadline = time.monotonic() + SMALLER_SIZE - SETTLING
-        while change and not is_slow and (await received())["height"] >= cell.heights[0] and time.monotonic() < deadline:
+        deadline = time.monotonic() + (SMALLER_SIZE if change else FULL_SIZE) - SETTLING
+        while not is_slow and ((await received())["height"] >= cell.heights[0]) == change and time.monotonic() < deadline:
             await asyncio.sleep(0.2)
         await phase(cell, server, received, least, name)
     if is_slow:
@@ -108,6 +116,7 @@ async def with_codec(cell, lab, server, publisher, player, received):
         assert shares[1] < 0.8 * shares[0], f"no frames were left out: {cell.text}"
     else:
         assert cell.heights[1] < cell.heights[0], f"no switch: {cell.text}"
+        assert cell.heights[2] > cell.heights[1], f"no larger size again: {cell.text}"
 
 
 def frames_of_publisher(server):
