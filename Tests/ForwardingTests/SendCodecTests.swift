@@ -109,6 +109,23 @@ struct SendCodecTests {
         #expect(!needed)
     }
 
+    @Test("A bound that left nothing out, as of a stream without layers, is lifted without a keyframe")
+    func liftedWithoutKeyframe() {
+        let harness = h264()
+        var encoder = H264Encoder()
+        _ = harness.subscription.pointee.setBound(
+            .upTo(LayerPoint(spatial: 0, temporal: .max)), track: harness.track, at: at(0))
+        harness.turn(encoder.picture(idr: true, sets: true), at: at(0))
+        harness.turn(encoder.picture(idr: false), at: at(33))
+        let needed = harness.subscription.pointee.setBound(.present, track: harness.track, at: at(200))
+        #expect(!needed)
+        harness.turn(encoder.picture(idr: false), at: at(200))
+        #expect(harness.signals.last?.contains(.wantsKeyframe) == false)
+        #expect(harness.out.count == 5)
+        let cap = harness.subscription.pointee.spatialCap
+        #expect(cap > 0)
+    }
+
     @Test(
         "E5: with an encoder that sends parameter sets once, a late subscriber gets the cached ones ahead of the next IDR"
     )

@@ -114,6 +114,33 @@ struct SendScalableTests {
         #expect(uncapped >= 2)
     }
 
+    @Test("Layers of which none was left out since the last keyframe follow without another; of others one is missing")
+    func nothingLeftOut() {
+        let harness = vp9Harness(.spatial(0))
+        var sequence: UInt16 = 0
+        func picture(_ number: Int, layers: Int, key: Bool) {
+            let packets = (0..<layers).map {
+                vp9(
+                    sequence + UInt16($0), UInt32(number) * 3_000, layer: UInt8($0), key: key,
+                    marker: $0 == layers - 1, picture: UInt8(number))
+            }
+            sequence += UInt16(layers)
+            harness.turn(packets, at: at(Double(number) * 33))
+        }
+        func needsKeyframe(_ preference: LayerPreference, at milliseconds: Double) -> Bool {
+            harness.subscription.pointee.setPreference(preference, track: harness.track, at: at(milliseconds))
+        }
+        // The upper layer of the first keyframe is left out, and the second keyframe has none.
+        picture(0, layers: 2, key: true)
+        #expect(needsKeyframe(.best, at: 10))
+        #expect(!needsKeyframe(.spatial(0), at: 20))
+        picture(1, layers: 1, key: true)
+        #expect(!needsKeyframe(.best, at: 40))
+        picture(2, layers: 2, key: false)
+        #expect(harness.out.count == 4)
+        #expect(harness.out.map(\.header.marker) == [true, true, false, true])
+    }
+
     @Test("H2: packets lost before spatial layers were dropped are repaired by a keyframe, requested once")
     func refreshAfterGivingUp() {
         let harness = vp9Harness()

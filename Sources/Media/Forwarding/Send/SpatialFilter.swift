@@ -2,7 +2,7 @@ import PayloadFormats
 import Primitives
 
 /// Which spatial layers of the only stream a subscription forwards (SVC): fewer from the next frame on, more from the next keyframe on, at which every
-/// layer becomes decodable.
+/// layer becomes decodable. Where nothing was left out since the last keyframe, as of a stream without layers, more may follow at once.
 struct SpatialFilter {
     /// Layers above this are not forwarded; 0 is the lowest.
     private(set) var cap: UInt8 = .max
@@ -12,9 +12,11 @@ struct SpatialFilter {
     private(set) var since: Int64 = .min
     /// The highest spatial layer forwarded since the cap was last lowered.
     private var top: UInt8 = 0
+    /// Packets above the cap were left out since the last keyframe, and what follows them may refer to them.
+    private var leavesOut = false
 
     /// The target needs a keyframe first.
-    var needsKeyframe: Bool { target > cap }
+    var needsKeyframe: Bool { target > cap && leavesOut }
 
     mutating func setTarget(_ target: UInt8) { self.target = target }
 
@@ -22,6 +24,7 @@ struct SpatialFilter {
     mutating func begin(at timestamp: Int64) {
         cap = target
         since = timestamp
+        leavesOut = false
     }
 
     /// Whether the packet belongs to a layer that is not forwarded. `isNewFrame`: its timestamp is not that of the last forwarded packet; `highest`
@@ -33,7 +36,8 @@ struct SpatialFilter {
         let isKeyframe = record.pointee.summary.isKeyframe
         // H.264's keyframes may begin with parameter sets, or a delimiter, in packets of their own, which are of no IDR picture.
         let begins = record.pointee.summary.startsKeyframe && record.pointee.summary.spatialLayer == 0
-        if cap != target, target < cap ? isNewFrame : begins || isNewFrame && isKeyframe {
+        if begins || isNewFrame && isKeyframe { leavesOut = false }
+        if cap != target, target < cap ? isNewFrame : begins || isNewFrame && !leavesOut {
             // Layers are dropped with the next frame, if there are any.
             if target < top {
                 top = target
@@ -43,7 +47,10 @@ struct SpatialFilter {
             since = record.pointee.timestamp
         }
         let layer = record.pointee.summary.spatialLayer
-        if layer > Int(cap) { return true }
+        if layer > Int(cap) {
+            leavesOut = true
+            return true
+        }
         if layer > Int(top) { top = UInt8(clamping: layer) }
         if isNewFrame { repair.frameBegins(at: highest + 1) }
         if isKeyframe { repair.keyframeHasCome() }
