@@ -245,11 +245,12 @@ struct ReceiveFeedbackTests {
         }
     }
 
-    /// Ten seconds of video at 1 Mbit/s.
+    /// Ten seconds of video at 1 Mbit/s, from a second on.
     private func sendVideo(
-        _ harness: UplinkHarness, losing every: Int = .max, seconds: Int = 10, transport: Bool = false
+        _ harness: UplinkHarness, losing every: Int = .max, from start: Int = 0, seconds: Int = 10,
+        transport: Bool = false
     ) {
-        for index in 0..<(seconds * 125) {
+        for index in (start * 125)..<((start + seconds) * 125) {
             let now = at(Double(index) * 8)
             harness.run(to: now)
             guard index % every != 1 else { continue }
@@ -287,6 +288,21 @@ struct ReceiveFeedbackTests {
         harness.uplink.setMaximumBitrate(TrackID(1), nil)
         sendVideo(harness, seconds: 10, transport: true)
         #expect(try #require(maximumBitrates(harness).last) > 90_000_000)
+    }
+
+    @Test("B13: that a cap was lifted is signalled three times, and now and then later, because all three may be lost")
+    func liftedLater() {
+        let harness = UplinkHarness()
+        _ = harness.uplink.addTrack(.camera(maximumBitrate: .kilobitsPerSecond(1_440)), at: at(0))
+        sendVideo(harness, seconds: 2, transport: true)
+        harness.uplink.setMaximumBitrate(TrackID(1), nil)
+        sendVideo(harness, from: 2, seconds: 30, transport: true)
+        let lifted = harness.packets.compactMap { item -> MonotonicTime? in
+            guard case .maximumBitrate(let estimate) = item.packet else { return nil }
+            return estimate.bitsPerSecond > 90_000_000 ? item.at : nil
+        }
+        #expect(lifted.count { $0 < at(6_000) } == 3)
+        #expect((2...3).contains(lifted.count { $0 >= at(6_000) }))
     }
 
     @Test("No REMB is sent unless it was negotiated")

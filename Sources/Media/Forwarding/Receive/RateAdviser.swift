@@ -18,10 +18,13 @@ struct RateAdviser: Sendable {
     static let interval = TimeInterval.seconds(1)
     /// Signals that the maximum was removed.
     static let lifted = Bitrate.kilobitsPerSecond(100_000)
+    /// That is signalled so many times in a row, and from then on once in so many intervals: nothing shows whether the sender received any of them.
+    private static let liftingsInRow = 3, laterLiftings = 10
 
     private var advised = start
     private var bytes = 0
-    private var liftings = 0
+    /// Intervals since the signalled maximum was removed, 0 while there is one; nil: none was ever signalled.
+    private var liftings: Int?
     private(set) var nextDue = MonotonicTime.distantFuture
 
     /// Counts `length` received bytes.
@@ -38,13 +41,13 @@ struct RateAdviser: Sendable {
         nextDue = now + Self.interval
         if hasTransportFeedback {
             if maximum != nil {
-                liftings = 3
+                liftings = 0
                 return maximum
             }
-            // A signalled maximum holds until the next one: lift it, three times because one may be lost.
-            guard liftings > 0 else { return nil }
-            liftings -= 1
-            return Self.lifted
+            // A signalled maximum holds until the next value, however long that takes (libwebrtc's `SendSideBandwidthEstimation`).
+            guard let count = liftings else { return nil }
+            liftings = count + 1
+            return count < Self.liftingsInRow || count.isMultiple(of: Self.laterLiftings) ? Self.lifted : nil
         }
         if fractionLost > 0.1 {
             advised *= 1 - 0.5 * fractionLost
