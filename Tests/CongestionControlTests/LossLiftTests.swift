@@ -23,7 +23,7 @@ struct LossLiftTests {
         expect(lift.mayLift(at: at(3)), true, "a video that never fitted has not failed")
     }
 
-    @Test("After a video that could not stay, lifts wait for 10, 20, 40, 80 and then always 160 s")
+    @Test("After a video that could not stay, lifts wait for 10, 20, 40 and then always 80 s")
     func failures() {
         var lift = LossLift()
         var now: Int64 = 1
@@ -37,7 +37,7 @@ struct LossLiftTests {
             while !lift.mayLift(at: at(now)) { now += 1 }
             waits.append(now - fell)
         }
-        #expect(waits == [10, 20, 40, 80, 160, 160])
+        #expect(waits == [10, 20, 40, 80, 80, 80])
     }
 
     @Test(
@@ -60,6 +60,16 @@ struct LossLiftTests {
         lift.update(fitsVideo: false, at: at(55))
         expect(lift.mayLift(at: at(64)), false)
         expect(lift.mayLift(at: at(65)), true)
+    }
+
+    @Test("A video that is muted soon after a lift has not failed: the next time of losses ends at once")
+    func muted() {
+        var lift = LossLift()
+        expect(lift.mayLift(at: at(1)), true)
+        lift.update(fitsVideo: true, at: at(1))
+        lift.update(fitsVideo: false, isWanted: false, at: at(3))
+        lift.update(fitsVideo: false, at: at(4))
+        expect(lift.mayLift(at: at(5)), true)
     }
 
     @Test("A video that fits without a lift, as at the beginning, arms nothing")

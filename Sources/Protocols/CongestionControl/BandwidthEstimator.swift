@@ -250,7 +250,7 @@ public struct BandwidthEstimator: ~Copyable {
     public mutating func setDemand(
         allocated: Bitrate, video: Bitrate, next: Bitrate?, wanted: Bitrate, at now: MonotonicTime
     ) {
-        lossLift.update(fitsVideo: video > .zero, at: now)
+        lossLift.update(fitsVideo: video > .zero, isWanted: next != nil, at: now)
         planner.setDemand(
             .init(
                 allocated: Double(allocated.bitsPerSecond), hasVideo: video > .zero,

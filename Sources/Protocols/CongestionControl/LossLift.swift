@@ -6,7 +6,8 @@ import Primitives
 /// could not stay, a lift waits, each time for twice as long, as attempts at a layer do that failed.
 struct LossLift: Sendable {
     private static let shortest = TimeInterval.seconds(10)
-    private static let longest = TimeInterval.seconds(160)
+    /// As long as an attempt at a layer that failed waits, whose viewers have a smaller one meanwhile: here they have none.
+    private static let longest = TimeInterval.seconds(80)
     /// A video that stays for so long has not failed: what ends it is another time of losses.
     private static let trial = TimeInterval.seconds(10)
 
@@ -25,8 +26,8 @@ struct LossLift: Sendable {
         return isLifting
     }
 
-    /// Whether a video fits.
-    mutating func update(fitsVideo: Bool, at now: MonotonicTime) {
+    /// Whether a video fits; `isWanted`: one that does not is wanted. One that is muted or paused has not failed.
+    mutating func update(fitsVideo: Bool, isWanted: Bool = true, at now: MonotonicTime) {
         if fitsVideo {
             if isLifting { fitsSince = now }
             isLifting = false
@@ -34,7 +35,7 @@ struct LossLift: Sendable {
             fitsSince = nil
             if now - since >= Self.trial {
                 wait = Self.shortest
-            } else {
+            } else if isWanted {
                 allowedAt = now + wait
                 wait = min(wait * 2, Self.longest)
             }
