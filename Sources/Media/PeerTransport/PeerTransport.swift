@@ -66,9 +66,6 @@ public final class PeerTransport {
     public var isConnected: Bool { srtp != nil }
     /// The name of the SRTP profile in use; empty before the handshake is complete.
     public var srtpProfileName: String { srtp?.profile.name ?? "" }
-    /// Whether a packet may be retransmitted under its old sequence number with changed header extensions. Under GCM it
-    /// may not (RFC 7714 section 8.4): NACKs are answered through RTX there.
-    public var allowsRepeatedSequenceNumbers: Bool { srtp?.profile.allowsRepeatedSequenceNumbers ?? false }
     /// As measured by the server's own consent checks; nil before the first answer.
     public var roundTripTime: TimeInterval? { ice.roundTripTime }
     /// Whether datagrams from `address` belong to this peer.

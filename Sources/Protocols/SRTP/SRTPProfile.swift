@@ -24,6 +24,6 @@ public enum SRTPProfile: UInt16, Sendable, Hashable, CaseIterable {
     /// Whether a packet may be sent again under its sequence number with any change in it.
     ///
     /// Never under GCM: two different packets under one nonce reveal the authentication key (RFC 7714 section 8.4), and a changed header extension is
-    /// enough. There, lost packets must be repaired by RTX (RFC 4588).
+    /// enough. There, lost packets are repaired by RTX (RFC 4588), or sent again byte for byte (`SRTPSender`).
     public var allowsRepeatedSequenceNumbers: Bool { self == .aes128CM80 }
 }

@@ -11,7 +11,8 @@ internal import Primitives
 /// | payload with padding: encrypted                               |
 /// | authentication tag, 16 bytes                                  |
 /// ```
-/// No packet index is used twice under one key: that would reveal the authentication key (section 8.4).
+/// No two packets leave with one index under one key: that would reveal the authentication key (section 8.4). The same packet may leave again, byte for
+/// byte, which its tag proves: where RTX was not negotiated, a receiver asks for the packets of the stream itself again.
 public struct SRTPSender: ~Copyable {
     /// Bytes that protection adds to RTP.
     public static let tagLength = GCMKey.tagLength
@@ -32,17 +33,19 @@ public struct SRTPSender: ~Copyable {
     }
 
     /// Encrypts the packet of `length` bytes at `packet`, which has room for the tag; the new length, or -1 when the packet is
-    /// malformed or its index was used before.
+    /// malformed or its index was used before by another one.
     public mutating func protect(_ packet: UnsafeMutableRawPointer, length: Int) -> Int {
         let header = RTPHeaderLength.of(packet, within: length)
         guard header >= 0 else { return -1 }
         let sequence = UInt16(bigEndian: packet.loadUnaligned(fromByteOffset: 2, as: UInt16.self))
         let ssrc = UInt32(bigEndian: packet.loadUnaligned(fromByteOffset: 8, as: UInt32.self))
-        let index = streams.stream(ssrc).pointee.index(sequence)
-        guard index >= 0,
+        let stream = streams.stream(ssrc)
+        let (index, isFresh) = stream.pointee.index(sequence)
+        guard isFresh || stream.pointee.mayRepeat(index),
             media.seal(
                 packet + header, length &- header, additional: packet, header, ssrc: ssrc,
-                index: UInt64(bitPattern: index))
+                index: UInt64(bitPattern: index)),
+            stream.pointee.admits(packet + length, of: index, isFresh: isFresh)
         else { return -1 }
         return length &+ Self.tagLength
     }

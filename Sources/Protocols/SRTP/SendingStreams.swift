@@ -1,19 +1,62 @@
 internal import Primitives
 
-/// One SSRC that is sent, and the packet indices that it has used.
+/// One SSRC that is sent, the packet indices that it has used, and, once one was to be sent again, the tags of its last packets.
 struct SendingStream {
     let ssrc: UInt32
     private var packets = PacketWindow()
+    /// By the low bits of the packet's index. Most streams are repaired through RTX and have none.
+    private var tags: UnsafeMutablePointer<SentTag>?
+
+    /// A second and more of audio, of video as much as a round trip: what receivers ask for again.
+    private static let tagCount = 256
 
     init(ssrc: UInt32) { self.ssrc = ssrc }
 
-    /// The index of a packet with this sequence number, which counts as used from now on; -1 when it already is, or is too old to
-    /// tell.
-    @inline(__always) mutating func index(_ sequence: UInt16) -> Int64 {
+    /// The index of a packet with this sequence number, which counts as used from now on; `isFresh`: it is known not to have been before.
+    @inline(__always) mutating func index(_ sequence: UInt16) -> (index: Int64, isFresh: Bool) {
         let index = packets.index(of: sequence)
-        guard packets.isFresh(index) else { return -1 }
+        guard packets.isFresh(index) else { return (index, false) }
         packets.use(index)
-        return index
+        return (index, true)
+    }
+
+    /// Whether the tag is known with which the packet of a used index was sent. From the first question on tags are kept.
+    mutating func mayRepeat(_ index: Int64) -> Bool {
+        guard let tags else {
+            let tags = UnsafeMutablePointer<SentTag>.allocate(capacity: Self.tagCount)
+            tags.initialize(repeating: SentTag(), count: Self.tagCount)
+            self.tags = tags
+            return false
+        }
+        return tags[Int(index) & (Self.tagCount - 1)].index == index
+    }
+
+    /// Whether a packet that was encrypted with this tag may leave: a fresh one may, another only with the tag of its first sending.
+    @inline(__always) mutating func admits(_ tag: UnsafeRawPointer, of index: Int64, isFresh: Bool) -> Bool {
+        guard let tags else { return isFresh }
+        let place = tags + (Int(index) & (Self.tagCount - 1))
+        let new = SentTag(index: index, tag)
+        guard isFresh else { return place.pointee == new }
+        place.pointee = new
+        return true
+    }
+
+    /// The stream is removed.
+    func freeTags() { tags?.deallocate() }
+}
+
+/// The tag of a packet that was sent. Two packets with one index and one tag are the same: whoever could find others could forge packets.
+private struct SentTag: Equatable {
+    var index = Int64.min
+    private var high: UInt64 = 0
+    private var low: UInt64 = 0
+
+    init() {}
+
+    @inline(__always) init(index: Int64, _ tag: UnsafeRawPointer) {
+        self.index = index
+        high = tag.loadUnaligned(as: UInt64.self)
+        low = tag.loadUnaligned(fromByteOffset: 8, as: UInt64.self)
     }
 }
 
@@ -28,7 +71,10 @@ struct SendingStreams: ~Copyable {
 
     init() { streams = .allocate(capacity: 2) }
 
-    deinit { streams.deallocate() }
+    deinit {
+        for place in 0..<count { streams[place].freeTags() }
+        streams.deallocate()
+    }
 
     /// The stream with this SSRC, created when it is new; valid until the next call.
     @inline(__always) mutating func stream(_ ssrc: UInt32) -> UnsafeMutablePointer<SendingStream> {
@@ -52,6 +98,7 @@ struct SendingStreams: ~Copyable {
 
     mutating func remove(_ ssrc: UInt32) {
         guard let place = places.remove(ssrc) else { return }
+        streams[place].freeTags()
         count -= 1
         guard place < count else { return }
         streams[place] = streams[count]
