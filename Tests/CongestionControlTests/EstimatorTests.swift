@@ -243,6 +243,35 @@ struct EstimatorTests {
         #expect((found ?? .infinity) <= 8)
     }
 
+    @Test("A packet that is sent again under its number stays lost, and its second arrival is no queue")
+    func sentAgain() {
+        var estimator = BandwidthEstimator()
+        var now = MonotonicTime(milliseconds: 1_000)
+        func arrival(of number: Int, after milliseconds: Int) -> Int64 {
+            Int64(1_000 + 10 * number + milliseconds) * 1_000
+        }
+        for number in 1...1_000 {
+            now = MonotonicTime(milliseconds: Int64(1_000 + 10 * number))
+            estimator.sent(UInt16(number), size: 200, at: now)
+            guard number % 5 == 0, number > 20 else { continue }
+            estimator.beginFeedback(at: now)
+            // One in twenty was lost, and is asked for again when the next ones have come.
+            if (number - 15) % 20 == 0 {
+                estimator.report(UInt16(number - 15), arrival: arrival(of: number - 15, after: 140))
+            }
+            for other in (number - 9)...(number - 5) {
+                let isLost = other % 20 == 0
+                estimator.report(UInt16(other), arrival: isLost ? nil : arrival(of: other, after: 20))
+            }
+            estimator.endFeedback(at: now)
+            if (number - 5) % 20 == 0 { estimator.sentAgain(UInt16(number - 5)) }
+        }
+        let lost = estimator.lost, rate = estimator.lossRate, delay = estimator.queueDelay
+        #expect(lost == 49)
+        #expect((0.04...0.06).contains(rate))
+        #expect(delay == .zero)
+    }
+
     @Test("Without demand nothing is probed")
     func noProbesWithoutDemand() {
         var bench = PathBench(rate: 3_000e3) { _, _ in 100e3 }

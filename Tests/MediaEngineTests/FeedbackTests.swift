@@ -83,6 +83,24 @@ struct FeedbackTests {
         #expect(stage.harness.engine.statistics.packetsSent == sent + 1)
     }
 
+    @Test("Under AES-GCM, too, a packet is retransmitted on its own stream, from the second on that is asked for")
+    func nackUnderGCM() throws {
+        let stage = try Stage(viewers: 1, rtx: false)
+        let viewer = stage.viewers[0]
+        func ask(_ packet: Int) {
+            stage.harness.sendRTCP(from: viewer) {
+                $0.beginNACK(senderSSRC: 1, mediaSSRC: 0xa000_0001)
+                $0.addMissing(viewer.rtp[packet].header.sequenceNumber)
+            }
+        }
+        stage.film(10, keyframeFirst: true)
+        ask(20)
+        #expect(stage.harness.engine.statistics.retransmissionsSent == 0)
+        stage.film(10)
+        ask(viewer.rtp.count - 3)
+        #expect(stage.harness.engine.statistics.retransmissionsSent == 1)
+    }
+
     @Test("G5: 100 joins in 100 ms cause at most two keyframes of the publisher")
     func manyJoins() throws {
         let stage = try Stage(viewers: 0)

@@ -72,6 +72,13 @@ extension BandwidthEstimator {
         digest.groups += 1
     }
 
+    /// The packet `sequence` was sent again under its number, because the receiver lacks it: it counts as lost, and that it arrives now, late, says nothing
+    /// of the path.
+    public mutating func sentAgain(_ sequence: UInt16) {
+        report(sequence, arrival: nil)
+        if let entry = packets.open(sequence) { packets.close(entry, as: .free) }
+    }
+
     /// Whether a packet belongs to the last probe.
     @inline(__always) private func isMeasured(_ entry: SentPackets.Entry) -> Bool {
         entry.probe != 0 && entry.probe == measure.id

@@ -208,6 +208,9 @@ public struct SendPath: ~Copyable {
         }
     }
 
+    /// A packet was sent again with its former transport-wide number.
+    public mutating func sentAgain(_ sequence: UInt16) { estimator.sentAgain(sequence) }
+
     /// Queues packet `sequence` of subscription `index`; false when there is no room.
     public mutating func wait(subscription index: Int, sequence: UInt32, size: Int, at now: MonotonicTime) -> Bool {
         let value = UInt64(UInt32(truncatingIfNeeded: index)) << 32 | UInt64(sequence)

@@ -153,7 +153,7 @@ struct SendSection: ~Copyable {
     ) -> Int? {
         var sent = former
         var rtxSequence: UInt16?
-        if repeatsAsRTX, hasRTXPayloadType(of: sent, track: track) {
+        if isRepeatedAsRTX(sent, of: track) {
             rtxSequence = rtxNumbers.next
             sent.apply(stamp)
             sent.flags.insert(.mid)
@@ -186,7 +186,9 @@ struct SendSection: ~Copyable {
         return RTPPatch.pad(slot, length: writer.finish(), by: count)
     }
 
-    private func hasRTXPayloadType(of sent: SentPacket, track: PublishedTrack) -> Bool {
+    /// Whether a packet of `track` is sent again on that stream: its format has a payload type there.
+    func isRepeatedAsRTX(_ sent: SentPacket, of track: PublishedTrack) -> Bool {
+        guard wire.rtxSSRC != 0 else { return false }
         let format: UInt8? =
             switch sent.content {
             case .none: nil

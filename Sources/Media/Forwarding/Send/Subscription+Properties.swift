@@ -21,8 +21,12 @@ extension Subscription {
     /// nil if RTX was not negotiated.
     public var rtxSSRC: UInt32? { section.repeatsAsRTX ? section.wire.rtxSSRC : nil }
 
-    /// Whether retransmissions use RTX (RFC 4588) and so need a stamp of their own.
-    public var repeatsAsRTX: Bool { section.repeatsAsRTX }
+    /// The transport-wide number that the packet `sequence` keeps where it is sent again on its own stream; nil if it is sent as RTX (RFC 4588), or has none.
+    public mutating func keptNumber(of sequence: UInt32, in track: PublishedTrack) -> UInt16? {
+        guard usesTransportSequence, let packet = output.packet(sequence), !section.isRepeatedAsRTX(packet, of: track)
+        else { return nil }
+        return packet.transportSequence
+    }
 
     /// Whether the section negotiated transport-wide feedback.
     public var promisesTransportFeedback: Bool { section.wire.hasTransportFeedback }

@@ -220,9 +220,9 @@ struct Downlink: ~Copyable {
             counters.drops.count(.retransmissionThrottled)
             return true
         }
-        // A retransmission on the RTX stream is a new packet for the receiver's estimator; one on the media stream is not.
-        let isNumbered =
-            state.pointee.subscription.repeatsAsRTX && state.pointee.subscription.usesTransportSequence
+        // A retransmission on the RTX stream is a new packet for the receiver's estimator; one on the media stream has its number already.
+        let kept = state.pointee.subscription.keptNumber(of: sequence, in: track)
+        let isNumbered = kept == nil && state.pointee.subscription.usesTransportSequence
         let outcome = send(
             isNumbered: isNumbered, content: state.pointee.subscription.kind == .video ? .video : .audio,
             as: .retransmission, over: route, into: &batch, &counters
@@ -232,6 +232,7 @@ struct Downlink: ~Copyable {
         switch outcome {
         case .sent:
             repeatsSent &+= 1
+            if let kept { path.sentAgain(kept) }
             counters.retransmissionsSent &+= 1
         case .empty: counters.drops.count(.retransmissionTooOld)
         case .unprotected: counters.drops.count(.protectFailed)
