@@ -45,6 +45,64 @@ struct SendFeedbackTests {
         #expect(isBelieved)
     }
 
+    /// A second in which 1 Mbit/s leave, of which this share is reported as lost.
+    private func second(of path: inout SendPath, lost: Double, from now: inout MonotonicTime) {
+        for _ in 0..<100 {
+            path.sent(nil, size: 1_250, as: .media, at: now)
+            now = now + .milliseconds(10)
+        }
+        path.receiverReports(about: 100, lost: 100 * lost, at: now)
+    }
+
+    @Test("A receiver that sends receiver reports alone is limited once more than a tenth is lost, and less afterwards")
+    func reportsAlone() {
+        var path = SendPath()
+        var now = MonotonicTime(milliseconds: 1_000)
+        // Since when the first report counts is unknown.
+        for lost in [0.5, 0.05, 0.1] {
+            second(of: &path, lost: lost, from: &now)
+            let estimate = path.estimate(at: now)
+            #expect(estimate == nil)
+        }
+        for lost in [0.4, 0.05] {
+            second(of: &path, lost: lost, from: &now)
+            let estimate = path.estimate(at: now)?.kilobitsPerSecond ?? 0
+            #expect((790...810).contains(estimate))
+        }
+        let condition = path.condition(at: now)
+        #expect(condition.isCongested && condition.isMeasured && condition.certainty == .guessed)
+        for _ in 0..<10 { second(of: &path, lost: 0, from: &now) }
+        let grown = path.estimate(at: now)?.kilobitsPerSecond ?? 0
+        #expect((1_600...1_800).contains(grown))
+        let later = path.estimate(at: now + .seconds(16))
+        #expect(later == nil, "it reports no more")
+    }
+
+    @Test("Where there is transport-wide feedback receiver reports limit nothing")
+    func reportsBeside() {
+        var path = SendPath()
+        var now = MonotonicTime(milliseconds: 1_000)
+        path.sent(1, size: 1_000, as: .media, at: now)
+        let isTaken = take(feedback(1, reference: 1), &path, at: now)
+        #expect(isTaken)
+        let before = path.estimate(at: now)
+        for _ in 0..<3 { second(of: &path, lost: 0.9, from: &now) }
+        let after = path.estimate(at: now)
+        #expect(before == after)
+    }
+
+    @Test("The losses of a report are of the packets since the last one; of none where these cannot be counted")
+    func packetsReported() {
+        let harness = SendHarness(SendSession.track(), SendSession.subscription())
+        let counts = ([0x1_fff0, 0x2_0010, 0x2_0000, 0x9000_0000, 0x9000_0001] as [UInt32]).map { highest in
+            let block = ReportBlock(
+                ssrc: 0xcafe_0001, fractionLost: 0, cumulativeLost: 0, highestSequence: highest, jitter: 0,
+                lastSenderReport: 0, delaySinceLastSenderReport: 0)
+            return harness.subscription.pointee.receivedReport(block, at: at(0)).packets
+        }
+        #expect(counts == [0, 32, 0, 0, 1])
+    }
+
     @Test("A reference time that wraps, or steps back a little, is followed")
     func wrappingClock() {
         var clock = FeedbackClock()

@@ -106,14 +106,20 @@ extension MediaEngine {
 
     private func receive(_ blocks: ReportBlocks, _ packet: UnsafeRawBufferPointer, of peer: Int, at now: MonotonicTime)
     {
+        var packets = 0, lost = 0.0
         for position in 0..<blocks.count {
             let block = blocks.block(at: position, in: packet.bytes)
             guard let index = tables.sendingStreams[StreamKey.of(peer: peer, ssrc: block.ssrc)] else { continue }
-            let roundTrip = tables.subscriptions[index].pointee.subscription.receivedReport(block, at: now)
-            guard let roundTrip else { continue }
+            let report = tables.subscriptions[index].pointee.subscription.receivedReport(block, at: now)
+            packets += report.packets
+            lost += Double(report.packets) * Double(block.fractionLost) / 256
+            guard let roundTrip = report.roundTrip else { continue }
             tables.peers[peer].pointee.downlink?.pointee.measured(roundTrip, at: now)
             tables.peers[peer].pointee.uplink.setRoundTripTime(roundTrip, at: now)
         }
+        guard packets > 0, let downlink = tables.peers[peer].pointee.downlink else { return }
+        downlink.pointee.receiverReports(about: packets, lost: lost, at: now)
+        if downlink.pointee.lookIfEstimateMoved(at: now) { touch(peer) }
     }
 
     /// A NACK is answered at the end of the turn.

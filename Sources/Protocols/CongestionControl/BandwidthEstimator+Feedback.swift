@@ -184,8 +184,9 @@ extension BandwidthEstimator {
     /// Packets use another path from now on, or another mapping of the same one: what is known of queues and losses belongs to the old one. The rate stays
     /// until the new one shows more or less.
     public mutating func pathChanged(at now: MonotonicTime) {
-        // What the receiver said (REMB) was about the old path; without transport-wide feedback there is nothing else to forget.
+        // What the receiver said (REMB, reports) was about the old path; without transport-wide feedback there is nothing else to forget.
         receiver = ReceiverLimit()
+        reported = ReportedLoss()
         guard firstSent != nil else { return }
         ignoresLossBefore = now
         losses.forget()

@@ -9,7 +9,8 @@ public import Primitives
 ///                       ├──> DeliveryWindow, AcknowledgedRate ─^   ├─> minimum ──────> estimate
 ///                       ├──> LossBound ────────────────────────────┤
 ///                       └──> ProbeMeasure ─> RateControl           │
-///  REMB ─────────────────────> ReceiverLimit ──────────────────────┘
+///  REMB ─────────────────────> ReceiverLimit ──────────────────────┤
+///  receiver reports alone ───> ReportedLoss ───────────────────────┘
 ///  demand ─> ProbePlanner ─> probe: so many bytes at this rate, padded by the caller
 /// ```
 /// Follows Google's congestion control as in draft-ietf-rmcat-gcc-02 and libwebrtc; each part states its differences. Independent of RTP: the caller
@@ -91,6 +92,7 @@ public struct BandwidthEstimator: ~Copyable {
     var lossLift = LossLift()
     var application = ApplicationLimit()
     var receiver = ReceiverLimit()
+    var reported = ReportedLoss()
     var planner = ProbePlanner()
     var measure = ProbeMeasure()
     var probeOutcome: ProbeOutcome?
@@ -124,9 +126,8 @@ public struct BandwidthEstimator: ~Copyable {
     public func estimate(at now: MonotonicTime) -> Bitrate {
         var value = control.bitsPerSecond
         if let limit = losses.limit { value = min(value, limit) }
-        // Without transport-wide feedback REMB is the only source.
         if phase == .untested {
-            value = receiver.limitAlone(at: now) ?? value
+            value = limitWithoutFeedback(at: now) ?? value
         } else if let limit = receiver.bitsPerSecond(at: now) {
             value = min(value, limit)
         }
@@ -134,9 +135,14 @@ public struct BandwidthEstimator: ~Copyable {
             Int64(min(max(value, Double(settings.least.bitsPerSecond)), Double(settings.most.bitsPerSecond))))
     }
 
+    /// Without transport-wide feedback REMB is the only source, and without that the losses in receiver reports are.
+    private func limitWithoutFeedback(at now: MonotonicTime) -> Double? {
+        receiver.limitAlone(at: now) ?? reported.bitsPerSecond(at: now)
+    }
+
     /// Whether there is any measurement, by either side.
     public func isEstablished(at now: MonotonicTime) -> Bool {
-        phase != .untested || receiver.limitAlone(at: now) != nil
+        phase != .untested || limitWithoutFeedback(at: now) != nil
     }
 
     /// Whether transport-wide feedback has arrived.
@@ -146,7 +152,7 @@ public struct BandwidthEstimator: ~Copyable {
     /// lag behind what is sent.
     public func isCongested(at now: MonotonicTime) -> Bool {
         switch phase {
-        case .untested: return receiver.limitAlone(at: now) != nil
+        case .untested: return limitWithoutFeedback(at: now) != nil
         case .silent: return true
         case .measuring:
             if isStale(at: now) || isContested { return false }
@@ -243,6 +249,11 @@ public struct BandwidthEstimator: ~Copyable {
     /// Applies the receiver's own estimate (REMB); `sent` is the rate sent to it since the last one, nil if unknown.
     public mutating func receiverEstimate(_ bitrate: Bitrate, sent: Bitrate?, at now: MonotonicTime) {
         receiver.apply(Double(bitrate.bitsPerSecond), sent: sent.map { Double($0.bitsPerSecond) }, at: now)
+    }
+
+    /// Applies receiver reports: the share of packets lost, and the rate sent, since the last ones.
+    public mutating func receiverReports(lost: Double, sent: Bitrate, at now: MonotonicTime) {
+        reported.apply(lost: lost, sent: Double(sent.bitsPerSecond), at: now)
     }
 
     /// Sets the demand, which determines what to probe for. Bits per second on the wire; `video` is the videos' part of what is `allocated`, `next` is nil if no

@@ -5,7 +5,7 @@ public import RTP
 /// The path to one subscriber: how much it carries and when packets may leave for it, derived from the packets sent and the subscriber's reports.
 ///
 /// Nothing is known, and nothing limited, before a packet with a transport-wide number leaves or a REMB arrives, and while a subscriber that
-/// negotiated feedback sends none.
+/// negotiated feedback sends none, unless its receiver reports show losses.
 public struct SendPath: ~Copyable {
     /// What a sent datagram is, for the path.
     public enum Purpose: Sendable { case media, retransmission, probe }
@@ -14,7 +14,7 @@ public struct SendPath: ~Copyable {
     private var pacer = Pacer()
     private var estimator = BandwidthEstimator()
     private var clock = FeedbackClock()
-    /// Feedback is expected, or a REMB has arrived.
+    /// Feedback is expected, a REMB has arrived, or losses in receiver reports set a limit.
     private var isUsed = false
     /// Probe bytes sent.
     private var probeBytes: UInt64 = 0
@@ -25,12 +25,18 @@ public struct SendPath: ~Copyable {
     private var allocated = Bitrate.zero
     /// The last REMB: when, and the bytes sent by then.
     private var lastReceiverEstimate: (at: MonotonicTime, sentBytes: UInt64)?
+    /// The last receiver reports that a rate was derived from, in the same way, and the packets that later ones were about.
+    private var lastReports: (at: MonotonicTime, sentBytes: UInt64, packets: Int, lost: Double)?
+    /// Losses in receiver reports have set a limit.
+    private var isLimitedByReports = false
     private var reportedRoundTrip = ReportedRoundTrip()
 
     /// A subscriber that sends feedback does so within a second of the first packet.
     static let patience = TimeInterval.seconds(3)
     /// Feedback arrives after some 100 ms, a probe's answer as long after that, and a second one.
     private static let settling = TimeInterval.milliseconds(1_500)
+    /// Of fewer packets one is too large a share, and over a longer time the rate says little of the present.
+    private static let leastReported = 20, longestReported = TimeInterval.seconds(10)
     /// Over a shorter time a rate is that of a frame and not of the stream.
     private static let leastMeasured = TimeInterval.milliseconds(250)
     /// Five packets of this size are a probe of a 250 kbit/s link that delays nothing by more than 50 ms.
@@ -54,9 +60,9 @@ public struct SendPath: ~Copyable {
     public func estimate(at now: MonotonicTime) -> Bitrate? {
         guard isUsed else { return nil }
         if estimator.isEstablished(at: now) { return estimator.estimate(at: now) }
-        // REMB alone limits nothing.
+        // REMB alone limits nothing, nor do receiver reports.
         guard let since = estimator.sendingSince else {
-            return lastReceiverEstimate == nil ? estimator.estimate(at: now) : nil
+            return lastReceiverEstimate == nil && !isLimitedByReports ? estimator.estimate(at: now) : nil
         }
         return now - since > Self.patience ? nil : estimator.estimate(at: now)
     }
@@ -133,6 +139,26 @@ public struct SendPath: ~Copyable {
         }
         if sent != nil || lastReceiverEstimate == nil { lastReceiverEstimate = (now, sentBytes) }
         estimator.receiverEstimate(bitrate, sent: sent, at: now)
+        refreshPacer(at: now)
+    }
+
+    /// Applies the losses in receiver reports: about `packets`, of which `lost` did not come. They count where the receiver sends nothing better.
+    public mutating func receiverReports(about packets: Int, lost: Double, at now: MonotonicTime) {
+        guard packets > 0, !estimator.isMeasured, !estimator.isReliable, lastReceiverEstimate == nil else { return }
+        guard let last = lastReports, now - last.at <= Self.longestReported else {
+            return lastReports = (now, sentBytes, 0, 0)
+        }
+        let all = last.packets + packets, elapsed = now - last.at
+        guard elapsed >= Self.leastMeasured, all >= Self.leastReported else {
+            return lastReports = (last.at, last.sentBytes, all, last.lost + lost)
+        }
+        let rate = Double((sentBytes - last.sentBytes) * 8) / elapsed.seconds
+        lastReports = (now, sentBytes, 0, 0)
+        estimator.receiverReports(
+            lost: (last.lost + lost) / Double(all), sent: .bitsPerSecond(Int64(rate)), at: now)
+        guard estimator.isEstablished(at: now) else { return }
+        isUsed = true
+        isLimitedByReports = true
         refreshPacer(at: now)
     }
 

@@ -359,12 +359,16 @@ public struct Subscription: ~Copyable {
     /// Counts a keyframe request of the receiver.
     public mutating func countKeyframeRequest() { sent.countKeyframeRequest() }
 
-    /// Processes one report block about the subscription's SSRCs; returns the round trip, if it reveals one.
-    public mutating func receivedReport(_ block: ReportBlock, at now: MonotonicTime) -> TimeInterval? {
-        guard block.ssrc == ssrc else { return nil }
+    /// Processes one report block about the subscription's SSRCs; returns the round trip, if it reveals one, and how many packets its losses are of.
+    public mutating func receivedReport(
+        _ block: ReportBlock, at now: MonotonicTime
+    ) -> (roundTrip: TimeInterval?, packets: Int) {
+        guard block.ssrc == ssrc else { return (nil, 0) }
         section.receiverReported()
-        sent.reported(fractionLost: block.fractionLost, jitterTicks: block.jitter)
-        return reports.roundTrip(lastReport: block.lastSenderReport, delay: block.delaySinceLastSenderReport, at: now)
+        let packets = sent.reported(
+            fractionLost: block.fractionLost, jitterTicks: block.jitter, highest: block.highestSequence)
+        let delay = block.delaySinceLastSenderReport
+        return (reports.roundTrip(lastReport: block.lastSenderReport, delay: delay, at: now), packets)
     }
 
     /// The first report since its track, its path or its pause changed is still to come: its first packet may at any time.

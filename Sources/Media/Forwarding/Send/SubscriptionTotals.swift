@@ -14,6 +14,10 @@ public struct SubscriptionTotals: Sendable {
     public private(set) var fractionLost: UInt8 = 0
     /// Interarrival jitter as last reported by the receiver, in ticks of the media's clock (RFC 3550 section 6.4.1).
     public private(set) var jitterTicks: UInt32 = 0
+    /// The highest sequence number of the last report, with its cycles.
+    private var reportedHighest: UInt32?
+    /// More packets than any subscription has between two reports: its numbers began anew.
+    private static let mostReported: Int32 = 30_000
     private var rate = RateMeter()
 
     public init() {}
@@ -48,9 +52,13 @@ public struct SubscriptionTotals: Sendable {
         return totals
     }
 
-    /// The receiver reported this share of packets as lost, and this jitter in ticks of the media's clock.
-    mutating func reported(fractionLost: UInt8, jitterTicks: UInt32) {
+    /// The receiver reported: this share of packets as lost, this jitter in ticks of the media's clock, and its highest sequence number. Returns how many
+    /// packets the share is of; 0 where that is unknown.
+    mutating func reported(fractionLost: UInt8, jitterTicks: UInt32, highest: UInt32) -> Int {
         self.fractionLost = fractionLost
         self.jitterTicks = jitterTicks
+        let count = reportedHighest.map { Int32(bitPattern: highest &- $0) } ?? 0
+        reportedHighest = highest
+        return (0..<Self.mostReported).contains(count) ? Int(count) : 0
     }
 }

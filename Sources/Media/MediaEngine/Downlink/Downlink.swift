@@ -268,24 +268,6 @@ struct Downlink: ~Copyable {
         return true
     }
 
-    /// The subscription for padding: one that has an RTX stream for it, preferably one that is forwarding.
-    private func probeCarrier(
-        in base: UnsafeMutablePointer<SubscriptionState>
-    ) -> UnsafeMutablePointer<SubscriptionState>? {
-        var best: (state: UnsafeMutablePointer<SubscriptionState>, rank: Int)?
-        for state in subscriptions(in: base) {
-            guard state.pointee.track >= 0, state.pointee.subscription.canProbe,
-                state.pointee.subscription.usesTransportSequence
-            else { continue }
-            let isBeside = state.pointee.subscription.padsBeside
-            let rank = (isBeside ? 2 : 0) + (state.pointee.subscription.layer != nil ? 1 : 0)
-            if rank == 3 { return state }
-            // Queued packets have their numbers already, and padding must not overtake them.
-            if rank > best?.rank ?? -1, isBeside || !path.isWaiting { best = (state, rank) }
-        }
-        return best?.state
-    }
-
     // MARK: - The path
 
     func condition(at now: MonotonicTime) -> PathCondition { path.condition(at: now) }
@@ -302,6 +284,11 @@ struct Downlink: ~Copyable {
 
     /// Applies the receiver's own estimate (REMB).
     mutating func receiverEstimate(_ rate: Bitrate, at now: MonotonicTime) { path.receiverEstimate(rate, at: now) }
+
+    /// Applies the losses in receiver reports (`SendPath.receiverReports`).
+    mutating func receiverReports(about packets: Int, lost: Double, at now: MonotonicTime) {
+        path.receiverReports(about: packets, lost: lost, at: now)
+    }
 
     /// The network path to the peer has changed.
     mutating func pathChanged(at now: MonotonicTime) { path.changed(at: now) }
