@@ -107,6 +107,40 @@ struct MachineFaultTests {
             ])
     }
 
+    @Test("A database below the folder of files that may be played is refused, with both settings")
+    func playedDatabase() throws {
+        let text = "insecure: true\nstorage:\n  path: /data/martlet.db\nplayback:\n  directory: /data"
+        #expect(try load(text) { _ in }.faults == [])
+        let faults = try load(text) { $0.isInside = { $0 == "/data/martlet.db" && $1 == "/data" } }.faults
+        #expect(
+            faults.count == 1 && faults[0].hasPrefix("m.yaml:3: storage.path: ")
+                && faults[0].contains("playback.directory"), "\(faults)")
+    }
+
+    @Test("A file is in a folder where links lead into it, and before it is made")
+    func inside() throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let played = folder.appending(path: "played").path, beside = folder.appending(path: "played-2").path
+        for path in [played + "/deep", beside] {
+            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        }
+        try Data().write(to: URL(filePath: played + "/deep/there.db"))
+        try FileManager.default.createSymbolicLink(
+            atPath: beside + "/link.db", withDestinationPath: played + "/deep/there.db")
+        let link = folder.appending(path: "link").path
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: played)
+        for path in [played + "/new.db", played + "/deep/there.db", beside + "/link.db", link + "/new.db"] {
+            #expect(WritablePlaces.isInside(path, folder: played), "\(path)")
+            #expect(WritablePlaces.isInside(path, folder: link + "/"), "\(path)")
+            #expect(WritablePlaces.isInside(path, folder: "/"), "\(path)")
+        }
+        for path in [beside + "/new.db", folder.path + "/new.db", played + "/none/new.db"] {
+            #expect(!WritablePlaces.isInside(path, folder: played), "\(path)")
+        }
+        #expect(!WritablePlaces.isInside(played + "/new.db", folder: folder.path + "/none"))
+    }
+
     @Test("What the server would have to make or write is looked at, and nothing is made")
     func places() throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)

@@ -9,6 +9,15 @@ extension Configuration {
                     "storage.path",
                     "cannot keep the database in '\(databasePath)': \(reason); name a file that the server may write"))
         }
+        // Whoever closes any descriptor of a file loses all locks of the process on it, and a file that is to be played is opened first.
+        if let databasePath, let playbackDirectory, machine.isInside(databasePath, playbackDirectory) {
+            faults.append(
+                fault(
+                    "storage.path",
+                    "the database '\(databasePath)' is in the folder of files that may be played (playback.directory): "
+                        + "a request to play it would release the locks that protect it; keep one of the two elsewhere")
+            )
+        }
         guard let directory = recording.directory else { return faults }
         if let reason = machine.folderRefusal(directory) {
             faults.append(

@@ -19,6 +19,8 @@ struct Machine: Sendable {
     /// Why no folder can be made and written at a path, and why no database can be kept in a file; nil where it can.
     var folderRefusal: @Sendable (String) -> String? = { _ in nil }
     var databaseRefusal: @Sendable (String) -> String? = { _ in nil }
+    /// Whether a file lies in a folder or below it, wherever links lead.
+    var isInside: @Sendable (_ file: String, _ folder: String) -> Bool = { _, _ in false }
     /// What a media socket gets that asks for the buffers that media needs, in bytes.
     var receiveBufferBytes = UDPSocketConfiguration(port: 0).receiveBufferBytes
     var sendBufferBytes = UDPSocketConfiguration(port: 0).sendBufferBytes
@@ -41,7 +43,8 @@ struct Machine: Sendable {
                 }
             }, now: MonotonicClock.wallMilliseconds() / 1_000, isClockKept: MachineTraits.isClockKept,
             isExposed: FileContents.isExposed, folderRefusal: WritablePlaces.refusalOfFolder,
-            databaseRefusal: { WritablePlaces.refusalOfDatabase($0) }, receiveBufferBytes: buffers.receive,
+            databaseRefusal: { WritablePlaces.refusalOfDatabase($0) },
+            isInside: { WritablePlaces.isInside($0, folder: $1) }, receiveBufferBytes: buffers.receive,
             sendBufferBytes: buffers.send,
             hasAES: MachineTraits.hasAES, mayPreferThreads: MachineTraits.mayPreferThreads)
     }

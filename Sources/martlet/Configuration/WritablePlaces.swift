@@ -40,6 +40,19 @@ enum WritablePlaces {
         }
     }
 
+    /// Whether a file lies in a folder or below it, wherever links lead, or would lie there once it is made.
+    static func isInside(_ path: String, folder: String) -> Bool {
+        guard let root = resolved(folder), let place = resolved(path) ?? resolved(Self.folder(above: path) ?? ".")
+        else { return false }
+        return place == root || place.hasPrefix(root == "/" ? root : root + "/")
+    }
+
+    private static func resolved(_ path: String) -> String? {
+        guard let bytes = realpath(path, nil) else { return nil }
+        defer { free(bytes) }
+        return String(cString: bytes)
+    }
+
     private enum Kind {
         case nothing, folder, other
         case unreachable(String)
