@@ -17,7 +17,7 @@ enum Martlet {
             case .showConfig(let file, let isDevelopment):
                 let configuration = try load(file, development: isDevelopment, on: nil, needsKey: false)
                 for line in configuration.shown { say(line) }
-            case .ask(let command): try command.run(say)
+            case .ask(let command): try command.run(say, remark: complain)
             case .completion(let script): print(script)
             case .version: print("martlet \(version)")
             case .help(let text): print(text)

@@ -28,6 +28,7 @@ struct FollowTests {
 
     private struct Followed: Sendable {
         var lines: [String] = []
+        var remarks: [String] = []
         var error: CommandError?
     }
 
@@ -70,7 +71,7 @@ struct FollowTests {
         var followed = Followed()
         do throws(CommandError) {
             guard case .ask(let command) = try Command(arguments: words) else { return followed }
-            try command.client.follow("/events", pause: pause) { line in
+            try command.client.follow("/events", pause: pause, remark: { followed.remarks.append($0) }) { line in
                 followed.lines.append(line)
                 event()
             }
@@ -94,6 +95,26 @@ struct FollowTests {
             #expect(followed.error?.message.contains("token_expired") == true, "\(followed.error?.message ?? "")")
             #expect(asked.all.map { $0.headers["Last-Event-ID"] } == [nil, "e-1"])
             #expect(asked.all.map { $0.headers["Authorization"] } == ["Bearer x", "Bearer x"])
+        }
+    }
+
+    @Test(
+        "Whoever follows learns once that it is connected, before any event, and each time that events are no longer kept"
+    )
+    func remarks() async throws {
+        let asked = Asked()
+        try await serving({ request in
+            switch asked.add(request) {
+            case 1: Self.stream("retry: 2000\n\n")
+            case 2: Self.stream("retry: 2000\nevent: eventsMissed\ndata: {}\n\n")
+            default: Problem(403, "not_permitted", "Not any more.").response
+            }
+        }) { server in
+            let followed = await Self.follow(server, ["--token", "x"], pause: .zero)
+            #expect(followed.lines == [])
+            #expect(followed.remarks.count == 2, "\(followed.remarks)")
+            #expect(followed.remarks.first?.contains("connected to http://127.0.0.1:\(server.port)") == true)
+            #expect(followed.remarks.last == ControlClient.missed)
         }
     }
 

@@ -76,6 +76,7 @@ extension CommandSyntax {
         ] + ControlClient.options,
         details: """
             Without --follow, all events that are kept are shown. With it, what happens from now on, or from --after on.
+            Standard error says when --follow is connected, and where earlier events are no longer kept.
 
             \(exitStatus)
             """)

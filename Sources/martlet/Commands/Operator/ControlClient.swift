@@ -147,9 +147,11 @@ struct ControlClient {
     }
 
     /// Follows an event stream: each event's data. The server ends a stream with its token, and that of a reader who is too slow: it is asked again, after a
-    /// `pause` and with another token, for what came after the last event. Returns when nobody listens there any more.
+    /// `pause` and with another token, for what came after the last event. Returns when nobody listens there any more. `remark` is given what whoever watches
+    /// should know beside.
     func follow(
-        _ path: String, pause: TimeInterval = .seconds(2), _ event: @escaping (String) -> Void
+        _ path: String, pause: TimeInterval = .seconds(2), remark: @escaping (String) -> Void = { _ in },
+        _ event: @escaping (String) -> Void
     ) throws(CommandError) {
         var lines = EventLines()
         var (token, isAgain, hasFailed) = (token, false, false)
@@ -161,8 +163,12 @@ struct ControlClient {
             call.timeout = nil
             lines.begin()
             let outcome = call.perform { status, bytes in
+                // The beginning of a stream comes at once, its first event perhaps in hours.
+                if status == 200, !isAgain { remark("martlet: connected to \(server); waiting for events") }
                 if status == 200 { (isAgain, hasFailed) = (true, false) }
-                for data in lines.append(bytes, areEvents: status == 200) { event(data) }
+                let found = lines.append(bytes, areEvents: status == 200)
+                if lines.consumeMissed() { remark(Self.missed) }
+                for data in found { event(data) }
                 return true
             }
             switch outcome {
@@ -182,6 +188,9 @@ struct ControlClient {
             token = try renewedToken()
         }
     }
+
+    /// A gap in the events that are shown.
+    static let missed = "martlet: earlier events are no longer kept and not shown"
 
     /// The token for a further request of a command that outlives the first one's.
     private func renewedToken() throws(CommandError) -> String {

@@ -6,6 +6,7 @@ struct EventLines {
     /// The id of the last event whose data came.
     private(set) var lastID: String?
     private var id: String?
+    private var missesEvents = false
 
     /// Another answer begins.
     mutating func begin() {
@@ -22,10 +23,17 @@ struct EventLines {
             let line = String(decoding: rest[..<end], as: UTF8.self)
             rest.removeSubrange(...end)
             if line.hasPrefix("id: ") { id = String(line.dropFirst(4)) }
+            if line == "event: eventsMissed" { missesEvents = true }
             guard line.hasPrefix("data: {\"") else { continue }
             found.append(String(line.dropFirst(6)))
             lastID = id ?? lastID
         }
         return found
+    }
+
+    /// Whether the server has said, since this was last asked, that it no longer keeps all events that were asked for.
+    mutating func consumeMissed() -> Bool {
+        defer { missesEvents = false }
+        return missesEvents
     }
 }

@@ -14,15 +14,17 @@ struct OperatorCommand {
         client = try ControlClient(given)
     }
 
-    /// Does it; prints by `output`.
-    func run(_ output: @escaping (String) -> Void) throws(CommandError) {
+    /// Does it; prints by `output`, and by `remark` what is no part of that.
+    func run(
+        _ output: @escaping (String) -> Void, remark: @escaping (String) -> Void = { _ in }
+    ) throws(CommandError) {
         switch syntax.name {
         case "rooms": try rooms(output)
         case "participants": try participants(output)
         case "kick": try kick(output)
         case "move": try move(output)
         case "policy": try policy(output)
-        case "events": try events(output)
+        case "events": try events(output, remark)
         case "sessions": try sessions(output)
         case "jobs": try jobs(output)
         case "reach":
@@ -113,7 +115,9 @@ struct OperatorCommand {
         }
     }
 
-    private func events(_ output: @escaping (String) -> Void) throws(CommandError) {
+    private func events(
+        _ output: @escaping (String) -> Void, _ remark: @escaping (String) -> Void
+    ) throws(CommandError) {
         let base = given["--room"].map { ControlClient.path("rooms", $0, "events") } ?? "/events"
         let print: (String) -> Void = { text in
             let value = (try? JSONCoding.decode(JSONValue.self, from: Array(text.utf8))) ?? .null
@@ -124,12 +128,13 @@ struct OperatorCommand {
             var after = given["--after"] ?? "0"
             while true {
                 let value = try client.call("GET", base + ControlClient.query(["after": after, "limit": "1000"])).value
+                if value["missesEvents"] == .flag(true) { remark(ControlClient.missed) }
                 for event in value["events"].elements { print(JSONCoding.encodeText(event)) }
                 guard !value["events"].elements.isEmpty else { return }
                 after = value["next"].cell
             }
         }
-        try client.follow(base + ControlClient.query(["after": given["--after"]]), print)
+        try client.follow(base + ControlClient.query(["after": given["--after"]]), remark: remark, print)
     }
 
     /// What happened, in one line.
