@@ -112,6 +112,34 @@ struct RecorderDeskTests {
         #expect(bench.written["RC_1"] == found)
     }
 
+    @Test("What the disk refuses to let finish, at the next start too, is finished as soon as it permits that")
+    func finishedWithoutRestart() throws {
+        let bench = try RecorderBench()
+        bench.begin()
+        bench.audio(0..<200)
+        bench.read()
+        bench.pass()
+        let open = try #require(RecordingFolder(bench.folder).contents(bench.path))
+        bench.end()
+        var summary = try #require(bench.summary)
+        summary.tracks[0].files[0].samples = nil
+        summary.tracks[0].files[0].durationMilliseconds = nil
+        bench.written.put(summary)
+        // Whatever stands in its place, it cannot be written.
+        unlink(bench.path)
+        mkdir(bench.path, 0o700)
+        var configuration = RecorderConfiguration(directory: bench.folder)
+        configuration.reserveBytes = 0
+        let books = try RecordingBooks(configuration, bench.codec, logger: .quiet)
+        #expect(books["RC_1"]?.refusedFiles == 1 && books.finishRefused().isEmpty)
+        rmdir(bench.path)
+        try OutputFile(bench.path, isNew: true).write(open, at: 0)
+        #expect(books.finishRefused() == ["RC_1"])
+        let file = try #require(books["RC_1"]?.tracks.first?.files.first)
+        #expect(file.samples ?? 0 > 100 && file.isUnfinished == nil && file.index == .pending)
+        #expect(bench.written["RC_1"] == books["RC_1"] && books.finishRefused().isEmpty)
+    }
+
     @Test("A file that was finished when the process was killed, and not yet in the summary, is a finished file")
     func killedBehindFinishing() throws {
         let bench = try RecorderBench()

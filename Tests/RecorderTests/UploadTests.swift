@@ -70,6 +70,22 @@ struct UploadTests {
         #expect(some.isUploaded)
     }
 
+    @Test("A recording with a file that the disk did not let be finished is not uploaded, although its summary is")
+    func refused() {
+        let refused = file("b.mp4") { ($0.samples, $0.index, $0.isUnfinished) = (nil, nil, true) }
+        var some = summary([file("a.mp4"), refused])
+        let names = ["a.mp4", "b.mp4", "TR_1.jsonl", "recording.json"]
+        #expect(some.addUploads(names) { $0 })
+        #expect(some.uploads?.map(\.name) == ["a.mp4", "TR_1.jsonl", "recording.json"])
+        for index in 0..<3 { some.uploads?[index].state = .done }
+        #expect(!some.isUploaded)
+        some.tracks[0].files[1] = file("b.mp4")
+        #expect(some.addUploads(names) { $0 } && !some.isUploaded)
+        #expect(some.uploads?.filter { $0.state == .pending }.map(\.name) == ["b.mp4", "recording.json"])
+        for index in some.uploads?.indices ?? 0..<0 { some.uploads?[index].state = .done }
+        #expect(some.isUploaded)
+    }
+
     @Test("Neither age nor want of space deletes what the storage does not have yet")
     func retention() throws {
         let bench = try RecorderBench {

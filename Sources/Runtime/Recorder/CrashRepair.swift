@@ -67,11 +67,7 @@ struct CrashRepair {
 
     /// Has its files joined, or their tables moved, and writes that down.
     private func save(_ summary: inout RecordingSummary, in folder: String) {
-        if summary.joinsTracks {
-            _ = summary.addJoins { _, _ in true }
-        } else if movesIndexes {
-            summary.markForIndex()
-        }
+        summary.markForWork(movesIndexes: movesIndexes)
         do throws(SystemError) {
             try place.replace("\(folder)/recording.json", with: codec.encode(summary))
         } catch {

@@ -220,9 +220,11 @@ final class RecordedTrack {
     private func finishFile(_ news: inout [News]) throws(SystemError) {
         guard file != nil else { return }
         defer { file = nil }
-        // A file that could not be finished has no samples in the summary: it is tried again when the recording ends, and at the next start.
+        // A file that could not be finished has no samples in the summary: it is tried again when the recording ends, after that, and at the next start.
+        if let last = summary.files.indices.last { summary.files[last].isUnfinished = true }
         let content = try file?.finish()
         if let last = summary.files.indices.last {
+            summary.files[last].isUnfinished = nil
             summary.files[last].bytes = file?.length
             // What is on the disk: less than was recorded where the disk cut it short.
             if let content { summary.files[last].note(content) }

@@ -35,6 +35,7 @@ public final class Recorder: RecordingPlane {
     private let books: RecordingBooks
     private let rings: [RecordRing]
     private let thread: RecorderThread
+    private let finisher: FileFinisher
     private let loop: Mutex<LoopThread?>
     private let uploader: Uploader?
     private let uploaderLoop: Mutex<LoopThread?>
@@ -44,7 +45,7 @@ public final class Recorder: RecordingPlane {
     private let disk: BlockingCalls
     /// A piece of a download each, 64 kB, so 16 MB of pieces that wait.
     private static let mostReading = 256
-    /// Recordings that are to be deleted are looked for this often.
+    /// Recordings that are to be deleted, and files that the disk may let be finished now, are looked for this often.
     private static let sweepInterval = Duration.seconds(10)
 
     /// A recorder that reads `rings`. What an earlier process left unfinished is finished before it returns.
@@ -64,6 +65,7 @@ public final class Recorder: RecordingPlane {
             }
         self.uploader = uploader
         let finisher = try FileFinisher(books, uploader: uploader, news: continuation)
+        self.finisher = finisher
         let thread = try RecorderThread(rings: rings, books: books, finisher: finisher, news: continuation)
         self.thread = thread
         news = stream
@@ -116,11 +118,12 @@ public final class Recorder: RecordingPlane {
         }
     }
 
-    /// Tells `rooms` what happens, and deletes what has expired, until the recorder stops.
+    /// Tells `rooms` what happens, deletes what has expired, and finishes what the disk has refused, until the recorder stops.
     public func run(_ rooms: RoomService) async {
-        let sweeper = Task { [books, disk] in
+        let sweeper = Task { [books, disk, finisher] in
             while !Task.isCancelled {
                 _ = await disk.run {
+                    for recording in books.finishRefused() { finisher.post(recording) }
                     books.deleteExpired(now: MonotonicClock.wallMilliseconds())
                     books.deleteExcess()
                 }

@@ -269,11 +269,7 @@ struct RecorderDesk {
         summary.endedAt = now.milliseconds + (clockOffsets.removeValue(forKey: recording) ?? 0)
         summary.ended = "stopped"
         summary.state = summary.tracks.contains { !$0.files.isEmpty } ? .ready : .empty
-        if summary.joinsTracks {
-            _ = summary.addJoins { _, _ in true }
-        } else if movesIndexes {
-            summary.markForIndex()
-        }
+        summary.markForWork(movesIndexes: movesIndexes)
         parts.forget(recording)
         summaries[recording] = summary
         save(recording)

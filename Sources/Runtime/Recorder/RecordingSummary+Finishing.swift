@@ -1,26 +1,68 @@
+import Glibc
+import NetworkIO
+
 extension RecordingSummary {
     /// Whether there are files that a crash or a full disk left open.
     var hasUnfinishedFiles: Bool {
         tracks.contains { $0.files.contains { !$0.isFinished && $0.joined == nil } }
     }
 
+    /// How many files have something in them, or may have, and were not let be finished by the disk.
+    var refusedFiles: Int { tracks.reduce(0) { $0 + $1.files.count { $0.isUnfinished == true } } }
+
     /// Finishes what was left open of its files, which are in `folder`. Returns how many of them there are, and how many were finished now.
     mutating func finishFiles(in folder: String) -> (found: Int, finished: Int) {
         var (found, finished) = (0, 0)
         for track in tracks.indices {
             for index in tracks[track].files.indices {
-                let name = tracks[track].files[index].name
-                guard RecordingFolder.isSafe(name), let file = try? OutputFile("\(folder)/\(name)", isNew: false)
-                else { continue }
+                guard let isNew = tracks[track].files[index].finish(in: folder) else { continue }
                 found += 1
-                // Of a file that was finished the summary on the disk may know, or not yet.
-                if !tracks[track].files[index].isFinished, let content = try? file.finish() {
-                    finished += 1
-                    tracks[track].files[index].note(content)
-                }
-                tracks[track].files[index].bytes = file.length
+                if isNew { finished += 1 }
             }
         }
         return (found, finished)
+    }
+
+    /// Takes over which files were finished since.
+    mutating func take(finishedFilesOf other: Self) {
+        for (track, otherTrack) in zip(tracks.indices, other.tracks) {
+            for (file, otherFile) in zip(tracks[track].files.indices, otherTrack.files)
+            where tracks[track].files[file].isUnfinished == true && otherFile.isUnfinished != true {
+                tracks[track].files[file] = otherFile
+            }
+        }
+    }
+
+    /// Its files are finished: those of its tracks are to be joined, or their tables to be moved.
+    mutating func markForWork(movesIndexes: Bool) {
+        if joinsTracks {
+            _ = addJoins { _, _ in true }
+        } else if movesIndexes {
+            markForIndex()
+        }
+    }
+}
+
+extension RecordingSummary.File {
+    /// Finishes what was left open of it. Whether it was finished now; nil: there is no such file.
+    fileprivate mutating func finish(in folder: String) -> Bool? {
+        guard RecordingFolder.isSafe(name) else { return nil }
+        do throws(SystemError) {
+            let file = try OutputFile("\(folder)/\(name)", isNew: false)
+            bytes = file.length
+            // Of a file that was finished the summary on the disk may know, or not yet.
+            guard !isFinished else { return false }
+            let content = try file.finish()
+            isUnfinished = nil
+            bytes = file.length
+            guard let content else { return false }
+            note(content)
+            return true
+        } catch {
+            // What is not there any more holds up nothing.
+            guard error.code != ENOENT else { return nil }
+            if !isFinished { isUnfinished = true }
+            return false
+        }
     }
 }

@@ -39,6 +39,8 @@ extension RecordingSummary {
         return true
     }
 
-    /// Whether a storage has proved that it has everything.
-    var isUploaded: Bool { (uploads ?? []).contains { $0.name == Self.sidecar && $0.state == .done } }
+    /// Whether a storage has proved that it has everything. A file that the disk did not let be finished follows once it is.
+    var isUploaded: Bool {
+        refusedFiles == 0 && (uploads ?? []).contains { $0.name == Self.sidecar && $0.state == .done }
+    }
 }

@@ -57,6 +57,8 @@ public struct RecordingSummary: Codable, Sendable, Hashable {
         public var part: Int?
         /// The name of the joined file in which it is now; the file itself is no more.
         public var joined: String?
+        /// The disk did not let it be finished, which is tried again. Until then it cannot be uploaded.
+        public var isUnfinished: Bool?
 
         /// Whether it is whole and has something in it.
         var isFinished: Bool { samples ?? 0 > 0 }
