@@ -210,6 +210,25 @@ struct RecorderDeskTests {
 
     // MARK: - Retention
 
+    @Test(
+        "A recording is kept for as long as is wanted after it ended, also where the clock was set forward or back meanwhile",
+        arguments: [3_600_000, -3_600_000] as [Int64])
+    func setClock(step: Int64) throws {
+        let bench = try RecorderBench { $0.keptFor = .seconds(60) }
+        bench.begin()
+        bench.audio(0..<50)
+        bench.read()
+        bench.clockStep.set(step)
+        bench.end()
+        let ended = bench.clockStep.wallClock
+        let since = try #require(bench.summary?.keptSince)
+        #expect(abs(since - ended) < 30_000)
+        bench.books.deleteExpired(now: ended)
+        #expect(bench.summary != nil)
+        bench.books.deleteExpired(now: ended + 61_000)
+        #expect(bench.summary == nil)
+    }
+
     private func summary(_ number: Int, bytes: Int64, endedAt: Int64?) -> RecordingSummary {
         var summary = RecordingSummary(
             sid: "RC_\(number)", state: endedAt == nil ? .recording : .ready, room: "r", roomSid: "RM_1", startedAt: 0)

@@ -26,6 +26,8 @@ struct RecorderDesk {
     private var lag = TimeInterval.zero
     private var nextLook = MonotonicTime.zero
 
+    /// A wall clock that has moved by more milliseconds was set. Nobody keeps recordings to the second.
+    private static let clockTolerance: Int64 = 1_000
     /// How often the disk is looked at.
     static let lookInterval = TimeInterval.seconds(1)
 
@@ -266,7 +268,9 @@ struct RecorderDesk {
         else { return }
         // What the disk refused when a file ended it may take now.
         if summary.hasUnfinishedFiles { _ = summary.finishFiles(in: books.folder(of: summary)) }
-        summary.endedAt = now.milliseconds + (clockOffsets.removeValue(forKey: recording) ?? 0)
+        let (ended, wall) = (now.milliseconds + (clockOffsets.removeValue(forKey: recording) ?? 0), wallClock())
+        summary.endedAt = ended
+        if abs(wall - ended) > Self.clockTolerance { summary.keptSince = wall }
         summary.ended = "stopped"
         summary.state = summary.tracks.contains { !$0.files.isEmpty } ? .ready : .empty
         summary.markForWork(movesIndexes: movesIndexes)

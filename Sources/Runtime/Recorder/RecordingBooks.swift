@@ -197,7 +197,7 @@ final class RecordingBooks: Sendable {
     func deleteExpired(now: Int64) {
         let kept = configuration.keptFor.nanoseconds / 1_000_000
         guard kept > 0 else { return }
-        for summary in all where mayGo(summary) && summary.endedAt.map({ $0 + kept <= now }) ?? false {
+        for summary in all where mayGo(summary) && summary.retainedFrom.map({ $0 + kept <= now }) ?? false {
             guard delete(summary.sid) else { continue }
             state.withLock { $0.statistics.deletedByAge += 1 }
             logger.info("a recording has expired", ["recording": .text(summary.sid)])
@@ -210,7 +210,7 @@ final class RecordingBooks: Sendable {
         guard most > 0 else { return }
         var excess = statistics.storedBytes - most
         let finished = all.filter { $0.endedAt != nil && mayGo($0) }.sorted {
-            ($0.endedAt ?? 0, $0.sid) < ($1.endedAt ?? 0, $1.sid)
+            ($0.retainedFrom ?? 0, $0.sid) < ($1.retainedFrom ?? 0, $1.sid)
         }
         for summary in finished where excess > 0 && summary.bytes > 0 {
             guard delete(summary.sid) else { continue }
