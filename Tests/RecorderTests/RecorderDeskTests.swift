@@ -140,6 +140,46 @@ struct RecorderDeskTests {
         #expect(bench.written["RC_1"] == books["RC_1"] && books.finishRefused().isEmpty)
     }
 
+    @Test("A recording in progress whose summary a power loss left empty is found by the copy of it")
+    func emptySummary() throws {
+        let bench = try RecorderBench()
+        bench.begin()
+        bench.audio(0..<200)
+        bench.read()
+        bench.pass()
+        bench.books.secure()
+        let folder = "\(bench.folder)/RM_1/RC_1", place = RecordingFolder(bench.folder)
+        #expect(place.names(in: folder).contains("recording.copy.json"))
+        try OutputFile("\(folder)/recording.json", isNew: false).truncate(to: 0)
+        let configuration = RecorderConfiguration(directory: bench.folder)
+        let books = try RecordingBooks(configuration, bench.codec, logger: .quiet)
+        let found = try #require(books["RC_1"])
+        #expect(found.ended == "crash" && found.tracks.first?.files.first?.samples ?? 0 > 100)
+        #expect(!place.names(in: folder).contains("recording.copy.json"))
+        #expect(try RecordingBooks(configuration, bench.codec, logger: .quiet).all == [found])
+    }
+
+    @Test("The copy of a summary goes with the end of the recording, and comes only where the summary has changed")
+    func copies() throws {
+        let bench = try RecorderBench()
+        bench.begin()
+        bench.audio(0..<100)
+        bench.read()
+        let path = "\(bench.folder)/RM_1/RC_1/recording.copy.json", place = RecordingFolder(bench.folder)
+        bench.books.secure()
+        #expect(place.contents(path) != nil)
+        place.remove(path)
+        bench.books.secure()
+        #expect(place.contents(path) == nil)
+        bench.record(6)
+        bench.books.secure()
+        #expect(place.contents(path) != nil)
+        bench.audio(0..<0, stream: 6, then: [.ended])
+        bench.end()
+        bench.books.secure()
+        #expect(bench.summary?.state == .ready && place.contents(path) == nil)
+    }
+
     @Test("A file that was finished when the process was killed, and not yet in the summary, is a finished file")
     func killedBehindFinishing() throws {
         let bench = try RecorderBench()

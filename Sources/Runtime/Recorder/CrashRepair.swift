@@ -23,9 +23,13 @@ struct CrashRepair {
         var found: [String: RecordingSummary] = [:]
         for (room, recording) in place.recordings() {
             let folder = place.folder(room: room, recording: recording)
-            guard let bytes = place.contents("\(folder)/recording.json"), var summary = codec.decode(bytes),
-                summary.sid == recording, summary.roomSid == room
-            else {
+            func read(_ name: String) -> RecordingSummary? {
+                guard let bytes = place.contents("\(folder)/\(name)"), let summary = codec.decode(bytes),
+                    summary.sid == recording, summary.roomSid == room
+                else { return nil }
+                return summary
+            }
+            guard var summary = read(RecordingSummary.sidecar) ?? read(RecordingSummary.copy) else {
                 logger.warning("a folder holds no recording that can be read", ["folder": .text(folder)])
                 continue
             }
@@ -69,7 +73,8 @@ struct CrashRepair {
     private func save(_ summary: inout RecordingSummary, in folder: String) {
         summary.markForWork(movesIndexes: movesIndexes)
         do throws(SystemError) {
-            try place.replace("\(folder)/recording.json", with: codec.encode(summary))
+            try place.replace("\(folder)/\(RecordingSummary.sidecar)", with: codec.encode(summary))
+            place.remove("\(folder)/\(RecordingSummary.copy)")
         } catch {
             // The next start finds the same state, and does the same again.
             logger.error(

@@ -45,7 +45,7 @@ public final class Recorder: RecordingPlane {
     private let disk: BlockingCalls
     /// A piece of a download each, 64 kB, so 16 MB of pieces that wait.
     private static let mostReading = 256
-    /// Recordings that are to be deleted, and files that the disk may let be finished now, are looked for this often.
+    /// Recordings that are to be deleted, files that the disk may let be finished now, and summaries that are not on the disk yet are looked for this often.
     private static let sweepInterval = Duration.seconds(10)
 
     /// A recorder that reads `rings`. What an earlier process left unfinished is finished before it returns.
@@ -123,6 +123,7 @@ public final class Recorder: RecordingPlane {
         let sweeper = Task { [books, disk, finisher] in
             while !Task.isCancelled {
                 _ = await disk.run {
+                    books.secure()
                     for recording in books.finishRefused() { finisher.post(recording) }
                     books.deleteExpired(now: MonotonicClock.wallMilliseconds())
                     books.deleteExcess()

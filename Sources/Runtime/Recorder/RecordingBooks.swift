@@ -11,18 +11,20 @@ final class RecordingBooks: Sendable {
         var summaries: [String: RecordingSummary] = [:]
         var statistics = RecorderStatistics()
         var reserve: DiskReserve
+        /// Recordings in progress whose summary was written and may not be on the disk yet.
+        var unsecured: Set<String> = []
     }
 
     private let state: Mutex<State>
     /// The recorder's thread and the one that moves tables both write summaries down.
     private let writing = Mutex(())
-    private let place: RecordingFolder
+    let place: RecordingFolder
     /// The tracks that are recorded.
     let places: TrackPlaces
     /// What deleted recordings have left in a storage.
     let withdrawals = UploadWithdrawals()
     private let configuration: RecorderConfiguration
-    private let encode: @Sendable (RecordingSummary) -> [UInt8]
+    let encode: @Sendable (RecordingSummary) -> [UInt8]
     let encodeLine: @Sendable (LogLine) -> [UInt8]
     let decodeLine: @Sendable ([UInt8]) -> LogLine?
     private let logger: Logger
@@ -163,10 +165,11 @@ final class RecordingBooks: Sendable {
         writing.withLock { _ in
             guard let summary = self[sid] else { return false }
             do throws(SystemError) {
-                // While it goes on, it is written often, by the thread that writes the media.
+                // While it goes on, it is written often, by the thread that writes the media: `secure` brings a copy to the disk.
+                let goesOn = summary.state == .recording
                 try place.replace(
-                    "\(folder(of: summary))/recording.json", with: encode(summary),
-                    isDurable: summary.state != .recording)
+                    "\(folder(of: summary))/\(RecordingSummary.sidecar)", with: encode(summary), isDurable: !goesOn)
+                if goesOn { state.withLock { _ = $0.unsecured.insert(sid) } } else { removeCopy(of: summary) }
                 return true
             } catch {
                 logger.error(
@@ -331,13 +334,6 @@ final class RecordingBooks: Sendable {
         return isThere
     }
 
-    /// Keeps how far an upload has come, or (nil) forgets it.
-    func keep(_ progress: String?, at path: String) {
-        guard let progress else { return place.remove(path) }
-        // What cannot be kept is uploaded anew after a restart.
-        try? place.replace(path, with: Array(progress.utf8))
-    }
-
     // MARK: - Jobs
 
     /// Changes a recording, in memory and, where it `isKept`, on the disk. False: it was deleted meanwhile, and so is what came into its folder since.
@@ -352,10 +348,12 @@ final class RecordingBooks: Sendable {
         return isThere
     }
 
-    /// Removes the files of a job, but for the one that it has made.
-    func clear(_ job: RecordingJob, of recording: RecordingSummary) {
-        place.removeLeftovers(of: job, in: folder(of: recording))
-        _ = stays(recording)
+    /// What of `secure` is to be done.
+    func takeUnsecured() -> Set<String> {
+        state.withLock { state in
+            defer { state.unsecured = [] }
+            return state.unsecured
+        }
     }
 
     // MARK: - Limits and figures

@@ -5,6 +5,7 @@ import NetworkIO
 ///
 /// ```text
 /// <root>/<room sid>/<recording sid>/recording.json         what there is (RecordingSummary), replaced as a whole
+///                                   recording.copy.json    the same, some seconds ago: while the recording goes on, for after a power loss
 ///                                   <track sid>.000.mp4    files, named by a template (FileNameTemplate)
 ///                                   <track sid>.jsonl      a track's log: a line for each sender report, gap, size …
 ///                                   <job sid>.mp4, .webm   what a job has made of the files; names that go on otherwise are not whole
@@ -61,6 +62,16 @@ struct RecordingFolder: Sendable {
             if isDurable { try file.synchronize() }
         }
         guard rename(new, path) == 0 else { throw SystemError("rename", code: errno) }
+        if isDurable { synchronizeNames(beside: path) }
+    }
+
+    /// Returns when the names in a file's folder are on the disk. A file system that cannot say so is taken at its word.
+    private func synchronizeNames(beside path: String) {
+        guard let slash = path.lastIndex(of: "/") else { return }
+        let descriptor = open(String(path[..<slash]), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { return }
+        fsync(descriptor)
+        close(descriptor)
     }
 
     /// The bytes of a file; nil when it cannot be read.

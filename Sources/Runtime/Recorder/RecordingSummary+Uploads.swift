@@ -3,6 +3,8 @@
 extension RecordingSummary {
     /// The file that is uploaded last: with it the storage has everything. What jobs make later follows it, and then it once more.
     static let sidecar = "recording.json"
+    /// The summary of a recording in progress as it is on the disk for certain.
+    static let copy = "recording.copy.json"
 
     /// The names of files that nothing changes any more, in the order in which they are uploaded.
     var settledFiles: [String] {

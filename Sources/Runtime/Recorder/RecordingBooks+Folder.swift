@@ -1,0 +1,32 @@
+import NetworkIO
+
+// What lies in a recording's folder beside its files and its summary.
+
+extension RecordingBooks {
+    /// Brings copies of the summaries of recordings in progress to the disk, as far as they have changed. A summary that is written without waiting for the disk may be empty
+    /// after a power loss; then the copy counts. Blocks.
+    func secure() {
+        for sid in takeUnsecured() {
+            guard let summary = self[sid], summary.state == .recording else { continue }
+            // Where the disk refuses, the next change is tried again.
+            try? place.replace("\(folder(of: summary))/\(RecordingSummary.copy)", with: encode(summary))
+            // It has ended meanwhile.
+            if self[sid]?.state != .recording { removeCopy(of: summary) }
+        }
+    }
+
+    func removeCopy(of summary: RecordingSummary) { place.remove("\(folder(of: summary))/\(RecordingSummary.copy)") }
+
+    /// Keeps how far an upload has come, or (nil) forgets it.
+    func keep(_ progress: String?, at path: String) {
+        guard let progress else { return place.remove(path) }
+        // What cannot be kept is uploaded anew after a restart.
+        try? place.replace(path, with: Array(progress.utf8))
+    }
+
+    /// Removes the files of a job, but for the one that it has made.
+    func clear(_ job: RecordingJob, of recording: RecordingSummary) {
+        place.removeLeftovers(of: job, in: folder(of: recording))
+        _ = stays(recording)
+    }
+}
