@@ -26,6 +26,9 @@ final class TestStorage: Sendable {
     /// Parts of each open upload.
     var openUploads: [Int] { state.withLock { $0.uploads.values.sorted() } }
 
+    /// An object is there, whoever has put it.
+    func put(_ key: String) { state.withLock { $0.objects[key] = 0 } }
+
     /// `status` is called before each request, and gives its answer where it is not nil.
     func onRequest(_ status: @escaping @Sendable (ObjectStore.Request) -> Int?) {
         state.withLock { $0.status = status }

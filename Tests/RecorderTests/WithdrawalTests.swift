@@ -38,7 +38,7 @@ struct WithdrawalTests {
         }
         #expect(uploader.upload("RC_1"))
         #expect(storage.openUploads == [2])
-        #expect(uploader.withdraw(at: bench.now) == nil)
+        uploader.withdraw(at: bench.now)
         #expect(storage.openUploads.isEmpty && storage.objects.isEmpty)
         #expect(bench.books.statistics.uploadFailures == 0 && bench.books.statistics.filesUploaded == 0)
         #expect(RecordingFolder(bench.folder).recordings().isEmpty)
@@ -55,6 +55,22 @@ struct WithdrawalTests {
         #expect(storage.objects == [Self.key])
         uploader.withdraw(at: bench.now)
         #expect(storage.objects.isEmpty && bench.books.statistics.filesUploaded == 0)
+    }
+
+    @Test("What a storage carries out only after it has removed what was under way is removed, too, and then no more")
+    func late() throws {
+        let (bench, storage, uploader) = try recorded(inParts: false)
+        storage.onRequest { [books = bench.books] request in
+            if request.method == "HEAD" { _ = books.delete("RC_1") }
+            return nil
+        }
+        #expect(uploader.upload("RC_1"))
+        let again = try #require(uploader.withdraw(at: bench.now))
+        #expect(again > bench.now && storage.objects.isEmpty)
+        // The request of before has its effect now.
+        storage.put(Self.key)
+        #expect(uploader.withdraw(at: again) == nil)
+        #expect(storage.objects.isEmpty)
     }
 
     @Test("What was put as a whole and not proved is removed, too, where its recording is deleted before the next try")

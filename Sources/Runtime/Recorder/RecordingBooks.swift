@@ -269,6 +269,11 @@ final class RecordingBooks: Sendable {
             ["key": .text(item.key), "reason": .text(words)])
     }
 
+    /// What a deleted recording has left in the storage was removed there.
+    func withdrew(_ item: UploadWithdrawals.Item, at now: MonotonicTime) {
+        if !withdrawals.removed(item, at: now) { staysInStorage(item, "too much was deleted at once") }
+    }
+
     /// What a deleted recording has left in the storage could not be removed there.
     func withdrawalFailed(_ item: UploadWithdrawals.Item, _ words: String, at now: MonotonicTime) {
         if !withdrawals.retry(item, at: now) { staysInStorage(item, words) }

@@ -13,13 +13,23 @@ final class UploadWithdrawals: Sendable {
         var progress: ObjectUpload.Progress?
         /// Whether the storage may have it as a whole.
         var mayBeThere: Bool
+        /// Whether a request about it was under way: the storage may carry that out after it has removed what there was.
+        private(set) var wasUnderWay: Bool
         fileprivate var tries = 0
         fileprivate var due = MonotonicTime.zero
 
-        init(key: String, progress: ObjectUpload.Progress?, mayBeThere: Bool) {
+        init(key: String, progress: ObjectUpload.Progress?, mayBeThere: Bool, wasUnderWay: Bool = false) {
             self.key = key
             self.progress = progress
             self.mayBeThere = mayBeThere
+            self.wasUnderWay = wasUnderWay
+        }
+
+        /// The same, to be removed once more.
+        fileprivate func again(at moment: MonotonicTime) -> Item {
+            var item = Item(key: key, progress: progress, mayBeThere: mayBeThere)
+            item.due = moment
+            return item
         }
     }
 
@@ -55,6 +65,11 @@ final class UploadWithdrawals: Sendable {
         item.tries += 1
         item.due = now + Self.pause
         return item.tries < Self.mostTries && add(item)
+    }
+
+    /// Takes note that something was removed: what was under way meanwhile is removed once more. False: there are too many.
+    func removed(_ item: Item, at now: MonotonicTime) -> Bool {
+        !item.wasUnderWay || add(item.again(at: now + Self.pause))
     }
 
     /// When there is something to remove again.

@@ -53,6 +53,8 @@ final class Uploader: Sendable {
                     return min(next, books.withdrawals.nextDue ?? next)
                 }
                 pause = Self.firstPause
+                // Many recordings take hours, and what was deleted meanwhile costs for as long.
+                withdraw(at: MonotonicClock.now())
             }
             return withdraw(at: MonotonicClock.now())
         }
@@ -89,7 +91,7 @@ final class Uploader: Sendable {
     ) {
         // With the summary the storage has everything, as if the recording had been deleted a moment later; and it may have had an earlier one.
         let mayBeThere = upload.name != RecordingSummary.sidecar
-        books.withdraw(.init(key: upload.key, progress: progress, mayBeThere: mayBeThere))
+        books.withdraw(.init(key: upload.key, progress: progress, mayBeThere: mayBeThere, wasUnderWay: true))
         // How far it has come may have been kept in a folder that was just emptied.
         books.keep(nil, at: "\(books.folder(of: summary))/\(upload.name)\(Self.suffix)")
         _ = books.stays(summary)
@@ -104,6 +106,7 @@ final class Uploader: Sendable {
                     try store.abort(progress, of: item.key, isStopped: { [self] in queue.mustStop })
                 }
                 if item.mayBeThere { try store.delete(item.key, isStopped: { [self] in queue.mustStop }) }
+                books.withdrew(item, at: now)
             } catch {
                 books.withdrawalFailed(item, error.words, at: now)
             }
