@@ -2,7 +2,9 @@ import AccessTokens
 import EdgeSupport
 import HTTPServing
 import Logging
+import ObjectStorage
 import Primitives
+import Recorder
 import RoomService
 import Webhooks
 
@@ -20,13 +22,28 @@ extension Server {
         }
         let reload = Reload(configuration, from: fresh)
         // First what can still fail: the files may have changed since they were checked.
+        let storage: ObjectStore.Configuration?
+        do throws(SettingProblem) {
+            storage = try recordingStorage(reload)
+        } catch {
+            logger.error("\(fresh.fault(error.path, error.problem))")
+            logger.error("the configuration was not reloaded; the one from before stays in force")
+            return
+        }
         guard await replaceCertificate(reload.configuration) else { return }
+        if let storage { recorder?.useKeys(of: storage) }
         await apply(reload)
         for fault in reload.needsRestart { logger.warning("\(fault)") }
         for warning in fresh.warnings { logger.warning("\(warning)") }
         logger.info(
             "the configuration was reloaded",
             ["changed": .text(reload.changed.isEmpty ? "nothing" : reload.changed.joined(separator: ", "))])
+    }
+
+    /// The storage of recordings with the keys that its file has now, be it another file or the same; nil where there is none, or another one that needs a restart.
+    private func recordingStorage(_ reload: Reload) throws(SettingProblem) -> ObjectStore.Configuration? {
+        guard recorder != nil, reload.keepsStorage else { return nil }
+        return try reload.configuration.recording.upload.storage()
     }
 
     /// Read again even where the paths are the same: a renewed certificate has the name of the old one.

@@ -30,7 +30,7 @@ struct Server {
     let live: LiveConfiguration
     let workers: MediaWorkerPool
     let rooms: RoomService
-    private let recorder: Recorder?
+    let recorder: Recorder?
     private let recorderTask: Task<Void, Never>?
     private let jobs: OfflineJobs?
     private let player: Player?

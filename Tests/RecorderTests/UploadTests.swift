@@ -86,6 +86,22 @@ struct UploadTests {
         #expect(some.isUploaded)
     }
 
+    @Test("What a storage refuses with one pair of keys it gets with the next, without a restart")
+    func otherKeys() throws {
+        let bench = try RecorderBench { $0.storage = TestStorage.configuration }
+        bench.begin()
+        bench.audio(0..<100)
+        bench.read()
+        bench.end()
+        let (former, storage) = (TestStorage(), TestStorage())
+        former.onRequest { _ in 403 }
+        let uploader = try Uploader(bench.books, former.store)
+        #expect(!uploader.upload("RC_1") && former.objects.isEmpty)
+        uploader.use(storage.store)
+        #expect(uploader.upload("RC_1") && storage.objects.count == 3)
+        #expect(bench.summary?.isUploaded == true)
+    }
+
     @Test("Neither age nor want of space deletes what the storage does not have yet")
     func retention() throws {
         let bench = try RecorderBench {

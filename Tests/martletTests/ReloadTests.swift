@@ -70,6 +70,30 @@ struct ReloadTests {
         #expect(next.rooms.maxMessageBytes == RoomServiceConfiguration().maxMessageBytes && !next.rooms.allowsCaptures)
     }
 
+    @Test(
+        "The storage's keys change in a reload, but not to those of another storage: they need a restart with it",
+        arguments: [
+            ("http://s:9", "b", true), ("http://t:9", "b", false), ("http://s:9", "c", false),
+        ])
+    func storageKeys(endpoint: String, bucket: String, isKept: Bool) throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        func configured(_ name: String, _ endpoint: String, _ bucket: String) throws -> Configuration {
+            let file = folder.appending(path: name)
+            try Data("access-\(name)\nsecret\n".utf8).write(to: file)
+            return try configuration(
+                "recording: {directory: /var/r, upload_endpoint: '\(endpoint)', upload_bucket: \(bucket), "
+                    + "upload_credentials: \(file.path)}\nkeys: {a: \(Self.secret)}")
+        }
+        let reload = Reload(try configured("old", "http://s:9", "b"), from: try configured("new", endpoint, bucket))
+        #expect(reload.keepsStorage == isKept)
+        #expect(reload.changed.contains("recording.upload_credentials") == isKept)
+        #expect(reload.needsRestart.contains { $0.path == "recording.upload_credentials" } != isKept)
+        let storage = try reload.configuration.recording.upload.storage()
+        #expect(storage?.accessKey == (isKept ? "access-new" : "access-old"))
+    }
+
     @Test("A setting that is gone from the file has its default again")
     func removed() throws {
         let key = "\nkeys: {a: \(Self.secret)}"

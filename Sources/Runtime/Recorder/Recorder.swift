@@ -2,7 +2,7 @@ public import Logging
 import MediaControl
 public import MediaWorkers
 public import NetworkIO
-import ObjectStorage
+public import ObjectStorage
 import Primitives
 public import RoomService
 public import Rooms
@@ -139,6 +139,13 @@ public final class Recorder: RecordingPlane {
             if let stream = item.gaveUp { await rooms.recorderGaveUp(stream, room: item.room) }
         }
         sweeper.cancel()
+    }
+
+    /// Files go to their storage with the keys of `storage` from now on.
+    public func useKeys(of storage: ObjectStore.Configuration) {
+        guard var known = configuration.storage else { return }
+        (known.accessKey, known.secretKey) = (storage.accessKey, storage.secretKey)
+        uploader?.use(ObjectStore(known))
     }
 
     /// Nothing is recorded from now on: every file is finished, and told of, after which ``run(_:)`` returns. Waits for none of that. What is not joined by then is

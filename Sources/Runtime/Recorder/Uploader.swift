@@ -12,7 +12,9 @@ final class Uploader: Sendable {
     /// Behind the name of a file whose upload in parts has begun.
     static let suffix = ".upload"
 
-    private let store: ObjectStore
+    /// The storage, and whether that is another one since `run` last looked.
+    private let current: Mutex<(store: ObjectStore, isNew: Bool)>
+    private var store: ObjectStore { current.withLock { $0.store } }
     private let partLength: Int?
     private let queue: WorkQueue
     private let books: RecordingBooks
@@ -25,12 +27,18 @@ final class Uploader: Sendable {
     init(_ books: RecordingBooks, _ store: ObjectStore, partLength: Int? = nil) throws(SystemError) {
         queue = try WorkQueue()
         self.books = books
-        self.store = store
+        current = Mutex((store: store, isNew: false))
         self.partLength = partLength
     }
 
     /// Something of a recording is settled.
     func post(_ recording: String) { queue.post(recording) }
+
+    /// From the next request on, `store` is the storage: its keys are others.
+    func use(_ store: ObjectStore) {
+        current.withLock { $0 = (store, true) }
+        queue.wake()
+    }
 
     func stop() { queue.stop() }
 
@@ -41,6 +49,8 @@ final class Uploader: Sendable {
         var next = MonotonicTime.zero
         queue.run {
             for recording in queue.takePosted() where !waiting.contains(recording) { waiting.append(recording) }
+            // What the storage has refused with the former keys waits no longer.
+            if consumeNew() { (pause, next) = (Self.firstPause, .zero) }
             let later = withdraw(at: MonotonicClock.now())
             guard MonotonicClock.now() >= next else { return min(next, later ?? next) }
             // One failure holds up all: it is the storage or the line to it, as a rule. The next try begins with another recording.
@@ -57,6 +67,13 @@ final class Uploader: Sendable {
                 withdraw(at: MonotonicClock.now())
             }
             return withdraw(at: MonotonicClock.now())
+        }
+    }
+
+    private func consumeNew() -> Bool {
+        current.withLock { current in
+            defer { current.isNew = false }
+            return current.isNew
         }
     }
 

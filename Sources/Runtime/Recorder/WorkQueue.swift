@@ -14,6 +14,9 @@ final class WorkQueue: Sendable {
     /// There is something to do for a recording.
     func post(_ recording: String) { _ = orders.post(recording) }
 
+    /// Has `run` look at its work now.
+    func wake() { loop.wake.signal() }
+
     /// Ends `run`. What is not done stays pending until the next start.
     func stop() { loop.stop() }
 

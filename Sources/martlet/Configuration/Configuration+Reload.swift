@@ -10,7 +10,7 @@ extension Setting {
         "rooms.audio_codecs",
         "rooms.video_codecs", "rooms.max_video_subscriptions", "rooms.max_video_bitrate", "rooms.max_uplink_bitrate",
         "rooms.max_downlink_bitrate", "rooms.empty_timeout", "rooms.departure_timeout", "rooms.closed_for",
-        "sessions.drain", "webhooks.allow_private", "log.level",
+        "sessions.drain", "recording.upload_credentials", "webhooks.allow_private", "log.level",
     ]
 }
 
@@ -24,6 +24,8 @@ struct Reload {
     var outdatedKeys: Set<String> = []
     /// What has changed in the file or the environment and needs a restart.
     var needsRestart: [ConfigurationFault] = []
+    /// Whether recordings go where they went, so that the storage's keys may change.
+    let keepsStorage: Bool
 
     /// Takes from `fresh`, which was checked whole, what may change while the server runs.
     init(_ current: Configuration, from fresh: Configuration) {
@@ -31,9 +33,14 @@ struct Reload {
         // A listener with TLS cannot become one without.
         let hasTLS = current.tlsCertificatePath != nil
         let keepsTLS = hasTLS == (fresh.tlsCertificatePath != nil)
+        // The keys of another storage are none of this one's.
+        let (upload, next) = (current.recording.upload, fresh.recording.upload)
+        keepsStorage =
+            upload.endpoint == next.endpoint && upload.bucket == next.bucket
+            && (upload.credentials == nil) == (next.credentials == nil)
         for setting in Setting.all {
-            let isTLS = setting.path.hasPrefix("http.tls.")
-            if Setting.reloadable.contains(setting.path), !isTLS || keepsTLS {
+            let isTLS = setting.path.hasPrefix("http.tls."), isStorage = setting.path.hasPrefix("recording.upload_")
+            if Setting.reloadable.contains(setting.path), !isTLS || keepsTLS, !isStorage || keepsStorage {
                 if setting.carry(&configuration, fresh) { changed.append(setting.path) }
                 configuration.origins[setting.path] = fresh.origins[setting.path]
             } else {
