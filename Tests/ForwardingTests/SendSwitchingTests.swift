@@ -183,6 +183,22 @@ struct SendSwitchingTests {
         #expect(after.header.timestamp &- before.header.timestamp == 31 * 3_000)
     }
 
+    @Test(
+        "The keyframe behind a pause that a stall of the network holds up for seconds is placed by its clock, not by its arrival; one that comes later than any stall by its arrival",
+        arguments: [(3_500, 30 * 3_000), (9_000, 30 * 3_000), (12_000, 13_000 * 90)] as [(Int, UInt32)])
+    func lateKeyframe(lateness: Int, step: UInt32) {
+        let harness = SendHarness(SendSession.track(), SendSession.subscription())
+        var layer = VP8Layer.simulcast()[0]
+        harness.turn(layer.frame(keyframe: true), at: at(0))
+        harness.setPaused(true)
+        for turn in 1..<30 { harness.turn(layer.frame(keyframe: false), at: at(Double(turn) * 33.3)) }
+        harness.setPaused(false)
+        harness.turn(layer.frame(keyframe: true), at: at(1_000 + Double(lateness)))
+        #expect(harness.out.count == 6)
+        #expect(harness.out[3].isKeyframe)
+        #expect(harness.out[3].header.timestamp &- harness.out[2].header.timestamp == step)
+    }
+
     @Test("A new subscriber is served from a recent keyframe in the history")
     func replay() {
         let harness = SendHarness(SendSession.track(), SendSession.subscription())

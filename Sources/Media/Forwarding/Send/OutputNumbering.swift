@@ -109,7 +109,7 @@ struct OutputNumbering: ~Copyable {
     /// The offset to add to the new source's timestamps, so that time advances as at the publisher.
     ///
     /// In order of trust: the stream's own clock, the sender reports of one publisher, the arrival times. The first two are
-    /// used only if they are within two seconds of the third: a repair may be a second late (`NackGenerator.maximumAge`), and its path slower than before.
+    /// used only if they are within `longestDelay` of the third.
     func timestampDelta(
         to record: UnsafePointer<PacketRecord>, of layer: UnsafeMutablePointer<ReceiveLayer>, mapping: FormatMapping
     ) -> UInt32 {
@@ -126,11 +126,18 @@ struct OutputNumbering: ~Copyable {
                     - old.moment(of: tail.sourceTimestamp, clockRate: rate)
                 byClock = Self.ticks(of: elapsed, rate: rate)
             }
-            if let byClock, (byClock &- ticks).magnitude < 2 * rate.magnitude { ticks = byClock }
+            if let byClock, (byClock &- ticks).magnitude < Self.longestDelay(mapping.codec) * rate.magnitude {
+                ticks = byClock
+            }
         }
         let next = tail.timestamp &+ UInt32(truncatingIfNeeded: max(1, ticks))
         return next &- UInt32(truncatingIfNeeded: record.pointee.timestamp)
     }
+
+    /// In seconds, how late a packet may be by its clock. A video's clock goes on while nothing is captured or sent; what a stall of the network has held up for as long as a recorder
+    /// takes for one (`StreamTimeline`) is late. The clock of audio counts samples and stands still where a microphone does, so that a pause looks like a delay: there it is a
+    /// repair, which may be a second late (`NackGenerator.maximumAge`), on a path that is slower than before.
+    private static func longestDelay(_ codec: Codec) -> UInt64 { codec.kind == .audio ? 2 : 10 }
 
     private static func ticks(of interval: TimeInterval, rate: Int64) -> Int64 {
         // Rounded; in microseconds, so that years fit.
