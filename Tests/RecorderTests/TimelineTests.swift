@@ -1,6 +1,7 @@
 import Logging
 import MP4
 import MediaControl
+import Movies
 import Primitives
 import Rooms
 import Testing
@@ -67,6 +68,43 @@ struct TimelineTests {
         let videos = try timeline(bench).parts.filter(\.isVideo)
         #expect(videos.map(\.rotation).sorted() == [0, 90])
         #expect(Set(videos.map(\.file)).count == 1)
+    }
+
+    @Test("Each video of a joined file gets a file of its own with the same samples at the same moments")
+    func split() throws {
+        let bench = try RecorderBench(indexes: true)
+        bench.begin { $0.files = .room }
+        bench.record(6, Self.camera)
+        bench.audio(0..<400)
+        bench.video(0..<150, stream: 6, after: 1)
+        bench.video(150..<240, stream: 6, after: 1, rotation: 1)
+        bench.read()
+        bench.audio(0..<0, stream: 6, then: [.ended])
+        bench.end()
+        bench.finisher?.workOff()
+        let videos = try timeline(bench).parts.filter(\.isVideo), summary = try #require(bench.summary)
+        let name = try #require(videos.first?.file), folder = "\(bench.folder)/RM_1/RC_1"
+        let books = JobBooks(bench.books, settled: { _ in })
+        let targets = Dictionary(uniqueKeysWithValues: videos.map { ($0.stream, "JB_1.\($0.stream).mp4") })
+        try #require(targets.count == 2)
+        let starts = try #require(try books.split(name, into: targets, in: summary) { false })
+        let joined = try #require(RecordingFile("\(folder)/\(name)"))
+        let whole = try joined.readMovie()
+        for (stream, target) in targets {
+            let own = try #require(RecordingFile("\(folder)/\(target)"))
+            let movie = try own.readMovie(), former = whole.tracks[stream]
+            let track = try #require(movie.tracks.first), start = try #require(starts[stream])
+            #expect(movie.tracks.count == 1 && track.rotation == former.rotation && track.format == former.format)
+            #expect(track.samples.map(\.isSync) == former.samples.map(\.isSync))
+            let scale = Int64(track.timescale)
+            for (mine, theirs) in zip(track.samples, former.samples) {
+                #expect(abs(start + (mine.time - theirs.time) * 1_000_000 / scale) <= 1_000_000 / scale + 1)
+                #expect(
+                    own.read(Int(mine.length), at: mine.offset) == joined.read(Int(theirs.length), at: theirs.offset))
+            }
+        }
+        #expect(try books.split("none.mp4", into: [0: "JB_1.mp4"], in: summary) { false } == nil)
+        #expect(try books.split(name, into: [9: "JB_1.mp4"], in: summary) { false } == nil)
     }
 
     @Test("A file that is gone is named")

@@ -1,3 +1,5 @@
+import Glibc
+import NetworkIO
 import Primitives
 import Recorder
 
@@ -45,7 +47,11 @@ struct JobWork {
         else { throw .empty }
         let audio = timeline.parts.filter { !$0.isVideo }
         let mixes = audio.count > JobArguments.mostMixed ? audio.count / JobArguments.mostMixed + 1 : 0
-        try reserve(timeline.length, encoding, beside: Int64(mixes) * JobArguments.mixBitrate)
+        let shared = SharedFile.all(of: timeline, prefix: job.sid)
+        let copied = recording.storedFiles.reduce(0) { sum, file in
+            sum + (shared.contains { $0.name == file.name } ? file.bytes : 0)
+        }
+        try reserve(timeline.length, encoding, beside: Int64(mixes) * JobArguments.mixBitrate, and: copied)
         let arguments = arguments(width: width, height: height, encoding)
         // Who is listened to takes a small share of the time, as does the audio at the end.
         let listens = layout == .grid ? 0.0 : 0.1
@@ -53,6 +59,7 @@ struct JobWork {
         let scenes = SceneList(timeline, frameRate: encoding.frameRate).scenes(
             TileLayout(layout: layout, width: width, height: height), turns: turns)
         guard let frames = scenes.last?.frames.upperBound else { throw .empty }
+        let apart = try split(timeline, shared)
         var names: [String] = []
         for (index, scene) in scenes.enumerated() {
             let name = "\(job.sid).\(index).mp4"
@@ -60,7 +67,7 @@ struct JobWork {
                 listens + (0.9 - listens) * Double($0) / Double(frames)
             }
             try run(
-                arguments.scene(scene, of: timeline, into: name), share: share[0]...share[1],
+                arguments.scene(scene, of: apart, into: name), share: share[0]...share[1],
                 length: Int64(scene.frames.count) * 1_000_000 / Int64(encoding.frameRate))
             names.append(name)
         }
@@ -75,6 +82,24 @@ struct JobWork {
             arguments.whole(list: list, audio: mixed, length: timeline.length, into: unfinished),
             share: (mixes > 0 ? 0.95 : 0.9)...1, length: timeline.length)
         return timeline.length
+    }
+
+    /// The timeline with each video of the shared files in a file of its own.
+    private func split(
+        _ timeline: RecordingTimeline, _ shared: [SharedFile]
+    ) throws(JobFault) -> RecordingTimeline {
+        var timeline = timeline
+        for file in shared {
+            let found: [Int: Int64]?
+            do throws(SystemError) {
+                found = try books.split(file.name, into: file.targets, in: recording) { fault() != nil }
+            } catch {
+                throw error.code == ENOSPC ? .diskFull : .diskError
+            }
+            guard let starts = found else { throw fault() ?? .unreadable }
+            timeline = file.replaced(in: timeline, starts)
+        }
+        return timeline
     }
 
     /// The audio in as few files as one process mixes: beyond those it is mixed in groups first.
@@ -182,12 +207,12 @@ struct JobWork {
             codec: encoding.codec, threads: threads)
     }
 
-    /// What is written meanwhile is there twice for a while, and beside it are files of so many bits per second.
+    /// What is written meanwhile is there twice for a while, and beside it are files of so many bits per second, and of so many bytes.
     private func reserve(
-        _ length: Int64, _ encoding: RecordingJob.Encoding, beside bitrate: Int64 = 0
+        _ length: Int64, _ encoding: RecordingJob.Encoding, beside bitrate: Int64 = 0, and copied: Int64 = 0
     ) throws(JobFault) {
         let bytes = length / 1_000_000 * (2 * (encoding.bitrate + 128_000) + bitrate) / 8
-        guard books.hasRoom(beside: bytes) else { throw .diskFull }
+        guard books.hasRoom(beside: bytes + copied) else { throw .diskFull }
     }
 
     /// Runs ffmpeg for `length` microseconds of output, which are `share` of the job.

@@ -114,6 +114,39 @@ public struct JobBooks: Sendable {
         return rename("\(folder)/\(name)", "\(folder)/\(last)") == 0
     }
 
+    /// Writes tracks of the file `name`, by their numbers, as they are into files of their own. Returns when each of those begins, in microseconds after the file; nil: the file cannot be
+    /// read, or `isLeft`, which is asked between slices, says that nobody wants them any more.
+    public func split(
+        _ name: String, into targets: [Int: String], in recording: RecordingSummary, isLeft: () -> Bool
+    ) throws(SystemError) -> [Int: Int64]? {
+        let folder = books.folder(of: recording)
+        guard let file = RecordingFile("\(folder)/\(name)"), let movie = file.movie() else { return nil }
+        var starts: [Int: Int64] = [:]
+        for (stream, target) in targets.sorted(by: { $0.key < $1.key }) {
+            guard movie.tracks.indices.contains(stream), let plan = Self.plan(of: movie.tracks[stream]) else {
+                return nil
+            }
+            var pass = try JoinPass("\(folder)/\(target)", plan, from: [file])
+            while !(try pass.advance()) {
+                if isLeft() { return nil }
+            }
+            starts[stream] = plan.start
+        }
+        return starts
+    }
+
+    /// A movie of one track of source number 0, whose moments are those of the track.
+    private static func plan(of track: MovieTrack) -> JoinedMovie.Plan? {
+        let scale = Int64(track.timescale)
+        var movie = JoinedMovie()
+        do throws(JoinedMovie.Fault) {
+            try movie.append(MovieFile(tracks: [track]), source: 0, stream: 0) { $0 * 1_000_000 / scale }
+            return try movie.plan()
+        } catch {
+            return nil
+        }
+    }
+
     /// Writes a small file into a recording's folder, as a whole.
     public func write(_ text: String, to name: String, in recording: RecordingSummary) throws(SystemError) {
         try RecordingFolder(books.folder(of: recording)).replace(
