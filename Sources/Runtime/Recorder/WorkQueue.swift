@@ -23,11 +23,12 @@ final class WorkQueue: Sendable {
     /// Whether the work in hand should be left.
     var mustStop: Bool { loop.mustStop }
 
-    /// What was posted since the last time.
+    /// What was posted since the last time, each once: while a long file is written, others of the same recording are finished.
     func takePosted() -> [String] {
         var taken: [String] = []
         orders.drain(into: &taken)
-        return taken
+        var known: Set<String> = []
+        return taken.filter { known.insert($0).inserted }
     }
 
     /// Calls `work` on this thread until it is to stop: when something was posted, and at the moment that `work` has given, if any.
