@@ -34,6 +34,32 @@ struct SubscribeTests {
         #expect(try bench.answerOffers(bob) == 0)
     }
 
+    @Test(
+        "A publisher learns once that its track is subscribed: when packets have come and a receiver has agreed, muted or not"
+    )
+    func publisherLearnsOfSubscriber() throws {
+        for isMuted in [false, true] {
+            var bench = RoomBench()
+            let bob = try bench.join("bob"), carl = try bench.join("carl"), ada = try bench.join("ada")
+            try bench.offer(ada, [.audio("0"), .video("1")])
+            let tracks = bench.room.state.routing.tracks(of: ada)
+            let sids = [bench.trackSID(ada, .audio), bench.trackSID(ada, .video)]
+            func learned() -> [RoomEvent] {
+                bench.takeEvents(ada).filter { if case .trackSubscribed = $0 { true } else { false } }
+            }
+            bench.media(.trackStarted(tracks[0], .opus))
+            if isMuted { try bench.perform(.setMuted(track: sids[0], true), ada) }
+            #expect(learned().isEmpty, "both were offered it, and have not answered")
+            try bench.answerOffers(bob)
+            #expect(learned() == [.trackSubscribed(track: sids[0])], "of the video nothing has come")
+            bench.media(.trackStarted(tracks[1], .vp8))
+            #expect(learned() == [.trackSubscribed(track: sids[1])])
+            try bench.answerOffers(carl)
+            bench.media(.subscriptionStarted(try #require(bench.room.state.routing.subscriptions(of: carl).first)))
+            #expect(learned().isEmpty)
+        }
+    }
+
     @Test("A late joiner is offered what is there, after its snapshot")
     func lateJoiner() throws {
         var (bench, ada, _) = try Self.pair()

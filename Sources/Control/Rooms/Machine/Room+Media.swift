@@ -17,6 +17,7 @@ extension Room {
             state.routing.update(id) { $0.info.codec = codec }
             state.trackChanged(id, &turn)
             state.setFlowing(id, true, &turn)
+            state.tellSubscribed(state.routing[id]?.main ?? id, &turn)
         case .trackSilent(let id): setSilent(id, true, &turn)
         case .trackResumed(let id): setSilent(id, false, &turn)
         case .trackDimensions(let id, let layer, let width, let height):
@@ -30,7 +31,7 @@ extension Room {
             let track = state.routing.track(of: subscription)?.info.sid
             state.roster.notify(
                 subscription.member, .subscriptionStarted(subscription: subscription.sid, track: track), &turn)
-            tellPublisher(of: subscription, &turn)
+            state.tellSubscribed(subscription.track, &turn)
         case .subscriptionHasNoCommonCodec(let id): hasNoCommonCodec(id, &turn)
         case .subscriptionHeld(let id, let isHeld): subscriptionHeld(id, isHeld, &turn)
         case .speakersChanged(_, let levels): setSpeakers(levels, &turn)
@@ -42,13 +43,6 @@ extension Room {
             distribution.setDominant(track.flatMap { state.routing[$0]?.publisher }, &state, &turn)
         }
         makeOffers(&turn)
-    }
-
-    /// The publisher learns that somebody receives its track, the first time.
-    private mutating func tellPublisher(of subscription: RoomSubscription, _ turn: inout RoomTurn) {
-        guard let track = state.routing.track(of: subscription), !track.hasSubscriber else { return }
-        state.routing.update(track.id) { $0.hasSubscriber = true }
-        state.roster.notify(track.publisher, .trackSubscribed(track: track.info.sid), &turn)
     }
 
     /// Notes what a stay reaches, the first time.

@@ -154,6 +154,16 @@ extension RoomState {
         roster.notify(subscription.member, .subscriptionUpdated(info(of: subscription)), &turn)
     }
 
+    /// The publisher of a track learns, the first time, that somebody has agreed to receive it; once packets of it have come, before which LiveKit's JavaScript SDK may not
+    /// know the track by its sid. It may be muted since.
+    mutating func tellSubscribed(_ id: TrackID?, _ turn: inout RoomTurn) {
+        guard let track = id.flatMap({ routing[$0] }), track.info.codec != nil, !track.hasSubscriber,
+            routing.subscribers(of: track.id).contains(where: { routing[$0]?.description?.track != nil })
+        else { return }
+        routing.update(track.id) { $0.hasSubscriber = true }
+        roster.notify(track.publisher, .trackSubscribed(track: track.info.sid), &turn)
+    }
+
     /// Commands what each video of a member may send: the room's cap of one track, and an even part of the cap on all. Muted
     /// tracks, and encodings that nobody needs, leave their part to the others.
     mutating func capTracks(of session: SessionID, _ turn: inout RoomTurn) {

@@ -27,7 +27,7 @@ struct RoomTrack: Sendable {
     var isFlowing = false
     /// Which of its layers the worker says are wanted, whatever its publisher was told.
     var wantedLayers: [WantedLayer] = []
-    /// Somebody has received it.
+    /// Somebody has agreed to receive it.
     var hasSubscriber = false
     /// Size of each layer as it arrives.
     var layerSizes: [Int: Size] = [:]

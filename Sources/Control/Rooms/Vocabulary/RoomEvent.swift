@@ -34,7 +34,7 @@ public indirect enum RoomEvent: Sendable, Hashable {
     /// Tracks wait for a client that makes all offers itself: it must offer so many more receiving sections on its connection, or with none missing just
     /// offer again.
     case sectionsNeeded(connection: String, audio: Int, video: Int)
-    /// Somebody receives one's own track for the first time.
+    /// A client has agreed to receive one's own track, for the first time. It may be muted.
     case trackSubscribed(track: String)
     /// A transport of one's own came up, moved or ended. `reason` is a `PeerEndReason` word.
     case connectionChanged(connection: String, state: ConnectionState, reason: String?)
