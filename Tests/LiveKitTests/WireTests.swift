@@ -187,6 +187,38 @@ struct WireTests {
         #expect(isStereo(0, [LIVEKIT__AUDIO_TRACK_FEATURE__TF_STEREO]) == true)
     }
 
+    @Test("Audio is sent with DTX unless the flag, or the feature that replaces it, says otherwise; video never")
+    func discontinuousTransmission() throws {
+        func details(
+            _ type: Livekit__TrackType, _ flag: Int32, _ features: [Livekit__AudioTrackFeature] = []
+        ) -> TrackDetails? {
+            let frame = Self.frame { message, arena in
+                message.message_case = LIVEKIT__SIGNAL_REQUEST__MESSAGE_ADD_TRACK
+                message.add_track = arena.make(livekit__add_track_request__init) { request in
+                    request.type = type
+                    request.disable_dtx = flag
+                    request.n_audio_features = features.count
+                    request.audio_features = arena.numbers(features)
+                }
+            }
+            guard case .addTrack(let request)? = ClientSignal(frame: frame) else { return nil }
+            return request.details
+        }
+        #expect(details(LIVEKIT__TRACK_TYPE__AUDIO, 0)?.usesDTX == true)
+        #expect(details(LIVEKIT__TRACK_TYPE__AUDIO, 1)?.usesDTX == false)
+        #expect(details(LIVEKIT__TRACK_TYPE__AUDIO, 0, [LIVEKIT__AUDIO_TRACK_FEATURE__TF_NO_DTX])?.usesDTX == false)
+        #expect(details(LIVEKIT__TRACK_TYPE__VIDEO, 0)?.usesDTX == false)
+        for flag in [0, 1] as [Int32] {
+            var track = TrackInfo(
+                sid: "TR_1", participant: "PA_1", identity: "ada", name: "", kind: .audio, source: .microphone,
+                mid: "0")
+            track.details = try #require(details(LIVEKIT__TRACK_TYPE__AUDIO, flag))
+            try Self.read(.trackPublished(clientID: "c", track)) { message in
+                #expect(message.track_published.pointee.track.pointee.disable_dtx == flag)
+            }
+        }
+    }
+
     @Test("What a publisher appends to its frames reaches its subscribers' clients as it was announced")
     func frameTrailer() throws {
         let features = [

@@ -106,6 +106,21 @@ struct SubscribeTests {
         #expect(try #require(bench.lastOffer(bob)).sdp.contains("sprop-stereo=1"))
     }
 
+    @Test("G7: a publisher that announces DTX is asked for it in every answer, and one that announces nothing is not")
+    func announcedDTX() throws {
+        var bench = RoomBench()
+        let ada = try bench.join("ada"), bob = try bench.join("bob")
+        var announcement = TrackAnnouncement("a", source: .microphone)
+        announcement.kind = .audio
+        announcement.details = TrackDetails()
+        announcement.details?.usesDTX = true
+        try bench.perform(.announce(announcement), ada)
+        let section = ClientDescriptions.Section.audio("0", track: "a")
+        #expect(try bench.offer(ada, [section]).sdp.contains(";usedtx=1"))
+        #expect(try bench.offer(ada, [section, .video("1")]).sdp.contains(";usedtx=1"))
+        for _ in 0..<2 { #expect(try !bench.offer(bob, [section]).sdp.contains("usedtx")) }
+    }
+
     @Test("G7: in-band FEC and DTX of the publisher's Opus stand in every subscriber's description")
     func repairParameters() throws {
         var bench = RoomBench()

@@ -100,6 +100,23 @@ struct AnswerTests {
         #expect(pushed.contains { $0.hasPrefix("a=fmtp:111") && $0.contains("sprop-stereo=1") })
     }
 
+    @Test("G7: DTX is asked for where the caller says so, of Opus alone, and subscribers are offered what they were")
+    func discontinuousTransmission() throws {
+        var publisher = makeNegotiation()
+        _ = try publisher.receiveOffer(
+            offer([audioSection("0", "sendonly"), audioSection("1", "sendonly"), audioSection("2", "recvonly")]))
+        var quiet = SectionAnswer()
+        quiet.asksForDTX = true
+        let answer = try publisher.makeAnswer(["0": quiet, "2": quiet])
+        #expect(answer.text.section(0).contains("a=fmtp:111 minptime=10;useinbandfec=1;usedtx=1"))
+        #expect(!answer.text.section(1).contains { $0.contains("usedtx") })
+        #expect(!answer.text.section(2).contains { $0.contains("usedtx") }, "nothing is received there")
+        let formats = try #require(answer.sections[0].receiving).formats
+        var member = makeNegotiation()
+        let pushed = try member.makeOffer(sending: [stream(.audio, 7, formats: formats)]).text
+        #expect(!pushed.contains("usedtx"))
+    }
+
     @Test("A9: a room that prefers H.264 gets it from a client that lists VP8 first")
     func preference() throws {
         let text = try Vectors.text("chromium156_sendrecv_av")

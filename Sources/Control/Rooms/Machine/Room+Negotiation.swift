@@ -74,6 +74,7 @@ extension Room {
                 answer.codecs = codecs(kind, of: known[section.mid], sends, mid: section.mid, member)
                 let details = details(kind, of: known[section.mid], sends, mid: section.mid, member)
                 answer.takesStereo = kind == .audio && details?.isStereo == true
+                answer.asksForDTX = kind == .audio && details?.usesDTX == true
                 if kind == .audio, details?.disablesRED == true { answer.codecs = codecsWithoutRED(answer.codecs) }
                 answer.receives =
                     member.profile != .viewer
@@ -101,8 +102,8 @@ extension Room {
         return allowed.filter(names.contains) + allowed.filter { !names.contains($0) }
     }
 
-    /// What was announced of the track of a section. LiveKit's clients say there and not in their offers whether it is stereo: they encode, and others decode,
-    /// in mono unless the server's descriptions have it.
+    /// What was announced of the track of a section. LiveKit's clients say there and not in their offers whether it is stereo, and may be sent with DTX: they encode,
+    /// and others decode, in mono and without pauses unless the server's descriptions have it.
     private func details(
         _ kind: MediaKind, of track: TrackID?, _ sending: RemoteSending, mid: String, _ member: Member
     ) -> TrackDetails? {

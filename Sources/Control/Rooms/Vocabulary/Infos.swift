@@ -32,7 +32,7 @@ public struct TrackInfo: Sendable, Hashable {
     /// What the publisher says of it.
     public var hint: ContentHint?
     public var priority = TrackPriority.standard
-    /// What else its publisher announced, for subscribers' clients; the server acts on none of it.
+    /// What else its publisher announced, for subscribers' clients; the server acts on it in descriptions alone.
     public var details = TrackDetails()
 
     /// A track that has just been published.

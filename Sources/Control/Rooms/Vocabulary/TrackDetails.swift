@@ -1,4 +1,4 @@
-/// What a publisher announces about a track beside what the server acts on: for the clients of subscribers.
+/// What a publisher announces about a track for the clients of subscribers, and for what the server's descriptions say of it.
 public struct TrackDetails: Sendable, Hashable {
     /// How the payload is encrypted end to end.
     public enum Encryption: Int, Sendable, Hashable { case none, gcm, custom }
@@ -27,7 +27,8 @@ public struct TrackDetails: Sendable, Hashable {
     public var stream = ""
     public var layers: [Layer] = []
     public var isStereo = false
-    public var disablesDTX = false
+    /// Its client sends less in silence (DTX) where the server asks for it.
+    public var usesDTX = false
     public var disablesRED = false
     /// Words of the publisher's protocol about its audio processing.
     public var audioFeatures: [Int] = []

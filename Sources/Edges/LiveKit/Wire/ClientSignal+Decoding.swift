@@ -153,12 +153,13 @@ extension TrackRequest {
         backupCodecPolicy = BackupCodecPolicy(request.backup_codec_policy)
         details.encryption = TrackDetails.Encryption(rawValue: Int(request.encryption.rawValue)) ?? .none
         details.stream = String(request.stream)
-        details.isStereo =
-            request.stereo != 0
-            || (0..<request.n_audio_features).contains {
-                request.audio_features[$0] == LIVEKIT__AUDIO_TRACK_FEATURE__TF_STEREO
-            }
-        details.disablesDTX = request.disable_dtx != 0
+        // Flags that features replace: clients of all ages say it in one way or both.
+        func has(_ feature: Livekit__AudioTrackFeature) -> Bool {
+            (0..<request.n_audio_features).contains { request.audio_features[$0] == feature }
+        }
+        details.isStereo = request.stereo != 0 || has(LIVEKIT__AUDIO_TRACK_FEATURE__TF_STEREO)
+        details.usesDTX =
+            kind == .audio && request.disable_dtx == 0 && !has(LIVEKIT__AUDIO_TRACK_FEATURE__TF_NO_DTX)
         details.disablesRED = request.disable_red != 0
         details.audioFeatures = (0..<request.n_audio_features).map { Int(request.audio_features[$0].rawValue) }
         details.frameTrailerFeatures = (0..<request.n_packet_trailer_features).map {

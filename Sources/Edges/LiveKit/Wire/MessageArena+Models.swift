@@ -78,7 +78,7 @@ extension MessageArena {
             message.width = UInt32(clamping: info.width ?? 0)
             message.height = UInt32(clamping: info.height ?? 0)
             message.simulcast = info.simulcast || info.details.layers.count > 1 ? 1 : 0
-            message.disable_dtx = info.details.disablesDTX ? 1 : 0
+            message.disable_dtx = info.kind == .audio && !info.details.usesDTX ? 1 : 0
             message.source = info.source.number
             message.n_layers = info.details.layers.count
             message.layers = list(info.details.layers.map(layer))

@@ -23,6 +23,8 @@ struct LineAnswer {
         var chosen = chooser.answered(of: allowed, in: reading)
         if answer.takesStereo { chosen = chosen.map(\.sentInStereo) }
         let (taken, sent) = decide(&line, answer, allowed: allowed, chosen: chosen)
+        // In the answer alone: it is what the server would like to receive, and nothing for those who receive from it.
+        if answer.asksForDTX, line.receives { line.formats = line.formats.map(\.receivedWithDTX) }
         var section = facts(line)
         if line.receives { section.receiving = reading.remoteSending(formats: taken, policy: policy) }
         if let local = line.sending { section.sending = agreed(local, sent) }

@@ -144,6 +144,14 @@ extension NegotiatedFormat {
         return format
     }
 
+    /// The format of a receiver that would like its sender to use DTX (RFC 7587 section 6.1); only Opus has a word for it.
+    var receivedWithDTX: NegotiatedFormat {
+        guard codec == .opus else { return self }
+        var format = self
+        format.parameters["usedtx"] = "1"
+        return format
+    }
+
     /// The name in an rtpmap, with clock rate and channels.
     var encoding: String { "\(codec.rawValue)/\(clockRateHz)" + (channels > 1 ? "/\(channels)" : "") }
 }

@@ -14,6 +14,8 @@ public struct SectionAnswer: Sendable, Hashable {
     public var maximumBitrate: Bitrate?
     /// True: the remote sends stereo although its offer may not say so; the answer asks for it, as for an offer that does (RFC 7587).
     public var takesStereo = false
+    /// True: the answer asks the remote to send less in silence (DTX, RFC 7587 section 6.1), which its offer does not mention.
+    public var asksForDTX = false
 
     /// An answer that sends `sending`.
     public init(sending: LocalSending? = nil) { self.sending = sending }
