@@ -3,6 +3,7 @@ import CLiveKitProtocol
 import EdgeSupport
 import EdgeTestSupport
 import HTTPServing
+import MediaControl
 import RoomService
 import Rooms
 import Synchronization
@@ -62,6 +63,74 @@ struct SessionTests {
         #expect(failures.count == 2)
         #expect(failures[tracks[1]] == LIVEKIT__SUBSCRIPTION_ERROR__SE_UNKNOWN)
         #expect(failures["TR_none"] == LIVEKIT__SUBSCRIPTION_ERROR__SE_TRACK_NOTFOUND)
+    }
+
+    /// Ada publishes two tracks; bob comes in with `query`.
+    private func meeting(
+        _ rooms: TestRooms, _ query: [String: String] = [:]
+    ) async throws -> (tracks: [String], bob: LiveKitSession, stay: LiveKitSession.Stay) {
+        let ada = AccessClaims(apiKey: TestTokens.key.name, identity: "ada", expiresAt: .max, video: .join("r"))
+        let tracks = try await rooms.rooms.joinPublisher(
+            JoinRequest(claims: ada), offer: ClientDescriptions().offer([.audio("0"), .video("1")])
+        ).participant.tracks.map(\.sid)
+        let entrance = Entrance(
+            context: rooms.context, claims: try TestTokens.gate.claims(of: TestTokens.token("bob", .join("r"))),
+            parameters: JoinParameters(dual: query), address: "192.0.2.7", origin: nil)
+        let bob = try await entrance.enter()
+        return (tracks, bob, try #require(bob.stay))
+    }
+
+    /// The first offer that bob is sent.
+    private func offer(to stay: LiveKitSession.Stay) async -> (sdp: String, id: UInt32)? {
+        var translator = EventTranslator(people: stay.people)
+        for await event in stay.events {
+            for case .offer(let sdp, let id) in translator.signals(for: event) { return (sdp, id) }
+        }
+        return nil
+    }
+
+    @Test(
+        "After a resume a client is not sent what it does not want and has agreed to before, and not what it has disabled; what it has not got yet stays"
+    )
+    func synchronizedSubscriptions() async throws {
+        let rooms = TestRooms(), socket = Socket()
+        let (tracks, bob, stay) = try await meeting(rooms)
+        let unwanted = ClientSignal.syncState(
+            .init(publications: [], tracks: [tracks[0], "TR_gone"], subscribes: false, disabled: []))
+        await bob.handle(unwanted, stay.session, socket)
+        #expect(try await rooms.rooms.subscriptions(of: stay.session).count == 2, "nothing was agreed")
+        let offered = try #require(await offer(to: stay))
+        try await rooms.rooms.answer(
+            stay.session, connection: Room.serverConnection, sdp: ClientDescriptions().answer(to: offered.sdp))
+        await bob.handle(unwanted, stay.session, socket)
+        #expect(try await rooms.rooms.subscriptions(of: stay.session).map(\.track) == [tracks[1]])
+        let disabled = ClientSignal.syncState(
+            .init(publications: [], tracks: [], subscribes: false, disabled: [tracks[1]]))
+        await bob.handle(disabled, stay.session, socket)
+        #expect(try await rooms.rooms.subscriptions(of: stay.session).map(\.paused) == [true])
+        #expect(socket.frames.isEmpty)
+    }
+
+    @Test(
+        "After a resume a client that subscribes by hand is sent what it wants, and begins anew only where it publishes what it never announced"
+    )
+    func synchronizedWishes() async throws {
+        let rooms = TestRooms(), socket = Socket()
+        let (tracks, bob, stay) = try await meeting(rooms, ["auto_subscribe": "0"])
+        var announcement = TrackAnnouncement("a", source: .microphone)
+        announcement.kind = .audio
+        let mine = try await rooms.rooms.announce(announcement, in: stay.session).sid
+        var state = ClientSignal.SyncState(
+            publications: [mine, ""], tracks: [tracks[1]], subscribes: true, disabled: [])
+        for _ in 0..<2 { await bob.handle(.syncState(state), stay.session, socket) }
+        #expect(try await rooms.rooms.subscriptions(of: stay.session).map(\.track) == [tracks[1]])
+        #expect(socket.frames.isEmpty)
+        state.publications = ["TR_unknown"]
+        await bob.handle(.syncState(state), stay.session, socket)
+        try WireTests.read(frame: try #require(socket.frames.first)) { message in
+            #expect(message.message_case == LIVEKIT__SIGNAL_RESPONSE__MESSAGE_LEAVE)
+            #expect(message.leave.pointee.action == LIVEKIT__LEAVE_REQUEST__ACTION__RECONNECT)
+        }
     }
 
     @Test("A refreshed token is good for ten minutes, and in its room as long as the one whose place it takes")

@@ -265,6 +265,42 @@ struct WireTests {
         #expect(ClientSignal(frame: frame) == .subscriptionPermission([grant]))
     }
 
+    @Test("The state of a client that goes on names its tracks, and what it wants of others, 250 of theirs at most")
+    func syncState() {
+        let names = (0..<300).map { "TR_\($0)" }
+        func frame(_ count: Int, _ subscribe: Int32) -> [UInt8] {
+            Self.frame { request, arena in
+                request.message_case = LIVEKIT__SIGNAL_REQUEST__MESSAGE_SYNC_STATE
+                request.sync_state = arena.make(livekit__sync_state__init) { state in
+                    state.subscription = arena.make(livekit__update_subscription__init) { update in
+                        update.n_track_sids = count
+                        update.track_sids = arena.list(names.prefix(count).map(arena.text))
+                        update.subscribe = subscribe
+                    }
+                    state.n_publish_tracks = 1
+                    state.publish_tracks = arena.list([
+                        arena.make(livekit__track_published_response__init) { published in
+                            published.track = arena.make(livekit__track_info__init) { $0.sid = arena.text("TR_mine") }
+                        }
+                    ])
+                    state.n_track_sids_disabled = names.count
+                    state.track_sids_disabled = arena.list(names.map(arena.text))
+                }
+            }
+        }
+        for (count, subscribe) in [(2, 0), (300, 1)] as [(Int, Int32)] {
+            let signal = ClientSignal(frame: frame(count, subscribe))
+            let tracks = Array(names.prefix(min(count, 250)))
+            #expect(
+                signal
+                    == .syncState(
+                        .init(
+                            publications: ["TR_mine"], tracks: tracks, subscribes: subscribe != 0,
+                            disabled: Array(names.prefix(250 - tracks.count)))))
+            #expect(signal?.requests == 250)
+        }
+    }
+
     @Test("Track settings without a quality mean the lowest; sizes win over it")
     func settings() {
         var settings = ClientSignal.TrackSettings()

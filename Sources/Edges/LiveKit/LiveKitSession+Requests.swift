@@ -28,7 +28,7 @@ extension LiveKitSession {
             for track in tracks { await perform(.setView(track: track, TrackView(settings)), session) }
         case .leave: await leave()
         case .subscriptionPermission(let grants): await restrict(grants, session)
-        case .syncState(let publishes, let dataTracks): await compare(publishes, dataTracks, session, socket)
+        case .syncState(let state): await synchronize(state, session, socket)
         case .simulate(.leave(let action)):
             socket.send(.leave(.unknown, action))
             if action == .disconnect { await leave() }
@@ -124,14 +124,25 @@ extension LiveKitSession {
         }
     }
 
-    /// A client that publishes what is not known here begins anew.
-    private func compare(
-        _ publishes: [String], _ dataTracks: [String], _ session: SessionID, _ socket: some LiveKitSocket
+    /// A client that publishes what is not known here begins anew. What it asked for last about tracks of others may have been lost with its former socket.
+    private func synchronize(
+        _ state: ClientSignal.SyncState, _ session: SessionID, _ socket: some LiveKitSocket
     ) async {
-        guard let mine = try? await context.rooms.participant(session) else { return }
-        let known = Set(mine.tracks.map(\.sid) + mine.dataTracks.map(\.sid))
-        if !Set(publishes + dataTracks).subtracting([""]).isSubset(of: known) {
-            socket.send(.leave(.stateMismatch, .reconnect))
+        guard let known = try? await context.rooms.publications(of: session),
+            let received = try? await context.rooms.subscriptions(of: session)
+        else { return }
+        guard Set(state.publications).subtracting([""]).isSubset(of: known) else {
+            return socket.send(.leave(.stateMismatch, .reconnect))
+        }
+        // Several SDKs do not want whatever has not come yet, what was published while they had no socket included. What a client has agreed to has come.
+        let subscribed = Set(
+            received.filter { state.subscribes || $0.state == .active }.compactMap(\.track))
+        for track in state.tracks where subscribed.contains(track) != state.subscribes {
+            await subscribe(track, state.subscribes, session, socket)
+        }
+        let sent = Set(received.filter { !$0.paused }.compactMap(\.track))
+        for track in state.disabled where sent.contains(track) {
+            await perform(.setPaused(track: track, true), session)
         }
     }
 

@@ -18,6 +18,16 @@ extension RoomService {
         return info
     }
 
+    /// The sids of what the session publishes or has announced, data tracks included.
+    public func publications(of session: SessionID) throws(RoomError) -> Set<String> {
+        try hosted(of: session).room.publications(of: session)
+    }
+
+    /// What the session receives or waits for, oldest first.
+    public func subscriptions(of session: SessionID) throws(RoomError) -> [SubscriptionInfo] {
+        try hosted(of: session).room.subscriptions(of: session)
+    }
+
     /// The identities of the participants with these sids, of those of whom the session may know.
     public func identities(of participants: [String], for session: SessionID) -> [String: String] {
         guard !participants.isEmpty, let room = (try? hosted(of: session))?.room else { return [:] }

@@ -289,6 +289,13 @@ extension Room {
     /// A member with its tracks.
     public func participant(_ session: SessionID) -> ParticipantInfo? { state.participant(session) }
 
+    /// The sids of what a session publishes or has announced, data tracks included.
+    public func publications(of session: SessionID) -> Set<String> {
+        guard let member = state.roster[session] else { return [] }
+        let info = state.info(of: member)
+        return Set(info.tracks.map(\.sid) + info.dataTracks.map(\.sid) + member.announcements.sids)
+    }
+
     /// The session whose sid or identity is `name`.
     public func find(_ name: String) -> SessionID? { state.find(name) }
 

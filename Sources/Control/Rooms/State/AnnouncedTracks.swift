@@ -16,6 +16,8 @@ struct AnnouncedTracks: Sendable {
 
     func has(_ sid: String) -> Bool { tracks.contains { $0.sid == sid } }
 
+    var sids: [String] { tracks.map(\.sid) }
+
     /// Of a track that is announced already, an announcement changes what it names, and keeps the sid; otherwise `sid` is called for one. Refused beyond `most`.
     mutating func add(
         _ announcement: TrackAnnouncement, most: Int, sid: () -> String

@@ -32,14 +32,7 @@ extension ClientSignal {
         case LIVEKIT__SIGNAL_REQUEST__MESSAGE_SUBSCRIPTION_PERMISSION:
             self = Self.permission(message.subscription_permission.pointee)
         case LIVEKIT__SIGNAL_REQUEST__MESSAGE_SYNC_STATE:
-            let state = message.sync_state.pointee
-            self = .syncState(
-                publishes: messages(state.publish_tracks, state.n_publish_tracks) {
-                    $0.track.map { String($0.pointee.sid) } ?? ""
-                },
-                dataTracks: messages(state.publish_data_tracks, state.n_publish_data_tracks) {
-                    $0.info.map { String($0.pointee.sid) } ?? ""
-                })
+            self = .syncState(SyncState(message.sync_state.pointee))
         case LIVEKIT__SIGNAL_REQUEST__MESSAGE_SIMULATE: self = .simulate(Scenario(message.simulate.pointee))
         case LIVEKIT__SIGNAL_REQUEST__MESSAGE_PING: self = .ping(message.ping)
         case LIVEKIT__SIGNAL_REQUEST__MESSAGE_PING_REQ:
@@ -81,12 +74,16 @@ extension ClientSignal {
         }
     }
 
-    /// The same track may be named twice, in both lists.
     private static func subscription(_ update: Livekit__UpdateSubscription) -> ClientSignal {
+        .subscription(tracks: tracks(of: update), subscribes: update.subscribe != 0)
+    }
+
+    /// The same track may be named twice, in both lists.
+    fileprivate static func tracks(of update: Livekit__UpdateSubscription) -> [String] {
         let lists =
             [(update.track_sids, update.n_track_sids)]
             + messages(update.participant_tracks, update.n_participant_tracks) { ($0.track_sids, $0.n_track_sids) }
-        return .subscription(tracks: Array(distinct: lists, atMost: mostTracks), subscribes: update.subscribe != 0)
+        return Array(distinct: lists, atMost: mostTracks)
     }
 
     private static func permission(_ permission: Livekit__SubscriptionPermission) -> ClientSignal {
@@ -104,6 +101,21 @@ extension ClientSignal {
 extension ClientSignal.Description {
     init(_ description: Livekit__SessionDescription) {
         self.init(sdp: String(description.sdp), id: description.id)
+    }
+}
+
+extension ClientSignal.SyncState {
+    init(_ state: Livekit__SyncState) {
+        publications =
+            messages(state.publish_tracks, state.n_publish_tracks) { $0.track.map { String($0.pointee.sid) } ?? "" }
+            + messages(state.publish_data_tracks, state.n_publish_data_tracks) {
+                $0.info.map { String($0.pointee.sid) } ?? ""
+            }
+        tracks = state.subscription.map { ClientSignal.tracks(of: $0.pointee) } ?? []
+        subscribes = state.subscription.map { $0.pointee.subscribe != 0 } ?? false
+        disabled = Array(
+            distinct: [(state.track_sids_disabled, state.n_track_sids_disabled)],
+            atMost: ClientSignal.mostTracks - tracks.count)
     }
 }
 

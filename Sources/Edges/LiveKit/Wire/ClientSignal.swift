@@ -14,8 +14,7 @@ enum ClientSignal: Sendable, Hashable {
     case leave
     /// nil: everybody may receive everything.
     case subscriptionPermission([TrackGrant]?)
-    /// The sids of one's own tracks and data tracks, as the client knows them.
-    case syncState(publishes: [String], dataTracks: [String])
+    case syncState(SyncState)
     case simulate(Scenario)
     case ping(Int64)
     case pingRequest(timestamp: Int64)
@@ -39,6 +38,7 @@ enum ClientSignal: Sendable, Hashable {
         switch self {
         case .subscription(let tracks, _), .trackSettings(let tracks, _): max(1, tracks.count)
         case .dataSubscriptions(let subscriptions): max(1, subscriptions.count)
+        case .syncState(let state): max(1, state.tracks.count + state.disabled.count)
         default: 1
         }
     }
@@ -50,6 +50,17 @@ enum ClientSignal: Sendable, Hashable {
     struct Description: Sendable, Hashable {
         var sdp: String
         var id: UInt32
+    }
+
+    /// How things stand for a client that goes on on another socket.
+    struct SyncState: Sendable, Hashable {
+        /// The sids of its own tracks and data tracks.
+        var publications: [String]
+        /// Tracks of others that it wants (`subscribes`), or does not want although it subscribes automatically.
+        var tracks: [String]
+        var subscribes: Bool
+        /// Tracks that it does not want to be sent for now.
+        var disabled: [String]
     }
 
     /// What a viewer says about a track.
