@@ -181,9 +181,11 @@ struct ConnectionTests {
         }
     }
 
-    private func answer(_ bench: inout RoomBench, _ session: SessionID, _ sdp: String) throws {
+    private func answer(
+        _ bench: inout RoomBench, _ session: SessionID, _ sdp: String, to offer: UInt32? = nil
+    ) throws {
         try bench.step { (room, turn) throws(RoomError) in
-            try room.answer(session, connection: "sub", sdp: sdp, turn: &turn)
+            try room.answer(session, connection: "sub", sdp: sdp, to: offer, turn: &turn)
         }
     }
 
@@ -230,6 +232,29 @@ struct ConnectionTests {
         try answer(&bench, bob, sdp)
         #expect(bench.room.state.roster[bob]?.connections.first?.negotiation.state == .stable)
         #expect(bench.room.subscriptions(of: bob).map(\.state) == [.active, .active])
+    }
+
+    @Test(
+        "An answer that names a former offer is refused: it is not that of the offer with which the server began anew")
+    func answerToFormerOffer() throws {
+        var (bench, ada, bob) = try SubscribeTests.pair()
+        func offer() throws -> (sdp: String, number: UInt32) {
+            let event = try #require(bench.events[bob]?.last { if case .offer = $0.event { true } else { false } })
+            guard case .offer(_, let sdp, _) = event.event else { return ("", 0) }
+            return (sdp, UInt32(event.sequence))
+        }
+        func state() -> NegotiationState? { bench.room.state.roster[bob]?.connections.first?.negotiation.state }
+        try bench.offer(ada, [.audio("0"), .video("1"), .video("2")])
+        let former = try offer()
+        try comeBack(&bench, bob)
+        try bench.step { (room, turn) throws(RoomError) in try room.restartReceiving(bob, turn: &turn) }
+        let current = try offer()
+        #expect(former.number < current.number)
+        let late = ClientDescriptions(ufrag: "ansr").answer(to: former.sdp)
+        let refused = #expect(throws: RoomError.self) { try answer(&bench, bob, late, to: former.number) }
+        #expect(refused?.code == .unexpectedAnswer && state() == .haveLocalOffer)
+        try answer(&bench, bob, ClientDescriptions(ufrag: "new1").answer(to: current.sdp), to: current.number)
+        #expect(state() == .stable)
     }
 
     @Test("A client that begins anew may have taken the offer before, whose answer was lost: the next has its sections")

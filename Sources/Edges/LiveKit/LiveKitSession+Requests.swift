@@ -11,7 +11,9 @@ extension LiveKitSession {
         case .offer(let offer): await answer(offer, session, socket)
         case .answer(let answer):
             await tolerating { () async throws(RoomError) in
-                try await context.rooms.answer(session, connection: Room.serverConnection, sdp: answer.sdp)
+                // Older clients say nothing of the offer.
+                try await context.rooms.answer(
+                    session, connection: Room.serverConnection, sdp: answer.sdp, to: answer.id == 0 ? nil : answer.id)
             }
         case .trickle(let candidate, let target):
             let connection =

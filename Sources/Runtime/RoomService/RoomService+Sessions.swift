@@ -116,11 +116,13 @@ extension RoomService {
         record(.publicationRefused(participant: info.sid, identity: info.identity, code: code), in: hosted)
     }
 
-    /// Takes a client's answer to the server's offer on `connection`.
-    public func answer(_ session: SessionID, connection: String, sdp: String) async throws(RoomError) {
+    /// Takes a client's answer to the server's offer on `connection`. `offer`: which one is answered, where the client says so: the low half of the number of its event.
+    public func answer(
+        _ session: SessionID, connection: String, sdp: String, to offer: UInt32? = nil
+    ) async throws(RoomError) {
         try await step(try hosted(of: session)) { (room, turn) throws(RoomError) in
             room.touch(session, turn: &turn)
-            try room.answer(session, connection: connection, sdp: sdp, turn: &turn)
+            try room.answer(session, connection: connection, sdp: sdp, to: offer, turn: &turn)
         }
     }
 

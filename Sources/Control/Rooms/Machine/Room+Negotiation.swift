@@ -303,6 +303,8 @@ extension Room {
             state.roster.store(connection, of: session)
             let shown = state.shown(on: connection.id, of: session)
             state.roster.notify(session, .offer(connection: connection.id, sdp: offer.text, tracks: shown), &turn)
+            let sequence = state.roster[session]?.sequence ?? 0
+            state.roster.updateConnection(connection.id, of: session) { $0.lastOffer = sequence }
         } catch {
             // Only for want of sections, which the subscription limit keeps out of reach: what cannot be shown waits.
             state.roster.store(connection, of: session)
@@ -325,9 +327,10 @@ extension Room {
         makeOffers(&turn)
     }
 
-    /// Takes a client's answer to the server's offer. One that was taken already, and is sent again because its client did not learn that, changes nothing.
+    /// Takes a client's answer to the server's offer. One that was taken already, and is sent again because its client did not learn that, changes nothing. `offer`: which
+    /// one is answered, where the client says so: the low half of the number of its event.
     public mutating func answer(
-        _ session: SessionID, connection name: String, sdp: String, turn: inout RoomTurn
+        _ session: SessionID, connection name: String, sdp: String, to offer: UInt32? = nil, turn: inout RoomTurn
     ) throws(RoomError) {
         let member = try state.member(session)
         var connection = try state.connection(name, of: session)
@@ -335,6 +338,7 @@ extension Room {
             connection.answerWasRepeated()
             return state.roster.store(connection, of: session)
         }
+        try connection.checkIsCurrent(offer)
         let accepted = try connection.accept(sdp, of: member)
         connection.openOrUpdate(accepted.transport, of: member, iceRestarted: false, state, &turn)
         connection.acceptData(accepted, member.options.dataProtocol, &turn)

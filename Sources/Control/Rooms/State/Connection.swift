@@ -30,6 +30,8 @@ struct Connection: Sendable {
     var channels: Set<String> = []
     /// What is sent has changed since the last description.
     var needsOffer = false
+    /// The number of the event with the server's last offer on it.
+    var lastOffer: UInt64 = 0
     /// A digest of the client's answer that was taken last.
     private(set) var lastAnswer: Int?
     /// The client has a socket since that it did not have when its last answer was taken: it may not have learned that it was.
@@ -80,6 +82,12 @@ extension Connection {
         lastAnswer = answer.hashValue
         mayRepeatAnswer = false
         return accepted
+    }
+
+    /// Refuses an answer to an offer that another one has taken the place of: it was under way while the server began anew, and would be taken for the answer to that.
+    func checkIsCurrent(_ offer: UInt32?) throws(RoomError) {
+        guard let offer, offer < UInt32(truncatingIfNeeded: lastOffer) else { return }
+        throw RoomError(.unexpectedAnswer, "the answer is to a former offer")
     }
 
     mutating func answer(_ answers: [String: SectionAnswer]) throws(RoomError) -> AnswerOutcome {
