@@ -94,6 +94,34 @@ struct BackupCodecTests {
         #expect(demands(bench.takeEvents(ada)) == [[true]])
     }
 
+    @Test(
+        "A backup codec whose track the announcement names is that track's without another announcement, with it or later, and an unknown one after its end"
+    )
+    func namedBackup() throws {
+        for isLater in [false, true] {
+            var bench = RoomBench()
+            let ada = try bench.join("ada")
+            var announcement = Self.announcement
+            announcement.backupTrackID = "w"
+            try bench.perform(.announce(announcement), ada)
+            if isLater { try bench.offer(ada, [Self.main]) }
+            try bench.offer(ada, [Self.main, Self.backup])
+            let added = bench.takeCommands().compactMap { if case .addTrack(let track) = $0 { track } else { nil } }
+            #expect(added.map { $0.formats.map(\.codec) } == [[.vp9], [.vp8]])
+            #expect(bench.info(ada)?.tracks.count == 1)
+            let track = try #require(bench.room.state.routing.tracks(of: ada).first)
+            #expect(bench.room.state.routing[track]?.backup == added.last?.id)
+        }
+        var bench = RoomBench()
+        let ada = try bench.join("ada")
+        var announcement = Self.announcement
+        announcement.backupTrackID = "w"
+        try bench.perform(.announce(announcement), ada)
+        try bench.offer(ada, [Self.main])
+        try bench.offer(ada, [.video("0", "inactive", codecs: Self.vp8)])
+        #expect(bench.room.publications(of: ada).isEmpty, "nothing of it is awaited any more")
+    }
+
     @Test("Nobody waits any more: the publisher is told; with the subscriber its demand ends")
     func noMore() throws {
         var (bench, ada, _, carl, _) = try meeting()

@@ -240,6 +240,7 @@ extension TrackAnnouncement {
         self.init(request.clientID, source: request.source, name: request.name, muted: request.isMuted)
         kind = request.kind
         codecs = request.codecs
+        if !request.backupClientID.isEmpty { backupTrackID = request.backupClientID }
         backupCodecPolicy = request.backupCodecPolicy
         if !request.sid.isEmpty { backupOf = request.sid }
         if request.width > 0 { width = request.width }

@@ -190,6 +190,7 @@ extension Room {
             state.chooseEncodings(of: main, &turn)
         } else {
             withdraw(track, tellsPublisher: true, &turn)
+            state.roster.update(track.publisher) { $0.announcements.removeBackup(of: track.info.sid) }
         }
         if commandsWorker { turn.media(.removeTrack(id)) }
         state.roster.updateConnection(track.connection, of: track.publisher) { $0.trackEnded(track.info) }
@@ -245,7 +246,9 @@ extension Room {
         _ announcement: TrackAnnouncement, _ member: Member, _ turn: inout RoomTurn
     ) throws(RoomError) -> TrackInfo {
         guard !announcement.clientTrackID.isEmpty else { throw RoomError(.invalidRequest, "the track id is empty") }
-        try TextRule.label.check(announcement.clientTrackID, "the track", tooLong: .invalidRequest)
+        for id in [announcement.clientTrackID, announcement.backupTrackID ?? ""] {
+            try TextRule.label.check(id, "the track", tooLong: .invalidRequest)
+        }
         try TextRule.label.check(announcement.name ?? "", "the track's name", tooLong: .invalidRequest)
         try announcement.details?.check()
         guard state.mayPublish(announcement.source, member) else {

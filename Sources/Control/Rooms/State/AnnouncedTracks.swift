@@ -18,7 +18,8 @@ struct AnnouncedTracks: Sendable {
 
     var sids: [String] { tracks.map(\.sid) }
 
-    /// Of a track that is announced already, an announcement changes what it names, and keeps the sid; otherwise `sid` is called for one. Refused beyond `most`.
+    /// Of a track that is announced already, an announcement changes what it names, and keeps the sid; otherwise `sid` is called for one. Refused beyond `most`. One that
+    /// names the track in its backup codec, too, announces both.
     mutating func add(
         _ announcement: TrackAnnouncement, most: Int, sid: () -> String
     ) throws(RoomError) -> AnnouncedTrack {
@@ -28,11 +29,18 @@ struct AnnouncedTracks: Sendable {
         let complete = earlier.map { announcement.completed(by: $0.announcement) } ?? announcement
         let announced = AnnouncedTrack(sid: earlier?.sid ?? sid(), announcement: complete)
         tracks.append(announced)
+        if let backup = complete.backup(of: announced.sid) {
+            tracks.removeAll { $0.announcement.clientTrackID == backup.clientTrackID }
+            tracks.append(AnnouncedTrack(sid: sid(), announcement: backup))
+        }
         return announced
     }
 
     /// It was offered.
     mutating func remove(_ sid: String) { tracks.removeAll { $0.sid == sid } }
+
+    /// A track has ended: what was announced of it in its backup codec does not come any more.
+    mutating func removeBackup(of sid: String) { tracks.removeAll { $0.announcement.backupOf == sid } }
 
     mutating func setMuted(_ sid: String, _ muted: Bool) {
         guard let index = tracks.firstIndex(where: { $0.sid == sid }) else { return }
@@ -61,6 +69,15 @@ extension AnnouncedTrack {
 }
 
 extension TrackAnnouncement {
+    /// Of the track `sid` that this announces: its encoding in the backup codec, where the id is named. It is known by that alone.
+    fileprivate func backup(of sid: String) -> TrackAnnouncement? {
+        guard let id = backupTrackID, id != clientTrackID, let codec = backupCodec else { return nil }
+        var backup = TrackAnnouncement(id, source: source)
+        backup.codecs = [codec]
+        backup.backupOf = sid
+        return backup
+    }
+
     /// This one, and what it does not name from the one before. One with a kind announces the publication anew, and as a whole.
     fileprivate func completed(by earlier: TrackAnnouncement) -> TrackAnnouncement {
         guard kind == nil else { return self }
@@ -76,6 +93,7 @@ extension TrackAnnouncement {
         complete.backupOf = backupOf ?? earlier.backupOf
         if !codecs.isEmpty {
             complete.codecs = codecs
+            complete.backupTrackID = backupTrackID
             complete.backupCodecPolicy = backupCodecPolicy
         }
         return complete

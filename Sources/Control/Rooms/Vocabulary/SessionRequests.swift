@@ -166,6 +166,8 @@ public struct TrackAnnouncement: Sendable, Hashable {
     /// In which codec it is to be sent, and in which other one its publisher can send it beside, for subscribers that cannot play the first; empty: as the
     /// offer prefers.
     public var codecs: [Codec] = []
+    /// The id under which it comes in that other codec, where it is known already; nil: that is announced by itself (`backupOf`).
+    public var backupTrackID: String?
     /// Whether it is sent in both then.
     public var backupCodecPolicy = BackupCodecPolicy.simulcast
     /// It is the encoding of the track with this sid in its backup codec; nil: a track of its own.

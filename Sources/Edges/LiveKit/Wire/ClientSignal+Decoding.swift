@@ -160,8 +160,11 @@ extension TrackRequest {
         width = Int(request.width)
         height = Int(request.height)
         sid = String(request.sid)
-        codecs = messages(request.simulcast_codecs, request.n_simulcast_codecs) { Codec(word: String($0.codec)) }
-            .compactMap(\.self)
+        let named = messages(request.simulcast_codecs, request.n_simulcast_codecs) { one in
+            Codec(word: String(one.codec)).map { (codec: $0, clientID: String(one.cid)) }
+        }.compactMap { $0 }
+        codecs = named.map(\.codec)
+        if named.count > 1 { backupClientID = named[1].clientID }
         backupCodecPolicy = BackupCodecPolicy(request.backup_codec_policy)
         details.encryption = TrackDetails.Encryption(rawValue: Int(request.encryption.rawValue)) ?? .none
         details.stream = String(request.stream)

@@ -124,6 +124,8 @@ struct TrackRequest: Sendable, Hashable {
     var details = TrackDetails()
     /// The first choice, and behind it the backup codec; those that are not known here are left out.
     var codecs: [Codec] = []
+    /// The client's id of the track in the backup codec, where it has one already (Go SDK); others send a request of its own later.
+    var backupClientID = ""
     var backupCodecPolicy = BackupCodecPolicy.regression
     /// Of a track that is there already: this is its encoding in the backup codec.
     var sid = ""
