@@ -169,7 +169,9 @@ struct PolicyTests {
         #expect(try await house.ask(.put, "/v1/presets/x", "{}", grant: bound).status == 403)
     }
 
-    @Test("I8: a participant's name, metadata and permissions change by merge patch; null goes back to the standard")
+    @Test(
+        "I8: a participant's name, metadata and permissions change by merge patch; null empties a text and permits any source"
+    )
     func participants() async throws {
         try await house.publisher("ada", in: "R")
         let path = "/v1/rooms/R/participants/ada"
@@ -187,6 +189,31 @@ struct PolicyTests {
         let wrong = try await edit(.patch, path, #"{"permissions":{"hidden":true}}"#)
         #expect(wrong.status == 400 && wrong.members["pointer"] as? String == "/permissions/hidden")
         #expect(try await edit(.patch, "/v1/rooms/R/participants/bob", "{}").code == "participant_not_found")
+    }
+
+    @Test("I8: null gives a participant's permissions back as its token grants them, one by one or all")
+    func grantedPermissions() async throws {
+        var grant = VideoGrant.join("R")
+        grant.canPublishData = false
+        grant.canPublishSources = [.microphone]
+        let claims = AccessClaims(
+            apiKey: TestTokens.key.name, identity: "ada", expiresAt: .max, video: grant)
+        _ = try await house.rooms.rooms.join(JoinRequest(claims: claims))
+        func permissions(after change: String) async throws -> [String: Any] {
+            let answer = try await edit(.patch, "/v1/rooms/R/participants/ada", #"{"permissions":\#(change)}"#)
+            return try #require(answer.members["permissions"] as? [String: Any])
+        }
+        let all = #"{"canPublish":false,"canPublishData":true,"publishSources":["camera"],"roomAdmin":true}"#
+        for _ in 0..<2 {
+            let changed = try await permissions(after: all)
+            #expect(changed["canPublishData"] as? Bool == true && changed["roomAdmin"] as? Bool == true)
+            let some = try await permissions(after: #"{"canPublishData":null,"canPublish":null}"#)
+            #expect(some["canPublishData"] as? Bool == false && some["canPublish"] as? Bool == true)
+            #expect(some["roomAdmin"] as? Bool == true && some["publishSources"] as? [String] == ["camera"])
+            let none = try await permissions(after: "null")
+            #expect(none["roomAdmin"] as? Bool == false && none["canPublishData"] as? Bool == false)
+            #expect(none["publishSources"] as? [String] == ["microphone"])
+        }
     }
 
     @Test(

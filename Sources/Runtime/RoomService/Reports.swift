@@ -12,6 +12,8 @@ public struct RoomDetail: Sendable {
 /// One participant as operators see it.
 public struct ParticipantDetail: Sendable {
     public var info: ParticipantInfo
+    /// What its token permits; an operator may have changed what it may do.
+    public var granted: Permissions
     public var connections: [ConnectionInfo]
     public var subscriptions: [SubscriptionInfo]
     /// What holds for its bandwidth.

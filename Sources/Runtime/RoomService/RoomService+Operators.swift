@@ -29,9 +29,11 @@ extension RoomService {
     }
 
     private func detail(of session: SessionID, in room: Room) -> ParticipantDetail? {
-        guard let info = room.participant(session), let bandwidth = room.bandwidth(of: session) else { return nil }
+        guard let info = room.participant(session), let granted = room.granted(to: session),
+            let bandwidth = room.bandwidth(of: session)
+        else { return nil }
         return ParticipantDetail(
-            info: info,
+            info: info, granted: granted,
             connections: room.connections(of: session).map { ConnectionInfo(id: $0.id, state: $0.state) },
             subscriptions: room.subscriptions(of: session), bandwidth: bandwidth,
             subscribeRules: room.subscribeRules(of: session))

@@ -97,11 +97,11 @@ extension RoomService {
     /// nothing.
     public func change<Refusal: Error>(
         _ participant: String, in name: String,
-        _ change: @Sendable (ParticipantInfo) -> Result<ParticipantChange, Refusal>
+        _ change: @Sendable (ParticipantDetail) -> Result<ParticipantChange, Refusal>
     ) async throws(RoomError) -> Result<ParticipantDetail, Refusal> {
-        let info = try self.participant(participant, in: name).info
-        switch change(info) {
-        case .success(let change): return .success(try await self.change(info.sid, in: name, change))
+        let detail = try self.participant(participant, in: name)
+        switch change(detail) {
+        case .success(let change): return .success(try await self.change(detail.info.sid, in: name, change))
         case .failure(let refusal): return .failure(refusal)
         }
     }

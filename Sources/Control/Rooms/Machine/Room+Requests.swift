@@ -384,6 +384,9 @@ extension Room {
     /// A participant's own rules; nil: those of the room hold for it.
     public func subscribeRules(of session: SessionID) -> [SubscribeRule]? { state.roster[session]?.subscribeRules }
 
+    /// What its token permits one session; an operator may have changed what it may do.
+    public func granted(to session: SessionID) -> Permissions? { state.roster[session]?.granted }
+
     /// What holds for one session's bandwidth.
     public func bandwidth(of session: SessionID) -> BandwidthSettings? {
         state.roster[session].map(state.settings(of:))

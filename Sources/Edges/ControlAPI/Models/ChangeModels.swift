@@ -19,7 +19,8 @@ struct RoomChange: Codable {
     }
 }
 
-/// What can be changed of a participant. A member that a merge patch removes (null) goes back to its standard: an empty text, any source.
+/// What can be changed of a participant. A member that a merge patch removes (null) goes back to what its token grants, a text to an empty one. Whoever may publish from any
+/// source has no list of them: that is also what removing the list means.
 struct ParticipantEdit: Codable {
     var name: String?
     var metadata: String?
@@ -60,15 +61,14 @@ struct ParticipantEdit: Codable {
             roomAdmin = try fields.decodeIfPresent(Bool.self, forKey: .roomAdmin)
         }
 
-        /// `current` with these in place of what it says.
-        func applied(to current: Permissions) -> Permissions {
-            let standard = Permissions()
+        /// `current` with these in place of what it says, and what the token grants (`granted`) in place of what these do not say.
+        func applied(to current: Permissions, granted: Permissions) -> Permissions {
             var permissions = current
-            permissions.canPublish = canPublish ?? standard.canPublish
-            permissions.canSubscribe = canSubscribe ?? standard.canSubscribe
-            permissions.canPublishData = canPublishData ?? standard.canPublishData
+            permissions.canPublish = canPublish ?? granted.canPublish
+            permissions.canSubscribe = canSubscribe ?? granted.canSubscribe
+            permissions.canPublishData = canPublishData ?? granted.canPublishData
             permissions.publishSources = publishSources.map(Set.init)
-            permissions.roomAdmin = roomAdmin ?? standard.roomAdmin
+            permissions.roomAdmin = roomAdmin ?? granted.roomAdmin
             return permissions
         }
     }
@@ -91,12 +91,13 @@ struct ParticipantEdit: Codable {
         permissions = try fields.decodeIfPresent(Permission.self, forKey: .permissions)
     }
 
-    /// What it changes of `info`.
-    func change(of info: ParticipantInfo) -> RoomService.ParticipantChange {
+    /// What it changes of a participant.
+    func change(of detail: ParticipantDetail) -> RoomService.ParticipantChange {
         var change = RoomService.ParticipantChange()
         change.name = name ?? ""
         change.metadata = metadata ?? ""
-        change.permissions = (permissions ?? Permission(Permissions())).applied(to: info.permissions)
+        change.permissions = (permissions ?? Permission(detail.granted))
+            .applied(to: detail.info.permissions, granted: detail.granted)
         return change
     }
 }

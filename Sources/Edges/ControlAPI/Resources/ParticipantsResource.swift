@@ -85,8 +85,10 @@ struct ParticipantsResource: Resource {
         let room = try moderatedRoom(request)
         let name = try request.parameter("participant")
         let detail = try await asking { () async throws(RoomError) in
-            try await context.rooms.change(name, in: room) { info in
-                Result { () throws(Problem) in try patched(ParticipantEdit(info), by: request).change(of: info) }
+            try await context.rooms.change(name, in: room) { detail in
+                Result { () throws(Problem) in
+                    try patched(ParticipantEdit(detail.info), by: request).change(of: detail)
+                }
             }
         }
         return .json(ParticipantDetailModel(try detail.get()))

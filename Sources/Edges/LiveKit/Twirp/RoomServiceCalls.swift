@@ -284,12 +284,12 @@ struct RoomServiceCalls: Sendable {
         }
         try checkModerates(room)
         let info = try await asking { () async throws(RoomError) -> ParticipantInfo in
-            let changed = try await rooms.change(identity, in: room) { info -> Result<_, Never> in
+            let changed = try await rooms.change(identity, in: room) { detail -> Result<_, Never> in
                 var change = RoomService.ParticipantChange()
                 if !name.isEmpty { change.name = name }
                 if !metadata.isEmpty { change.metadata = metadata }
                 if !attributes.isEmpty { change.attributes = attributes }
-                change.permissions = permission?.applied(to: info.permissions)
+                change.permissions = permission?.applied(to: detail.info.permissions)
                 return .success(change)
             }
             return changed.get().info
