@@ -43,6 +43,29 @@ struct JoinTests {
         #expect(reply.pingInterval == interval && reply.pingTimeout == 3 * interval)
     }
 
+    @Test("Others learn what a participant's token says it is, a refreshed one too; unknown words mean a person")
+    func kinds() async throws {
+        let rooms = TestRooms()
+        let kinds: [(String?, Livekit__ParticipantInfo__Kind)] = [
+            ("agent", LIVEKIT__PARTICIPANT_INFO__KIND__AGENT), ("robot", LIVEKIT__PARTICIPANT_INFO__KIND__STANDARD),
+            (nil, LIVEKIT__PARTICIPANT_INFO__KIND__STANDARD),
+        ]
+        for (kind, number) in kinds {
+            var claims = AccessClaims(
+                apiKey: TestTokens.key.name, identity: "ada", expiresAt: TestTokens.now + 60, video: .join("r"))
+            claims.kind = kind
+            let refreshed = try #require(TestTokens.gate.returnToken(claims, room: "r"))
+            let entrance = Entrance(
+                context: rooms.context, claims: try TestTokens.gate.claims(of: refreshed),
+                parameters: JoinParameters(dual: [:]), address: "192.0.2.7", origin: nil)
+            guard case .join(let reply)? = try await entrance.enter().greeting.first else {
+                Issue.record("the first message is no join")
+                return
+            }
+            #expect(reply.participant.kindNumber == number)
+        }
+    }
+
     @Test("A client learns which codecs the room's policy lets it publish, the most wanted first")
     func codecs() async throws {
         let rooms = TestRooms()

@@ -11,6 +11,8 @@ extension AccessClaims {
         attributes =
             try token.texts(
                 "attributes", limit: AccessTokenLimits.attributeCount, bytes: AccessTokenLimits.metadataBytes) ?? [:]
+        // Others may mean something else by it.
+        kind = try? token.string("kind", limit: AccessTokenLimits.kindBytes)
         if let members = try token.object("video") { video = try VideoGrant(members) }
     }
 
@@ -21,6 +23,7 @@ extension AccessClaims {
             && (metadata?.utf8.count ?? 0) <= AccessTokenLimits.metadataBytes
             && attributes.count <= AccessTokenLimits.attributeCount
             && attributes.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count } <= AccessTokenLimits.metadataBytes
+            && (kind?.utf8.count ?? 0) <= AccessTokenLimits.kindBytes
             && (tokenID?.utf8.count ?? 0) <= AccessTokenLimits.tokenIDBytes
             && (video.room?.utf8.count ?? 0) <= AccessTokenLimits.roomBytes
             && (video.preset?.utf8.count ?? 0) <= AccessTokenLimits.roomBytes
@@ -38,6 +41,7 @@ extension AccessClaims {
         if let identity, !token.set("sub", identity) { return false }
         if let name, !token.set("name", name) { return false }
         if let metadata, !token.set("metadata", metadata) { return false }
+        if let kind, !token.set("kind", kind) { return false }
         if !attributes.isEmpty {
             guard let members = JSONObject() else { return false }
             for (name, text) in attributes where !members.set(name, text) { return false }

@@ -10,6 +10,8 @@ public struct AccessClaims: Sendable, Hashable {
     public var metadata: String?
     /// `attributes`: named texts that others are told.
     public var attributes: [String: String] = [:]
+    /// `kind`: what the participant is (`agent`, `sip` …), in the words of LiveKit's tokens; nil: a person, as far as is known.
+    public var kind: String?
     /// `exp`, in seconds since 1970.
     public var expiresAt: Int64
     /// `nbf`, in seconds since 1970.

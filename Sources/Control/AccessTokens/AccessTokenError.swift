@@ -40,6 +40,8 @@ public enum AccessTokenLimits {
     public static let metadataBytes = 8_192
     /// Members of `attributes`, whose names and texts together have at most as many bytes as metadata.
     public static let attributeCount = 64
+    /// `kind`: one short word.
+    public static let kindBytes = 32
     /// `jti`: a UUID has 36.
     public static let tokenIDBytes = 256
     /// `video.room`, alike.

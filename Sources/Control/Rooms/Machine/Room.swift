@@ -122,8 +122,8 @@ extension Room {
         let permissions = Permissions(claims.video)
         var info = ParticipantInfo(
             sid: turn.sid("PA_"), identity: identity, name: request.shownName, metadata: request.shownMetadata,
-            profile: request.profile,
-            permissions: permissions, joinedAt: turn.wallClock)
+            profile: request.profile, permissions: permissions, joinedAt: turn.wallClock)
+        info.kind = claims.kind
         info.encrypts = request.encrypts
         info.attributes = claims.attributes
         if permissions.canUpdateMetadata { info.attributes = try Self.merged(info.attributes, request.attributes) }

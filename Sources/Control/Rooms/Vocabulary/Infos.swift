@@ -80,6 +80,8 @@ public struct ParticipantInfo: Sendable, Hashable {
     public var client: String?
     /// Named texts, from its token and as it changes them.
     public var attributes: [String: String] = [:]
+    /// What its token says it is, in the words of LiveKit's tokens.
+    public var kind: String?
     /// What its client can do, as it says itself.
     public var clientTraits = ClientTraits()
     /// Grows with each change of this participant.

@@ -24,11 +24,7 @@ extension MessageArena {
             message.version = info.version
             message.permission = permission(info.permissions)
             message.is_publisher = info.tracks.isEmpty ? 0 : 1
-            message.kind =
-                info.permissions.recorder
-                ? LIVEKIT__PARTICIPANT_INFO__KIND__EGRESS
-                : info.profile == .publishOnly
-                    ? LIVEKIT__PARTICIPANT_INFO__KIND__INGRESS : LIVEKIT__PARTICIPANT_INFO__KIND__STANDARD
+            message.kind = info.kindNumber
             let attributes = info.attributes.sorted { $0.key < $1.key }
             message.n_attributes = attributes.count
             message.attributes = list(

@@ -306,6 +306,22 @@ extension ParticipantInfo {
             sid: sid, identity: identity, name: "", metadata: "", profile: .full, permissions: Permissions(),
             joinedAt: 0)
     }
+
+    /// What its token says it is, and otherwise what it does: clients look for agents by it, and show them in another way than people.
+    var kindNumber: Livekit__ParticipantInfo__Kind {
+        guard !permissions.recorder else { return LIVEKIT__PARTICIPANT_INFO__KIND__EGRESS }
+        return switch kind {
+        case "agent": LIVEKIT__PARTICIPANT_INFO__KIND__AGENT
+        case "sip": LIVEKIT__PARTICIPANT_INFO__KIND__SIP
+        case "ingress": LIVEKIT__PARTICIPANT_INFO__KIND__INGRESS
+        case "egress": LIVEKIT__PARTICIPANT_INFO__KIND__EGRESS
+        case "connector": LIVEKIT__PARTICIPANT_INFO__KIND__CONNECTOR
+        case "bridge": LIVEKIT__PARTICIPANT_INFO__KIND__BRIDGE
+        default:
+            profile == .publishOnly
+                ? LIVEKIT__PARTICIPANT_INFO__KIND__INGRESS : LIVEKIT__PARTICIPANT_INFO__KIND__STANDARD
+        }
+    }
 }
 
 extension ServerSignal.DisconnectReason {
