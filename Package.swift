@@ -140,7 +140,7 @@ let modules: [Target] = [
             "RoomService", "Rooms", "MediaControl", "MediaWorkers", "Playback", "Movies", "MP4", "WebM", "NetworkIO",
             "Logging",
         ]),
-    module("Runtime", "SessionStore", ["Primitives", "RoomService", "Rooms", "Storage"]),
+    module("Runtime", "SessionStore", ["RoomService", "Rooms", "Storage"]),
     module("Runtime", "RuleStore", ["RoomService", "Rooms", "Storage"]),
     module("Runtime", "Tracing", ["RoomService", "Rooms", "HTTPClient", "Logging"]),
     module("Runtime", "HTTPServing", ["NetworkIO", "COpenSSL", "Logging"]),
