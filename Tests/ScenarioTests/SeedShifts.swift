@@ -29,7 +29,4 @@ struct SeedShifts: SuiteTrait, TestTrait, TestScoping {
 extension Trait where Self == SeedShifts {
     /// Eight seeds, or the one of MARTLET_SEED.
     static var eightSeeds: Self { Self(all: Array(stride(from: 0, to: 80, by: 10))) }
-
-    /// The first of the eight, or the one of MARTLET_SEED: for suites that take too long, or miss a bound with some seed, as `make scenarios` reports.
-    static var oneSeed: Self { Self(all: [0]) }
 }

