@@ -39,7 +39,9 @@ struct FirefoxTests {
         #expect(probes[.raised] > 0, "nothing else raises the estimate so soon, and it is counted")
     }
 
-    @Test("H11, H2: Firefox: a link falls from 3 to 0.5 Mbit/s and rises again")
+    @Test(
+        "H11, H2: Firefox: a link falls from 3 to 0.5 Mbit/s and rises again: the right layer within 1.5 and 8 s, 0.7 s frozen at most"
+    )
     func steps() throws {
         let scenario = try scenario("Firefox steps", seed: 103, kilobits: 3_000)
         scenario.show(.simulcast())

@@ -7,7 +7,7 @@ import Testing
 @Suite("Scenario: change of network", .eightSeeds)
 struct PathTests {
     @Test(
-        "H4: handover from Wi-Fi to a mobile network with 80 ms more delay, after an outage of 1.5 s or at once",
+        "H4: handover from Wi-Fi to a mobile network with 80 ms more delay, after an outage of 1.5 s or at once: video within 2 s, the largest layer within 8",
         arguments: [1.5, 0])
     func farther(gap: Double) throws {
         let scenario = try Scenario("H4 farther network, \(gap) s", seed: 71, link: Scenario.link(3_000, delay: 10))

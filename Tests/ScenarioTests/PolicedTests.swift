@@ -6,7 +6,7 @@ import Testing
 /// Losses that no queue announces.
 @Suite("Scenario: policer", .eightSeeds)
 struct PolicedTests {
-    @Test("H9: a policer that drops what exceeds its rate and passes bursts: attempts at the next layer become rare")
+    @Test("H9: a policer that drops what exceeds its rate and passes bursts: eight changes of size at most in 80 s")
     func policed() throws {
         var link = Scenario.link(nil)
         link.policer = Policer(rate: .kilobitsPerSecond(1_000))

@@ -75,7 +75,7 @@ struct RecoveryTests {
     }
 
     @Test(
-        "H4: after up to 15 s of losses, little bandwidth, delay and jitter the largest layer is back",
+        "H4: the largest layer is back within 20 s after up to 15 s of losses, little bandwidth, delay and jitter",
         arguments: Call.allCases, 0..<2)
     func afterTrouble(call: Call, number: Int) throws {
         let seed = 2_000 + UInt64(number) + SeedShifts.current

@@ -22,7 +22,7 @@ struct ScenarioTests {
         scenario.judge(Thresholds.steady, from: 10, wanted: Self.all * (isFast ? 2 : 1), layer: layer)
     }
 
-    @Test("H2: a link falls from 3 to 0.5 Mbit/s")
+    @Test("H2: a link falls from 3 to 0.5 Mbit/s: the right layer within 1.5 s, 0.7 s frozen at most")
     func stepDown() throws {
         let scenario = try Scenario("H2 step down", seed: 12, link: Scenario.link(3_000))
         scenario.show(.simulcast())
@@ -32,7 +32,7 @@ struct ScenarioTests {
         scenario.judge(Thresholds.stepDown, wanted: Self.all, layer: 0)
     }
 
-    @Test("H2: a link rises from 0.5 to 3 Mbit/s")
+    @Test("H2: a link rises from 0.5 to 3 Mbit/s: the largest layer within 8 s, 0.5 s frozen at most")
     func stepUp() throws {
         let scenario = try Scenario("H2 step up", seed: 13, link: Scenario.link(500))
         scenario.show(.simulcast())
@@ -43,7 +43,7 @@ struct ScenarioTests {
     }
 
     @Test(
-        "H2: a link rises from 0.7 to 3 Mbit/s for a stream with temporal layers only, of few and large frames",
+        "H2: a link rises from 0.7 to 3 Mbit/s for a stream with temporal layers only, of few and large frames: all frames within 8 s",
         arguments: [Codec.vp8, .vp9, .av1])
     func stepUpOfFrames(codec: Codec) throws {
         let scenario = try Scenario("H2 step up of frames, \(codec)", seed: 25, link: Scenario.link(700))
@@ -60,7 +60,9 @@ struct ScenarioTests {
         scenario.judge(Thresholds.stepUpOfFrames, from: 28, wanted: Self.all)
     }
 
-    @Test("A link falls slowly from 3 to 0.4 Mbit/s and recovers")
+    @Test(
+        "A link falls slowly from 3 to 0.4 Mbit/s and recovers: 0.7 s frozen at most, two changes in 5 s at most, the largest layer within 8 s"
+    )
     func ramp() throws {
         let scenario = try Scenario("Ramp", seed: 14, link: Scenario.link(3_000))
         scenario.show(.simulcast())
@@ -77,7 +79,9 @@ struct ScenarioTests {
         scenario.judge(limits, from: 10, wanted: Self.all, layer: 2)
     }
 
-    @Test("H3: random loss without congestion does not change the layer", arguments: [0.02, 0.05, 0.10])
+    @Test(
+        "H3: random loss without congestion: the largest layer is left for a second at most in 48",
+        arguments: [0.02, 0.05, 0.10])
     func randomLoss(share: Double) throws {
         let scenario = try Scenario("H3 loss \(Int(share * 100)) percent", seed: 15, link: Scenario.link(4_000))
         scenario.show(.simulcast())
@@ -90,7 +94,7 @@ struct ScenarioTests {
         #expect(shown <= 10, "the layer was left for \(Double(shown) / 10) s")
     }
 
-    @Test("H4: bursts of loss")
+    @Test("H4: bursts of loss: half of what is wanted arrives, 1.5 s frozen at most")
     func bursts() throws {
         let scenario = try Scenario("H4 bursts", seed: 16, link: Scenario.link(4_000))
         scenario.show(.simulcast())
@@ -103,7 +107,10 @@ struct ScenarioTests {
         scenario.judge(Thresholds.bursts, wanted: Self.all)
     }
 
-    @Test("H4: 100 ms of jitter, 1 % reordered", arguments: [0, 1])
+    /// JitterTests asks for the layer, where packets overtake each other; here jitter keeps their order, and with one seed of eight 62 % of what is wanted was used.
+    @Test(
+        "H4: 100 ms of jitter in order, or 1 % reordered: half of what is wanted arrives, nothing is dropped, 0.7 s frozen at most",
+        arguments: [0, 1])
     func jitter(kind: Int) throws {
         let scenario = try Scenario(kind == 0 ? "H4 jitter" : "H4 reorder", seed: 17, link: Scenario.link(4_000))
         scenario.show(.simulcast())
@@ -165,7 +172,9 @@ struct ScenarioTests {
         scenario.judge(limits, wanted: Self.all, layer: 2)
     }
 
-    @Test("B9, H7: a screen at 4 frames per second on a link with jitter: no probe storm, no collapse")
+    @Test(
+        "B9, H7: a screen at 4 frames per second on a link with jitter: probes stay below 10 kbit/s, it is never left out"
+    )
     func stillScreen() throws {
         var link = Scenario.link(2_000)
         link.jitter = .milliseconds(20)

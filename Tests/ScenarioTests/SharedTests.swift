@@ -6,7 +6,7 @@ import Testing
 /// Many pictures, many viewers, and what publishers do that is no fault of the link.
 @Suite("Scenario: shared links", .eightSeeds)
 struct SharedTests {
-    @Test("Four subscribers behind one bottleneck: none starves, and the link is used")
+    @Test("Four subscribers behind one bottleneck of 4 Mbit/s: each gets 100 kbit/s at least, all together 1.6 Mbit/s")
     func sharedBottleneck() throws {
         let scenario = try Scenario("Shared bottleneck", seed: 61, link: Scenario.link(nil))
         let bottleneck = SharedBottleneck(rate: .kilobitsPerSecond(4_000))

@@ -26,7 +26,7 @@ enum Thresholds {
     static let stepUp = Limits(utilisation: 0.4, freeze: 500, rightLayer: 8)
     // The stream begins with a keyframe that takes 700 kbit/s a third of a second.
     static let stepUpOfFrames = Limits(utilisation: 0.9, queueDelay: 40, freeze: 1_500, switches: 0)
-    static let ramp = Limits(utilisation: 0.3, loss: 0.05, freeze: 700)
+    static let ramp = Limits(utilisation: 0.3, loss: 0.05, freeze: 700, rightLayer: 8)
     static let randomLoss = Limits(utilisation: 0.8, loss: 0, freeze: 1_000, rightLayer: 8)
     static let bursts = Limits(utilisation: 0.5, loss: 0, freeze: 1_500)
     // Attempts at the largest layer lose half of it until they end: 3.5 to 5.9 % with eight seeds.
@@ -37,7 +37,7 @@ enum Thresholds {
     /// eight seeds; all of them where each probe lifted the bound that losses set.
     static let policedAttempts = 8
     static let policedSeconds = 20
-    static let jitter = Limits(utilisation: 0.25, loss: 0, freeze: 700)
+    static let jitter = Limits(utilisation: 0.5, loss: 0, freeze: 700)
     /// H4: delays of up to 200 ms more are no lack of bandwidth.
     static let jitterAlone = Limits(utilisation: 0.8, loss: 0, freeze: 700, rightLayer: 5)
     /// Share of the time in which the layer is shown meanwhile.

@@ -7,7 +7,9 @@ import Testing
 /// Links as they are outside: made from seeds, so that a run can be repeated.
 @Suite("Scenario: traces", .eightSeeds)
 struct TraceTests {
-    @Test("An LTE-like link that varies between 0.4 and 6 Mbit/s, around 1.8", arguments: [1, 2])
+    @Test(
+        "An LTE-like link that varies between 0.4 and 6 Mbit/s, around 1.8: 0.5 s frozen and four changes in 5 s at most",
+        arguments: [1, 2])
     func mobile(seed: UInt64) throws {
         let scenario = try Scenario("LTE \(seed)", seed: 30 + seed, link: Scenario.link(2_500, delay: 35))
         scenario.viewer.downlink.model.jitter = .milliseconds(8)
@@ -25,7 +27,7 @@ struct TraceTests {
     }
 
     @Test(
-        "A Wi-Fi-like link: 8 Mbit/s with stalls of 80 to 250 ms and bursts of loss, or dips to 200 kbit/s",
+        "A Wi-Fi-like link of 8 Mbit/s with bursts of loss: 0.5 s frozen at most with stalls of 80 to 250 ms, 1 s with dips to 200 kbit/s",
         arguments: [0, 1])
     func wireless(kind: Int) throws {
         let name = kind == 0 ? "Wi-Fi stalls" : "Wi-Fi dips"
@@ -88,7 +90,7 @@ struct TraceTests {
     }
 
     @Test(
-        "H9: ten minutes of a camera with varying bitrate, on a link that almost carries all its frames: the size does not change, attempts become rare"
+        "H9: ten minutes of a camera with varying bitrate, on a link that almost carries all its frames: the size does not change, all frames are tried ten times at most"
     )
     func tenMinutes() throws {
         // 360 lines at 30 frames a second take nine tenths of it, and more as the camera wavers.

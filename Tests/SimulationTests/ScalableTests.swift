@@ -79,7 +79,9 @@ struct ScalableTests {
         }
     }
 
-    @Test("G1, G8: the same on lossy links", arguments: ScalabilityMode.all)
+    @Test(
+        "G1, G8: 100 changes of size on links that lose and reorder packets: no packet breaks an invariant of forwarding, video goes on",
+        arguments: ScalabilityMode.all)
     func lossySwitches(mode: ScalabilityMode) throws {
         var link = LinkModel(delay: .milliseconds(20), loss: 0.02)
         link.reorder = 0.01
@@ -95,7 +97,9 @@ struct ScalableTests {
         }
     }
 
-    @Test("H2, G8: 3 Mbit/s, 0.7, and 3 again", arguments: ScalabilityMode.all)
+    @Test(
+        "H2, G8: 3 Mbit/s, 0.7, and 3 again: all frames and 0.7 s frozen at most; with temporal layers alone a quarter of them and 2 s",
+        arguments: ScalabilityMode.all)
     func steps(mode: ScalabilityMode) throws {
         let world = try World(seed: Seeds.seed(73))
         let room = world.openRoom()
