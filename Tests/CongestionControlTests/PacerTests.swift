@@ -227,7 +227,11 @@ struct PacerTests {
         }
         let pauses = zip(trials, trials.dropFirst()).map { $1 - $0 }
         #expect(trials.count >= 3)
-        #expect(pauses == pauses.sorted() && (pauses.first ?? 0) >= 20 && (pauses.last ?? 0) <= 125)
+        // From 400 to 900 kbit/s at 4 % a second, from the twentieth second on at 8 %: 22 s. At a half and a quarter of that growth 32 and 47. It was 30 s at least
+        // while a limit was lifted at once after a wait; since the limit grows instead, a path that carries more is used meanwhile.
+        #expect(pauses == pauses.sorted())
+        #expect((20...25).contains(pauses.first ?? 0))
+        #expect((40...60).contains(pauses.last ?? 0))
     }
 
     @Test("With arbitrary feedback the estimate stays within its bounds and recovers", arguments: 1...8)

@@ -98,7 +98,7 @@ def test_the_first_frame_is_decoded_soon_after_the_join(server):
 
 @pytest.mark.at_night
 def test_the_first_frame_is_decoded_soon_over_a_long_round_trip():
-    """B5: within 2 s where both the subscriber and the publisher have 100 ms of round trip to the server."""
+    """B5: four of five joins within 2 s where both the subscriber and the publisher have 100 ms of round trip to the server."""
     with Lab("mfar", 2, "both", "delay", 50) as lab:
         server = Server(host=SERVER_ADDRESS, namespace=lab.server).start()
 
@@ -114,5 +114,5 @@ def test_the_first_frame_is_decoded_soon_over_a_long_round_trip():
         finally:
             server.stop()
     print(f"figures: join to first frame at 100 ms of round trip {', '.join(f'{wait:.0f}' for wait in waits)} ms")
-    # One may wait for a publisher that a busy machine starves.
+    # Browsers and server share the processors: one join may wait for a publisher whose encoder gets none. The row of B5 says that the fifth is held to nothing.
     assert percentile(waits, 0.8) <= 2000, waits

@@ -13,7 +13,8 @@ PADDED = "martlet_packets_padded_total"
 
 
 async def enough_padding(server, wanted=10, timeout_s=90):
-    """A picture that breaks breaks with the first padded packet. On an idle machine one a second is padded, on a busy one dozens."""
+    """A frame that breaks does so with the first padded packet, so ten prove as much as thirty. On an idle machine one a second is padded, of which thirty once took
+    more than 30 s; on a busy one dozens are."""
     for _ in range(timeout_s * 5):
         if server.metric(PADDED) >= wanted:
             return
