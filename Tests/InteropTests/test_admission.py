@@ -1,5 +1,6 @@
 """A server that is at its limit: joins are refused with a time to come back, and calls that are up lose nothing."""
 import asyncio
+import contextlib
 import itertools
 import json
 import pathlib
@@ -27,6 +28,19 @@ def publish(server, identity, room):
     return server.request("POST", f"/whip/{room}", offer(), headers)
 
 
+@contextlib.asynccontextmanager
+async def flooded(server):
+    """Datagrams of strangers meanwhile, however long a slow machine takes for what is asked under them."""
+    flood = await asyncio.create_subprocess_exec(
+        sys.executable, FLOOD, server.host, str(server.udp), "garbage", "50000", "100", stdout=asyncio.subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            flood.terminate()
+        await flood.wait()
+
+
 def test_K3_a_server_that_is_busy_refuses_joins_and_keeps_its_calls():
     """Datagrams of strangers keep the media thread busy beyond a limit that is set low."""
     async def run(server):
@@ -39,32 +53,32 @@ def test_K3_a_server_that_is_busy_refuses_joins_and_keeps_its_calls():
         async with signal(server, token("ada", "calm")), standstills() as still:
             await until_true(lambda: server.metric("martlet_load") < 1, PATIENCE_S, "an idle server")
             started, missing = time.monotonic(), player.tap.missing()
-            flood = await asyncio.create_subprocess_exec(
-                sys.executable, FLOOD, server.host, str(server.udp), "garbage", "50000", "9", stdout=asyncio.subprocess.DEVNULL)
-            # Each another one: who is in may join anew.
-            names = (f"cam-{number}" for number in itertools.count())
-            await until_true(lambda: publish(server, next(names), "new")[0] == 503, 8, "the refusal of one more")
-            full = time.monotonic() - started
-            for room in ("calm", "new", "newer"):
-                status, headers, text = publish(server, "late", room)
-                assert (status, json.loads(text)["code"], headers["Retry-After"]) == (503, "overloaded", "10"), (status, text)
-                assert "(cpu)" in json.loads(text)["detail"]
-            try:
-                async with signal(server, token("bob", "calm")):
-                    raise AssertionError("bob came in")
-            except AssertionError as refused:
-                assert "'code': 'overloaded'" in str(refused) and "'retryAfter': 10" in str(refused), refused
-            # LiveKit's clients in browsers cannot read the status of the refused socket, and ask for the reason.
-            access = f"access_token={token('bob', 'calm')}"
-            async with aiohttp.ClientSession() as http:
-                with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
-                    await http.ws_connect(f"{server.url}/rtc?{access}")
-            asked, headers, text = server.request("GET", f"/rtc/validate?{access}")
-            assert refused.value.status == asked == 503 and refused.value.headers["Retry-After"] == headers["Retry-After"] == "10" and "(cpu)" in text, text
-            assert server.metric("martlet_load") == 1 and server.metric("martlet_ready") == 1, "not ready would end the calls that are up"
-            async with signal(server, token("ada", "calm")):
-                pass
-            await flood.wait()
+            async with flooded(server):
+                # Each another one: who is in may join anew.
+                names = (f"cam-{number}" for number in itertools.count())
+                await until_true(lambda: publish(server, next(names), "new")[0] == 503, PATIENCE_S, "the refusal of one more")
+                full = time.monotonic() - started
+                for room in ("calm", "new", "newer"):
+                    status, headers, text = publish(server, "late", room)
+                    assert (status, json.loads(text)["code"], headers["Retry-After"]) == (503, "overloaded", "10"), (status, text)
+                    assert "(cpu)" in json.loads(text)["detail"]
+                try:
+                    async with signal(server, token("bob", "calm")):
+                        raise AssertionError("bob came in")
+                except AssertionError as refused:
+                    assert "'code': 'overloaded'" in str(refused) and "'retryAfter': 10" in str(refused), refused
+                # LiveKit's clients in browsers cannot read the status of the refused socket, and ask for the reason.
+                access = f"access_token={token('bob', 'calm')}"
+                async with aiohttp.ClientSession() as http:
+                    with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+                        await http.ws_connect(f"{server.url}/rtc?{access}")
+                asked, headers, text = server.request("GET", f"/rtc/validate?{access}")
+                assert refused.value.status == asked == 503 and refused.value.headers["Retry-After"] == headers["Retry-After"] == "10" and "(cpu)" in text, text
+                assert server.metric("martlet_load") == 1 and server.metric("martlet_ready") == 1, "not ready would end the calls that are up"
+                async with signal(server, token("ada", "calm")):
+                    pass
+                # For so long at least the call has to bear it.
+                await asyncio.sleep(max(0, started + 9 - time.monotonic()))
             await until_true(lambda: publish(server, "late", "calm")[0] == 201, PATIENCE_S, "the admission after the flood")
             # While this process waits for the server's answers it reads no packets.
             silences = [player.tap.longest_silence(started, ssrc, still) for ssrc in player.tap.rtp]
