@@ -347,7 +347,7 @@ def test_F8_checks_for_one_existing_user_name_cost_others_nothing(server):
     async def run():
         victim = BarePeer(server, "known", "victim")
         enough = asyncio.Event()
-        attack = asyncio.create_task(flood(server, "stun", 40_000, 20, ufrag=victim.remote_ufrag, enough=enough))
+        attack = asyncio.create_task(flood(server, "stun", 40_000, 60, ufrag=victim.remote_ufrag, enough=enough))
         flooded = time.monotonic()
         await asyncio.sleep(0.5)
         took, failed, clients = [], 0, []
@@ -367,7 +367,7 @@ def test_F8_checks_for_one_existing_user_name_cost_others_nothing(server):
         victim.socket.bind(("127.0.0.2", 0))
         assert not attack.done()
         victim.check()
-        assert time.monotonic() - flooded < 20, "its owner is let in while the flood lasts"
+        assert time.monotonic() - flooded < 60, "its owner is let in while the flood lasts"
         enough.set()
         figures = await attack
         counted = {reason: int(count) for reason, count in drops(server).items() if reason.startswith("stun")}
