@@ -31,6 +31,12 @@ async def operator(browser, server, place, **options):
     return page
 
 
+def arrived(server, room):
+    """What the server has received in a room, by kind and SSRC."""
+    people = server.api("GET", f"/v1/rooms/{room}/stats")[1]["participants"]
+    return {(track["kind"], layer["ssrc"]): layer for one in people for track in one["tracks"] for layer in track["layers"]}
+
+
 async def record(page, server, room, files="participant", seconds=3):
     """Begins and ends a recording by the list's buttons, and opens it. Its folder."""
     await until(page, f"[...document.getElementById('recordings-start-room').options].some((one) => one.value === '{room}')")
@@ -42,7 +48,18 @@ async def record(page, server, room, files="participant", seconds=3):
     # A video's file begins with its first keyframe.
     await until_true(lambda: sum(bool(track["files"]) for track in server.api("GET", f"/v1/recordings/{begun['sid']}")[1]["tracks"]) == 2,
                      PATIENCE_S, "audio and video have a file")
+    before = arrived(server, room)
     await asyncio.sleep(seconds)
+
+    def has_come():
+        """Packets of 20 ms for so long, and of a layer of eight frames a second more than half."""
+        now = arrived(server, room)
+        audio, video = [max((layer[name] - before.get(key, {name: 0})[name] for key, layer in now.items() if key[0] == kind), default=0)
+                        for kind, name in (("audio", "packetsReceived"), ("video", "framesReceived"))]
+        return audio >= 50 * seconds and video >= 5 * seconds
+
+    # A browser that got no processor meanwhile has sent less, and would show less than is wanted.
+    await until_true(has_come, PATIENCE_S, f"{seconds} s of audio and video come")
     await page.get_by_role("button", name="Stop").click()
     await until(page, f"{STATE} === 'Ready'")
     await page.click("#recordings-list a.who")
