@@ -13,6 +13,7 @@ from conftest import running
 from support.server import ROOT
 from support.signalling import signal
 from support.tokens import KEY, SECRET
+from support.waiting import PATIENCE_S
 
 PAGE = ROOT / "Sources/Edges/ControlAPI/ControlAPI.docc/Backends.md"
 #: Playwright brings its own, so that none needs to be installed.
@@ -38,12 +39,12 @@ def test_the_python_of_the_page_for_backends_mints_creates_watches_and_ends(capf
     with running() as server:
         backend = threading.Thread(target=page["lesson"], args=[page["Martlet"](server.url, KEY, SECRET)], daemon=True)
         backend.start()
-        end = time.monotonic() + 10
+        end = time.monotonic() + PATIENCE_S
         while not server.api("GET", "/v1/rooms")[1]["rooms"]:
             assert time.monotonic() < end
             time.sleep(0.02)
         asyncio.run(teach(server))
-        backend.join(10)
+        backend.join(PATIENCE_S)
         assert not backend.is_alive() and server.api("GET", "/v1/rooms")[1]["rooms"] == []
     printed = capfd.readouterr().out.splitlines()
     assert printed[:2] == ["roomStarted ", "participantJoined teacher"] and printed[-1] == "participantLeft teacher", printed

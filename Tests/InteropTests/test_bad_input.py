@@ -698,7 +698,7 @@ def test_requests_that_proxies_could_read_differently_are_refused(server):
 def test_connections_are_kept_alive_and_released(server):
     """Requests follow each other on one connection; after 3,000 connections the server has as many descriptors as before."""
     before = server.descriptors()
-    one = http.client.HTTPConnection("127.0.0.1", server.http, timeout=5)
+    one = http.client.HTTPConnection("127.0.0.1", server.http, timeout=PATIENCE_S)
     for _ in range(100):
         one.request("GET", "/")
         reply = one.getresponse()

@@ -8,6 +8,7 @@ from conftest import running
 from livekit.protocol import models, rtc
 from support import bare
 from support.tokens import token
+from support.waiting import PATIENCE_S
 
 
 def candidates(description):
@@ -42,7 +43,7 @@ async def livekit(server):
         for request in (rtc.SignalRequest(add_track=track), rtc.SignalRequest(offer=offer)):
             await socket.send_bytes(request.SerializeToString())
         while found.keys() != {"answer", "offer"}:
-            message = rtc.SignalResponse.FromString(await socket.receive_bytes(timeout=10))
+            message = rtc.SignalResponse.FromString(await socket.receive_bytes(timeout=PATIENCE_S))
             kind = message.WhichOneof("message")
             if kind in ("answer", "offer"):
                 found[kind] = getattr(message, kind).sdp

@@ -100,7 +100,7 @@ def test_I4_a_stream_goes_on_where_the_last_one_ended():
         assert foreign.types()[0] == "eventsMissed", "the id is of another server's life"
         # A server that stops ends its streams.
         stream = every
-    stream.thread.join(5)
+    stream.thread.join(PATIENCE_S)
     assert not stream.thread.is_alive()
 
 
@@ -116,7 +116,7 @@ def test_I4_a_web_socket_brings_what_the_stream_brings_and_goes_on_where_the_las
             if not count:
                 await asyncio.to_thread(make_and_end, server, "live")
                 count = 3
-            return [json.loads((await socket.receive(10)).data) for _ in range(count)], time.monotonic() - begin
+            return [json.loads((await socket.receive(PATIENCE_S)).data) for _ in range(count)], time.monotonic() - begin
 
     with running() as server:
         for index in range(800):

@@ -31,7 +31,7 @@ async def socket(target, access, **query):
 
 
 async def read(one):
-    message = await one.receive(timeout=5)
+    message = await one.receive(timeout=10)
     expect(message.type is aiohttp.WSMsgType.TEXT, f"a text frame, not {message.type}")
     return json.loads(message.data)
 
@@ -335,7 +335,7 @@ async def leave(target, room):
             expect((await asked(one, type="join", id=1))["type"] == "joined", "joined")
             await one.send_str(json.dumps({"type": "leave", "id": 2}))
             said = []
-            while (frame := await one.receive(timeout=5)).type is aiohttp.WSMsgType.TEXT:
+            while (frame := await one.receive(timeout=10)).type is aiohttp.WSMsgType.TEXT:
                 said.append(json.loads(frame.data))
             # How many there are is an event of its own time, which may come between.
             said = [message for message in said if message["type"] != "room"]
@@ -380,7 +380,7 @@ async def duplicate(target, room):
         await asked(one, type="join", id=1)
         async with join(target, "ada", room):
             said = []
-            while (frame := await one.receive(timeout=5)).type is aiohttp.WSMsgType.TEXT:
+            while (frame := await one.receive(timeout=10)).type is aiohttp.WSMsgType.TEXT:
                 said.append(json.loads(frame.data))
             expect((said[-1]["type"], said[-1]["reason"]) == ("ended", "duplicate_identity") and one.close_code == 4004, f"{said} {one.close_code}")
 

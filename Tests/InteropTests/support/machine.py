@@ -8,6 +8,7 @@ import tempfile
 import time
 
 from .server import ROOT
+from .waiting import PATIENCE_S
 
 SCRIPT = ROOT / "Tests/Support/machine.sh"
 
@@ -89,7 +90,7 @@ class Machine:
         body, _, code = text.rpartition("\n")
         return int(code), body
 
-    def wait_for(self, url, status=200, seconds=20):
+    def wait_for(self, url, status=200, seconds=PATIENCE_S):
         end = time.monotonic() + seconds
         while (answer := self.fetch(url))[0] != status:
             assert self.process.poll() is None, self.log()[-3000:]
