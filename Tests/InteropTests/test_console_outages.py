@@ -128,9 +128,9 @@ def test_4_4_a_frozen_video_is_marked_while_the_server_answers(server):
             await wait_for_video(bob, count=2)
             with suspended(browser_of("--stops-later")):
                 names = "[...document.querySelectorAll('.tile.stands-still .name b')].map((one) => one.textContent).join()"
-                await until(bob, f"{names} === 'ada' && [...document.querySelectorAll('.tile .still')].some((one) => /^No frames for \\d+ s$/.test(one.textContent))")
-                assert await bob.evaluate(BAND) == ""
-                assert "fps" not in await bob.evaluate("document.querySelector('.tile.stands-still .figures').textContent")
+                # For a moment bob's own page may have stood still, or bea's, and that is said then.
+                await until(bob, f"{names} === 'ada' && {BAND} === '' && [...document.querySelectorAll('.tile .still')].some((one) => /^No frames for \\d+ s$/.test(one.textContent))"
+                                 " && !document.querySelector('.tile.stands-still .figures').textContent.includes('fps')")
             await until(bob, "document.querySelector('.tile.stands-still') === null")
             await bea.click("#mute-video")
             await until(bob, "document.querySelector('.tile.video-muted') !== null")
@@ -198,7 +198,7 @@ def test_4_10_a_restart_of_the_server_is_shown_and_survived(development_server, 
 
 @pytest.mark.parametrize("kind", ["chromium", pytest.param("firefox", marks=pytest.mark.at_night)])
 def test_4_10_a_lost_network_is_shown_and_survived(kind):
-    """The interface is down for 20 s, longer than the server's timeout for a peer; a change made meanwhile takes effect."""
+    """The interface is down for 20 s at least, longer than the server's timeout for a peer; a change made meanwhile takes effect."""
     async def run():
         with Lab("mcut", 2, "both", "delay", 5) as lab:
             server = Server(host=SERVER_ADDRESS, namespace=lab.server).start()
@@ -210,7 +210,7 @@ def test_4_10_a_lost_network_is_shown_and_survived(kind):
                     await wait_for_video(ada, count=2)
                     with lab.cut(2):
                         cut = time.monotonic()
-                        await until(eve, f"/Connection lost/.test({BAND})", 18)
+                        await until(eve, f"/Connection lost/.test({BAND})", NOTICED_S)
                         noticed, said = time.monotonic() - cut, await eve.evaluate(BAND)
                         await until(eve, "[...document.querySelectorAll('.tile .still')].some((one) => /No frames/.test(one.textContent))")
                         await eve.evaluate("document.querySelector('#mute-video').click()")
