@@ -19,7 +19,7 @@ from support.chromium import EXECUTABLE, chromium, open_room, stands_still, unti
 from support.network import SERVER_ADDRESS, Lab
 from support.server import Server, free_ports
 from support.tokens import token
-from support.waiting import PATIENCE_S, until_true
+from support.waiting import PATIENCE_S, standstills, until_true
 
 FLOOD = pathlib.Path(__file__).parent / "support/flood.py"
 RECEIVED = """async () => {
@@ -199,10 +199,12 @@ def test_B21_clients_that_change_their_address_stay_connected(server):
         await sender.connected()
         player = await Client().play(f"{server.url}/whep/nat/phone", token("tv", "nat"))
         await player.wait_for_frames(video=15)
-        streams, started = set(player.tap.rtp), time.monotonic()
-        moved = [await move(sender), await move(player)]
-        await until_true(lambda: moved[1].count > 60 and time.monotonic() - started > 3, 15, "60 datagrams at the new port")
-        outage = player.tap.longest_silence(started)
+        async with standstills() as still:
+            streams, started = set(player.tap.rtp), time.monotonic()
+            moved = [await move(sender), await move(player)]
+            await until_true(lambda: moved[1].count > 60 and time.monotonic() - started > 3, 15, "60 datagrams at the new port")
+            # Nothing is sent or received while the machine stands still.
+            outage = player.tap.longest_silence(started, still=still)
         print(f"figures: silence of {outage * 1000:.0f} ms, {player.tap.missing()} packets missing, "
               f"{moved[1].count} datagrams at the player's new port")
         assert outage < 1.5 and set(player.tap.rtp) == streams
@@ -483,23 +485,25 @@ def test_F8_floods_from_unknown_sources_cost_bounded_work_and_nothing_else(serve
         await sender.connected()
         player = await Client().play(f"{server.url}/whep/calm/phone", token("tv", "calm"))
         await player.wait_for_frames(video=10)
-        await flood(server, "mixed", 50_000, 1)
-        before, cpu, rss, received = drops(server), server.cpu_seconds(), server.anonymous_bytes(), player.tap.packets()
-        flooded = time.monotonic()
-        kernel = server.metric("martlet_receive_buffer_drops_total")
-        figures = [await flood(server, kind, 50_000, 5) for kind in ("garbage", "stun", "hello")]
-        # In the middle of it newcomers are let in.
-        during = asyncio.create_task(flood(server, "mixed", 50_000, 5))
-        await asyncio.sleep(0.5)
-        started = time.monotonic()
-        newcomer = await Client().play(f"{server.url}/whep/calm/phone", token("late", "calm"))
-        await newcomer.connected(5)
-        connected = time.monotonic() - started
-        await newcomer.wait_for_frames(audio=5)
-        figures.append(await during)
-        await asyncio.sleep(0.5)
-        after = drops(server)
-        silences = [player.tap.longest_silence(flooded, ssrc) for ssrc in player.tap.rtp]
+        async with standstills() as still:
+            await flood(server, "mixed", 50_000, 1)
+            before, cpu, rss, received = drops(server), server.cpu_seconds(), server.anonymous_bytes(), player.tap.packets()
+            flooded = time.monotonic()
+            kernel = server.metric("martlet_receive_buffer_drops_total")
+            figures = [await flood(server, kind, 50_000, 5) for kind in ("garbage", "stun", "hello")]
+            # In the middle of it newcomers are let in.
+            during = asyncio.create_task(flood(server, "mixed", 50_000, 5))
+            await asyncio.sleep(0.5)
+            started = time.monotonic()
+            newcomer = await Client().play(f"{server.url}/whep/calm/phone", token("late", "calm"))
+            await newcomer.connected(5)
+            connected = time.monotonic() - started
+            await newcomer.wait_for_frames(audio=5)
+            figures.append(await during)
+            await asyncio.sleep(0.5)
+            after = drops(server)
+            # While this process stood still it read nothing.
+            silences = [player.tap.longest_silence(flooded, ssrc, still) for ssrc in player.tap.rtp]
         sent = sum(one["sent"] for one in figures)
         counted = {reason: int(count - before[reason]) for reason, count in after.items() if count > before[reason]}
         grown = (server.anonymous_bytes() - rss) / 1024
