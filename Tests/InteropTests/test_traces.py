@@ -12,18 +12,21 @@ from support.waiting import PATIENCE_S, until_true
 
 
 class Collector:
-    """Takes OTLP over HTTP; `down` answers 503."""
+    """Takes OTLP over HTTP; the first requests, as many as `refusals`, are answered 503."""
 
-    def __init__(self):
-        self.requests, self.down = [], False
+    def __init__(self, refusals):
+        self.requests, self.refusals = [], refusals
         collector = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["Content-Length"]))
-                if not collector.down:
+                refuses = collector.refusals > 0
+                if refuses:
+                    collector.refusals -= 1
+                else:
                     collector.requests.append((self.path, self.headers["Content-Type"], json.loads(body)))
-                self.send_response(503 if collector.down else 200)
+                self.send_response(503 if refuses else 200)
                 self.send_header("Content-Length", "2")
                 self.end_headers()
                 self.wfile.write(b"{}")
@@ -43,8 +46,8 @@ class Collector:
 
 
 def test_a_join_is_traced_step_by_step_as_part_of_its_callers_trace():
-    """The collector is down as the encoder leaves, and up again a second later; a refused join is traced, too."""
-    collector = Collector()
+    """The collector refuses the trace at first, and takes it when it is sent again; a refused join is traced, too."""
+    collector = Collector(refusals=1)
     trace, parent = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 
     async def publish(server):
@@ -54,13 +57,11 @@ def test_a_join_is_traced_step_by_step_as_part_of_its_callers_trace():
         await until_true(lambda: server.api("GET", "/v1/rooms/traced/participants/cam/stats")[1]["tracks"][0]["layers"][0]["keyframesReceived"] > 0,
                          PATIENCE_S, "a keyframe arrives")
         await asyncio.sleep(1)
-        collector.down = True
         await cam.close()
 
     with running(extra=f"telemetry:\n  otlp_endpoint: http://127.0.0.1:{collector.http.server_port}\n") as server:
         asyncio.run(publish(server))
-        time.sleep(1.5)
-        collector.down = False
+        asyncio.run(until_true(lambda: collector.refusals == 0, PATIENCE_S, "the trace is sent once"))
         assert server.request("POST", "/whip/traced", "v=0", {
             "Authorization": f"Bearer {token('cam', 'traced')}", "Content-Type": "application/sdp"})[0] == 400
         end = time.monotonic() + PATIENCE_S
