@@ -21,6 +21,7 @@ struct WebhookQueue: Sendable {
     static let maxEvents: Int64 = 100_000
 
     private let database: Database
+    private let maxEvents: Int64
 
     /// The tables that it needs.
     static let schema: [SchemaStep] = [
@@ -31,9 +32,27 @@ struct WebhookQueue: Sendable {
         .column("format", type: "TEXT", of: "webhook_events"),
         // Why it is parked; NULL where it is not.
         .column("parked", type: "TEXT", of: "webhooks"),
+        // How many wait for each webhook: to count 100,000 takes milliseconds, for each event. Counted once for a life of the process, and kept by whatever
+        // changes the table.
+        "CREATE TEMP TABLE IF NOT EXISTS webhook_backlogs (webhook TEXT PRIMARY KEY, events INTEGER)",
+        "INSERT OR REPLACE INTO webhook_backlogs SELECT webhook, count(*) FROM webhook_events GROUP BY webhook",
+        """
+        CREATE TEMP TRIGGER IF NOT EXISTS webhook_event_added AFTER INSERT ON webhook_events BEGIN
+          INSERT OR IGNORE INTO webhook_backlogs VALUES (NEW.webhook, 0);
+          UPDATE webhook_backlogs SET events = events + 1 WHERE webhook = NEW.webhook;
+        END
+        """,
+        """
+        CREATE TEMP TRIGGER IF NOT EXISTS webhook_event_removed AFTER DELETE ON webhook_events BEGIN
+          UPDATE webhook_backlogs SET events = events - 1 WHERE webhook = OLD.webhook;
+        END
+        """,
     ]
 
-    init(_ database: Database) { self.database = database }
+    init(_ database: Database, maxEvents: Int64 = WebhookQueue.maxEvents) {
+        self.database = database
+        self.maxEvents = maxEvents
+    }
 
     /// The lane of a room's events; the same in each life of the server.
     static func lane(of room: String) -> Int {
@@ -95,16 +114,30 @@ struct WebhookQueue: Sendable {
                     "INSERT INTO webhook_events (webhook, lane, event, body, format) VALUES (?, ?, ?, ?, ?)",
                     .text(name),
                     .integer(lane), .text(message.id), .bytes(message.body), .text(format.rawValue))
-                let count = try sql.run("SELECT count(*) FROM webhook_events WHERE webhook = ?", .text(name))[0][0]
-                    .number
-                guard count > Self.maxEvents else { continue }
-                try sql.run(
-                    "DELETE FROM webhook_events WHERE id IN (SELECT id FROM webhook_events WHERE webhook = ? ORDER BY id LIMIT ?)",
-                    .text(name), .integer(count - Self.maxEvents))
-                lost[name] = sql.changes
+                let excess = try Self.backlog(of: name, sql) - maxEvents
+                for _ in 0..<max(0, excess) {
+                    try Self.removeOldest(of: name, sql)
+                    lost[name, default: 0] += 1
+                }
             }
             return lost
         }
+    }
+
+    private static func backlog(of name: String, _ sql: DatabaseConnection) throws(DatabaseError) -> Int64 {
+        try sql.run("SELECT events FROM webhook_backlogs WHERE webhook = ?", .text(name)).first?[0].number ?? 0
+    }
+
+    /// Lane by lane, as the index has them: to sort all that wait took as long as their count.
+    private static func removeOldest(of name: String, _ sql: DatabaseConnection) throws(DatabaseError) {
+        var oldest: [Int64] = []
+        for lane in 0..<Int64(lanes) {
+            let row = try sql.run(
+                "SELECT min(id) FROM webhook_events WHERE webhook = ? AND lane = ?", .text(name), .integer(lane))[0]
+            if row != [.null] { oldest.append(row[0].number) }
+        }
+        guard let id = oldest.min() else { return }
+        try sql.run("DELETE FROM webhook_events WHERE id = ?", .integer(id))
     }
 
     /// The event of a lane that has waited the longest.
@@ -127,7 +160,7 @@ struct WebhookQueue: Sendable {
 
     func count(of name: String) async throws(DatabaseError) -> Int {
         try await database.transaction { (sql) throws(DatabaseError) in
-            Int(try sql.run("SELECT count(*) FROM webhook_events WHERE webhook = ?", .text(name))[0][0].number)
+            Int(try Self.backlog(of: name, sql))
         }
     }
 
