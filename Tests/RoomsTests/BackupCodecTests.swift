@@ -130,6 +130,27 @@ struct BackupCodecTests {
         #expect(demands(bench.takeEvents(ada)) == [[false]])
     }
 
+    @Test(
+        "Of several who need the second codec, waiting for it or receiving it, the last one ends its demand",
+        arguments: [false, true])
+    func lastOne(isPublished: Bool) throws {
+        var (bench, ada, bob, carl, sid) = try meeting()
+        let dora = try bench.join("dora")
+        try bench.answerOffers(dora, without: ["VP9"])
+        if isPublished {
+            try announceBackup(sid, &bench, ada)
+            try bench.offer(ada, [Self.main, Self.backup])
+        }
+        _ = bench.takeEvents(ada)
+        bench.leave(carl)
+        bench.leave(bob)
+        #expect(demands(bench.takeEvents(ada)).isEmpty)
+        bench.leave(dora)
+        #expect(demands(bench.takeEvents(ada)) == [[false]])
+        bench.leave(ada)
+        #expect(bench.leftovers.isEmpty)
+    }
+
     @Test("Mute and the end of a track concern both encodings; the end of the second alone makes its subscribers wait")
     func life() throws {
         var (bench, ada, _, _, sid) = try meeting()

@@ -52,10 +52,7 @@ extension RoomState {
     mutating func reviewBackupDemand(of id: TrackID, _ turn: inout RoomTurn) {
         regressions.mark(id)
         guard let track = routing[id], let codec = track.info.backupCodec, track.main == nil else { return }
-        let isWanted = routing.subscribers(of: id).contains { subscriber in
-            guard let description = routing[subscriber]?.description else { return false }
-            return description.track == track.backup
-        }
+        let isWanted = track.backup.map { routing.isSent($0) } ?? routing.isAwaited(id)
         if isWanted, track.info.backupCodecPolicy == .regression, !regressions.contains(id),
             track.backup.flatMap({ routing[$0] })?.isFlowing == true
         {
@@ -89,9 +86,8 @@ extension RoomState {
     /// Ends regressions that are over, and tells publishers where the need for the first codec has changed: a subscriber may play that alone, and recordings are in that.
     mutating func reviewRegressions(isRecorded: (TrackID) -> Bool, _ turn: inout RoomTurn) {
         for id in regressions.takeMarked() {
-            let encodings = routing.subscribers(of: id).compactMap { routing[$0]?.description?.track }
-            if routing[id]?.backup != nil, !encodings.isEmpty {
-                setFirstCodec(of: id, isWanted: isRecorded(id) || encodings.contains(id), &turn)
+            if let backup = routing[id]?.backup, routing.isSent(id) || routing.isSent(backup) {
+                setFirstCodec(of: id, isWanted: isRecorded(id) || routing.isSent(id), &turn)
             } else {
                 endRegression(of: id, &turn)
             }

@@ -12,6 +12,14 @@ struct Routing: Sendable {
     private var subscriptionsByMember: [SessionID: [SubscriptionID]] = [:]
     /// In the order of subscription.
     private var subscribersByTrack: [TrackID: [SubscriptionID]] = [:]
+    /// How many subscriptions the worker sends each encoding on; of a track, how many wait for an encoding that their sections can carry.
+    private var demand: [Demand: Int] = [:]
+
+    /// What the worker was commanded to send on a subscription.
+    fileprivate enum Demand: Sendable, Hashable {
+        case encoding(TrackID)
+        case noEncoding(of: TrackID)
+    }
 
     var trackCount: Int { tracks.count }
     var subscriptionCount: Int { subscriptions.count }
@@ -74,6 +82,19 @@ extension Routing {
     /// The track that is sent on a subscription.
     func track(of subscription: RoomSubscription) -> RoomTrack? { subscription.track.flatMap { tracks[$0] } }
 
+    /// Whether somebody is sent this encoding of a track.
+    func isSent(_ encoding: TrackID) -> Bool { demand[.encoding(encoding)] != nil }
+
+    /// Whether somebody has a section for a track, and no encoding of it that the section can carry.
+    func isAwaited(_ track: TrackID) -> Bool { demand[.noEncoding(of: track)] != nil }
+
+    /// In a large room everybody's answers ask for the demand, so nothing looks for it among all subscribers.
+    private mutating func demandChanged(from old: Demand?, to new: Demand?) {
+        guard old != new else { return }
+        if let old, let count = demand[old] { demand[old] = count > 1 ? count - 1 : nil }
+        if let new { demand[new, default: 0] += 1 }
+    }
+
     /// Whether one of the member's subscriptions has this SSRC.
     func uses(_ ssrc: UInt32, member: SessionID) -> Bool {
         (subscriptionsByMember[member] ?? []).contains { id in
@@ -85,10 +106,12 @@ extension Routing {
         subscriptions[subscription.id] = subscription
         subscriptionsByMember[subscription.member, default: []].append(subscription.id)
         if let track = subscription.track { subscribersByTrack[track, default: []].append(subscription.id) }
+        demandChanged(from: nil, to: subscription.demand)
     }
 
     mutating func remove(_ id: SubscriptionID) {
         guard let subscription = subscriptions.removeValue(forKey: id) else { return }
+        demandChanged(from: subscription.demand, to: nil)
         if let track = subscription.track { subscribersByTrack[track]?.removeAll { $0 == id } }
         subscriptionsByMember[subscription.member]?.removeAll { $0 == id }
         if subscriptionsByMember[subscription.member]?.isEmpty == true {
@@ -101,13 +124,15 @@ extension Routing {
         guard let subscription = subscriptions[id] else { return }
         if let old = subscription.track { subscribersByTrack[old]?.removeAll { $0 == id } }
         if let track { subscribersByTrack[track, default: []].append(id) }
-        subscriptions[id]?.track = track
+        update(id) { $0.track = track }
     }
 
     /// Does nothing where there is no such subscription.
     mutating func update(_ id: SubscriptionID, _ change: (inout RoomSubscription) -> Void) {
         guard let index = subscriptions.index(forKey: id) else { return }
+        let before = subscriptions.values[index].demand
         change(&subscriptions.values[index])
+        demandChanged(from: before, to: subscriptions.values[index].demand)
     }
 }
 
@@ -154,6 +179,12 @@ struct RoomSubscription: Sendable {
     mutating func bind(to connection: String, mid: String) {
         self.connection = connection
         self.mid = mid
+    }
+
+    fileprivate var demand: Routing.Demand? {
+        guard let description else { return nil }
+        if let encoding = description.track { return .encoding(encoding) }
+        return track.map { .noEncoding(of: $0) }
     }
 
     /// No longer on any section.
