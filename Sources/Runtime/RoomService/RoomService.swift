@@ -1,4 +1,3 @@
-public import AccessTokens
 import MediaControl
 import MediaWorkers
 import Primitives
@@ -33,7 +32,7 @@ public actor RoomService {
     var capacity: Capacity
     var captures = Captures()
     var calls = MemberCalls()
-    private(set) var journal: RoomJournal
+    var journal: RoomJournal
     var totals = RoomServiceStatistics()
     /// The server is about to end: no new rooms.
     private(set) var drain: DrainNotice?
@@ -334,7 +333,11 @@ extension RoomService {
         rooms.forgetGone()
         for name in rooms.due(at: now) {
             guard let hosted = rooms[name], hosted.nextDeadline <= now else { continue }
-            await step(hosted, waits: false) { $0.advance(turn: &$1) }
+            repeat {
+                await step(hosted, waits: false) { $0.advance(turn: &$1) }
+                // Others have their turn before the offers that are left.
+                if hosted.room.owesOffers { await Task.yield() }
+            } while hosted.room.owesOffers
         }
         if rooms.all.contains(where: { $0.nextDeadline < now + Self.quietInterval }) { alarm.raise() }
     }
@@ -350,51 +353,4 @@ extension RoomService {
         await lastNews()
         closeEvents()
     }
-}
-
-// MARK: - Events
-
-extension RoomService {
-    /// Writes down what happened in a room, and tells everybody who follows.
-    func record(_ event: RoomLogEvent, in hosted: HostedRoom) {
-        guard let milliseconds = journal.record(event, in: hosted, at: media.wallClockMilliseconds()) else { return }
-        totals.connectTimes.add(milliseconds)
-    }
-
-    /// Writes down what happened to what outlives its room, which is no longer here.
-    func record(_ event: RoomLogEvent, ofRoom name: String, sid: String) {
-        journal.write(event, room: name, roomSID: sid, sequence: 0, at: media.wallClockMilliseconds())
-    }
-
-    /// Writes down what concerns the server rather than one room.
-    func record(_ event: RoomLogEvent) { journal.write(event, at: media.wallClockMilliseconds()) }
-
-    /// No further events come: all who follow come to the end.
-    func closeEvents() { journal.close() }
-
-    /// Follows the events of one room, or with nil of all, of `types` alone where there are some: first those after `cursor` that are kept, then each as it
-    /// happens. Without a cursor from now on. A reader that does not keep up comes to the end of its stream, and follows again with its last cursor; so
-    /// does one whose token, `bearer`, has expired or was revoked.
-    public func follow(
-        room: String?, types: Set<RoomLogEventType>? = nil, after cursor: EventCursor?, bearer: AccessClaims? = nil
-    ) -> EventFeed {
-        let feed = journal.follow(room: room, types: types, after: cursor, bearer: bearer) { [weak self] reader in
-            Task { await self?.endFollowing(reader) }
-        }
-        endOutdatedFeeds()
-        return feed
-    }
-
-    /// Ends the streams of events whose readers' tokens are outdated.
-    func endFeeds(where isOutdated: (AccessClaims) -> Bool) { journal.endFollowing(where: isOutdated) }
-
-    /// The position of the last event in the log of all rooms, as cursors have it; 0: there was none.
-    public var lastEvent: UInt64 { journal.lastEvent }
-
-    private func endFollowing(_ reader: UInt64) { journal.endFollowing(reader) }
-
-    /// At most `limit` events after `cursor` of one room, or with nil of all; of `types` alone where there are some.
-    public func pastEvents(
-        room: String?, types: Set<RoomLogEventType>? = nil, after cursor: EventCursor, limit: Int
-    ) -> EventPage { journal.page(room: room, types: types, after: cursor, limit: limit) }
 }

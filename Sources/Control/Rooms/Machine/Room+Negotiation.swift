@@ -213,12 +213,18 @@ extension Room {
 // MARK: - The server's offers
 
 extension Room {
-    /// Offers to every member whose descriptions are out of date, as far as the connection is at rest.
+    /// Members that one step makes offers to. Of a hundred sections each takes up to a millisecond, in which all rooms of the server wait.
+    static let offersPerStep = 64
+
+    /// Whether members are left that a further step, `advance` at the latest, makes offers to.
+    public var owesOffers: Bool { !hasEnded && !state.outdated.isEmpty }
+
+    /// Offers to members whose descriptions are out of date, as far as the connection is at rest.
     mutating func makeOffers(_ turn: inout RoomTurn) {
         distribution.admitWaiting(&state, &turn)
         defer { distribution.announceWaiting(&state, &turn) }
         reviewRegressions(&turn)
-        for session in state.outdated.take() {
+        for session in state.outdated.take(Self.offersPerStep) {
             guard let member = state.roster[session], member.options.isSignalled else { continue }
             guard member.options.takesOffers else {
                 requestSections(session, &turn)

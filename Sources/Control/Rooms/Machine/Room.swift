@@ -359,8 +359,8 @@ extension Room {
 // MARK: - Deadlines
 
 extension Room {
-    /// Whether the next `advance` has something to announce.
-    public var hasNews: Bool { announcement.isDue && !state.roster.isEmpty }
+    /// Whether the next `advance` has something to announce or to offer.
+    public var hasNews: Bool { announcement.isDue && !state.roster.isEmpty || owesOffers }
 
     /// When `advance` has something to do.
     public var nextDeadline: MonotonicTime {
@@ -374,7 +374,7 @@ extension Room {
     }
 
     /// Ends sessions without a sign of life, WHIP and WHEP sessions that do not connect, and a room that has been empty for long; announces how many
-    /// are in the room; tries again to record what could not be recorded.
+    /// are in the room; tries again to record what could not be recorded; makes the offers that steps left over.
     public mutating func advance(turn: inout RoomTurn) {
         guard !occupancy.hasEnded else { return }
         let overdue = state.roster.sessions.filter { session in
@@ -384,7 +384,7 @@ extension Room {
             guard let member = state.roster[session] else { continue }
             remove(session, reason: member.reasonToEnd(at: turn.now, policy), turn: &turn)
         }
-        if !overdue.isEmpty { makeOffers(&turn) }
+        makeOffers(&turn)
         if waitingRoom.expire(at: turn.now) { waitingRoom.tellModerators(&state.roster, &turn) }
         if roomDeadline <= turn.now { return close(reason: .roomDurationReached, turn: &turn) }
         if announcement.isDue { announce(&turn) }

@@ -13,9 +13,13 @@ struct OutdatedDescriptions: Sendable {
         if isListed.remove(session) != nil { sessions.removeAll { $0 == session } }
     }
 
-    /// All of them; none afterwards.
-    mutating func take() -> [SessionID] {
-        defer { self = OutdatedDescriptions() }
-        return sessions
+    var isEmpty: Bool { sessions.isEmpty }
+
+    /// At most `count` of them, those that have waited the longest.
+    mutating func take(_ count: Int) -> [SessionID] {
+        let taken = Array(sessions.prefix(count))
+        sessions.removeFirst(taken.count)
+        isListed.subtract(taken)
+        return taken
     }
 }
