@@ -40,4 +40,49 @@ struct LargeRoomTests {
         try bench.step { (room, turn) throws(RoomError) in room.close(reason: .roomDeleted, turn: &turn) }
         #expect(bench.isOver && !bench.room.owesOffers && bench.leftovers.isEmpty)
     }
+
+    @Test("Another dominant speaker is told once to each with a roster, and turns followers without an offer")
+    func dominantSpeaker() throws {
+        var bench = RoomBench()
+        var speakers: [SessionID] = []
+        for name in ["ada", "bob"] {
+            let session = try bench.join(name) { $0.autoSubscribe = false }
+            try bench.offer(session, [.audio("0"), .video("1")])
+            speakers.append(session)
+        }
+        func join(_ name: String, _ change: (inout JoinRequest) -> Void) throws(RoomError) -> [SessionID] {
+            var sessions: [SessionID] = []
+            for number in 0..<50 {
+                sessions.append(
+                    try bench.join("\(name) \(number)") { request in
+                        request.autoSubscribe = false
+                        change(&request)
+                    })
+            }
+            return sessions
+        }
+        let knowing = try join("knowing") { $0.wantsRoster = true }
+        let unknowing = try join("unknowing") { $0.wantsRoster = false }
+        for number in 0..<20 {
+            let viewer = try bench.join("viewer \(number)", isSignalled: false, follow: .dominantSpeaker) {
+                $0.profile = .viewer
+            }
+            try bench.offer(viewer, "main", [.audio("0", "recvonly"), .video("1", "recvonly")])
+        }
+        let voices = try speakers.map { session in
+            try #require(bench.room.state.routing.tracks(of: session).first)
+        }
+        bench.media(.dominantSpeakerChanged(bench.room.id, voices[0]))
+        bench.events = [:]
+        _ = bench.takeCommands()
+        for _ in 0..<2 { bench.media(.dominantSpeakerChanged(bench.room.id, voices[1])) }
+        let bob = try #require(bench.info(speakers[1])).sid
+        for session in speakers + knowing {
+            #expect(bench.takeEvents(session) == [.dominantSpeakerChanged(participant: bob)])
+        }
+        for session in unknowing { #expect(bench.takeEvents(session).isEmpty) }
+        let commands = bench.takeCommands()
+        #expect(commands.count == 40)
+        #expect(commands.allSatisfy { if case .switchSubscription(_, to: _?) = $0 { true } else { false } })
+    }
 }

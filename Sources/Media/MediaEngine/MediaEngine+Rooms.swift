@@ -85,7 +85,7 @@ extension MediaEngine {
 
     /// The room's dominant speaker changed: its subscribers' videos are evaluated at once, those of a large room within some milliseconds. A thousand
     /// decisions in one turn would keep packets waiting for milliseconds.
-    private func dominantChanged(in room: Int, to track: TrackID?, at now: MonotonicTime) {
+    func dominantChanged(in room: Int, to track: TrackID?, at now: MonotonicTime) {
         let owner = track.flatMap { tables.trackIndex[$0.rawValue] }.map { tables.tracks[$0].pointee.peer } ?? -1
         guard tables.rooms[room].pointee.dominantPeer != owner else { return }
         tables.rooms[room].pointee.dominantPeer = owner
