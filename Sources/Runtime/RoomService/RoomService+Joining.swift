@@ -24,7 +24,7 @@ extension RoomService {
             let session = try Self.join(&room, request, isSignalled: true, turn: &turn)
             let snapshot = try room.snapshot(session)
             let opened = self.mailboxes.open(
-                session, maxQueued: self.configuration.maxQueuedEvents, maxPast: self.configuration.maxReplayEvents)
+                session, maxQueued: self.configuration.queuedEvents, maxPast: self.configuration.maxReplayEvents)
             self.rooms.place(session, in: room.name)
             room.settle(session, turn: &turn)
             let joined = JoinedSession(

@@ -35,8 +35,8 @@ public struct RoomServiceConfiguration: Sendable {
     /// After a room was deleted, or a participant removed, tokens issued before are refused for this long; zero: they are not. An hour outlasts
     /// the meeting that somebody was removed from, and most tokens that are made for one.
     public var closedFor = TimeInterval.seconds(3_600)
-    /// Events waiting for one session's reader; more end its stream, and it may resume. Twice what one step announces at most to somebody who keeps up: the
-    /// 2,000 others of a full room, to whoever asks for its roster.
+    /// Events waiting for one session's reader for each 2,000 participants that a room may have; more end its stream, and it may resume. Twice what one step
+    /// announces at most to somebody who keeps up: all others of a full room, to whoever asks for its roster.
     public var maxQueuedEvents = 4_096
     /// Past events kept for resume.
     public var maxReplayEvents = 1_024
@@ -44,6 +44,9 @@ public struct RoomServiceConfiguration: Sendable {
     public var maxKeptEvents = 20_000
     /// The defaults.
     public init() {}
+
+    /// Events that may wait for the reader of one session.
+    var queuedEvents: Int { maxQueuedEvents * (1 + max(0, maxParticipantsPerRoom - 1) / 2_000) }
 
     /// What a peer connection takes on average where every other one publishes a camera and a microphone and is watched by one (LoadTests/README.md,
     /// scenario `broadcasters`: the process grows by 298 kB for each of 400). One that only receives takes 70 kB, so one that publishes some 530:
