@@ -25,15 +25,16 @@ struct BudgetTests {
         #expect(budget.takeMore(1, at: .zero) == .close)
     }
 
-    @Test("L1: a long reply counts against the requests that follow it, also where it is longer than all of them")
+    @Test("L1: long replies are as bounded as requests of their length, and keep nobody from requests of other kinds")
     func replies() {
         var budget = RequestBudget()
-        #expect(budget.take(20, at: .zero) == .go)
         budget.addReply(4_000, at: .zero)
-        #expect((0..<99).count { _ in budget.take(20, at: .zero) == .go } == 99, "a short one costs nothing")
-        budget.addReply(500 * 4_096, at: .zero)
-        #expect(budget.take(20, at: MonotonicTime(milliseconds: 900)) == .refuse)
-        #expect(budget.take(20, at: MonotonicTime(milliseconds: 1_005)) == .go)
+        #expect(budget.allowsLongReply(at: .zero) == true, "a short one costs nothing")
+        // A room of 5,000: three seconds' worth.
+        budget.addReply(600 * 4_096, at: .zero)
+        #expect(budget.allowsLongReply(at: MonotonicTime(milliseconds: 995)) == false)
+        #expect((0..<400).count { _ in budget.take(20, at: .zero) == .go } == 400)
+        #expect(budget.allowsLongReply(at: MonotonicTime(milliseconds: 1_000)) == true)
     }
 
     @Test("L1: descriptions of 256 KiB come through by the handful")

@@ -10,6 +10,8 @@ public struct RequestBudget: Sendable {
     public static let patience = 400
 
     private var limit = RateLimit()
+    /// Of long replies, by their length.
+    private var replies = RateLimit()
     private var refused = 0
 
     /// A full budget.
@@ -34,9 +36,15 @@ public struct RequestBudget: Sendable {
         count > 0 ? charge(count, at: now) : .go
     }
 
-    /// The last request was answered with so many bytes: what they cost counts against those that follow.
+    /// Whether a request may be answered at any length: not while those before, of 4 KiB for each request that may be sent, are beyond the budget.
+    public mutating func allowsLongReply(at now: MonotonicTime) -> Bool {
+        replies.take(0, every: Self.interval, atOnce: Self.burst, at: now)
+    }
+
+    /// A request was answered with so many bytes, which count against long replies alone: in a room of thousands one is longer than all requests at once, and its
+    /// reader could send nothing for seconds.
     public mutating func addReply(_ bytes: Int, at now: MonotonicTime) {
-        limit.add(bytes / Self.bytesPerRequest, every: Self.interval, at: now)
+        replies.add(bytes / Self.bytesPerRequest, every: Self.interval, at: now)
     }
 
     private mutating func charge(_ cost: Int, at now: MonotonicTime) -> Verdict {

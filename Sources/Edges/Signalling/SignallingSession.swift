@@ -71,7 +71,6 @@ struct SignallingSession: Sendable {
         let outcome = await handle(frame, &state)
         for reply in outcome.replies {
             let text = reply.text
-            // Of a room of thousands it has a megabyte, for a request of twenty bytes.
             if case .snapshot = reply { state.budget.addReply(text.utf8.count, at: context.now()) }
             socket.send(text)
         }
@@ -101,7 +100,13 @@ struct SignallingSession: Sendable {
             return nil
         }
         switch state.budget.take(text.utf8.count, at: context.now()) {
-        case .go: return ClientFrame(text: text)
+        case .go:
+            let frame = ClientFrame(text: text)
+            // Of a room of thousands a snapshot has a megabyte, for a request of twenty bytes.
+            guard case .success(.snapshot) = frame.request, !state.budget.allowsLongReply(at: context.now()) else {
+                return frame
+            }
+            socket.send(ServerMessage.error(id: frame.id, .tooManyRequests).text)
         case .refuse:
             socket.send(ServerMessage.error(id: ClientFrame(text: text).id, .tooManyRequests).text)
         case .close:
