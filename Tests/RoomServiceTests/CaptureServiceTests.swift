@@ -80,6 +80,25 @@ struct CaptureServiceTests {
         _ = try await service.startCapture(of: "bob", in: "R", Self.wanted)
     }
 
+    @Test("Captures that have ended block others for ten minutes; then the one that ended first makes room")
+    func ended() async throws {
+        let service = service()
+        _ = try await service.join(request("ada"))
+        var ids: [String] = []
+        for _ in 0..<4 {
+            ids.append(try await service.startCapture(of: "ada", in: "R", Self.wanted).id)
+            plane.pass(.seconds(11))
+            _ = await service.continueCaptures()
+        }
+        plane.pass(Captures.keptTime - .seconds(34))
+        #expect(await code { _ = try await service.startCapture(of: "ada", in: "R", Self.wanted) } == .rateLimited)
+        plane.pass(.seconds(1))
+        let next = try await service.startCapture(of: "ada", in: "R", Self.wanted)
+        #expect(await service.captures(of: "ada", in: "R").map(\.id) == Array(ids.dropFirst()) + [next.id])
+        #expect(await service.captureFile(ids[0]) == nil)
+        #expect(await code { _ = try await service.startCapture(of: "ada", in: "R", Self.wanted) } == .rateLimited)
+    }
+
     private func notices(_ service: RoomService) async -> [CaptureNotice] {
         await service.pastEvents(room: "R", after: .beginning, limit: 100).events.compactMap {
             if case .captureChanged(_, let notice) = $0.event { notice } else { nil }

@@ -5,6 +5,8 @@ import Rooms
 struct Captures {
     /// How many are kept at once: with `CaptureRequest.sizes` a bound of memory.
     private static let maximumCount = 4
+    /// An ended one is kept this long at least, so that a person can fetch it.
+    static let keptTime = TimeInterval.seconds(600)
 
     private var captures: [RunningCapture] = []
     /// Asks for captures to be looked after: one has begun.
@@ -20,12 +22,21 @@ struct Captures {
         captures.map(\.info).filter { $0.room == room && ($0.participant == participant || $0.identity == participant) }
     }
 
-    /// Refuses one more than may be kept.
-    func checkCount() throws(RoomError) {
-        guard captures.count < Self.maximumCount else {
-            throw RoomError(
-                .rateLimited, "the server keeps as many captures as it may; delete one", retryAfter: .seconds(10))
+    /// Makes room for one more: of as many as may be kept, the one that ended first is forgotten, where it could be fetched for long enough. Nobody need delete it: whoever
+    /// made it may be gone, and others must not have to wait for that.
+    mutating func makeRoom(at now: MonotonicTime) throws(RoomError) {
+        guard captures.count >= Self.maximumCount else { return }
+        let ended = captures.compactMap { capture in capture.endedAt.map { (capture, $0) } }
+        guard let (oldest, end) = ended.min(by: { $0.1 < $1.1 }) else {
+            throw Self.full(retryAfter: .seconds(10))
         }
+        guard now - end >= Self.keptTime else { throw Self.full(retryAfter: Self.keptTime - (now - end)) }
+        remove(oldest)
+    }
+
+    private static func full(retryAfter: TimeInterval) -> RoomError {
+        RoomError(
+            .rateLimited, "the server keeps as many captures as it may; delete one", retryAfter: retryAfter)
     }
 
     mutating func add(_ capture: RunningCapture) { captures.append(capture) }

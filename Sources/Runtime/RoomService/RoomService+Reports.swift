@@ -161,7 +161,7 @@ extension RoomService {
             throw counted(RoomError(.participantNotFound, "there is no such participant"))
         }
         do throws(RoomError) {
-            try captures.checkCount()
+            try captures.makeRoom(at: media.now())
         } catch {
             throw counted(error)
         }
@@ -238,7 +238,7 @@ extension RoomService {
     /// Ends a capture for `reason`, where it does not end by itself or by another task at this moment.
     private func end(_ capture: RunningCapture, _ reason: CaptureInfo.End) async {
         await add(to: capture)
-        capture.end(reason, wallClock: media.wallClockMilliseconds())
+        capture.end(reason, at: media.now(), wallClock: media.wallClockMilliseconds())
         await letGo(capture)
     }
 

@@ -14,6 +14,8 @@ final class RunningCapture {
     let isOfCheck: Bool
     private let maxBytes: Int
     private var endsAt: MonotonicTime
+    /// nil: it goes on.
+    private(set) var endedAt: MonotonicTime?
     /// What the wall clock said when the monotonic clock was zero, nanoseconds since 1970. Read once: it is set while a capture goes on, and has milliseconds only,
     /// which would show between the packets of two fetches.
     private let wallClockBase: Int64
@@ -79,7 +81,7 @@ final class RunningCapture {
             guard packet.time < endsAt else { continue }
             guard file.bytes.count + CaptureFile.size(keeping: packet.bytes.count) <= maxBytes else {
                 info.dropped += 1
-                end(.size, wallClock: wallClock)
+                end(.size, at: now, wallClock: wallClock)
                 break
             }
             file.append(
@@ -87,15 +89,16 @@ final class RunningCapture {
                     time: wallClockBase + packet.time.nanoseconds, isSent: packet.isSent, isRTCP: packet.isRTCP,
                     connection: connection, length: packet.length), kept: packet.bytes)
         }
-        if info.end == nil, now >= endsAt { end(isOfMoved ? .left : .duration, wallClock: wallClock) }
+        if info.end == nil, now >= endsAt { end(isOfMoved ? .left : .duration, at: now, wallClock: wallClock) }
         info.packets = file.packets
         info.bytes = file.bytes.count
     }
 
     /// Nothing is added from now on.
-    func end(_ reason: CaptureInfo.End, wallClock: Int64) {
+    func end(_ reason: CaptureInfo.End, at now: MonotonicTime, wallClock: Int64) {
         guard info.end == nil else { return }
         info.end = reason
+        endedAt = now
         file.finish(dropped: info.dropped, time: wallClock * 1_000_000)
         info.packets = file.packets
         info.bytes = file.bytes.count
