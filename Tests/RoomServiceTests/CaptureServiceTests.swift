@@ -180,8 +180,8 @@ struct CaptureServiceTests {
         configuration.maxChecks = 1
         configuration.defaultPolicy.waitingRoom = true
         let service = RoomService(configuration: configuration, media: plane)
-        let room = try await service.openCheck()
-        #expect(await code { _ = try await service.openCheck() } == .rateLimited)
+        let room = try await open(service, "ada")
+        #expect(await code { _ = try await open(service, "bob") } == .rateLimited)
         let ada = try await service.join(request("sender", room: room))
         #expect(await service.listRooms().isEmpty)
         #expect(await service.listRooms(includesChecks: true).map(\.name) == [room])
@@ -189,6 +189,23 @@ struct CaptureServiceTests {
         #expect(await service.pastEvents(room: nil, after: .beginning, limit: 100).events.isEmpty)
         plane.pass(PreCallCheck.duration)
         await service.tick()
-        _ = try await service.openCheck()
+        _ = try await open(service, "bob")
+    }
+
+    private func open(
+        _ service: RoomService, _ identity: String, from address: String = "192.0.2.1"
+    ) async throws(RoomError) -> String {
+        try await service.openCheck(request(identity).claims, from: address)
+    }
+
+    @Test("No client has all checks that there may be at once, however many addresses of its network it has")
+    func checksOfOne() async throws {
+        let service = RoomService(media: plane)
+        for host in 1...PreCallCheck.maximumPerClient { _ = try await open(service, "ada", from: "2001:db8::\(host)") }
+        #expect(await code { _ = try await open(service, "ada", from: "2001:db8::9") } == .rateLimited)
+        _ = try await open(service, "bob", from: "2001:db8::9")
+        plane.pass(PreCallCheck.duration)
+        await service.tick()
+        _ = try await open(service, "ada", from: "2001:db8::9")
     }
 }

@@ -14,8 +14,10 @@ final class HostedRoom {
     let preset: String?
     /// Its worker has carried out commands of it.
     var hasWorked = false
+    /// Whose pre-call check it serves.
+    let checker: ClientMark?
     /// It serves a pre-call check: no list, event, or summary mentions it.
-    let isCheck: Bool
+    var isCheck: Bool { checker != nil }
     /// What the room itself says about its rules.
     var document: PolicyDocument
     /// What a join has to know where the room asks for a password.
@@ -41,13 +43,13 @@ final class HostedRoom {
 
     init(
         room: Room, worker: WorkerIndex, base: RoomPolicy, preset: String?, document: PolicyDocument,
-        isCheck: Bool = false
+        checker: ClientMark? = nil
     ) {
         self.room = room
         self.worker = worker
         self.base = base
         self.preset = preset
-        self.isCheck = isCheck
+        self.checker = checker
         self.document = document
     }
 

@@ -10,6 +10,8 @@ public enum PreCallCheck {
     public static let duration = TimeInterval.seconds(90)
     /// What the video may take: enough for a quality that people call good, little enough that 20 checks do no harm.
     public static let maxBitrate = Bitrate.kilobitsPerSecond(1_500)
+    /// How many one client may have at once: somebody who reloads the page has another while the one before it waits for its end. Nobody needs all that there may be.
+    static let maximumPerClient = 4
 
     /// The rules of the room on a server with these defaults: its codecs, nothing else that could keep a video out.
     static func policy(_ defaults: RoomPolicy) -> RoomPolicy {

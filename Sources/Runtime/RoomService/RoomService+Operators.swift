@@ -1,3 +1,4 @@
+public import AccessTokens
 import Cryptography
 import MediaControl
 import MediaWorkers
@@ -135,8 +136,10 @@ extension RoomService {
         }
     }
 
-    /// Makes the room of a pre-call check and returns its name; `rate_limited` while there are as many as the configuration allows.
-    public func openCheck() async throws(RoomError) -> String {
+    /// Makes the room of a pre-call check and returns its name. `rate_limited` while there are as many as the configuration allows, or as many as one client may
+    /// have of whoever has a token with these claims at this address.
+    public func openCheck(_ claims: AccessClaims, from address: String) async throws(RoomError) -> String {
+        let checker = ClientMark(claims, address: address)
         var turn = newTurn()
         let hosted: HostedRoom
         do throws(RoomError) {
@@ -144,14 +147,18 @@ extension RoomService {
                 throw RoomError(
                     .permissionDenied, "this server makes no pre-call checks (its setting rooms.max_checks is 0)")
             }
+            guard rooms.all.count(where: { $0.checker == checker }) < PreCallCheck.maximumPerClient else {
+                throw RoomError(
+                    .rateLimited, "as many pre-call checks of this client are in progress as one may have",
+                    retryAfter: .seconds(10))
+            }
             guard rooms.all.count(where: \.isCheck) < configuration.maxChecks else {
                 throw RoomError(
                     .rateLimited, "as many pre-call checks are in progress as this server allows",
                     retryAfter: .seconds(10))
             }
             hosted = try makeRoom(
-                named: RoomNames.generated("check-", turn: &turn), preset: nil,
-                check: PreCallCheck.policy(configuration.defaultPolicy), turn: &turn)
+                named: RoomNames.generated("check-", turn: &turn), preset: nil, checker: checker, turn: &turn)
         } catch {
             throw counted(error)
         }

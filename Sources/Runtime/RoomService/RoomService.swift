@@ -89,14 +89,15 @@ public actor RoomService {
             recordingAdmission: recordingAdmission)
     }
 
-    /// Makes a room that does not exist yet; its first command goes out with the caller's. `check`: the rules of a pre-call check's room; `beside`: the room
+    /// Makes a room that does not exist yet; its first command goes out with the caller's. `checker`: whose pre-call check it serves; `beside`: the room
     /// whose worker it shares, so that participants can be moved between the two.
     func makeRoom(
         named name: String, preset: String?, document: PolicyDocument = PolicyDocument(), metadata: String = "",
-        forJoin: Bool = false, check: RoomPolicy? = nil, beside neighbour: HostedRoom? = nil, turn: inout RoomTurn
+        forJoin: Bool = false, checker: ClientMark? = nil, beside neighbour: HostedRoom? = nil, turn: inout RoomTurn
     ) throws(RoomError) -> HostedRoom {
         try checkNewRoom(named: name, forJoin: forJoin)
-        var base = check ?? configuration.defaultPolicy
+        var base = configuration.defaultPolicy
+        if checker != nil { base = PreCallCheck.policy(base) }
         if let preset {
             guard let named = rules.preset(preset) else {
                 throw RoomError(.presetNotFound, "there is no preset of the name that the room asks for")
@@ -110,7 +111,7 @@ public actor RoomService {
             id: rooms.nextID(), name: name, policy: policy, metadata: metadata, context: context(of: worker),
             turn: &turn)
         let hosted = HostedRoom(
-            room: room, worker: worker, base: base, preset: preset, document: document, isCheck: check != nil)
+            room: room, worker: worker, base: base, preset: preset, document: document, checker: checker)
         rooms.insert(hosted)
         totals.roomsCreated += 1
         return hosted

@@ -20,7 +20,9 @@ struct ClientResource: Resource {
     func createCheck(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         // Whoever may join may ask for a check, and must not use up the calls of operators.
         let claims = try authorize(request, budget: "checks") { $0.roomJoin }
-        let room = try await asking { () async throws(RoomError) in try await context.rooms.openCheck() }
+        let room = try await asking { () async throws(RoomError) in
+            try await context.rooms.openCheck(claims, from: request.remoteAddress)
+        }
         let seconds = Int64(PreCallCheck.duration.seconds)
         func token(_ identity: String, publishes: Bool) throws(Problem) -> String {
             var grant = VideoGrant.join(room)
