@@ -1,3 +1,4 @@
+public import AccessTokens
 public import Primitives
 import Synchronization
 
@@ -17,5 +18,14 @@ public final class CallLimit: Sendable {
             limits[key, default: RateLimit()].take(
                 every: .seconds(1) / Int64(perSecond), atOnce: 2 * perSecond, at: now)
         }
+    }
+}
+
+extension AccessClaims {
+    /// As whose the calls count that this token permits. A participant that moderates its room has a token of the same key as operators and backends, and
+    /// must not use up their calls.
+    public var callBudget: String {
+        let isParticipant = video.roomJoin && video.room?.isEmpty == false
+        return isParticipant ? "moderators of \(apiKey)" : apiKey
     }
 }

@@ -23,8 +23,9 @@ extension Setting {
             "http.allowed_origins", "allowed CORS origins", wants: WebOrigin.form, \.allowedOrigins,
             element: WebOrigin.element, show: { $0 }),
         number(
-            "http.api_calls_per_second", "maximum calls of the control API per second with one API key", 1...1_000_000,
-            \.apiCallsPerSecond),
+            "http.api_calls_per_second",
+            "maximum calls of the control API per second with one API key; those of participants that moderate a room count apart",
+            1...1_000_000, \.apiCallsPerSecond),
         word(
             "http.control_api", "listener that serves the control API, its event streams and LiveKit's server API",
             [("public", .publicOne), ("private", .privateOne)], \.apiListener),

@@ -49,7 +49,7 @@ struct APIAccess: Sendable {
     }
 
     /// The claims of a request whose token is good for what `permits` asks for in `room`; refused where it is not, or where its key makes more calls than
-    /// it may. `budget`: what its calls are counted as, where not with all others of its key.
+    /// it may. `budget`: what its calls are counted as, where not with all others of its key, or of the key's moderators.
     ///
     /// Every participant has a token of the key: calls that are not permitted must not use up those of operators, and count by themselves.
     func claims(
@@ -63,7 +63,7 @@ struct APIAccess: Sendable {
             try limitCalls(of: "without a grant: \(claims.apiKey)")
             throw error
         }
-        try limitCalls(of: budget.map { "\($0) of \(claims.apiKey)" } ?? claims.apiKey)
+        try limitCalls(of: budget.map { "\($0) of \(claims.apiKey)" } ?? claims.callBudget)
         return claims
     }
 

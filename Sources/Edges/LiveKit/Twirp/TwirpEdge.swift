@@ -48,7 +48,7 @@ public struct TwirpEdge: Sendable {
         let (service, method) = (request.parameters["service"] ?? "", request.parameters["method"] ?? "")
         guard let claims = try? context.gate.claims(of: request) else { throw Self.noToken }
         // Every participant has a token of the key: without a grant of this API they must not use up the calls of servers.
-        let budget = claims.video.isForServers ? claims.apiKey : "without a grant: \(claims.apiKey)"
+        let budget = claims.video.isForServers ? claims.callBudget : "without a grant: \(claims.apiKey)"
         guard limit.take(budget, at: context.now()) else {
             throw TwirpError(.resourceExhausted, "the API key makes more calls than it may")
         }
