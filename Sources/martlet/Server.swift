@@ -375,6 +375,8 @@ extension Configuration {
         result.trustsForwardedFields = trustedProxy
         result.servesLoopbackOnly = !servesOtherMachines
         result.refuse = { Problem($0).response }
+        let crossOrigin = CrossOrigin(allowedOrigins: allowedOrigins)
+        result.finish = { crossOrigin.apply($0, &$1) }
         return result
     }
 

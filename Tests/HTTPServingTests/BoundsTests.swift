@@ -35,6 +35,33 @@ struct BoundsTests {
         }
     }
 
+    @Test("Refusals of the server itself have CORS fields where the head of the request says for whom")
+    func finished() async throws {
+        try await ServerFixture.with(configure: {
+            $0.maximumUnknownBodiesPerAddress = 1
+            $0.maximumTargetBytes = 100
+            $0.finish = { request, response in
+                response.headers["Access-Control-Allow-Origin"] = request.headers["Origin"]
+            }
+        }) { server in
+            func begin(_ length: Int, _ path: String = "/") async throws -> TCPClient {
+                let client = try TCPClient(port: server.port)
+                try await client.send(
+                    "POST \(path) HTTP/1.1\r\nHost: a\r\nOrigin: https://a\r\nContent-Length: \(length)\r\n\r\nv")
+                await server.finishTurn()
+                return client
+            }
+            let displaced = try await begin(100)
+            let tooLarge = try await begin(2 << 20)
+            let tooLong = try await begin(1, "/" + String(repeating: "p", count: 110))
+            _ = try await begin(100)
+            for (client, status) in [(displaced, 408), (tooLarge, 413), (tooLong, 414)] {
+                let answer = try #require(try await Answer(from: client))
+                #expect(answer.status == status && answer.headers["access-control-allow-origin"] == "https://a")
+            }
+        }
+    }
+
     @Test("Unfinished bodies of many addresses displace each other")
     func slowBodiesOfMany() async throws {
         try await ServerFixture.with(configure: {

@@ -173,6 +173,23 @@ struct WebSocketBoundsTests {
         }
     }
 
+    @Test("A plain request learns what a WebSocket would be refused for, and counts as none")
+    func plainRequest() async throws {
+        try await ServerFixture.with(
+            webSockets: [WebSocketTests.echo], configure: { $0.maximumWebSockets = 1 },
+            handler: { HTTPResponse(text: $0.webSocketRefusal?.code ?? "none") }
+        ) { server in
+            #expect(try await TCPClient(port: server.port).request("GET", "/echo/a")?.body == "none")
+            let only = try await WebSocketClient(port: server.port, "/echo/a?token=good")
+            #expect(only.answer.status == 101)
+            #expect(try await TCPClient(port: server.port).request("GET", "/echo/a")?.body == "overloaded")
+            #expect(server.statistics.limitsReached.isEmpty)
+            #expect(try await WebSocketClient(port: server.port, "/echo/a?token=good").answer.status == 503)
+            #expect(server.statistics.limitsReached == [.webSockets: 1])
+            try await only.send(opcode: 8, [])
+        }
+    }
+
     @Test("One address gets its share of the WebSockets")
     func addressBound() async throws {
         try await ServerFixture.with(

@@ -200,9 +200,10 @@ SESSIONS = """import("/martlet.js").then(async ({ Room, Signal }) => {
         return [sent.filter((type) => type !== "leave").join(), end, code, count];
     };
     let asked = 0, left = 0;
-    let isAway = false, tokens = 0;
+    let isAway = false, isFull = false, tokens = 0;
     window.fetch = async () => {
         if (isAway) throw new Error("nobody there");
+        if (isFull) return new Response('{"code":"overloaded","detail":"full"}', { status: 503 });
         return new Response("{}", { status: 426 });
     };
     const found = {
@@ -230,6 +231,9 @@ SESSIONS = """import("/martlet.js").then(async ({ Room, Signal }) => {
     found.neverToken = [room.state];
     room.leave();
     found.neverToken.push(await entering, room.state);
+    isFull = true;
+    found.full = await run([null], ["", 1]);
+    found.fullLater = await run([{ join: { close: 1006 } }, null, null, null, {}], ["resume", 1]);
     isAway = true;
     // A machine slept while somebody waited to be let in: its network is back later than the page.
     found.patient = await run([{ join: { refuse: "approval_required", close: 1006 } }, null, { join: "draining" }, {}], ["join", 3], 60, () => {
@@ -453,6 +457,8 @@ def test_a_client_resumes_joins_afresh_or_ends_as_the_protocol_says_and_sends_no
             await page.goto(development_server.url + "/examples")
             found = await page.evaluate(SESSIONS)
             assert found["noWebSocket"] == ["", "no_websocket", "left", 3], found
+            # Whoever has been in waits for a server that is full.
+            assert found["full"] == ["", "overloaded", "left", 3] and found["fullLater"] == ["join,resume", "", "", 5], found
             assert found["tooSlow"] == ["join,join", "", "", 2] and found["lost"] == ["join,resume", "", "", 2], found
             assert found["former"] == ["join,resume,join,join", "", "", 4], found
             assert found["unavailable"] == ["join,resume,join,join", "", "", 4], found

@@ -78,6 +78,21 @@ struct SessionTests {
         #expect(joined?.object("room")?["name"] as? String == "kitchen")
     }
 
+    @Test("A page whose socket a full server refused learns that by a plain GET, where its token is good")
+    func full() async throws {
+        let edge = SignallingEdge(context: TestRooms().context, limits: WebSocketLimits())
+        var router = Router()
+        edge.register(on: &router)
+        let good = try TestTokens.token("ada")
+        for (token, status) in [(good, 503), ("wrong", 401)] {
+            var asked = try request(.get, SignallingEdge.path, token: token)
+            asked.webSocketRefusal = HTTPRefusal(status: 503, code: "overloaded", detail: "full")
+            let answer = await router.handle(asked)
+            #expect(answer.status == status)
+            #expect((answer.headers["Retry-After"] == "10") == (status == 503))
+        }
+    }
+
     @Test("D1: the reply to join is the roster; events go on from its number without a gap (C17)")
     func rosterAndSequence() async throws {
         let house = TestRooms()

@@ -1,4 +1,5 @@
 public import HTTPServing
+import Primitives
 import Rooms
 
 extension HTTPRequest {
@@ -7,5 +8,13 @@ extension HTTPRequest {
         guard let field = headers["User-Agent"] else { return nil }
         let name = String(String.UnicodeScalarView(field.unicodeScalars.prefix(TextRule.label.maximumLength)))
         return name.isEmpty || TextRule.label.fault(in: name) != nil ? nil : name
+    }
+
+    /// Throws what the listener would refuse a WebSocket of this client for.
+    public func checkWebSocket() throws(Problem) {
+        guard let refusal = webSocketRefusal else { return }
+        var problem = Problem(refusal)
+        problem.retryAfter = .seconds(10)
+        throw problem
     }
 }

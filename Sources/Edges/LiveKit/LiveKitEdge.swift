@@ -41,7 +41,9 @@ public struct LiveKitEdge: Sendable {
         _ request: HTTPRequest, _ generation: JoinParameters.Generation
     ) async -> HTTPResponse {
         do throws(Problem) {
-            try await entrance(for: request, generation).check()
+            let entrance = try entrance(for: request, generation)
+            try request.checkWebSocket()
+            try await entrance.check()
             return HTTPResponse(text: "success")
         } catch {
             return error.text

@@ -47,6 +47,7 @@ public struct SignallingEdge: Sendable {
     public func register(on router: inout Router) {
         router.route(.get, Self.path) { (request) throws(Problem) in
             _ = try context.gate.claims(of: request, room: request.query["room"])
+            try request.checkWebSocket()
             throw Problem(
                 426, "upgrade_required", "This is a WebSocket endpoint; the token is valid.",
                 headers: ["Upgrade": "websocket"])

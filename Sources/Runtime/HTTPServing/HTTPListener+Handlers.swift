@@ -67,7 +67,8 @@ extension HTTPListener {
     /// Answers that the server is overloaded.
     func overload(_ connection: HTTPConnection) {
         counters.change { $0.overloads += 1 }
-        var response = configuration.refuse(
+        var response = response(
+            to: connection,
             HTTPRefusal(status: 503, code: "overloaded", detail: "Too many requests are in progress; try again."))
         response.headers["Retry-After"] = "1"
         answer(connection, response)

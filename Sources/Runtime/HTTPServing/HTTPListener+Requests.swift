@@ -75,6 +75,7 @@ extension HTTPListener {
             return false
         case .refused(let refusal):
             beginWork(connection)
+            connection.request = connection.reader.refusedHead.flatMap { request(connection, $0) }
             refuse(connection, refusal)
         case .complete(let head):
             beginWork(connection)
@@ -99,9 +100,10 @@ extension HTTPListener {
 
     /// What the head decides: refused, upgraded, admitted to send its body, or handled.
     private func begin(_ connection: HTTPConnection, _ head: HTTPRequestHead) {
-        guard let request = request(connection, head) else {
+        guard var request = request(connection, head) else {
             return refuse(connection, Self.badTarget)
         }
+        if head.body == .none { request.webSocketRefusal = webSocketRefusal(of: connection) }
         connection.request = request
         if configuration.servesLoopbackOnly && !request.isLoopback { return refuse(connection, Self.loopbackOnly) }
         if head.body != .none {
@@ -160,7 +162,14 @@ extension HTTPListener {
     /// Answers a request that the server itself refuses; its connection ends where nobody can tell where the next request begins.
     func refuse(_ connection: HTTPConnection, _ refusal: HTTPRefusal) {
         if refusal.code == "malformed_request" { counters.change { $0.malformedRequests += 1 } }
-        answer(connection, configuration.refuse(refusal), closes: true)
+        answer(connection, response(to: connection, refusal), closes: true)
+    }
+
+    /// The response by which the server itself refuses a connection's request.
+    func response(to connection: HTTPConnection, _ refusal: HTTPRefusal) -> HTTPResponse {
+        var response = configuration.refuse(refusal)
+        if let request = connection.request { configuration.finish(request, &response) }
+        return response
     }
 
     /// Writes the response to the request in work.

@@ -46,23 +46,29 @@ extension HTTPListener {
                 }
             }
         } catch {
-            var response = configuration.refuse(error)
+            var response = response(to: connection, error)
             response.headers["Sec-WebSocket-Version"] = "13"
             answer(connection, response)
         }
     }
 
     /// Why no WebSocket opens on `connection` now; nil: it may.
-    private func obstacle(for connection: HTTPConnection) -> HTTPRefusal? {
+    func webSocketRefusal(of connection: HTTPConnection) -> HTTPRefusal? {
         // One that was not there when all were told to go would stay.
         if isDraining { return Self.stopping }
-        if webSockets.isFull {
+        if webSockets.isFull { return Self.tooMany }
+        return webSockets.isFull(for: connection.client) ? Self.tooManyOfAddress : nil
+    }
+
+    /// The same of one that is about to open.
+    private func obstacle(for connection: HTTPConnection) -> HTTPRefusal? {
+        let refusal = webSocketRefusal(of: connection)
+        if refusal == Self.tooMany {
             reached(.webSockets, "WebSocket limit reached; a new one is refused")
-            return Self.tooMany
+        } else if refusal == Self.tooManyOfAddress {
+            reached(.addressWebSockets, "WebSocket limit of a client address reached; a new one is refused")
         }
-        guard webSockets.isFull(for: connection.client) else { return nil }
-        reached(.addressWebSockets, "WebSocket limit of a client address reached; a new one is refused")
-        return Self.tooManyOfAddress
+        return refusal
     }
 
     /// The connection speaks WebSocket from now on; the response that says so leaves first.

@@ -43,6 +43,8 @@ struct HTTPRequestReader: Sendable {
     private var body: [UInt8] = []
     /// Bytes of the body that is being read, chunks' frames included: what its rate is measured by.
     private(set) var bodyBytesReceived = 0
+    /// A head that was refused although it can be read.
+    private(set) var refusedHead: HTTPRequestHead?
 
     init(limits: Limits) { self.limits = limits }
 
@@ -116,6 +118,7 @@ struct HTTPRequestReader: Sendable {
             if buffer.isEmpty { buffer = [] }
             (scanned, lineStart, requestLineBytes, bodyBytesReceived) = (0, 0, 0, 0)
             skippedLine = false
+            refusedHead = head
             if head.target.utf8.count > limits.targetBytes { return .refused(Self.longTarget) }
             switch head.body {
             case .none: framing = .none
@@ -123,6 +126,7 @@ struct HTTPRequestReader: Sendable {
             case .length(let count): framing = .length(count)
             case .chunked: framing = .chunked(ChunkedDecoder())
             }
+            refusedHead = nil
             return .complete(head)
         } catch {
             return .refused(error)

@@ -93,6 +93,8 @@ public struct HTTPServerConfiguration: Sendable {
     public var webSocket = WebSocketLimits()
     /// Writes the server's own refusals.
     public var refuse: HTTPRefusalWriter = { $0.plainResponse }
+    /// Changes them before they leave, where the head of their request is known, as the router does with all other responses.
+    public var finish: Router.ResponseHook = { _, _ in }
 
     /// A listener on `host` and `port` with the usual limits.
     public init(host: String, port: UInt16) {

@@ -40,8 +40,9 @@ const GIVE_UP_AFTER = 5;
 const LONGEST_SILENCE = 40;
 /** Milliseconds between two turns of the timer that mean that the page did not run: the machine slept, or the browser was stopped. */
 const SUSPENDED = 5_000;
-/** The server's own answer to a plain GET: it is reached, and no WebSocket is; and how many in a row end it. A 404 may be a proxy's whose server restarts. */
+/** The server's own answers to a plain GET: it is reached, and no WebSocket is, or it takes no further one; and how many in a row end it. A 404 may be a proxy's whose server restarts. */
 const NO_WEBSOCKET = 426;
+const FULL = 503;
 const UNPASSED_TRIES = 3;
 /** Seconds, beyond the time for which the server keeps a lost session, in which one's own former session may still have one's identity. */
 const FORMER_SESSION = 5;
@@ -69,7 +70,7 @@ export class Signal {
         this.over = false;
         this.tries = 0;
         this.patience = GIVE_UP_AFTER; // with a socket on which the server has begun to speak
-        this.unpassed = 0; // answers of NO_WEBSOCKET in a row
+        this.unpassed = 0; // answers of NO_WEBSOCKET in a row, or of FULL: which, `unpassedAs` says
         this.isGuest = false; // waits to be let in
         this.isRenewing = false; // another token was asked for, because the last one had expired
         this.formerUntil = 0; // on the clock: until then a session that could not be resumed may still be known to the server
@@ -350,13 +351,17 @@ export class Signal {
     async refusal() {
         try {
             const reply = await fetch(this.address(true), { signal: AbortSignal.timeout(GIVE_UP_AFTER * 1000) });
-            this.unpassed = reply.status === NO_WEBSOCKET ? this.unpassed + 1 : 0;
-            if (this.unpassed >= UNPASSED_TRIES && !this.entered) {
+            const { status } = reply, isUnpassed = status === NO_WEBSOCKET || status === FULL;
+            this.unpassed = !isUnpassed ? 0 : status === this.unpassedAs ? this.unpassed + 1 : 1;
+            this.unpassedAs = status;
+            const isFutile = this.unpassed >= UNPASSED_TRIES;
+            if (isFutile && status === NO_WEBSOCKET && !this.entered) {
                 return new MartletError("no_websocket", "The server answers, but no WebSocket reaches it: a proxy in between does not pass it on.");
             }
-            if (reply.status !== 401 && reply.status !== 403) return null;
-            const { detail, code } = await reply.json();
-            return new MartletError(code, detail);
+            if (status === 401 || status === 403) return await refusalOf(reply);
+            // What comes without a document is a proxy's, whose server may come back.
+            if (isFutile && status === FULL && !this.persists) return await refusalOf(reply).catch(() => null);
+            return null;
         } catch {
             return this.persists ? null : new MartletError("unreachable", "The server does not answer.");
         }
@@ -406,4 +411,10 @@ export class Signal {
             else if (type === "ok" || type === "error") socket.close(1000);
         };
     }
+}
+
+/** What a problem document says. */
+async function refusalOf(reply) {
+    const { code, detail } = await reply.json();
+    return new MartletError(code, detail, { retryAfter: Number(reply.headers.get("Retry-After")) || undefined });
 }
