@@ -85,6 +85,46 @@ struct LimitTests {
         #expect(bench.takeEvents(bob).count == 1)
     }
 
+    @Test("Publications and unmutes are bounded by the size of the room, mutes and ends are not; all tracks come twice")
+    func trackChanges() throws {
+        var limits = RoomLimits()
+        (limits.notificationsPerSecond, limits.tracksPerParticipant) = (4, 2)
+        var bench = RoomBench(limits: limits)
+        let ada = try bench.join("ada")
+        try bench.join("bob")
+        func code(_ request: SessionRequest) -> RoomError.Code? {
+            do throws(RoomError) {
+                try bench.perform(request, ada)
+                return nil
+            } catch { return error.code }
+        }
+        func refusals() -> [RoomError.Code] {
+            bench.takeEvents(ada).compactMap {
+                if case .publicationRefused(_, _, _, let code, _) = $0 { code } else { nil }
+            }
+        }
+        let sections: [ClientDescriptions.Section] = [.audio("0"), .video("1")]
+        try bench.offer(ada, sections)
+        for sid in try #require(bench.info(ada)).tracks.map(\.sid) { #expect(code(.unpublish(track: sid)) == nil) }
+        try bench.offer(ada, sections)
+        #expect(bench.info(ada)?.tracks.count == 2 && refusals().isEmpty)
+        let (audio, video) = (bench.trackSID(ada, .audio), bench.trackSID(ada, .video))
+        #expect(code(.setMuted(track: audio, true)) == nil)
+        #expect(code(.setMuted(track: audio, false)) == .rateLimited)
+        var announcement = TrackAnnouncement("audio-0", source: .microphone)
+        announcement.muted = false
+        #expect(code(.announce(announcement)) == .rateLimited)
+        #expect(code(.unpublish(track: video)) == nil)
+        try bench.offer(ada, sections)
+        #expect(refusals() == [.rateLimited] && bench.info(ada)?.tracks.map(\.sid) == [audio])
+        // Of half a second each: two notifications for the unmute, four for the publication.
+        bench.now = bench.now + .seconds(1)
+        #expect(code(.setMuted(track: audio, false)) == nil)
+        bench.now = bench.now + .seconds(2)
+        try bench.offer(ada, sections)
+        #expect(bench.info(ada)?.tracks.count == 2)
+    }
+
     @Test(
         "A client that makes all offers is asked for no more sections than a description may have, and is told how many tracks wait"
     )

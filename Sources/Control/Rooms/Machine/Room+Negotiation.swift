@@ -28,7 +28,7 @@ extension Room {
         if outcome.iceRestarted, connection.isOpened {
             connection.restartICE(with: turn.iceCredentials(state.context), at: state.context)
         }
-        var (answers, beyondLimit) = try publishing(outcome, name, member)
+        var (answers, refused) = try publishing(outcome, name, member, at: turn.now)
         chooseReceivingConnection(name, outcome, session)
         if member.options.follow != nil, state.routing.subscriptionCount(of: session) == 0 {
             distribution.makeSlots(for: outcome, session, &state, &turn)
@@ -48,20 +48,23 @@ extension Room {
         state.roster.store(connection, of: session)
         reach(.offer, session, &turn)
         apply(answer.sections, to: name, of: session, &turn)
-        for section in beyondLimit { refuseBeyondLimit(section, on: name, of: session, &turn) }
+        for (section, code) in refused { refuseBeyondLimit(section, code, on: name, of: session, &turn) }
         state.outdated.insert(session)
         makeOffers(&turn)
         return ConnectionAnswer(
             sdp: answer.text, tracks: state.shown(on: name, of: session), iceTag: connection.ice.ufrag,
-            tracksBeyondLimit: beyondLimit.count)
+            tracksBeyondLimit: refused.count)
     }
 
-    /// Which sections of an offer may publish, and which may not because the participant has as many tracks as it may, or the room as many publishers.
+    /// Which sections of an offer may publish, and which may not because the participant has as many tracks as it may, or has begun too many, or the room has as many
+    /// publishers.
     private func publishing(
-        _ outcome: OfferOutcome, _ name: String, _ member: Member
-    ) throws(RoomError) -> (answers: [String: SectionAnswer], beyondLimit: [OfferedSection]) {
+        _ outcome: OfferOutcome, _ name: String, _ member: Member, at now: MonotonicTime
+    ) throws(RoomError) -> (answers: [String: SectionAnswer], refused: [(OfferedSection, RoomError.Code)]) {
         var answers: [String: SectionAnswer] = [:]
-        var beyondLimit: [OfferedSection] = []
+        var refused: [(OfferedSection, RoomError.Code)] = []
+        // Tracks are counted as they are made.
+        var charged = member
         var trackCount = state.routing.encodings(of: member.session).count
         // Other connections have sections of the same names.
         let known = member.connectionIndex(name).map { member.connections[$0].trackByMid } ?? [:]
@@ -79,16 +82,16 @@ extension Room {
                 answer.receives =
                     member.profile != .viewer
                     && state.permittedSource(kind, sends, mid: section.mid, of: name, member) != nil
-                if answer.receives, isNew, try isBeyondLimit(trackCount, member) {
+                if answer.receives, isNew, let code = try refusal(ofOneBeside: trackCount, &charged, at: now) {
                     answer.receives = false
-                    beyondLimit.append(section)
+                    refused.append((section, code))
                 }
                 if answer.receives, isNew { trackCount += 1 }
                 if kind == .video { answer.maximumBitrate = state.negotiatedCap(of: member) }
             }
             answers[section.mid] = answer
         }
-        return (answers, beyondLimit)
+        return (answers, refused)
     }
 
     /// What the section of a track is to carry: the codec that its publisher announced, where the room allows it, and any other where it is not in the offer.
@@ -117,16 +120,23 @@ extension Room {
         return others.isEmpty ? codecs : others
     }
 
-    /// Whether a member with so many tracks may publish no further one. Where as many others publish as may, the offer is refused as a whole, but not to a
+    /// Why a member with so many tracks may publish no further one. Where as many others publish as may, the offer is refused as a whole, but not to a
     /// client that has no word for a refused offer, and takes it for the end of the call.
-    private func isBeyondLimit(_ trackCount: Int, _ member: Member) throws(RoomError) -> Bool {
+    private func refusal(
+        ofOneBeside trackCount: Int, _ member: inout Member, at now: MonotonicTime
+    ) throws(RoomError) -> RoomError.Code? {
         do throws(RoomError) {
             try checkPublisherLimit(member)
         } catch {
             guard member.options.recovery == .byJoining else { throw error }
-            return true
+            return error.code
         }
-        return trackCount >= state.context.limits.tracksPerParticipant
+        let limits = state.context.limits
+        guard trackCount < limits.tracksPerParticipant else { return .limitExceeded }
+        do throws(RoomError) {
+            try member.charge(.publication, to: state.roster.count, limits, at: now)
+            return nil
+        } catch { return error.code }
     }
 
     /// Throws `limit_exceeded` where as many publish as the room's policy lets, and this one does not yet.

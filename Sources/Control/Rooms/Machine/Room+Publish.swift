@@ -30,7 +30,7 @@ extension Room {
         }
         guard let source = state.permittedSource(kind, sending, mid: section.mid, of: name, member) else { return }
         // An offer was checked as a whole; a client's answer to an offer of the server may bring back what has ended since.
-        if let code = refusal(of: kind, by: member) {
+        if let code = refusal(of: kind, by: member, at: turn.now) {
             return refuse(sending, code, mid: section.mid, on: name, of: session, &turn)
         }
         if let main = announced?.backupOf {
@@ -66,12 +66,16 @@ extension Room {
         trackMayBeRecorded(id, &turn)
     }
 
-    /// Why a member that may publish `kind` publishes no further track of it.
-    private func refusal(of kind: MediaKind, by member: Member) -> RoomError.Code? {
+    /// Why a member that may publish `kind` publishes no further track of it; nil: it is counted. Files are played by operators.
+    private mutating func refusal(of kind: MediaKind, by member: Member, at now: MonotonicTime) -> RoomError.Code? {
         if kind == .video, policy.audioOnly { return .permissionDenied }
         let count = state.routing.encodings(of: member.session).count
         guard count < state.context.limits.tracksPerParticipant else { return .limitExceeded }
-        return (try? checkPublisherLimit(member)) == nil ? .limitExceeded : nil
+        do throws(RoomError) {
+            try checkPublisherLimit(member)
+            if member.playback == nil { try charge(.publication, of: member, at: now) }
+            return nil
+        } catch { return error.code }
     }
 
     /// Tells a client that nothing is published of what it sends on a section.
@@ -88,7 +92,8 @@ extension Room {
     /// A section of an offer was answered without its track, because a limit is reached. A client that joins again to recover knows the track by the sid with
     /// which its announcement was answered; that is withdrawn. Others may offer the track again later.
     mutating func refuseBeyondLimit(
-        _ section: OfferedSection, on connection: String, of session: SessionID, _ turn: inout RoomTurn
+        _ section: OfferedSection, _ code: RoomError.Code, on connection: String, of session: SessionID,
+        _ turn: inout RoomTurn
     ) {
         var announced: String?
         if let member = state.roster[session], member.options.recovery == .byJoining,
@@ -99,7 +104,7 @@ extension Room {
             state.roster.update(session) { $0.announcements.remove(pending.sid) }
         }
         refuse(
-            section.remoteSends, .limitExceeded, mid: section.mid, on: connection, of: session, announced: announced,
+            section.remoteSends, code, mid: section.mid, on: connection, of: session, announced: announced,
             &turn)
     }
 
@@ -261,6 +266,10 @@ extension Room {
                 throw RoomError(
                     .invalidRequest, "\(announcement.source.rawValue) is not a source of \(track.info.kind) tracks")
             }
+            let unmutes = announcement.muted == false && track.info.muted
+            if unmutes || track.info.changed(by: announcement) != track.info {
+                try charge(unmutes ? .unmute : .details, of: member, at: turn.now)
+            }
             update(track, announcement, &turn)
             return state.routing[track.id]?.info ?? track.info
         }
@@ -293,14 +302,7 @@ extension Room {
     /// The announcement came after the offer, or its track took over a section that had another.
     mutating func update(_ track: RoomTrack, _ announcement: TrackAnnouncement, _ turn: inout RoomTurn) {
         state.routing.update(track.id) { $0.isAnnounced = true }
-        var info = track.info
-        info.source = announcement.source
-        info.name = announcement.name ?? info.name
-        info.width = announcement.width ?? info.width
-        info.height = announcement.height ?? info.height
-        info.hint = announcement.hint ?? info.hint
-        info.priority = announcement.priority ?? info.priority
-        info.details = announcement.details ?? info.details
+        let info = track.info.changed(by: announcement)
         if info != track.info {
             state.routing.update(track.id) { $0.info = info }
             if info.kind == .video, TrackTraits(info) != TrackTraits(track.info) {
@@ -326,8 +328,8 @@ extension Room {
         }
         let track = try state.track(sid)
         if track.publisher == member.session {
-            setMuted(track.id, muted, &turn)
-            return
+            if !muted, track.info.muted { try charge(.unmute, of: member, at: turn.now) }
+            return setMuted(track.id, muted, &turn)
         }
         guard member.permissions.roomAdmin, muted else {
             throw RoomError(

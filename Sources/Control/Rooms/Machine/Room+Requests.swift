@@ -67,18 +67,7 @@ extension Room {
         if isKnown { turn.effects.append(.freezesReported(participant: member.info.sid, new)) }
     }
 
-    /// Counts a change that a member makes of itself. Each sends everybody all that it says about itself, whatever its token permits: in a large room one viewer could
-    /// fill the server's link.
-    private mutating func chargeChange(of member: Member, adding bytes: Int, at now: MonotonicTime) throws(RoomError) {
-        let info = member.info
-        let all = info.name.utf8.count + info.metadata.utf8.count + Self.bytes(of: info.attributes) + bytes
-        var charged = member
-        try charged.chargeChange(to: state.roster.count, bytes: all, state.context.limits, at: now)
-        let changes = charged.changes
-        state.roster.update(member.session) { $0.changes = changes }
-    }
-
-    private static func bytes(of attributes: [String: String]) -> Int {
+    static func bytes(of attributes: [String: String]) -> Int {
         attributes.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count }
     }
 

@@ -49,7 +49,7 @@ public struct RoomLimits: Sendable, Hashable {
     /// Messages of one member; twice as many at once.
     public var messagesPerSecond = 200
     /// Notifications that one member causes by what it says about itself: one for each kibibyte to each member; of five seconds at once. In a room of a hundred that
-    /// is as often as a socket may ask.
+    /// is as often as a socket may ask. As many, apart from those, by what it does with its tracks.
     public var notificationsPerSecond = 20_000
     /// A WHIP or WHEP session whose connection has not come up after this ends: what a worker gives it (30 s), and half as long again for a worker
     /// that does not say so.

@@ -101,6 +101,19 @@ extension TrackAnnouncement {
 }
 
 extension TrackInfo {
+    /// What a track that is published is by another announcement, which keeps what it does not name.
+    func changed(by announcement: TrackAnnouncement) -> TrackInfo {
+        var info = self
+        info.source = announcement.source
+        info.name = announcement.name ?? name
+        info.width = announcement.width ?? width
+        info.height = announcement.height ?? height
+        info.hint = announcement.hint ?? hint
+        info.priority = announcement.priority ?? priority
+        info.details = announcement.details ?? details
+        return info
+    }
+
     /// What its publisher announced, of a track of which nothing else is known yet.
     mutating func describe(as announcement: TrackAnnouncement) {
         name = announcement.name ?? ""

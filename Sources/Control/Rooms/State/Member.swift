@@ -46,6 +46,8 @@ struct Member: Sendable {
     var messages = RateLimit()
     /// Limits how often it changes what it says about itself.
     var changes = RateLimit()
+    /// Limits how often it begins to publish, unmutes, and changes what a track is.
+    var publications = RateLimit()
     /// The number of the last message that it sent, where its client counts them.
     var lastSequence: UInt32 = 0
     /// The last sign of life.
@@ -242,6 +244,30 @@ extension Member {
                 retryAfter: .seconds(1))
         }
     }
+
+    /// Counts what it does with its tracks, of which each of `count` members is notified. At once it may do five seconds' worth, or publish all tracks that it may
+    /// have twice, where that is more: whoever comes back publishes anew.
+    mutating func charge(
+        _ change: TrackChange, to count: Int, _ limits: RoomLimits, at now: MonotonicTime
+    ) throws(RoomError) {
+        let (count, perSecond) = (max(count, 1), limits.notificationsPerSecond)
+        let atOnce = max(2 * limits.tracksPerParticipant * TrackChange.publication.rawValue, perSecond * 5 / count)
+        let interval = TimeInterval.nanoseconds(1_000_000_000 * Int64(count) / Int64(perSecond))
+        guard publications.take(change.rawValue, every: interval, atOnce: atOnce, at: now) else {
+            throw RoomError(
+                .rateLimited, "too many changes of what is published for a room of this size", retryAfter: .seconds(1))
+        }
+    }
+}
+
+/// What a member does with its tracks, and how many notifications of each other member that makes.
+enum TrackChange: Int {
+    /// Another name, size or source.
+    case details = 1
+    /// With the mute before it, which is never refused.
+    case unmute = 2
+    /// Of the track, its codec, its size and its end; those of its subscription and its offer are their receivers' own.
+    case publication = 4
 }
 
 /// A file that is a participant.
