@@ -123,10 +123,10 @@ extension RoomState {
     /// Whoever is about to be replaced does not count.
     func checkCapacity(identity: String, profile: ParticipantProfile, hidden: Bool) throws(RoomError) {
         let replaced = policy.duplicateIdentity == .allow ? nil : roster.session(identity: identity)
-        let present = roster.all.filter { $0.session != replaced }
-        guard present.count < context.limits.participants else { throw RoomError(.roomFull, "the room is full") }
+        let present = roster.count - (replaced == nil ? 0 : 1)
+        guard present < context.limits.participants else { throw RoomError(.roomFull, "the room is full") }
         guard let most = policy.maxParticipants, counts(profile, hidden: hidden) else { return }
-        let counted = present.count { counts($0.profile, hidden: $0.isHidden) }
+        let counted = roster.all.count { $0.session != replaced && counts($0.profile, hidden: $0.isHidden) }
         guard counted < most else { throw RoomError(.roomFull, "the room is full") }
     }
 
