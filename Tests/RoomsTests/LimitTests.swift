@@ -125,6 +125,31 @@ struct LimitTests {
         #expect(bench.info(ada)?.tracks.count == 2)
     }
 
+    @Test("Data tracks and audiences are bounded like publications; an audience of nobody is never refused")
+    func otherChanges() throws {
+        var limits = RoomLimits()
+        (limits.notificationsPerSecond, limits.tracksPerParticipant) = (4, 2)
+        var bench = RoomBench(limits: limits)
+        let ada = try bench.join("ada"), bob = try bench.join("bob")
+        func code(_ request: SessionRequest, _ session: SessionID) -> RoomError.Code? {
+            do throws(RoomError) {
+                try bench.perform(request, session)
+                return nil
+            } catch { return error.code }
+        }
+        for _ in 0..<4 {
+            #expect(code(.dataTrack(.publish(DataTrackInfo(handle: 1, name: "d"))), ada) == nil)
+            #expect(code(.dataTrack(.unpublish(handle: 1)), ada) == nil)
+        }
+        #expect(code(.dataTrack(.publish(DataTrackInfo(handle: 1, name: "d"))), ada) == .rateLimited)
+        try bench.offer(bob, [.audio("0")])
+        for audience in [["ada"], nil, ["ada"]] as [Audience?] { #expect(code(.setAudience(audience), bob) == nil) }
+        #expect(code(.setAudience(["ada"]), bob) == nil, "as it is")
+        #expect(code(.setAudience(nil), bob) == .rateLimited)
+        #expect(code(.setAudience([]), bob) == nil)
+        #expect(bench.room.subscriptions(of: ada).isEmpty)
+    }
+
     @Test(
         "A client that makes all offers is asked for no more sections than a description may have, and is told how many tracks wait"
     )

@@ -21,4 +21,14 @@ extension Room {
         let publications = charged.publications
         state.roster.update(member.session) { $0.publications = publications }
     }
+
+    /// Counts another audience, to whom each of a member's tracks comes, or for whom it ends. That nobody is to receive them is never refused.
+    mutating func chargeAudience(
+        _ audience: Audience?, of member: Member, at now: MonotonicTime
+    ) throws(RoomError) {
+        guard audience != member.audience, audience?.identityCount != 0 else { return }
+        for _ in state.routing.tracks(of: member.session) {
+            try charge(.publication, of: try state.member(member.session), at: now)
+        }
+    }
 }

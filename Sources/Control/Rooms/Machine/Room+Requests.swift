@@ -41,12 +41,16 @@ extension Room {
         case .remove(let participant):
             try member.checkModerates()
             remove(try state.session(named: participant), reason: .removed, turn: &turn)
-        case .setAudience(let audience): try distribution.setAudience(audience, of: session, &state, &turn)
+        case .setAudience(let audience):
+            try chargeAudience(audience, of: member, at: turn.now)
+            try distribution.setAudience(audience, of: session, &state, &turn)
         case .requestRoster: giveRoster(session, &turn)
         case .send(let message): try send(message, from: session, turn: &turn)
         case .wantSpeakers(let wants): state.roster.update(session) { $0.options.wantsSpeakers = wants }
         case .report(let reports): note(reports, of: member, &turn)
-        case .dataTrack(let request): try dataTracks.perform(request, by: member, &state, &turn)
+        case .dataTrack(let request):
+            if case .publish = request { try charge(.publication, of: member, at: turn.now) }
+            try dataTracks.perform(request, by: member, &state, &turn)
         }
         makeOffers(&turn)
     }
