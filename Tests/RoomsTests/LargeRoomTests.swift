@@ -31,6 +31,23 @@ struct LargeRoomTests {
         #expect(bench.room.subscriptions(of: members[148]).map(\.state) == [.active])
     }
 
+    @Test("Microphones that are always heard are commanded in the order in which their participants joined")
+    func alwaysHeard() throws {
+        var bench = RoomBench()
+        for number in 0..<30 {
+            let session = try bench.join("member \(number)") { $0.autoSubscribe = false }
+            try bench.offer(session, [.audio("0")])
+        }
+        let tracks = bench.takeCommands().compactMap { if case .addTrack(let track) = $0 { track.id } else { nil } }
+        var policy = RoomPolicy()
+        policy.alwaysHeard = ["member 3"]
+        try bench.setPolicy(policy)
+        let commanded = bench.takeCommands().compactMap {
+            if case .setTrackAlwaysForwarded(let track, _) = $0 { track } else { nil }
+        }
+        #expect(tracks.count == 30 && commanded == tracks)
+    }
+
     @Test("No offers are owed in a room that has ended")
     func ended() throws {
         var bench = RoomBench()

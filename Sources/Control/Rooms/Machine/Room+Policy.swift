@@ -138,7 +138,8 @@ extension Room {
 
     /// Commands it for the microphones of those whom another policy named, or names now.
     private mutating func updateAlwaysHeard(_ turn: inout RoomTurn) {
-        for member in state.roster.all {
+        // In the order of joining: commands must not depend on that of a dictionary.
+        for member in state.roster.sessions.compactMap({ state.roster[$0] }) {
             let always = state.isAlwaysHeard(member.info.identity) || member.playback != nil
             for id in state.routing.tracks(of: member.session) where state.routing[id]?.info.kind == .audio {
                 turn.media(.setTrackAlwaysForwarded(id, always))
