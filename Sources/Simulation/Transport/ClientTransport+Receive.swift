@@ -18,11 +18,10 @@ extension ClientTransport {
 
     private func check(at now: MonotonicTime, into output: inout OutboundBatch) {
         nextCheck =
-            isICEConnected
-            ? (behaviour.keepsChecking ? now + behaviour.interval : .distantFuture)
-            : now + behaviour.firstInterval
-        let nominate =
-            behaviour.nominationDelay == nil ? behaviour.nominatesAlways || !isICEConnected : isICEConnected
+            isChecking
+            ? now + behaviour.firstInterval
+            : (behaviour.keepsChecking ? now + behaviour.interval : .distantFuture)
+        let nominate = behaviour.nominationDelay == nil ? behaviour.nominatesAlways || isChecking : !isChecking
         let id = context.stun.sendCheck(
             to: destination, local: local, remote: server, controlling: true, nominate: nominate,
             priority: 110 << 24 | 65_535 << 8 | 255, into: &output)
@@ -71,10 +70,11 @@ extension ClientTransport {
         }
         checks.removeAll { $0.id == id }
         answers += 1
-        if answers == 1 {
+        if isChecking {
+            isChecking = false
             nextCheck = behaviour.keepsChecking ? now + behaviour.interval : .distantFuture
             if let delay = behaviour.nominationDelay { nextCheck = now + delay }
-            makeAssociation()?.start(at: now, to: destination, into: &output)
+            if answers == 1 { makeAssociation()?.start(at: now, to: destination, into: &output) }
         }
         return .nothing
     }

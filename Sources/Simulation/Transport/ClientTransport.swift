@@ -52,6 +52,8 @@ public final class ClientTransport {
     var isDataStarted = false
     /// Answers to its checks so far.
     public internal(set) var answers = 0
+    /// Whether no check under the present credentials was answered yet: it checks often until one is.
+    var isChecking = true
     /// Checks of the server that it answered.
     public internal(set) var serverChecks = 0
     /// The association ended: by close_notify, an alert or a timeout.
@@ -93,6 +95,8 @@ public final class ClientTransport {
     public func restart(local: ICECredentials, server: ICECredentials, at now: MonotonicTime) {
         self.local = ICECredential(ufrag: local.ufrag, password: local.password)
         self.server = ICECredential(ufrag: server.ufrag, password: server.password)
+        checks = []
+        isChecking = true
         nextCheck = now
     }
 

@@ -44,8 +44,11 @@ struct KeyframeRequester: Sendable {
         tries = 0
     }
 
-    /// The sender was unreachable for a while: requests that it may have missed are repeated soon.
-    mutating func senderReturned() { tries = 0 }
+    /// The sender was unreachable for a while, or has moved: a request that it may have missed is repeated at once.
+    mutating func senderReturned() {
+        tries = 0
+        lastSent = nil
+    }
 
     /// The sender cannot answer any more.
     mutating func cancel() {
