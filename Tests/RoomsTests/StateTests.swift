@@ -98,11 +98,11 @@ struct StateTests {
         let bob = SessionID("bob")
         for number in [3, 1, 2] as [UInt64] { waiting.insert(TrackID(number), for: bob) }
         #expect(waiting.tracks(for: bob).map(\.rawValue) == [1, 2, 3] && waiting.takeChanged() == [bob])
-        #expect(waiting.takeNewCount(for: bob) == 3 && waiting.takeNewCount(for: bob) == nil)
+        #expect(waiting.takeNews() == [bob: 3] && waiting.takeNews().isEmpty)
         waiting.insert(TrackID(1), for: bob)
         #expect(waiting.isSettled, "it waited already")
         waiting.remove(TrackID(2))
-        #expect(waiting.takeChanged() == [bob] && waiting.takeNewCount(for: bob) == 2)
+        #expect(waiting.takeChanged() == [bob] && waiting.takeNews() == [bob: 2])
         waiting.take(TrackID(1), for: bob)
         #expect(waiting.isSettled && waiting.tracks(for: bob).map(\.rawValue) == [3])
         waiting.subscriptionEnded(of: bob)
