@@ -10,9 +10,9 @@ export TSAN_OPTIONS="suppressions=$PWD/Tests/Support/tsan.supp:history_size=4:ha
 export MARTLET_FUZZ_MUTATIONS=${MARTLET_FUZZ_MUTATIONS:-1}
 arguments=(--sanitize="$kind" --scratch-path ".build/${kind:0:1}san" --disable-xctest)
 if [ "$kind" = thread ]; then
-    # Not optimised: Swift 6.3.1 writes an invalid bitcast where it instruments the optimised MediaEngine ("Broken module found"). Simulated worlds run in one thread
+    # Nothing is optimised: Swift 6.3.1 writes an invalid bitcast where it instruments the optimised MediaEngine ("Broken module found"). Simulated worlds run in one thread
     # and would take most of an hour: nothing races there. One test at a time, or those that compute for minutes keep those that wait for each other from their threads.
-    arguments+=(--no-parallel --skip SimulationTests --skip ScenarioTests)
+    arguments+=(-Xswiftc -Onone --no-parallel --skip SimulationTests --skip ScenarioTests)
 else
     # Optimised as what is shipped, with the assertions of a debug build: the simulated worlds alone would take an hour otherwise.
     arguments+=(-c release -Xswiftc -enable-testing -Xswiftc -assert-config -Xswiftc Debug)
