@@ -29,6 +29,7 @@ struct KeyframeRequesterTests {
     func nothingWanted() {
         var requester = KeyframeRequester(isScreen: false)
         requester.senderReturned()
-        #expect(!requester.consumeDue(at: .zero + .seconds(1)))
+        let isDue = requester.consumeDue(at: .zero + .seconds(1))
+        #expect(!isDue)
     }
 }
