@@ -355,7 +355,7 @@ let testTargets: [Target] = [
         of: "martlet",
         also: [
             "AccessTokens", "Cryptography", "EdgeSupport", "EdgeTestSupport", "HTTPServing", "Logging", "MediaEngine",
-            "MediaWorkers", "NetworkIO", "RoomService", "Rooms", "SDP",
+            "MediaWorkers", "NetworkIO", "ObjectStorage", "RoomService", "Rooms", "SDP",
         ]),
     tests(of: "LoadGenerator"),
     .testTarget(

@@ -8,13 +8,10 @@ export LSAN_OPTIONS="suppressions=$PWD/Tests/Support/lsan.supp:print_suppression
 export TSAN_OPTIONS="suppressions=$PWD/Tests/Support/tsan.supp:history_size=4:halt_on_error=0:exitcode=66"
 # A sanitized program is five to ten times slower: one mutation of each fuzz seed is enough here.
 export MARTLET_FUZZ_MUTATIONS=${MARTLET_FUZZ_MUTATIONS:-1}
-arguments=(--sanitize="$kind" --scratch-path ".build/${kind:0:1}san" --disable-xctest)
-if [ "$kind" = thread ]; then
-    # Nothing is optimised: Swift 6.3.1 writes an invalid bitcast where it instruments the optimised MediaEngine ("Broken module found"). Simulated worlds run in one thread
-    # and would take most of an hour: nothing races there. One test at a time, or those that compute for minutes keep those that wait for each other from their threads.
-    arguments+=(-Xswiftc -Onone --no-parallel --skip SimulationTests --skip ScenarioTests)
-else
-    # Optimised as what is shipped, with the assertions of a debug build: the simulated worlds alone would take an hour otherwise.
-    arguments+=(-c release -Xswiftc -enable-testing -Xswiftc -assert-config -Xswiftc Debug)
-fi
+# Optimised as what is shipped, with the assertions of a debug build: the simulated worlds alone would take an hour otherwise.
+arguments=(-c release -Xswiftc -enable-testing -Xswiftc -assert-config -Xswiftc Debug
+    --sanitize="$kind" --scratch-path ".build/${kind:0:1}san" --disable-xctest)
+# Simulated worlds run in one thread and would take most of an hour: nothing races there. One test at a time, or those that compute for
+# minutes keep those that wait for each other from their threads.
+[ "$kind" = thread ] && arguments+=(--no-parallel --skip SimulationTests --skip ScenarioTests)
 swift test "${arguments[@]}" ${2:+--filter "$2"}

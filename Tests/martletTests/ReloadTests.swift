@@ -2,6 +2,7 @@ import EdgeSupport
 import Foundation
 import Logging
 import MediaWorkers
+import ObjectStorage
 import Primitives
 import RoomService
 import Testing
