@@ -126,6 +126,30 @@ struct SenderTests {
         #expect(protect(sender, SessionPair.clear(1, 8, [1])) != nil)
     }
 
+    @Test(
+        "Across a roll-over a packet is sent again with its own index, and its number is free for another packet in the next round",
+        arguments: kernels)
+    func sameBytesAcrossRollOver(kernel: String) throws {
+        let (sender, receiver) = try pair(kernel)
+        func clear(_ sequence: Int, _ byte: UInt8 = 1) -> [UInt8] { SessionPair.clear(sequence & 0xffff, 7, [byte]) }
+        #expect(protect(sender, clear(65_000)) != nil)
+        #expect(protect(sender, clear(65_000)) == nil)
+        let last = try #require(protect(sender, clear(65_535)))
+        let first = try #require(protect(sender, clear(65_536)))
+        for byte in [2, 1] as [UInt8] {
+            #expect(protect(sender, clear(65_535, byte)) == (byte == 1 ? last : nil))
+            #expect(protect(sender, clear(65_536, byte)) == (byte == 1 ? first : nil))
+        }
+        #expect(open(receiver, last) == clear(65_535) && open(receiver, first) == clear(65_536))
+        for sequence in stride(from: 66_000, through: 131_000, by: 500) {
+            #expect(protect(sender, clear(sequence)) != nil)
+        }
+        // The numbers of before, with other bytes: their indices are others.
+        #expect(protect(sender, clear(131_071, 2)) != nil)
+        #expect(protect(sender, clear(131_072, 2)) != nil)
+        #expect(protect(sender, clear(131_072, 1)) == nil)
+    }
+
     @Test("A sender keeps hundreds of streams apart, and removes released ones")
     func manyStreams() throws {
         let (sender, receiver) = try pair("OpenSSL")

@@ -3,9 +3,9 @@ internal import Primitives
 /// One SSRC that is sent, the packet indices that it has used, and, once one was to be sent again, the tags of its last packets.
 struct SendingStream {
     let ssrc: UInt32
-    private var packets = PacketWindow()
-    /// By the low bits of the packet's index. Most streams are repaired through RTX and have none.
+    /// By the low bits of the packet's index. Most streams are repaired through RTX and have none. Ahead of the window, beside whose newest index each packet reads it.
     private var tags: UnsafeMutablePointer<SentTag>?
+    private var packets = PacketWindow()
 
     /// A second and more of audio, of video as much as a round trip: what receivers ask for again.
     private static let tagCount = 256
