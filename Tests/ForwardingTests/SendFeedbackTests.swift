@@ -78,6 +78,28 @@ struct SendFeedbackTests {
         #expect(later == nil, "it reports no more")
     }
 
+    @Test("A REMB, and another network path, end the limit that receiver reports have set")
+    func reportsSuperseded() {
+        for isREMB in [true, false] {
+            var path = SendPath()
+            var now = MonotonicTime(milliseconds: 1_000)
+            for _ in 0..<2 { second(of: &path, lost: 0.5, from: &now) }
+            let limited = path.estimate(at: now)
+            #expect(limited != nil)
+            if isREMB {
+                path.receiverEstimate(.kilobitsPerSecond(1_500), at: now)
+            } else {
+                path.changed(at: now)
+            }
+            let freed = path.estimate(at: now)
+            #expect(freed == nil)
+            // These are about packets that were sent on the former path, too.
+            second(of: &path, lost: 0.5, from: &now)
+            let later = path.estimate(at: now)
+            #expect(later == nil)
+        }
+    }
+
     @Test("Where there is transport-wide feedback receiver reports limit nothing")
     func reportsBeside() {
         var path = SendPath()

@@ -137,7 +137,7 @@ public struct BandwidthEstimator: ~Copyable {
 
     /// Without transport-wide feedback REMB is the only source, and without that the losses in receiver reports are.
     private func limitWithoutFeedback(at now: MonotonicTime) -> Double? {
-        receiver.limitAlone(at: now) ?? reported.bitsPerSecond(at: now)
+        receiver.bitsPerSecond(at: now) == nil ? reported.bitsPerSecond(at: now) : receiver.limitAlone(at: now)
     }
 
     /// Whether there is any measurement, by either side.

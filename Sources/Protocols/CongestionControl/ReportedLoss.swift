@@ -1,37 +1,36 @@
 import Primitives
 
-/// The rate that receiver reports allow (RFC 3550 section 6.4.1), for receivers that send neither transport-wide feedback nor an estimate of their own.
+/// The limit for receivers that send neither transport-wide feedback nor an estimate of their own, by the losses in their receiver reports.
 ///
 /// The loss part of Google's congestion control (draft-ietf-rmcat-gcc-02 section 6): more than a tenth lost lowers the rate, less than a fiftieth lets it
-/// grow. Differs in what it begins with: before the first such loss nothing is known, and nothing is limited.
+/// grow (`GrowingLimit`). Differs in what it begins with: before the first such loss nothing is known, and nothing is limited.
 struct ReportedLoss: Sendable {
     private static let tooMuch = 0.1
     private static let little = 0.02
-    /// Growth per second.
-    private static let growth = 0.08
     /// Reports come every second or few; without one for this long the receiver has stopped sending them.
     private static let lifetime = TimeInterval.seconds(15)
     /// Maximum time between two reports that counts as growth, seconds.
     private static let longest = 5.0
 
-    /// Bits per second; nil while there is no reason to limit.
-    private var limit: Double?
+    private var limit = GrowingLimit()
     private var last = MonotonicTime.zero
 
     init() {}
 
     /// Applies reports: the share of packets lost, and the rate sent in bits per second, since the last ones.
     mutating func apply(lost: Double, sent: Double, at now: MonotonicTime) {
+        // After a pause the path may be another one.
+        if now - last > Self.lifetime { limit = GrowingLimit() }
         let elapsed = min((now - last).seconds, Self.longest)
         last = now
         if lost > Self.tooMuch {
             // Not of the former limit: a video that is sent beyond it would lower it without end.
-            limit = min(limit ?? .infinity, sent * (1 - lost / 2))
-        } else if lost < Self.little, let limit {
-            self.limit = limit * (1 + Self.growth * elapsed)
+            limit.cut(to: min(limit.value ?? .infinity, sent * (1 - lost / 2)), at: now)
+        } else if lost < Self.little {
+            limit.grow(for: elapsed, at: now)
         }
     }
 
     /// The limit; nil for none.
-    func bitsPerSecond(at now: MonotonicTime) -> Double? { now - last <= Self.lifetime ? limit : nil }
+    func bitsPerSecond(at now: MonotonicTime) -> Double? { now - last <= Self.lifetime ? limit.value : nil }
 }

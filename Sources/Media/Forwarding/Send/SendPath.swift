@@ -165,6 +165,7 @@ public struct SendPath: ~Copyable {
     /// The network path to the subscriber has changed.
     public mutating func changed(at now: MonotonicTime) {
         reportedRoundTrip = ReportedRoundTrip()
+        lastReports = nil
         guard isUsed else { return }
         estimator.pathChanged(at: now)
         refreshPacer(at: now)
