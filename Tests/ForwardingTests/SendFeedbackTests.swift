@@ -125,6 +125,31 @@ struct SendFeedbackTests {
         #expect(counts == [0, 32, 0, 0, 1])
     }
 
+    @Test("What the publisher's network has lost is no loss of the receiver's; what is lost beyond that is")
+    func lossesBefore() {
+        let harness = SendHarness(SendSession.track(), SendSession.subscription())
+        var layer = VP8Layer.simulcast()[0]
+        func report(_ fractionLost: UInt8, at now: MonotonicTime) -> [Double] {
+            let highest = UInt32(harness.out.last?.header.sequenceNumber ?? 0)
+            let block = ReportBlock(
+                ssrc: 0xcafe_0001, fractionLost: fractionLost, cumulativeLost: 0, highestSequence: highest, jitter: 0,
+                lastSenderReport: 0, delaySinceLastSenderReport: 0)
+            let found = harness.subscription.pointee.receivedReport(block, at: now)
+            return [Double(found.packets), found.lost]
+        }
+        harness.turn(layer.frame(keyframe: true), at: at(0))
+        #expect(report(0, at: at(10)) == [0, 0])
+        // One packet of each four does not come from the publisher; of the first ten frames all others arrive, of the next half of all.
+        for (begin, fraction, lost) in [(1, 64, 0.0), (11, 128, 10.0)] as [(Int, UInt8, Double)] {
+            for number in begin..<(begin + 10) {
+                var packets = layer.frame(keyframe: false, packets: 4)
+                packets.remove(at: 1)
+                harness.turn(packets, at: at(Double(number) * 33))
+            }
+            #expect(report(fraction, at: at(Double(begin + 10) * 33)) == [30, lost])
+        }
+    }
+
     @Test("A reference time that wraps, or steps back a little, is followed")
     func wrappingClock() {
         var clock = FeedbackClock()

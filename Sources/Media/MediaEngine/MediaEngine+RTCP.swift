@@ -112,7 +112,7 @@ extension MediaEngine {
             guard let index = tables.sendingStreams[StreamKey.of(peer: peer, ssrc: block.ssrc)] else { continue }
             let report = tables.subscriptions[index].pointee.subscription.receivedReport(block, at: now)
             packets += report.packets
-            lost += Double(report.packets) * Double(block.fractionLost) / 256
+            lost += report.lost
             guard let roundTrip = report.roundTrip else { continue }
             tables.peers[peer].pointee.downlink?.pointee.measured(roundTrip, at: now)
             tables.peers[peer].pointee.uplink.setRoundTripTime(roundTrip, at: now)

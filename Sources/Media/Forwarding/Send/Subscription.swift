@@ -359,16 +359,17 @@ public struct Subscription: ~Copyable {
     /// Counts a keyframe request of the receiver.
     public mutating func countKeyframeRequest() { sent.countKeyframeRequest() }
 
-    /// Processes one report block about the subscription's SSRCs; returns the round trip, if it reveals one, and how many packets its losses are of.
+    /// Processes one report block about the subscription's SSRCs; returns the round trip, if it reveals one, and the packets since the last one, with those that did not arrive.
     public mutating func receivedReport(
         _ block: ReportBlock, at now: MonotonicTime
-    ) -> (roundTrip: TimeInterval?, packets: Int) {
-        guard block.ssrc == ssrc else { return (nil, 0) }
+    ) -> (roundTrip: TimeInterval?, packets: Int, lost: Double) {
+        guard block.ssrc == ssrc else { return (nil, 0, 0) }
         section.receiverReported()
-        let packets = sent.reported(
-            fractionLost: block.fractionLost, jitterTicks: block.jitter, highest: block.highestSequence)
+        let (packets, lost) = sent.reported(
+            fractionLost: block.fractionLost, jitterTicks: block.jitter, highest: block.highestSequence,
+            used: output.numbering.highest)
         let delay = block.delaySinceLastSenderReport
-        return (reports.roundTrip(lastReport: block.lastSenderReport, delay: delay, at: now), packets)
+        return (reports.roundTrip(lastReport: block.lastSenderReport, delay: delay, at: now), packets, lost)
     }
 
     /// The first report since its track, its path or its pause changed is still to come: its first packet may at any time.

@@ -14,8 +14,8 @@ public struct SubscriptionTotals: Sendable {
     public private(set) var fractionLost: UInt8 = 0
     /// Interarrival jitter as last reported by the receiver, in ticks of the media's clock (RFC 3550 section 6.4.1).
     public private(set) var jitterTicks: UInt32 = 0
-    /// The highest sequence number of the last report, with its cycles.
-    private var reportedHighest: UInt32?
+    /// The highest sequence number of the last report, with its cycles, and how many numbers had been used by then for nothing that was sent.
+    private var lastReport: (highest: UInt32, unsent: Int64)?
     /// More packets than any subscription has between two reports: its numbers began anew.
     private static let mostReported: Int32 = 30_000
     private var rate = RateMeter()
@@ -52,13 +52,21 @@ public struct SubscriptionTotals: Sendable {
         return totals
     }
 
-    /// The receiver reported: this share of packets as lost, this jitter in ticks of the media's clock, and its highest sequence number. Returns how many
-    /// packets the share is of; 0 where that is unknown.
-    mutating func reported(fractionLost: UInt8, jitterTicks: UInt32, highest: UInt32) -> Int {
+    /// The receiver reported: this share of packets as lost, this jitter in ticks of the media's clock, and its highest sequence number, when `numbers` had been used. Returns how many
+    /// packets were sent since the last report, and how many of them the receiver lacks; 0 where that is unknown.
+    mutating func reported(
+        fractionLost: UInt8, jitterTicks: UInt32, highest: UInt32, used numbers: Int64
+    ) -> (packets: Int, lost: Double) {
         self.fractionLost = fractionLost
         self.jitterTicks = jitterTicks
-        let count = reportedHighest.map { Int32(bitPattern: highest &- $0) } ?? 0
-        reportedHighest = highest
-        return (0..<Self.mostReported).contains(count) ? Int(count) : 0
+        // Numbers that are kept for what the publisher's network has lost count as lost by the receiver's.
+        let unsent = numbers - Int64(packets)
+        defer { lastReport = (highest, unsent) }
+        guard let lastReport else { return (0, 0) }
+        let count = Int32(bitPattern: highest &- lastReport.highest)
+        guard (1..<Self.mostReported).contains(count) else { return (0, 0) }
+        let missing = min(max(unsent - lastReport.unsent, 0), Int64(count))
+        let lost = Double(count) * Double(fractionLost) / 256 - Double(missing)
+        return (Int(count) - Int(missing), max(lost, 0))
     }
 }
