@@ -112,14 +112,8 @@ struct RecorderDeskTests {
         #expect(bench.written["RC_1"] == found)
     }
 
-    @Test("What the disk refuses to let finish, at the next start too, is finished as soon as it permits that")
-    func finishedWithoutRestart() throws {
-        let bench = try RecorderBench()
-        bench.begin()
-        bench.audio(0..<200)
-        bench.read()
-        bench.pass()
-        let open = try #require(RecordingFolder(bench.folder).contents(bench.path))
+    /// The books of the next start, at which the disk refuses to let the recording's file be finished.
+    private func refusing(_ bench: RecorderBench) throws -> RecordingBooks {
         bench.end()
         var summary = try #require(bench.summary)
         summary.tracks[0].files[0].samples = nil
@@ -132,12 +126,39 @@ struct RecorderDeskTests {
         configuration.reserveBytes = 0
         let books = try RecordingBooks(configuration, bench.codec, logger: .quiet)
         #expect(books["RC_1"]?.refusedFiles == 1 && books.finishRefused().isEmpty)
+        return books
+    }
+
+    @Test("What the disk refuses to let finish, at the next start too, is finished as soon as it permits that")
+    func finishedWithoutRestart() throws {
+        let bench = try RecorderBench()
+        bench.begin()
+        bench.audio(0..<200)
+        bench.read()
+        bench.pass()
+        let open = try #require(RecordingFolder(bench.folder).contents(bench.path))
+        let books = try refusing(bench)
         rmdir(bench.path)
         try OutputFile(bench.path, isNew: true).write(open, at: 0)
         #expect(books.finishRefused() == ["RC_1"])
         let file = try #require(books["RC_1"]?.tracks.first?.files.first)
         #expect(file.samples ?? 0 > 100 && file.isUnfinished == nil && file.index == .pending)
         #expect(bench.written["RC_1"] == books["RC_1"] && books.finishRefused().isEmpty)
+    }
+
+    @Test("A file that is gone before the disk let it be finished is not waited for, unless its folder is gone, too")
+    func goneUnfinished() throws {
+        let bench = try RecorderBench()
+        bench.begin()
+        bench.audio(0..<200)
+        bench.read()
+        let books = try refusing(bench)
+        rmdir(bench.path)
+        let folder = "\(bench.folder)/RM_1", aside = "\(bench.folder)/RM_2"
+        rename(folder, aside)
+        #expect(books.finishRefused().isEmpty && books["RC_1"]?.refusedFiles == 1)
+        rename(aside, folder)
+        #expect(books.finishRefused() == ["RC_1"] && books["RC_1"]?.refusedFiles == 0)
     }
 
     @Test("A recording in progress whose summary a power loss left empty is found by the copy of it")

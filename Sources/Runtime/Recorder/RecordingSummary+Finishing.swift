@@ -59,10 +59,13 @@ extension RecordingSummary.File {
             note(content)
             return true
         } catch {
-            // What is not there any more holds up nothing.
-            guard error.code != ENOENT else { return nil }
-            if !isFinished { isUnfinished = true }
-            return false
+            guard error.code == ENOENT else {
+                if !isFinished { isUnfinished = true }
+                return false
+            }
+            // What is not there any more holds up nothing. Where its folder is not there either, their disk may come back.
+            if access(folder, F_OK) == 0 { isUnfinished = nil }
+            return nil
         }
     }
 }
