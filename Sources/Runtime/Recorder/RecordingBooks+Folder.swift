@@ -10,8 +10,9 @@ extension RecordingBooks {
             guard let summary = self[sid], summary.state == .recording else { continue }
             // Where the disk refuses, the next change is tried again.
             try? place.replace("\(folder(of: summary))/\(RecordingSummary.copy)", with: encode(summary))
-            // It has ended meanwhile.
+            // It has ended meanwhile, and may have been deleted, too.
             if self[sid]?.state != .recording { removeCopy(of: summary) }
+            _ = stays(summary)
         }
     }
 
