@@ -8,6 +8,8 @@ struct CrashRepair {
     private let codec: RecordingCodec
     private let movesIndexes: Bool
     private let logger: Logger
+    /// In milliseconds. A recording's media are on their way to the disk within seconds: what was written much later or earlier was written by a clock that was set.
+    private static let clockTolerance: Int64 = 60_000
     /// What was finished.
     private(set) var finished: [RecordingSummary] = []
 
@@ -56,11 +58,16 @@ struct CrashRepair {
     }
 
     private func finish(_ summary: inout RecordingSummary, in folder: String) {
+        let written = place.names(in: folder).compactMap { place.written("\(folder)/\($0)") }.max()
         let files = summary.finishFiles(in: folder).found
         for track in summary.tracks.indices { summary.tracks[track].ended = true }
         // When the last of its files ends, not when the server was started again, which may be days later.
         let end = summary.tracks.flatMap(\.files).map { $0.startMilliseconds + ($0.durationMilliseconds ?? 0) }.max()
         summary.endedAt = end.map { summary.startedAt + $0 } ?? MonotonicClock.wallMilliseconds()
+        // By the clock that began it, which may have been set since; what was written last was written by the clock of then.
+        if let end, let written, abs(summary.startedAt + end - written) > Self.clockTolerance {
+            summary.keptSince = written
+        }
         summary.ended = "crash"
         summary.state = files > 0 || summary.joined?.isEmpty == false ? .ready : .empty
         save(&summary, in: folder)

@@ -74,6 +74,13 @@ struct RecordingFolder: Sendable {
         close(descriptor)
     }
 
+    /// When a file was written last, by the clock of then, in milliseconds since 1970; nil when there is none.
+    func written(_ path: String) -> Int64? {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return nil }
+        return Int64(status.st_mtim.tv_sec) * 1_000 + Int64(status.st_mtim.tv_nsec) / 1_000_000
+    }
+
     /// The bytes of a file; nil when it cannot be read.
     func contents(_ path: String) -> [UInt8]? {
         guard let file = try? OutputFile(reading: path) else { return nil }

@@ -1,0 +1,135 @@
+import Glibc
+import Logging
+import NetworkIO
+import Primitives
+import Testing
+
+@testable import Recorder
+
+@Suite("What a recording survives: a full disk, a power loss, a clock that was set")
+struct RecordingSurvivalTests {
+    // MARK: - Files that the disk does not let be finished
+
+    /// The books of the next start, at which the disk refuses to let the recording's file be finished.
+    private func refusing(_ bench: RecorderBench) throws -> RecordingBooks {
+        bench.end()
+        var summary = try #require(bench.summary)
+        summary.tracks[0].files[0].samples = nil
+        summary.tracks[0].files[0].durationMilliseconds = nil
+        bench.written.put(summary)
+        // Whatever stands in its place, it cannot be written.
+        unlink(bench.path)
+        mkdir(bench.path, 0o700)
+        var configuration = RecorderConfiguration(directory: bench.folder)
+        configuration.reserveBytes = 0
+        let books = try RecordingBooks(configuration, bench.codec, logger: .quiet)
+        #expect(books["RC_1"]?.refusedFiles == 1 && books.finishRefused().isEmpty)
+        return books
+    }
+
+    @Test("What the disk refuses to let finish, at the next start too, is finished as soon as it permits that")
+    func finishedWithoutRestart() throws {
+        let bench = try RecorderBench()
+        bench.begin()
+        bench.audio(0..<200)
+        bench.read()
+        bench.pass()
+        let open = try #require(RecordingFolder(bench.folder).contents(bench.path))
+        let books = try refusing(bench)
+        rmdir(bench.path)
+        try OutputFile(bench.path, isNew: true).write(open, at: 0)
+        #expect(books.finishRefused() == ["RC_1"])
+        let file = try #require(books["RC_1"]?.tracks.first?.files.first)
+        #expect(file.samples ?? 0 > 100 && file.isUnfinished == nil && file.index == .pending)
+        #expect(bench.written["RC_1"] == books["RC_1"] && books.finishRefused().isEmpty)
+    }
+
+    @Test("A file that is gone before the disk let it be finished is not waited for, unless its folder is gone, too")
+    func goneUnfinished() throws {
+        let bench = try RecorderBench()
+        bench.begin()
+        bench.audio(0..<200)
+        bench.read()
+        let books = try refusing(bench)
+        rmdir(bench.path)
+        let folder = "\(bench.folder)/RM_1", aside = "\(bench.folder)/RM_2"
+        rename(folder, aside)
+        #expect(books.finishRefused().isEmpty && books["RC_1"]?.refusedFiles == 1)
+        rename(aside, folder)
+        #expect(books.finishRefused() == ["RC_1"] && books["RC_1"]?.refusedFiles == 0)
+    }
+
+    @Test("A recording in progress whose summary a power loss left empty is found by the copy of it")
+    func emptySummary() throws {
+        let bench = try RecorderBench()
+        bench.begin()
+        bench.audio(0..<200)
+        bench.read()
+        bench.pass()
+        bench.books.secure()
+        let folder = "\(bench.folder)/RM_1/RC_1", place = RecordingFolder(bench.folder)
+        #expect(place.names(in: folder).contains("recording.copy.json"))
+        try OutputFile("\(folder)/recording.json", isNew: false).truncate(to: 0)
+        let configuration = RecorderConfiguration(directory: bench.folder)
+        let books = try RecordingBooks(configuration, bench.codec, logger: .quiet)
+        let found = try #require(books["RC_1"])
+        #expect(found.ended == "crash" && found.tracks.first?.files.first?.samples ?? 0 > 100)
+        #expect(!place.names(in: folder).contains("recording.copy.json"))
+        #expect(try RecordingBooks(configuration, bench.codec, logger: .quiet).all == [found])
+    }
+
+    @Test("The copy of a summary goes with the end of the recording, and comes only where the summary has changed")
+    func copies() throws {
+        let bench = try RecorderBench()
+        bench.begin()
+        bench.audio(0..<100)
+        bench.read()
+        let path = "\(bench.folder)/RM_1/RC_1/recording.copy.json", place = RecordingFolder(bench.folder)
+        bench.books.secure()
+        #expect(place.contents(path) != nil)
+        place.remove(path)
+        bench.books.secure()
+        #expect(place.contents(path) == nil)
+        bench.record(6)
+        bench.books.secure()
+        #expect(place.contents(path) != nil)
+        bench.audio(0..<0, stream: 6, then: [.ended])
+        bench.end()
+        bench.books.secure()
+        #expect(bench.summary?.state == .ready && place.contents(path) == nil)
+    }
+
+    // MARK: - A clock that was set
+
+    @Test("Of a recording that a crash ended after the clock was set, retention begins when it was written last")
+    func setClockBeforeCrash() throws {
+        let bench = try RecorderBench(), month: Int64 = 30 * 86_400_000
+        bench.clockStep.set(-month)
+        bench.begin { $0.startedAt -= month }
+        bench.audio(0..<200)
+        bench.read()
+        bench.pass()
+        var configuration = RecorderConfiguration(directory: bench.folder)
+        configuration.keptFor = .seconds(86_400)
+        let books = try RecordingBooks(configuration, bench.codec, logger: .quiet)
+        let now = MonotonicClock.wallMilliseconds()
+        let found = try #require(books["RC_1"])
+        #expect(found.endedAt ?? 0 < now - month / 2)
+        books.deleteExpired(now: now)
+        #expect(books["RC_1"] != nil)
+        books.deleteExpired(now: now + 86_400_000)
+        #expect(books["RC_1"] == nil)
+    }
+
+    @Test("Of one that a crash ended with a right clock it begins with its end")
+    func rightClock() throws {
+        let bench = try RecorderBench()
+        bench.begin()
+        bench.audio(0..<200)
+        bench.read()
+        bench.pass()
+        let books = try RecordingBooks(RecorderConfiguration(directory: bench.folder), bench.codec, logger: .quiet)
+        let found = try #require(books["RC_1"])
+        #expect(found.keptSince == nil && found.endedAt != nil)
+    }
+}
