@@ -75,12 +75,13 @@ struct UploadTests {
         let refused = file("b.mp4") { ($0.samples, $0.index, $0.isUnfinished) = (nil, nil, true) }
         var some = summary([file("a.mp4"), refused])
         let names = ["a.mp4", "b.mp4", "TR_1.jsonl", "recording.json"]
-        #expect(some.addUploads(names) { $0 })
+        _ = some.addUploads(names) { $0 }
         #expect(some.uploads?.map(\.name) == ["a.mp4", "TR_1.jsonl", "recording.json"])
         for index in 0..<3 { some.uploads?[index].state = .done }
         #expect(!some.isUploaded)
         some.tracks[0].files[1] = file("b.mp4")
-        #expect(some.addUploads(names) { $0 } && !some.isUploaded)
+        let isNew = some.addUploads(names) { $0 }
+        #expect(isNew && !some.isUploaded)
         #expect(some.uploads?.filter { $0.state == .pending }.map(\.name) == ["b.mp4", "recording.json"])
         for index in some.uploads?.indices ?? 0..<0 { some.uploads?[index].state = .done }
         #expect(some.isUploaded)
