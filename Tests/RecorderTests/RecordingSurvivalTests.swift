@@ -4,6 +4,7 @@ import NetworkIO
 import Primitives
 import Testing
 
+@testable import MediaWorkers
 @testable import Recorder
 
 @Suite("What a recording survives: a full disk, a power loss, a clock that was set")
