@@ -65,6 +65,13 @@ struct SendPathScript: ~Copyable {
                     _ = path.receive(feedback, in: span, at: now)
                 case .maximumBitrate(let estimate):
                     path.receiverEstimate(.bitsPerSecond(Int64(clamping: estimate.bitsPerSecond)), at: now)
+                case .receiverReport(let report):
+                    for place in 0..<report.blocks.count {
+                        let block = report.blocks.block(at: place, in: span)
+                        let packets = Int(block.highestSequence & 0x7fff)
+                        let lost = Double(packets) * Double(block.fractionLost) / 256
+                        path.receiverReports(about: packets, lost: lost, at: now)
+                    }
                 default: break
                 }
             }
