@@ -35,13 +35,23 @@ struct ReportedLossTests {
         #expect(limit.bitsPerSecond(at: at(130)) == nil)
     }
 
-    @Test("Losses up to a tenth neither lower the limit nor let it grow, and those of a small rate lower it to that")
+    @Test("Losses up to a tenth neither lower the limit nor let it grow, and greater ones lower it to what was sent")
     func between() {
         var limit = ReportedLoss()
         limit.apply(lost: 0.2, sent: 1e6, at: at(100))
         for second in 101..<110 { limit.apply(lost: second % 2 == 0 ? 0.1 : 0.02, sent: 1e6, at: at(second)) }
         #expect(limit.bitsPerSecond(at: at(110)) == 900_000)
-        for second in 111..<200 { limit.apply(lost: 0.2, sent: 100_000, at: at(second)) }
-        #expect(limit.bitsPerSecond(at: at(200)) == 90_000)
+        for second in 111..<200 { limit.apply(lost: 0.2, sent: 500_000, at: at(second)) }
+        #expect(limit.bitsPerSecond(at: at(200)) == 450_000)
+    }
+
+    @Test("What audio loses while videos are muted is no limit of theirs")
+    func audioAlone() {
+        var limit = ReportedLoss()
+        for second in 100..<110 { limit.apply(lost: 0.2, sent: 40_000, at: at(second)) }
+        #expect(limit.bitsPerSecond(at: at(110)) == nil)
+        limit.apply(lost: 0.2, sent: 1e6, at: at(110))
+        for second in 111..<120 { limit.apply(lost: 0.2, sent: 40_000, at: at(second)) }
+        #expect(limit.bitsPerSecond(at: at(120)) == 900_000)
     }
 }

@@ -7,6 +7,9 @@ import Primitives
 struct ReportedLoss: Sendable {
     private static let tooMuch = 0.1
     private static let little = 0.02
+    /// Bits per second. Audio and one video in its smallest size, which are sent whatever is lost: of their few packets a tenth is soon missing, which says nothing of what else the
+    /// path carries, and a limit by their rate would outlast a mute by a minute.
+    private static let least = 300_000.0
     /// Reports come every second or few; without one for this long the receiver has stopped sending them.
     private static let lifetime = TimeInterval.seconds(15)
     /// Maximum time between two reports that counts as growth, seconds.
@@ -24,6 +27,7 @@ struct ReportedLoss: Sendable {
         let elapsed = min((now - last).seconds, Self.longest)
         last = now
         if lost > Self.tooMuch {
+            guard sent > Self.least else { return }
             // Not of the former limit: a video that is sent beyond it would lower it without end.
             limit.cut(to: min(limit.value ?? .infinity, sent * (1 - lost / 2)), at: now)
         } else if lost < Self.little {
