@@ -94,8 +94,7 @@ extension BandwidthEstimator {
             phase = .measuring
             planner.start(at: now)
         }
-        let sample = TimeInterval.nanoseconds(max(now.nanoseconds - digest.sentOfNewest, 0))
-        roundTrip = roundTrip.map { $0 + (sample - $0) / 8 } ?? sample
+        trips.measured(.nanoseconds(max(now.nanoseconds - digest.sentOfNewest, 0)))
         // Without a new group the last verdict is outdated and changes nothing.
         var usage = digest.groups > 0 || trend.usage == .normal ? trend.usage : .under
         let rates = delivery.rates(besides: jitter.value)

@@ -69,8 +69,8 @@ public struct BandwidthEstimator: ~Copyable {
     var bytesSinceUpdate = 0
     var firstSent: MonotonicTime?
     public internal(set) var phase = Phase.untested
-    /// Smoothed round trip by feedback; nil before the first.
-    public internal(set) var roundTrip: TimeInterval?
+    /// Round trips by feedback.
+    var trips = RoundTrip()
     /// Packets reported as received and as lost.
     public internal(set) var received: UInt64 = 0
     public internal(set) var lost: UInt64 = 0
@@ -118,6 +118,9 @@ public struct BandwidthEstimator: ~Copyable {
             start: Double(settings.start.bitsPerSecond), least: Double(settings.least.bitsPerSecond),
             most: Double(settings.most.bitsPerSecond))
     }
+
+    /// Smoothed round trip by feedback; nil before the first.
+    var roundTrip: TimeInterval? { trips.smoothed }
 
     /// Bytes of memory besides the struct itself.
     public var memoryBytes: Int { packets.memoryBytes }
