@@ -1,4 +1,5 @@
 import Primitives
+import RTP
 
 /// What the publisher's clock showed at any RTP time of a track, by its sender reports: a straight line through the last of them.
 ///
@@ -26,7 +27,7 @@ public struct SenderClockFit: Sendable, Hashable {
 
     /// Adds a report. `ntp` is 32.32 fixed point.
     public mutating func add(time: Int64, ntp: UInt64) {
-        anchors.append((time, Self.microseconds(ntp)))
+        anchors.append((time, NTPTime.since1900(ntp).microseconds))
         if anchors.count > Self.window { anchors.removeFirst() }
     }
 
@@ -44,11 +45,7 @@ public struct SenderClockFit: Sendable, Hashable {
         guard let last = anchors.last, clockRate > 0 else { return false }
         let (time, ntp) = report
         let media = Double(time - last.time) * 1e6 / Double(clockRate)
-        return abs(Double(Self.microseconds(ntp) - last.microseconds) - media) > Double(Self.jump)
-    }
-
-    private static func microseconds(_ ntp: UInt64) -> Int64 {
-        Int64(ntp >> 32) * 1_000_000 + Int64(((ntp & 0xffff_ffff) * 1_000_000) >> 32)
+        return abs(Double(NTPTime.since1900(ntp).microseconds - last.microseconds) - media) > Double(Self.jump)
     }
 
     /// Microseconds since 1900 on the publisher's clock at `time`; nil before the first report.

@@ -1,6 +1,7 @@
 public import Primitives
 
-/// The server's own NTP clock (RFC 3550 section 4): the monotonic clock, moved to the year 2024 so that receivers take it for a wall clock.
+/// NTP timestamps (RFC 3550 section 4): seconds since 1900 as 32.32 fixed point. The server's own clock is the monotonic one, moved to the year 2024 so that
+/// receivers take it for a wall clock.
 public enum NTPTime {
     /// 1 January 2024 in seconds since 1900.
     private static let epoch: UInt64 = 3_913_056_000
@@ -14,6 +15,12 @@ public enum NTPTime {
     public static func fixedPoint(_ interval: TimeInterval) -> Int64 {
         let seconds = interval.nanoseconds / 1_000_000_000, rest = interval.nanoseconds % 1_000_000_000
         return seconds << 32 &+ (rest << 32) / 1_000_000_000
+    }
+
+    /// The time from 1900 to a timestamp, cut to whole nanoseconds.
+    public static func since1900(_ timestamp: UInt64) -> TimeInterval {
+        let fraction = ((timestamp & 0xffff_ffff) * 1_000_000_000) >> 32
+        return .nanoseconds(Int64(timestamp >> 32) * 1_000_000_000 + Int64(fraction))
     }
 
     /// The middle 32 bits of a timestamp, as reports quote it (LSR, LRR).

@@ -82,7 +82,7 @@ public struct SenderReport: Sendable, Hashable {
     }
 
     /// The middle 32 bits of the NTP time: what report blocks quote as last sender report.
-    @inlinable public var compactTimestamp: UInt32 { UInt32(truncatingIfNeeded: ntpTimestamp >> 16) }
+    public var compactTimestamp: UInt32 { NTPTime.middle(ntpTimestamp) }
 }
 
 /// What a receiver has received.

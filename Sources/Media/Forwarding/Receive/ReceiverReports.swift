@@ -32,7 +32,7 @@ struct ReceiverReports: Sendable {
 
     /// The peer asks, as a receiver, for an answer to its reference time.
     mutating func received(_ reference: ReceiverReferenceTime, at now: MonotonicTime) {
-        self.reference = (reference.senderSSRC, UInt32(truncatingIfNeeded: reference.ntpTimestamp >> 16), now)
+        self.reference = (reference.senderSSRC, NTPTime.middle(reference.ntpTimestamp), now)
     }
 
     /// Writes due reports from `sender` with a block for each SSRC received since the last; false when they do not fit.

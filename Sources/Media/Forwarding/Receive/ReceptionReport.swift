@@ -1,4 +1,5 @@
 public import Primitives
+internal import RTP
 
 /// The publisher's clock by its sender report: this RTP timestamp is this wall-clock moment (RFC 3550 6.4.1).
 public struct SenderClock: Sendable, Hashable {
@@ -16,7 +17,7 @@ public struct SenderClock: Sendable, Hashable {
     }
 
     /// The middle 32 bits, as LSR requires.
-    public var middle: UInt32 { UInt32(truncatingIfNeeded: ntp >> 16) }
+    public var middle: UInt32 { NTPTime.middle(ntp) }
 }
 
 /// Loss and jitter of one SSRC, computed as in RFC 3550 sections 6.4.1, A.3 and A.8.

@@ -1,13 +1,12 @@
 public import Primitives
+internal import RTP
 
 extension SenderClock {
     /// The moment of an extended RTP timestamp on the publisher's clock, since the clock's epoch.
     func moment(of timestamp: Int64, clockRate: Int64) -> TimeInterval {
-        let seconds = Int64(ntp >> 32)
-        let fraction = Int64(((ntp & 0xffff_ffff) &* 1_000_000_000) >> 32)
         let ticks = timestamp &- self.timestamp
         let whole = ticks / clockRate, rest = ticks % clockRate
-        return .nanoseconds((seconds &+ whole) &* 1_000_000_000 &+ fraction &+ rest &* 1_000_000_000 / clockRate)
+        return NTPTime.since1900(ntp) + .nanoseconds(whole &* 1_000_000_000 &+ rest &* 1_000_000_000 / clockRate)
     }
 }
 
@@ -36,7 +35,7 @@ public struct SenderReportState: Sendable {
     /// Counts a report with `ntp` as sent.
     public mutating func sent(ntp: UInt64, at now: MonotonicTime) {
         sentBefore = sent
-        sent = (UInt32(truncatingIfNeeded: ntp >> 16), now)
+        sent = (NTPTime.middle(ntp), now)
         lastSent = now
     }
 
