@@ -100,7 +100,7 @@ let modules: [Target] = [
     module("Protocols", "CongestionControl", []),
     // Media: one worker's media plane, sans-IO.
     module("Media", "MediaControl", []),
-    module("Media", "PeerTransport", ["MediaControl", "Cryptography", "ICE", "DTLS", "SRTP", "DataChannels"]),
+    module("Media", "PeerTransport", ["RTP", "MediaControl", "Cryptography", "ICE", "DTLS", "SRTP", "DataChannels"]),
     module("Media", "Forwarding", ["RTP", "PayloadFormats", "CongestionControl", "MediaControl"]),
     module("Media", "MediaEngine", ["RTP", "MediaControl", "PeerTransport", "Forwarding", "Cryptography"]),
     module("Media", "Recording", ["RTP", "PayloadFormats", "MediaControl", "Movies", "MP4"]),

@@ -150,5 +150,10 @@ struct RTCPReadTests {
         #expect(RTCPCompound(bytes.span.bytes) == nil)
     }
 
+    @Test("A datagram is RTCP where its second byte is 192 to 223, else RTP (RFC 5761 section 4)")
+    func demultiplexing() {
+        #expect((UInt8.min...UInt8.max).filter { RTCPType.contains($0) } == Array(192...223))
+    }
+
     struct Wrong: Error {}
 }

@@ -48,7 +48,7 @@ extension MediaEngine {
         counters.packetsReceived &+= 1
         counters.bytesReceived &+= UInt64(datagram.count)
         counters.drops.count(.receivedLate)
-        guard let index = whereabouts.owner(of: source), datagram[1] & 0xe0 != 0xc0 else { return }
+        guard let index = whereabouts.owner(of: source), !RTCPType.contains(datagram[1]) else { return }
         tables.peers[index].pointee.uplink.interrupted()
         touchByMedia(index)
     }

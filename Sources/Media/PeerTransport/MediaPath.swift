@@ -1,4 +1,5 @@
 public import Primitives
+internal import RTP
 internal import SRTP
 
 /// The source and destination of a transport's media: all that the packet path needs, as plain memory.
@@ -31,8 +32,7 @@ public struct MediaPath {
     ) -> Received? {
         guard let receiver, datagram.count >= 12, datagram[0] & 0xc0 == 0x80, let address, address == source
         else { return nil }
-        // RFC 5761 section 4: RTCP packet types 192 to 223 are in the place of RTP's marker and payload type.
-        let isRTCP = datagram[1] & 0xe0 == 0xc0
+        let isRTCP = RTCPType.contains(datagram[1])
         let result = isRTCP ? receiver.pointee.unprotectRTCP(datagram) : receiver.pointee.unprotectRTP(datagram)
         switch result {
         case .dropped(let reason): return .dropped(reason)

@@ -1,6 +1,7 @@
 internal import DTLS
 internal import ICE
 public import Primitives
+internal import RTP
 internal import SRTP
 
 extension PeerTransport {
@@ -43,8 +44,7 @@ extension PeerTransport {
     ) -> Received {
         guard ice.isValidated(source) else { return .dropped(.srtpUnvalidatedTuple) }
         guard let srtp else { return .dropped(.srtpNotReady) }
-        // RFC 5761 section 4: RTCP packet types 192 to 223 are in the place of RTP's marker and payload type.
-        let isRTCP = (192...223).contains(datagram[1])
+        let isRTCP = RTCPType.contains(datagram[1])
         let result = isRTCP ? srtp.unprotectRTCP(datagram) : srtp.unprotectRTP(datagram)
         switch result {
         case .dropped(let reason): return .dropped(reason)

@@ -6,7 +6,7 @@ extension VirtualClient {
     /// Opens an RTP packet that the server sends and holds it to the invariants; nil for anything else, and before there are keys.
     func inspect(_ datagram: UnsafeRawBufferPointer) -> UnsafeMutableRawBufferPointer? {
         guard datagram.count >= RTPHeader.fixedLength, (128...191).contains(datagram[0]),
-            !(192...223).contains(datagram[1])
+            !RTCPType.contains(datagram[1])
         else { return nil }
         world.glass.copyMemory(from: datagram)
         let opened = transport.open(UnsafeMutableRawBufferPointer(rebasing: world.glass[..<datagram.count]))

@@ -2,6 +2,7 @@ internal import DTLS
 internal import ICE
 internal import MediaControl
 public import Primitives
+internal import RTP
 internal import SRTP
 
 extension ClientTransport {
@@ -82,7 +83,7 @@ extension ClientTransport {
     /// Decrypts RTP or RTCP in place.
     func open(_ datagram: UnsafeMutableRawBufferPointer) -> ClientReceived {
         guard let srtp else { return .dropped(.srtpNotReady) }
-        let isRTCP = (192...223).contains(datagram[1])
+        let isRTCP = RTCPType.contains(datagram[1])
         switch isRTCP ? srtp.unprotectRTCP(datagram) : srtp.unprotectRTP(datagram) {
         case .dropped(let reason): return .dropped(reason)
         case .clear(let length): return isRTCP ? .rtcp(length: length) : .rtp(length: length)

@@ -221,7 +221,7 @@ final class FuzzRoom {
 
     private func check(_ datagram: UnsafeMutableRawBufferPointer) {
         guard datagram[0] >= 128, let session = sessions[.subscriber] else { return }
-        if (192...223).contains(datagram[1]) {
+        if RTCPType.contains(datagram[1]) {
             guard case .clear(let length) = session.unprotectRTCP(datagram),
                 var compound = RTCPCompound(UnsafeRawBufferPointer(rebasing: datagram[..<length]).bytes)
             else { preconditionFailure("reports are RTCP") }

@@ -50,6 +50,9 @@ public enum RTCPType {
     public static let payloadFeedback: UInt8 = 206
     /// XR.
     public static let extendedReport: UInt8 = 207
+
+    /// Whether a datagram with this second byte is RTCP, not RTP (RFC 5761 section 4): packet types 192 to 223 are in the place of RTP's marker and payload type.
+    @inlinable @inline(__always) public static func contains(_ secondByte: UInt8) -> Bool { secondByte & 0xe0 == 0xc0 }
 }
 
 /// Walks a compound or reduced-size (RFC 5506) RTCP datagram.
@@ -73,7 +76,7 @@ public struct RTCPCompound: Sendable {
     /// A walk over `datagram`; nil when its first four bytes are no RTCP header.
     public init?(_ datagram: RawSpan) {
         end = datagram.byteCount
-        guard end >= 4, datagram.readUInt8(0) & 0xc0 == 0x80, (192...223).contains(datagram.readUInt8(1)) else {
+        guard end >= 4, datagram.readUInt8(0) & 0xc0 == 0x80, RTCPType.contains(datagram.readUInt8(1)) else {
             return nil
         }
     }
