@@ -7,10 +7,6 @@ import Testing
 
 @Suite("Send: packets byte for byte")
 struct SendGoldenTests {
-    private func hex(_ bytes: [UInt8]) -> String {
-        bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
-    }
-
     /// Everything a publisher may send, with ids 1 to 14 in the order of the table.
     private static let published: [(HeaderExtension, UInt8)] = [
         (.mid, 1), (.rid, 2), (.audioLevel, 4), (.absoluteSendTime, 5), (.transportSequence, 6), (.videoOrientation, 7),
@@ -82,14 +78,13 @@ struct SendGoldenTests {
     @Test("G2: the golden packet")
     func golden() {
         let packet = written([(.mid, 4), (.absoluteSendTime, 2), (.transportSequence, 3), (.videoOrientation, 13)])
-        let number = hex([
-            UInt8(packet.header.sequenceNumber >> 8), UInt8(truncatingIfNeeded: packet.header.sequenceNumber),
-        ])
+        let sequence = packet.header.sequenceNumber
+        let number = [UInt8(sequence >> 8), UInt8(truncatingIfNeeded: sequence)].hexadecimal
         // V X, M 120, sequence, timestamp, SSRC.
         let header = "90f8" + number + "ffff0bb8" + "cafe0001"
         // Send time, number, mid "s", orientation, padding.
         let extensions = "bede0003" + "22060000" + "310001" + "4073" + "d003" + "00"
-        #expect(hex(packet.bytes) == header + extensions + "90f0ffbdfb0100" + "00009d012a4001b400")
+        #expect(packet.bytes.hexadecimal == header + extensions + "90f0ffbdfb0100" + "00009d012a4001b400")
     }
 
     @Test("Extensions that the subscriber did not negotiate are not sent; without any there is no extension block")
@@ -137,7 +132,7 @@ struct SendGoldenTests {
         // Send time, number, mid "s", 97 bytes of structure, padding: 28 words.
         let block = "1000001c" + "0203060000" + "03020001" + "040173" + "0961"
         let structure = AV1Frame.structure.filter { $0 != "\n" } + "00"
-        #expect(hex(Array(harness.out[0].bytes[12..<128])) == block + structure)
+        #expect(harness.out[0].bytes[12..<128].hexadecimal == block + structure)
         #expect(harness.out[1].bytes[12...13].elementsEqual([0xbe, 0xde]))
         #expect(harness.out[1].extensions[9] == [0xc1, 0x00, 0x02])
     }
