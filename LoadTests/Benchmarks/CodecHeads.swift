@@ -1,4 +1,5 @@
 import MediaControl
+import Simulation
 
 /// What stands ahead of the coded bytes in each packet of a frame, and the header extension that goes with it, as libwebrtc writes them for
 /// one layer of 640x360.
@@ -27,12 +28,11 @@ struct CodecHeads {
         }
     }
 
-    /// RFC 7741: picture id, index of the base layer, key index; a frame header of 640x360, of which a keyframe has all.
+    /// RFC 7741: picture id, index of the base layer, key index; then the frame header.
     private func vp8(_ part: Int, isKey: Bool) -> [UInt8] {
         var head: [UInt8] = [0x80 | (part == 0 ? 0x10 : 0), 0xf0]
         head += [0x80 | UInt8(picture >> 8), UInt8(truncatingIfNeeded: picture), temporalZero, 1]
-        if part == 0 { head += isKey ? [0, 0, 0, 0x9d, 0x01, 0x2a, 0x80, 0x02, 0x68, 0x01] : [1, 0, 0] }
-        return head
+        return part == 0 ? head + SyntheticVideo.vp8FrameHeader(isKey: isKey, width: 640, height: 360) : head
     }
 
     /// RFC 9628: picture id; a keyframe begins with its size.

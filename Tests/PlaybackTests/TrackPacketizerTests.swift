@@ -3,6 +3,7 @@ import Movies
 import PayloadFormats
 import Primitives
 import RTP
+import TestSupport
 import Testing
 
 @testable import MP4
@@ -123,9 +124,9 @@ struct TrackPacketizerTests {
         // Frame headers of 640x360: VP8 (RFC 6386 section 9.1) and VP9 profile 0 with its sync code.
         let key: [UInt8] =
             codec == .vp8
-            ? [0x10, 0, 0, 0x9d, 0x01, 0x2a, 0x80, 0x02, 0x68, 0x01]
+            ? VP8Frame.keyframeHeader(width: 640, height: 360)
             : [0x82, 0x49, 0x83, 0x42, 0x00, 0x27, 0xf0, 0x16, 0x70]
-        let delta: [UInt8] = codec == .vp8 ? [0x11, 0, 0] : [0x86, 0]
+        let delta: [UInt8] = codec == .vp8 ? VP8Frame.deltaHeader : [0x86, 0]
         let samples = [key + Self.bytes(9_000), delta + Self.bytes(1), delta + Self.bytes(1_141)]
         let entry: SampleEntry = codec == .vp8 ? .vp8(size) : .vp9(profile: 0, level: 10, size)
         let frames = try Self.roundTrip(entry, codec, samples, keyframes: [0])

@@ -5,6 +5,7 @@ import NetworkIO
 import Primitives
 import Rooms
 import Synchronization
+import TestSupport
 
 @testable import MediaWorkers
 @testable import Recorder
@@ -123,7 +124,7 @@ final class RecorderBench {
             let timestamp = UInt32(index * 3_000)
             let payload: [UInt8] =
                 index % 30 == 0
-                ? [0x10, 0, 0, 0, 0x9d, 1, 0x2a, 0x80, 2, 0x68, 1, UInt8(index & 255)] : [0x10, 1, 7, 7]
+                ? [0x10] + VP8Frame.keyframeHeader(width: 640, height: 360) + [UInt8(index & 255)] : [0x10, 1, 7, 7]
             let bytes: [UInt8] =
                 [
                     0x90, 0x80 | RecordedStreamFormat.payloadType(of: .vp8), UInt8(index >> 8), UInt8(index & 255),

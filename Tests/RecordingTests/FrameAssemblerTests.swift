@@ -1,5 +1,6 @@
 import MediaControl
 import Primitives
+import TestSupport
 import Testing
 
 @testable import Recording
@@ -26,7 +27,7 @@ struct FrameAssemblerTests {
 
     @Test("A frame of 1 MB is stored; one that does not end within 16 MB is dropped")
     func endless() throws {
-        let start: [UInt8] = [0x10, 0x10, 0, 0, 0x9d, 0x01, 0x2a, 64, 0, 64, 0]
+        let start: [UInt8] = [0x10] + VP8Frame.keyframeHeader(width: 64, height: 64)
         let more: [UInt8] = [0x00] + Array(repeating: 7, count: 65_535)
         let whole = try assemble(.vp8, [start] + Array(repeating: more, count: 16))
         #expect(whole == (1, 0))

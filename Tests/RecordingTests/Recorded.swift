@@ -129,10 +129,7 @@ enum MadeFrame {
     /// A VP8 payload in one packet.
     static func vp8(key: Bool, width: Int = 640, height: Int = 360, tag: UInt8 = 7) -> [UInt8] {
         guard key else { return [descriptor, 0x01, tag, tag] }
-        return [
-            descriptor, 0x00, 0, 0, 0x9d, 0x01, 0x2a, UInt8(width & 0xff), UInt8(width >> 8), UInt8(height & 0xff),
-            UInt8(height >> 8), tag,
-        ]
+        return [descriptor] + VP8Frame.keyframeHeader(width: UInt16(width), height: UInt16(height)) + [tag]
     }
 
     /// Constrained baseline of 1280 x 720 (Chromium's) and of 640 x 360.

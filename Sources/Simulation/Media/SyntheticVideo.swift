@@ -76,10 +76,12 @@ public struct SyntheticVideo: Sendable {
         var head: [UInt8] = [0x80 | (index == 0 ? 0x10 : 0) | (isBase ? 0 : 0x20), 0xf0]
         head += [0x80 | UInt8(pictureID >> 8), UInt8(pictureID & 0xff), tl0PictureIndex]
         head.append(UInt8(temporalLayer) << 6 | 0x20 | keyIndex)
-        guard index == 0 else { return head }
-        head += [isKey ? 0x10 : 0x11, 0, 0]
-        if isKey { head += [0x9d, 0x01, 0x2a] + Self.littleEndian(width) + Self.littleEndian(height) }
-        return head
+        return index == 0 ? head + Self.vp8FrameHeader(isKey: isKey, width: width, height: height) : head
+    }
+
+    /// The header of a frame that is shown, with its size where it is a keyframe.
+    public static func vp8FrameHeader(isKey: Bool, width: Int, height: Int) -> [UInt8] {
+        isKey ? [0x10, 0, 0, 0x9d, 0x01, 0x2a] + littleEndian(width) + littleEndian(height) : [0x11, 0, 0]
     }
 
     /// RFC 9628 section 4.2: picture id, layer indices where there are layers, and the size ahead of a keyframe.
