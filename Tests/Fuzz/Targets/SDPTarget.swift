@@ -25,7 +25,7 @@ func fuzzSDP(_ input: UnsafeRawBufferPointer) {
     }
 }
 
-/// A connection's life: each record is a step with a text. Both sides offer, answer, roll back, trickle and restart.
+/// A connection's life: each record is a step with a text. Both sides offer and answer, trickle and restart; the server withdraws.
 func fuzzNegotiation(_ input: UnsafeRawBufferPointer) {
     var input = FuzzInput(input)
     var negotiation = NegotiationScript.negotiation { $0.acceptsDataChannels = true }
@@ -50,7 +50,7 @@ func fuzzNegotiation(_ input: UnsafeRawBufferPointer) {
                 negotiation.restartICE(ufrag: "martlet\(restarts)", password: "martlet0martlet0martlet\(restarts)")
                 _ = try? negotiation.makeFragment()
             }
-        default: negotiation.rollback()
+        default: negotiation.withdrawOffer()
         }
         check(negotiation)
     }
@@ -98,7 +98,7 @@ enum NegotiationScript {
     static func answer(_ negotiation: inout Negotiation) {
         let (placed, _) = negotiation.place(streams)
         guard let answer = try? negotiation.makeAnswer(placed.mapValues { SectionAnswer(sending: $0) }) else {
-            negotiation.rollback()
+            negotiation.withdrawOffer()
             return
         }
         guard let written = try? SessionDescription(parsing: answer.text) else {

@@ -1,6 +1,5 @@
 extension Negotiation {
-    /// Takes the remote's answer to the pending offer. When it throws the offer still waits: another answer may come,
-    /// or `rollback()`.
+    /// Takes the remote's answer to the pending offer. When it throws the offer still waits: another answer may come.
     public mutating func receiveAnswer(_ text: String) throws(NegotiationError) -> AcceptedAnswer {
         guard case .local(var next) = pending else { throw NegotiationError(.noPendingOffer) }
         let bundle = try BundleReading(text, limits: policy.limits)

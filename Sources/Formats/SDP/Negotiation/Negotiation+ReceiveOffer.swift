@@ -1,8 +1,8 @@
 import Primitives
 
 extension Negotiation {
-    /// Understands the remote's offer. Throws `.glare` while the server's own offer waits: `rollback()` and try again
-    /// to yield, or refuse and let the remote yield. Another offer before the answer replaces the first.
+    /// Understands the remote's offer. Throws `.glare` while the server's own offer waits: the remote yields. Another offer
+    /// before the answer replaces the first.
     public mutating func receiveOffer(_ text: String) throws(NegotiationError) -> OfferOutcome {
         if case .local = pending { throw NegotiationError(.glare) }
         let bundle = try BundleReading(text, limits: policy.limits)

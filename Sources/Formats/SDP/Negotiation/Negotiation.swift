@@ -6,7 +6,7 @@
 ///                     -----------> stable <--------------------
 ///                     makeAnswer                   receiveAnswer
 ///
-/// `rollback()` leads back to stable from either side, and a call that throws changes nothing.
+/// `withdrawOffer()` leads back to stable from either side, and a call that throws changes nothing.
 public struct Negotiation: Sendable {
     /// What is allowed; may be changed between two negotiations.
     public var policy: NegotiationPolicy
@@ -59,11 +59,8 @@ public struct Negotiation: Sendable {
     /// The remote end as last agreed; nil before the first agreement.
     public var remoteTransport: TransportFacts? { book.remote }
 
-    /// Withdraws the pending offer of either side; everything is as it was before.
-    public mutating func rollback() { pending = .none }
-
     /// Withdraws the server's pending offer from a client that may have taken it, although its answer has not come. Sections, payload types and extension ids of the
-    /// next offer are those of this one, so that it fits whether the client has taken this one or not.
+    /// next offer are those of this one, so that it fits whether the client has taken this one or not. A client's offer that waits is forgotten.
     public mutating func withdrawOffer() {
         defer { pending = .none }
         guard case .local(let offered) = pending else { return }

@@ -38,7 +38,7 @@ public struct NegotiationError: Error, Sendable, Hashable {
         case invalidSetup = "sdp_invalid_setup"
         case setupChanged = "sdp_setup_changed"
         // Order of offers and answers.
-        /// An offer came while the server's own waits for its answer: `rollback()` yields, doing nothing wins.
+        /// An offer came while the server's own waits for its answer: the remote must yield.
         case glare = "offer_collision"
         case noPendingOffer = "no_pending_offer"
         case offerPending = "offer_pending"
