@@ -48,9 +48,6 @@ public struct DependencyDescriptor: Sendable {
     /// How many frames it refers to.
     public internal(set) var referenceCount = 0
     var references = InlineArray<8, UInt16>(repeating: 0)
-    /// How many chains there are.
-    public internal(set) var chainCount = 0
-    var chainDifferences = InlineArray<32, UInt8>(repeating: 0)
     /// Size of the frame's spatial layer; nil where the structure tells no sizes.
     public internal(set) var dimensions: FrameDimensions?
     /// Size of the highest spatial layer, only where the packet carries the structure.
@@ -70,9 +67,6 @@ public struct DependencyDescriptor: Sendable {
 
     /// How far back reference number `index` lies, in frame numbers.
     public func reference(at index: Int) -> UInt16 { references[index] }
-
-    /// How far back the previous frame of chain `chain` lies, in frame numbers; 0: the chain starts here.
-    public func chainDifference(at chain: Int) -> UInt8 { chainDifferences[chain] }
 
     /// The frame refers to nothing.
     public var isKeyframe: Bool { referenceCount == 0 }

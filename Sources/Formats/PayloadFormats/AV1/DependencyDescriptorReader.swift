@@ -122,7 +122,6 @@ public struct DependencyDescriptorReader: Sendable {
         descriptor.spatialLayer = structure.templates[index].spatialLayer
         descriptor.temporalLayer = structure.templates[index].temporalLayer
         descriptor.decodeTargetCount = structure.decodeTargetCount
-        descriptor.chainCount = structure.chainCount
         descriptor.ownTarget = structure.target(
             spatialLayer: descriptor.spatialLayer, temporalLayer: descriptor.temporalLayer)
         if descriptor.spatialLayer < structure.resolutions.count {
@@ -143,11 +142,7 @@ public struct DependencyDescriptorReader: Sendable {
                 descriptor.references[reference] = structure.templates[index].references[reference]
             }
         }
-        for chain in 0..<structure.chainCount {
-            descriptor.chainDifferences[chain] =
-                custom.hasChains
-                ? UInt8(bits.bits(8, value)) : structure.templates[index].chainDifferences[chain]
-        }
+        if custom.hasChains { bits.skip(8 * structure.chainCount, value) }
         return true
     }
 

@@ -12,8 +12,6 @@ public struct DependencyStructure: Sendable, Hashable {
         public internal(set) var decodeTargetIndications: UInt64 = 0
         /// How far back the references lie.
         public internal(set) var references: [UInt16] = []
-        /// How far back the previous frame of each chain lies.
-        public internal(set) var chainDifferences: [UInt8] = []
     }
 
     /// Added to the index of a template to get its id, modulo 64.
@@ -28,8 +26,6 @@ public struct DependencyStructure: Sendable, Hashable {
     public internal(set) var targetTemporalLayers: [Int] = []
     /// Number of chains, 0 to `decodeTargetCount`.
     public internal(set) var chainCount = 0
-    /// The chain that protects each decode target; empty without chains.
-    public internal(set) var protectingChains: [Int] = []
     /// Sizes of the spatial layers from the lowest; empty where not told.
     public internal(set) var resolutions: [FrameDimensions] = []
 
@@ -94,18 +90,13 @@ public struct DependencyStructure: Sendable, Hashable {
         }
     }
 
+    /// Which chain protects which target, and how far back its frames lie, is passed over: nothing here follows a chain.
     private mutating func readChains(_ bits: inout BitReader, _ bytes: RawSpan) -> Bool {
         chainCount = Int(bits.nonSymmetric(UInt32(decodeTargetCount) + 1, bytes))
         guard chainCount > 0 else { return true }
         guard chainCount <= 32 else { return false }
-        for _ in 0..<decodeTargetCount {
-            protectingChains.append(Int(bits.nonSymmetric(UInt32(chainCount), bytes)))
-        }
-        for index in templates.indices {
-            for _ in 0..<chainCount {
-                templates[index].chainDifferences.append(UInt8(bits.bits(4, bytes)))
-            }
-        }
+        for _ in 0..<decodeTargetCount { _ = bits.nonSymmetric(UInt32(chainCount), bytes) }
+        bits.skip(4 * chainCount * templates.count, bytes)
         return !bits.isExhausted
     }
 

@@ -29,8 +29,6 @@ public struct RTPHeader: Sendable, Hashable {
     public var timestamp: UInt32
     /// Synchronisation source.
     public var ssrc: UInt32
-    /// Number of contributing sources; they follow the fixed header.
-    public var csrcCount: Int
     /// The "defined by profile" word of the extension, 0 when there is none.
     public var extensionProfile: UInt16
     /// Where the first extension element starts, behind the profile and length words.
@@ -58,13 +56,13 @@ public struct RTPHeader: Sendable, Hashable {
         let first = packet.readUInt8(0)
         guard first & 0xc0 == 0x80 else { return nil }
         let second = packet.readUInt8(1)
-        csrcCount = Int(first & 0x0f)
         marker = second & 0x80 != 0
         payloadType = second & 0x7f
         sequenceNumber = packet.readUInt16(2)
         timestamp = packet.readUInt32(4)
         ssrc = packet.readUInt32(8)
-        var offset = Self.fixedLength + 4 * csrcCount
+        // Contributing sources are passed over: an SFU mixes nothing.
+        var offset = Self.fixedLength + 4 * Int(first & 0x0f)
         extensionProfile = 0
         extensionOffset = offset
         extensionLength = 0
@@ -85,7 +83,4 @@ public struct RTPHeader: Sendable, Hashable {
         }
         payloadLength = count - offset - paddingLength
     }
-
-    /// Contributing source number `index`, below `csrcCount`.
-    public func csrc(at index: Int, in packet: RawSpan) -> UInt32 { packet.readUInt32(Self.fixedLength + 4 * index) }
 }
