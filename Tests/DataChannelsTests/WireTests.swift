@@ -1,7 +1,7 @@
-import Primitives
 import Testing
 
 @testable import DataChannels
+@testable import Primitives
 
 @Suite struct WireTests {
     @Test("CRC32c of the vectors of RFC 3720 section B.4, by instruction and by table")
@@ -13,7 +13,9 @@ import Testing
         ]
         for (bytes, sum) in vectors {
             bytes.withUnsafeBytes {
-                #expect(CRC32c.of($0) == sum)
+                var whole = CRC32c()
+                whole.update($0)
+                #expect(whole.value == sum)
                 #expect(CRC32c.portable(of: $0) == sum)
             }
         }

@@ -33,13 +33,12 @@ struct VP9Tests {
         #expect(summary.tl0Offset == 0)
     }
 
-    @Test("Flexible: up to three references, switching point, not used by layers above")
+    @Test("Flexible: up to three references, switching point")
     func flexible() throws {
         // I, P, L, F, B, Z; T2 U1 S1 D0; references 1, 2 and 3.
         let summary = try #require(PayloadCodec.vp9.summary(hex: "f9 05 52 03 05 06 aa"))
         #expect(summary.temporalLayer == 2)
         #expect(summary.isSwitchingPoint)
-        #expect(summary.isUnusedBySpatialLayersAbove)
         #expect(!summary.startsSpatialLayer)
         #expect(PayloadCodec.vp9.summary(hex: "f9 05 52 03 05 07 aa") == nil, "a fourth reference is forbidden")
         let noSwitch = try #require(PayloadCodec.vp9.summary(hex: "f9 05 42 02 aa"))

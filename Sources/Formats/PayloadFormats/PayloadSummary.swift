@@ -51,8 +51,6 @@ public struct PayloadSummary: Sendable, Hashable {
     public var isDiscardable = false
     /// The frame refers to the next lower spatial layer of its picture (VP9 D).
     public var usesLowerSpatialLayer = false
-    /// No higher spatial layer refers to this frame (VP9 Z).
-    public var isUnusedBySpatialLayersAbove = false
     /// Size of the picture (of the highest spatial layer where there are several); nil where the packet does not tell.
     public var dimensions: FrameDimensions?
 
@@ -77,8 +75,6 @@ public struct PayloadSummary: Sendable, Hashable {
     public var hasDescriptor = false
     /// How many spatial layers the stream has, where the packet tells (VP9's scalability structure, a descriptor's structure); else 0.
     public var spatialLayers: UInt8 = 0
-    /// What the frame is to each decode target, two bits a target from the lowest: see `DependencyDescriptor`.
-    public var decodeTargetIndications: UInt64 = 0
 
     /// Sound at 48 kHz: samples in the packet, where the format tells; 0 otherwise.
     public var sampleCount = 0
@@ -180,7 +176,6 @@ extension PayloadSummary {
         hasDescriptor = true
         if descriptor.hasStructure { spatialLayers = descriptor.structureLayers }
         frameNumber = descriptor.frameNumber
-        decodeTargetIndications = descriptor.decodeTargetIndications
     }
 
     /// Takes over the temporal layer.

@@ -33,8 +33,6 @@ public struct WorkerStatistics: Sendable {
     public var tcp = TCPStatistics()
     /// Datagrams that the kernel dropped because the worker did not read them in time.
     public var receiveBufferDrops: UInt64 = 0
-    /// Datagrams that the kernel did not accept: send buffer full, no route, refused.
-    public var sendDrops: UInt64 = 0
     /// Datagrams sent in segmented runs.
     public var packetsSegmented: UInt64 = 0
     /// System calls for sending or receiving.

@@ -111,9 +111,7 @@ extension PeerTransport {
     private func noteEnd(_ reason: DTLSEnd) {
         switch reason {
         case .fingerprintMismatch: end(.fingerprintMismatch)
-        case .handshakeFailed(let text):
-            failureText = text
-            end(.dtlsFailed)
+        case .handshakeFailed: end(.dtlsFailed)
         case .timedOut: end(.dtlsTimeout)
         case .closedByPeer: end(.closedByPeer)
         case .closed: end(.removed)

@@ -36,8 +36,6 @@ public final class PeerTransport {
     var earlyFlight: [[UInt8]] = []
     var isOver = false
     var events: [TransportEvent] = []
-    /// OpenSSL's error text for a failed handshake; for the log.
-    public internal(set) var failureText = ""
 
     /// The set-up limit counts from `now`, or from `setRemote` when the description has no remote side yet.
     public init(description: PeerDescription, context: TransportContext, at now: MonotonicTime) {

@@ -10,10 +10,8 @@ extension WorkerCore {
     var statistics: WorkerStatistics {
         var statistics = engine.statistics
         let counters = socket.counters
-        let lost = counters.sendBufferFull &+ counters.sendRefused
         statistics.receiveBufferDrops = socket.receiveBufferDrops &+ feedback.receiveBufferDrops
-        statistics.sendDrops = lost
-        statistics.drops[.sendFailed] = lost
+        statistics.drops[.sendFailed] = counters.sendBufferFull &+ counters.sendRefused
         if let tcp {
             statistics.tcp = tcp.report
             statistics.drops[.backlogFull] &+= tcp.drops[.backlogFull]

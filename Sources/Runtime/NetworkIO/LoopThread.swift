@@ -93,9 +93,6 @@ public enum Processors {
         }
         return min(usable.count, shares.min() ?? .max)
     }
-
-    /// Processor time that the calling thread has used, in nanoseconds.
-    public static func threadTime() -> Int64 { clinux_thread_time() }
 }
 
 /// A number that is the same only for calls from the same thread.

@@ -106,9 +106,7 @@ extension ClientTransport {
             guard srtp == nil, let profile = SRTPProfile(rawValue: keys.profile) else { return }
             srtp = SRTPSession(profile: profile, sendingKey: keys.local, receivingKey: keys.remote)
             startData(at: now)
-        case .ended(let end):
-            hasEnded = true
-            endReason = "\(end)"
+        case .ended: hasEnded = true
         }
     }
 }

@@ -58,7 +58,6 @@ public final class ClientTransport {
     public internal(set) var serverChecks = 0
     /// The association ended: by close_notify, an alert or a timeout.
     public internal(set) var hasEnded = false
-    public internal(set) var endReason = ""
     /// Set while the client does not answer the server's checks, whatever its behaviour says.
     public var isMute = false
     /// Set while the client is dead: it does nothing at all (kill -9).

@@ -318,9 +318,3 @@ int clinux_usable_cpu(int index) {
 }
 
 void clinux_name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }
-
-int64_t clinux_thread_time(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return time.tv_sec * 1000000000ll + time.tv_nsec;
-}

@@ -24,10 +24,10 @@ func fuzzPayload(_ input: UnsafeRawBufferPointer) {
         }
     case .red:
         guard var blocks = RED.Blocks(payload) else { return }
-        var total = 1 + 4 * blocks.redundantCount
+        var total = 0
         while let block = blocks.next(in: payload) {
             precondition(block.offset + block.length <= length, "blocks lie inside")
-            total += block.length
+            total += block.length + (block.isPrimary ? 1 : 4)
         }
         precondition(total == length, "headers and blocks are the payload")
     case .vp8, .vp9, .opus, .otherAudio: break

@@ -32,8 +32,6 @@ public enum RED {
         private var data: Int
         private let end: Int
         private var isDone = false
-        /// Number of redundant blocks.
-        public let redundantCount: Int
         /// Where the data of the primary block starts; it reaches to the payload's end.
         public let primaryOffset: Int
 
@@ -42,17 +40,14 @@ public enum RED {
             end = payload.byteCount
             var position = 0
             var total = 0
-            var count = 0
             while true {
                 guard position < end else { return nil }
                 if payload.readUInt8(position) & 0x80 == 0 { break }
                 guard position + 4 <= end else { return nil }
                 total += Int(payload.readUInt16(position + 2) & 0x3ff)
-                count += 1
                 position += 4
             }
             data = position + 1
-            redundantCount = count
             primaryOffset = data + total
             guard primaryOffset <= end else { return nil }
         }

@@ -50,7 +50,6 @@ public enum VP9 {
         summary.startsFrame = first & 0x08 != 0
         summary.endsFrame = first & 0x04 != 0
         summary.endsPicture = marker
-        summary.isUnusedBySpatialLayersAbove = first & 0x01 != 0
         summary.startsSpatialLayer = !isPredicted
         summary.isSwitchingPoint = summary.isSwitchingPoint || !isPredicted
         // A higher layer that refers to no earlier picture may also join a running stream: it is no keyframe of its own.

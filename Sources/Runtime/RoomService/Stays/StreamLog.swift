@@ -62,7 +62,7 @@ struct StreamLog {
         var downlink: UInt32
     }
 
-    /// Of a track or a subscription, and of a room.
+    /// Of a track or a subscription, and of a room; for the test of what this module's page says of memory.
     static let bytesPerSample = MemoryLayout<Packed>.stride, bytesPerRoomSample = MemoryLayout<PackedRoom>.stride
 
     private var beginning: Int64?

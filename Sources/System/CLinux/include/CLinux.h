@@ -97,8 +97,6 @@ void clinux_trim_heap(void);
 int clinux_usable_cpu(int index);
 /// Names the calling thread, at most 15 bytes.
 void clinux_name_thread(const char *name);
-/// Processor time of the calling thread in nanoseconds.
-int64_t clinux_thread_time(void);
 /// Whether the process may give its threads this nice value (CAP_SYS_NICE, RLIMIT_NICE).
 int clinux_may_nice(int nice);
 /// Whether something keeps the machine's clock right (NTP, PTP); true where the kernel does not say.
