@@ -127,28 +127,8 @@ extension MediaEngine {
         guard let index = tables.sendingStreams[StreamKey.of(peer: peer, ssrc: nack.mediaSSRC)],
             let downlink = tables.peers[peer].pointee.downlink
         else { return counters.drops.count(.rtcpUnexpected) }
+        addRepeats(for: nack, packet, of: index, downlink, roundTrip: roundTrip(of: peer, at: now), at: now)
         let state = tables.subscriptions[index]
-        let track = state.pointee.track < 0 ? nil : tables.tracks[state.pointee.track].pointee.track
-        let roundTrip = self.roundTrip(of: peer, at: now)
-        for position in 0..<nack.count {
-            let entry = nack.entry(at: position, in: packet.bytes)
-            counters.nacksReceived &+= UInt64(entry.packetCount)
-            guard downlink.pointee.mayLookUp(entry.packetCount) else {
-                counters.drops[.retransmissionThrottled] &+= UInt64(entry.packetCount)
-                continue
-            }
-            for number in entry {
-                switch state.pointee.subscription.requestRepeat(
-                    number, of: track, roundTrip: roundTrip, at: now)
-                {
-                case .send(let sequence):
-                    addRepeat(of: sequence, to: index)
-                case .gone: counters.drops.count(.retransmissionTooOld)
-                case .dropped(let reason): counters.drops.count(reason)
-                case .notYetHere: break
-                }
-            }
-        }
         if state.pointee.subscription.consumeRepair() { repairByKeyframe(state) }
     }
 

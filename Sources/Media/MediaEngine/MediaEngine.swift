@@ -3,6 +3,7 @@ import Forwarding
 public import MediaControl
 import PeerTransport
 public import Primitives
+import RTP
 
 /// All peers, tracks and subscriptions of one worker: datagrams, commands and time in; datagrams and events out.
 ///
@@ -168,9 +169,13 @@ public final class MediaEngine {
         if isOpen != state.pointee.isOpen { turn.setOpen(track, isOpen, in: tables) }
     }
 
-    /// The packet with the output number `sequence` is retransmitted at the end of the turn.
-    @inline(__always) func addRepeat(of sequence: UInt32, to subscription: Int) {
-        turn.addRepeat(of: sequence, to: subscription)
+    /// The packets of a subscription that a NACK requests are retransmitted at the end of the turn.
+    func addRepeats(
+        for nack: GenericNACK, _ packet: UnsafeRawBufferPointer, of subscription: Int,
+        _ downlink: UnsafeMutablePointer<Downlink>, roundTrip: TimeInterval, at now: MonotonicTime
+    ) {
+        downlink.pointee.receive(
+            nack, in: packet.bytes, for: subscription, tables, roundTrip: roundTrip, at: now, into: &turn, &counters)
     }
 
     /// A video of the peer starts: its bandwidth is divided at the end of the turn, before the packets are planned.

@@ -12,7 +12,7 @@ import RTP
 /// planned ---> writePlanned --+--------> send: slot, number, bytes, protection ---> batch
 ///                             | path not open: queue       ^    ^    ^
 ///                             +----------> writeWaiting ---+    |    |
-/// NACK ------> mayRepeat ----------------> writeRepeat ---------+    |
+/// NACK ------> receive ------------------> writeRepeat ---------+    |
 /// estimator needs a measurement ---------> writeProbe ---------------+
 /// ```
 struct Downlink: ~Copyable {
@@ -269,6 +269,7 @@ struct Downlink: ~Copyable {
     }
 
     // MARK: - The path
+    // Many of these only pass on: whoever holds a downlink need not know which of its parts answers, and cannot change one past it.
 
     func condition(at now: MonotonicTime) -> PathCondition { path.condition(at: now) }
 
@@ -316,7 +317,7 @@ struct Downlink: ~Copyable {
     /// Adds a measurement by a receiver report.
     mutating func measured(_ sample: TimeInterval, at now: MonotonicTime) { path.measured(roundTrip: sample, at: now) }
 
-    /// Whether feedback may cause `count` lookups.
+    /// Whether feedback or a NACK may cause `count` lookups.
     mutating func mayLookUp(_ count: Int) -> Bool { lookups.consume(count, sent: packetsSent) }
 
     /// Whether video waits for a slow reader.
