@@ -2,7 +2,8 @@ import Glibc
 import Primitives
 import RTP
 
-/// Where the media bytes of a VP8 payload begin, and what its descriptor numbers (RFC 7741 section 4.2).
+/// Where the media bytes of a VP8 payload begin, and what its descriptor numbers (RFC 7741 section 4.2). A reader of the generator's own: what it checks the
+/// server's packets with must not share the server's faults.
 struct VP8Descriptor {
     var length = 1
     var startsFrame: Bool

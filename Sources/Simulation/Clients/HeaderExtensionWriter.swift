@@ -4,7 +4,8 @@ import Primitives
 ///
 /// Starts with one-byte headers and, where the receiver allows it (`a=extmap-allow-mixed`, or ids that need it), turns
 /// what it has written into two-byte headers when an element comes that one-byte headers cannot express: an id above
-/// 14, no value, or more than 16 bytes (an AV1 dependency descriptor with its structure).
+/// 14, no value, or more than 16 bytes (an AV1 dependency descriptor with its structure). Not the server's writer (`ExtensionBlockWriter`): a fault that
+/// both sides share would cancel out.
 public struct HeaderExtensionWriter {
     /// The most elements of one packet: 14 ids in one-byte form, with slack for two-byte ids.
     public static let maximumElements = 24

@@ -11,7 +11,8 @@ import Primitives
 /// |  ID   | L-1   |  data …   (one-byte form, section 4.2)          |
 /// |  ID (8 bits)  |  L (8 bits)   |  data …   (two-byte form, 4.3)  |
 /// ```
-/// The caller selects the form for each packet: two-byte for an id above 14 or a value that is empty or longer than 16 bytes.
+/// The caller selects the form for each packet: two-byte for an id above 14 or a value that is empty or longer than 16 bytes. The caller has also made room, so
+/// that nothing is checked here. Clients of the simulation write with a checking writer of their own: a fault that both sides share would cancel out.
 struct ExtensionBlockWriter {
     private let slot: UnsafeMutableRawPointer
     private let isTwoByte: Bool
