@@ -40,8 +40,8 @@ BUSY = {f"test_{name}" for name in (
     "matrix", "module", "network", "publish_only", "tcp")}
 #: Files that wait for timers for most of their time, and those that drive no browser.
 QUIET = {f"test_{name}" for name in (
-    "captures", "churn", "command_line", "conformance", "console_check", "console_outages", "discovery", "events", "guests", "helm", "helm_coturn",
-    "joining", "livekit_input", "monitoring", "operations", "package", "packet_capture", "recording", "schema", "signalling")}
+    "capture_reports", "captures", "churn", "command_line", "conformance", "console_check", "console_outages", "descriptions", "discovery", "events", "guests",
+    "helm", "helm_coturn", "joining", "livekit_input", "monitoring", "operations", "package", "packet_capture", "recording", "schema", "signalling")}
 
 
 def pytest_xdist_make_scheduler(config, log):
