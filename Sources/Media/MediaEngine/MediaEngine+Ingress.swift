@@ -22,7 +22,9 @@ extension MediaEngine {
         let peer = tables.peers[index]
         peer.pointee.packetsReceived &+= 1
         peer.pointee.bytesReceived &+= UInt64(datagram.count)
-        if let received = peer.pointee.media.pointee.receive(datagram, from: source, at: now) {
+        // In two steps: Swift 6.3.1 breaks under the thread sanitizer where the peer's state is the base of this access.
+        let media = peer.pointee.media
+        if let received = media.pointee.receive(datagram, from: source, at: now) {
             switch received {
             case .rtp(let length): receiveRTP(datagram, length, of: index, at: now)
             case .rtcp(let length): receiveRTCP(datagram, length, of: index, at: now)

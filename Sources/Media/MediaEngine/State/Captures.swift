@@ -14,8 +14,7 @@ struct Captures {
     mutating func set(_ settings: CaptureSettings?, of id: PeerID, in tables: borrowing Tables) -> Bool {
         let peer = tables.peerIndex[id.rawValue].map { tables.peers[$0] }
         guard let settings else {
-            // No optional chaining: the thread sanitizer's build of Swift 6.3.1 breaks on an assignment behind it.
-            if let peer { peer.pointee.media.pointee.tap = nil }
+            peer?.pointee.media.pointee.tap = nil
             return taps.removeValue(forKey: id) != nil
         }
         guard let peer, taps[id] == nil, taps.count < Self.maximum else { return false }
