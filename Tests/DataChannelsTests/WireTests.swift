@@ -3,7 +3,8 @@ import Testing
 @testable import DataChannels
 @testable import Primitives
 
-@Suite struct WireTests {
+@Suite("Data channels: wire formats")
+struct WireTests {
     @Test("CRC32c of the vectors of RFC 3720 section B.4, by instruction and by table")
     func checksums() {
         let vectors: [([UInt8], UInt32)] = [

@@ -1,0 +1,18 @@
+import Logging
+import NetworkIO
+import RoomService
+import RuleStore
+import Storage
+
+extension RuleStore {
+    /// Writes a rule down; where the database fails it holds until the process ends.
+    func keep(_ rule: StandingRule, _ logger: Logger) async {
+        do throws(DatabaseError) {
+            try await keep(rule, now: MonotonicClock.wallMilliseconds())
+        } catch {
+            logger.error(
+                "a preset, a ban or a revocation will not outlast this process: the database fails",
+                ["error": .text(error.description)])
+        }
+    }
+}
