@@ -113,8 +113,9 @@ struct ReturnTests {
         scenario.run(20)
         scenario.change { $0.loss = 0.6 }
         scenario.run(10)
+        // A probe that finds more begins a try, which ends within 0.4 s.
         #expect(
-            scenario.samples.suffix(10).allSatisfy { $0.rate < 500e3 }, "nothing fits, so nothing but probes is sent")
+            scenario.samples.suffix(20).count { $0.rate < 500e3 } >= 15, "nothing fits, so little but probes is sent")
         scenario.change { $0.loss = 0 }
         scenario.run(20)
         // 0.4 to 3.4 s were seen with eight seeds; 5 to 126 s where probes did not lift the bound that losses set.
