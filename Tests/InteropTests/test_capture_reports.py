@@ -115,7 +115,7 @@ LAYERED = ["whip_chromium_av1_l3t3", "whip_chromium_h264_sim3", "whip_chromium_v
 
 @pytest.mark.parametrize("name", LAYERED)
 def test_layers_and_references_are_reported_as_the_descriptors_and_the_payloads_say(name):
-    """Frames of each layer, keyframes, where a spatial layer may be joined, what nothing refers to; layers also as VP9's payload and AV1's OBUs name them."""
+    """Frames of each layer, keyframes, where a layer may be joined, what nothing refers to; layers also as VP9's payload and AV1's OBUs name them."""
     seen = 0
     for stream, found, structures in described(name):
         layers = collections.Counter(f"S{one.spatial} T{one.temporal}" for one in found)
@@ -128,10 +128,7 @@ def test_layers_and_references_are_reported_as_the_descriptors_and_the_payloads_
             assert stream.facts.get("discardable", 0) == sum(len(one.packets) for one in found if one.is_discardable)
         needed = {id(reference) for one in found for reference in one.references}
         assert not any(one.is_discardable and id(one) in needed for one in found), "what may be discarded is referred to"
-        # Of VP8 the report also counts frames that are discardable in their own layer as switching points; libwebrtc's second frame of each cycle in
-        # layer 1 is that, and refers to the first.
-        if stream.codec != "vp8":
-            assert stream.facts["switching points"] == sum(joined_freely(one, found[index:]) for index, one in enumerate(found))
+        assert stream.facts["switching points"] == sum(joined_freely(one, found[index:]) for index, one in enumerate(found))
         if stream.codec == "vp9":
             for one in found:
                 assert {vp9_layers(payload(packet))[:2] for packet in one.packets} == {(one.spatial, one.temporal)}

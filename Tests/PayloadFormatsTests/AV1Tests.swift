@@ -110,6 +110,28 @@ struct AV1Tests {
         #expect(last.isSwitchingPoint)
     }
 
+    @Test(
+        "A frame that is discardable in its own target is a switching point only where all frames of its layer are",
+        arguments: [
+            // VP8 of Chromium: SSS, SSS, SRR, -SS, -DS that refers to the frame before in its own layer, --D, --D.
+            ("c000018002044eaaaf2860414d34538a0940404fc02cc0", [true, true, true, true, false, true, true]),
+            // VP8 of Firefox: SS, SS, SR, -S, -D that does so.
+            ("c00001800104eaac851450460404fc02cc", [true, true, true, true, false]),
+            // VP9 of Chromium: SSS, SSS, -DS, --D, --D.
+            ("c00001800214eaa860414d1410208427013f00b3", [true, true, true, true, true]),
+        ])
+    func switchingPoints(hex: String, expected: [Bool]) throws {
+        var reader = DependencyDescriptorReader()
+        _ = try read(hex, &reader)
+        let structure = try #require(reader.structure)
+        #expect(structure.templates.count == expected.count)
+        for (index, isSwitchingPoint) in expected.enumerated() {
+            let byte = UInt8(0xc0 | (index + structure.templateIDOffset) & 63)
+            let descriptor = try unwrapped(reader.read([byte, 0, 9].span.bytes))
+            #expect(descriptor.isSwitchingPoint == isSwitchingPoint, "template \(index)")
+        }
+    }
+
     @Test("Frame numbers are rewritten in place, and the active decode targets bitmask is written where there was none")
     func rewriting() throws {
         let value = try #require(CapturedPackets.bytes("c1fffe"))

@@ -54,6 +54,8 @@ public struct DependencyDescriptor: Sendable {
     public internal(set) var structureDimensions: FrameDimensions?
     /// The target whose highest layers are those of the frame, if there is one.
     var ownTarget: Int?
+    /// No frame of these layers refers to another of them, by the structure.
+    var hasIndependentLayer = false
     /// Bits before the mask of active targets, or before where it would stand.
     var maskPosition = 24
     /// Bits in use.
@@ -78,12 +80,12 @@ public struct DependencyDescriptor: Sendable {
         return true
     }
 
-    /// The target of the frame's own layers may be received from here on: the frame says so, or it is discardable there,
-    /// which senders say of layers whose frames refer to lower layers only.
+    /// The target of the frame's own layers may be received from here on: the frame says so, or the layer's frames refer to lower layers only. Senders
+    /// indicate no switch then. One discardable frame proves nothing: libwebrtc's VP8 has some that refer to the frame before in their own layer.
     public var isSwitchingPoint: Bool {
         if let ownTarget {
             let indication = indication(for: ownTarget)
-            return indication == .switch || indication == .discardable
+            return indication == .switch || hasIndependentLayer && indication == .discardable
         }
         // A high bit without its low bit: switch, in any target.
         return decodeTargetIndications & 0xaaaa_aaaa_aaaa_aaaa & ~(decodeTargetIndications << 1) != 0

@@ -124,6 +124,9 @@ public struct DependencyDescriptorReader: Sendable {
         descriptor.decodeTargetCount = structure.decodeTargetCount
         descriptor.ownTarget = structure.target(
             spatialLayer: descriptor.spatialLayer, temporalLayer: descriptor.temporalLayer)
+        if let own = descriptor.ownTarget {
+            descriptor.hasIndependentLayer = structure.independentTargets >> UInt32(own) & 1 != 0
+        }
         if descriptor.spatialLayer < structure.resolutions.count {
             descriptor.dimensions = structure.resolutions[descriptor.spatialLayer]
         }

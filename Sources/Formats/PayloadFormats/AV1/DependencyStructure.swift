@@ -24,6 +24,9 @@ public struct DependencyStructure: Sendable, Hashable {
     public internal(set) var targetSpatialLayers: [Int] = []
     /// Highest temporal layer of each decode target.
     public internal(set) var targetTemporalLayers: [Int] = []
+    /// A bit for each decode target, from the lowest: every frame of its highest layers is discardable in it. A later one that referred to it would be of the
+    /// same target, so that none refers to another.
+    private(set) var independentTargets: UInt32 = 0
     /// Number of chains, 0 to `decodeTargetCount`.
     public internal(set) var chainCount = 0
     /// Sizes of the spatial layers from the lowest; empty where not told.
@@ -62,6 +65,7 @@ public struct DependencyStructure: Sendable, Hashable {
         }
         guard !bits.isExhausted, readChains(&bits, bytes) else { return nil }
         findTargetLayers()
+        findIndependentTargets()
         if bits.bit(bytes) {
             for _ in 0..<spatialLayerCount {
                 let width = Int(bits.bits(16, bytes)) + 1
@@ -109,6 +113,18 @@ public struct DependencyStructure: Sendable, Hashable {
                 targetSpatialLayers[target] = max(targetSpatialLayers[target], template.spatialLayer)
                 targetTemporalLayers[target] = max(targetTemporalLayers[target], template.temporalLayer)
             }
+        }
+    }
+
+    private mutating func findIndependentTargets() {
+        independentTargets = .max >> UInt32(32 - decodeTargetCount)
+        for template in templates {
+            guard let own = target(spatialLayer: template.spatialLayer, temporalLayer: template.temporalLayer) else {
+                continue
+            }
+            // Switch and required have the high bit.
+            let isNeeded = template.decodeTargetIndications >> (2 * UInt64(own)) & 2 != 0
+            if isNeeded { independentTargets &= ~(1 << UInt32(own)) }
         }
     }
 }
