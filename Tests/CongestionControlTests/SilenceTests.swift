@@ -19,7 +19,7 @@ struct SilenceTests {
         #expect(line.knocks <= 10, "one question")
     }
 
-    @Test("H7: a report amid a stream is lost: its packets no longer count as in flight")
+    @Test("H7: a report in the middle of a stream is lost: its packets no longer count as in flight")
     func lostReportAmid() {
         var line = ReportedLine()
         line.stream(seconds: 10)

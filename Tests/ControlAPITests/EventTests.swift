@@ -158,7 +158,9 @@ struct EventTests {
         await serving.value
     }
 
-    @Test("A WebSocket whose client is gone ends its feed, and one that the feed leaves behind is told to come again")
+    @Test(
+        "A WebSocket whose client disconnected ends its feed, and one that the feed leaves behind is asked to reconnect"
+    )
     func webSocketEnds() async throws {
         let socket = ScriptedEventSocket()
         let serving = Task {

@@ -153,7 +153,7 @@ struct JobTests {
         #expect(try await shelf.jobs.remove(job, in: .ended) == .notFound)
     }
 
-    @Test("As many jobs wait as may; further ones are refused until one is gone")
+    @Test("As many jobs wait as may; further ones are refused until one is cancelled")
     func queue() async throws {
         let shelf = try Shelf()
         for _ in 0..<2 {
@@ -189,7 +189,7 @@ struct JobTests {
         #expect(answer.status == 400 && answer.response.text.contains(place), "\(answer.response.text)")
     }
 
-    @Test("A file that is not there, or has no video, is told; so is a recording that is not there, or of another room")
+    @Test("A file that is missing or has no video has its code; so has a recording that is missing, or of another room")
     func notThere() async throws {
         let shelf = try Shelf()
         func code(_ target: String, _ body: String, room: String? = nil) async throws -> String? {

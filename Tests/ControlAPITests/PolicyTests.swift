@@ -251,7 +251,9 @@ struct PolicyTests {
         #expect(try await edit(.patch, "/v1/rooms/R", #"{"name":"S"}"#).members["pointer"] as? String == "/name")
     }
 
-    @Test("I8: whom an operator bans is out with whatever token, is told why, and is in the list until the ban ends")
+    @Test(
+        "I8: whom an operator bans is refused with any token and with the reason, and is in the list until the ban ends"
+    )
     func bans() async throws {
         try await house.publisher("ada", in: "R")
         let removed = try await house.ask(.delete, "/v1/rooms/R/participants/ada?reason=spam&ban=60")

@@ -39,7 +39,9 @@ struct ICEServersTests {
         #expect(ICEServers([Self.entry("stun:s")]).lifetimeSeconds(for: Self.claims(), room: nil, origin: nil) == nil)
     }
 
-    @Test("D7: a server is told to clients of its keys, rooms and origins only; the token's room counts before another")
+    @Test(
+        "D7: a server is announced to clients of its keys, rooms and origins only; the token's room counts before another"
+    )
     func rules() {
         let servers = ICEServers([
             Self.entry("stun:all"), Self.entry("stun:key") { $0.keys = ["app"] },

@@ -178,7 +178,7 @@ struct SendEdgeTests {
     // MARK: - Held packets
 
     @Test(
-        "A8: the publisher changes amid a frame to a codec that the subscriber cannot decode: no deadline remains"
+        "A8: the publisher changes within a frame to a codec that the subscriber cannot decode: no deadline remains"
     )
     func codecChangeAmidFrame() {
         let harness = SendHarness(

@@ -93,7 +93,7 @@ struct SendLeavingTests {
                 == .dropped(.retransmissionTooOld))
     }
 
-    @Test("A layer that was to end amid a frame and is selected again continues without a keyframe")
+    @Test("A layer that was to end within a frame and is selected again continues without a keyframe")
     func continues() {
         var (harness, layers) = begun()
         let last = layers[2].frame(keyframe: false, packets: 4)

@@ -45,7 +45,7 @@ struct SendPaddingTests {
         #expect(padding.allSatisfy { $0.bytes.count > 200 && $0.bytes.count < 260 && !$0.header.marker })
     }
 
-    @Test("No padding is sent amid a frame")
+    @Test("No padding is sent within a frame")
     func amid() {
         let (harness, source) = begun()
         var layer = source

@@ -30,7 +30,7 @@ struct SendScalableTests {
     }
 
     @Test(
-        "A picture whose upper layers the encoder dropped gets its marker when the next picture starts, or after 100 ms"
+        "A frame whose upper layers the encoder dropped gets its marker when the next frame starts, or after 100 ms"
     )
     func markerRepair() {
         let harness = vp9Harness()
@@ -81,7 +81,7 @@ struct SendScalableTests {
         }
     }
 
-    @Test("G8: a subscriber of the lowest spatial layer gets dense numbers and a marker on each picture")
+    @Test("G8: a subscriber of the lowest spatial layer gets dense numbers and a marker on each frame")
     func spatialCap() {
         let harness = vp9Harness(.spatial(0))
         for turn in 0..<10 {
@@ -176,7 +176,7 @@ struct SendScalableTests {
         #expect(!asks(6))
     }
 
-    @Test("G8: a top layer that arrives 30 ms behind the others belongs to its picture: one marker, at its end")
+    @Test("G8: a top layer that arrives 30 ms behind the others belongs to its frame: one marker, at its end")
     func lateTopLayer() {
         let harness = vp9Harness()
         for picture in 0..<10 {
@@ -213,7 +213,7 @@ struct SendScalableTests {
         }
     }
 
-    @Test("G8: an upper layer that is dropped stays out of its picture, in whichever order its packets arrive")
+    @Test("G8: an upper layer that is dropped stays out of its frame, in whichever order its packets arrive")
     func lateAndGivenUp() {
         let harness = vp9Harness()
         harness.turn(
@@ -233,7 +233,7 @@ struct SendScalableTests {
         #expect(written.map(\.header.marker) == [false, true, false])
     }
 
-    @Test("A packet that waits for the end of its picture when a subscription starts in the same turn is sent once")
+    @Test("A packet that waits for the end of its frame when a subscription starts in the same turn is sent once")
     func heldWithinTurn() {
         let harness = vp9Harness()
         // The keyframe's first two layers in one turn: the viewer begins with both, and the second waits.
@@ -245,7 +245,7 @@ struct SendScalableTests {
         #expect(harness.out.map(\.header.marker) == [false, false, true])
     }
 
-    @Test("G1: a pause while a packet waits for the end of its picture leaves no gap")
+    @Test("G1: a pause while a packet waits for the end of its frame leaves no gap")
     func pausedAmidPicture() {
         let harness = vp9Harness()
         harness.turn(

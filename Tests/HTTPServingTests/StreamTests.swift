@@ -79,7 +79,7 @@ struct StreamTests {
         }
     }
 
-    @Test("Of a body whose length is known the client is told it, also by HEAD, and with the status of the response")
+    @Test("The known length of a body is announced to the client, also by HEAD, and with the status of the response")
     func length() async throws {
         let (pieces, continuation) = AsyncStream<[UInt8]>.makeStream()
         try await ServerFixture.with(handler: { _ in
@@ -201,7 +201,7 @@ struct StreamTests {
         await source.isGone.wait()
     }
 
-    @Test("A stream whose client is found gone while its head is sent leaves its source at once")
+    @Test("A stream whose client proves disconnected while its head is sent leaves its source at once")
     func goneBeforeItsTask() async throws {
         let source = Source()
         let stream = OpenStream(HTTPStream(source.pieces, keepAlive: []))

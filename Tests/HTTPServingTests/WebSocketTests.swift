@@ -145,7 +145,7 @@ struct WebSocketTests {
         }
     }
 
-    @Test("A source that waits for its reader is held up by a slow one, and told when the socket is gone")
+    @Test("A source that waits for its reader is held up by a slow one, and notified when the socket is closed")
     func drained() async throws {
         let taken = Mutex(0)
         let ended = Gate()

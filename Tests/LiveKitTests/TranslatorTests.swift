@@ -70,7 +70,7 @@ struct TranslatorTests {
         }
     }
 
-    @Test("The demand for a track's two codecs is told together, the first codec first, until the track is gone")
+    @Test("The demand for a track's two codecs is reported together, the first codec first, until the track is removed")
     func codecDemand() throws {
         var ada = ParticipantInfo(
             sid: "PA_1", identity: "ada", name: "", metadata: "", profile: .full, permissions: Permissions(),
@@ -156,7 +156,7 @@ struct TranslatorTests {
     }
 
     @Test(
-        "I8: a move is told with a token for the other room, people and data tracks of the room before are not known any more, and a client that lost its connections by it is told to join"
+        "I8: a move is announced with a token for the other room, people and data tracks of the room before are not known any more, and a client that lost its connections by it is asked to join"
     )
     func moved() throws {
         let ada = ParticipantInfo(
@@ -196,7 +196,7 @@ struct TranslatorTests {
     }
 
     @Test(
-        "K2: a server that shuts down tells its clients to join anew, on the wire too, and a silent one may ask to go on; other ends tell them to stay away",
+        "K2: a server that shuts down asks its clients to join anew, on the wire too, and a silent one may ask to go on; other ends ask them to stay away",
         arguments: [
             (LeaveReason.serverShutdown, LIVEKIT__DISCONNECT_REASON__SERVER_SHUTDOWN, LeaveAction.reconnect),
             (.timeout, LIVEKIT__DISCONNECT_REASON__CONNECTION_TIMEOUT, .resume),
@@ -218,7 +218,7 @@ struct TranslatorTests {
         #expect(leave.can_reconnect == (action == .disconnect ? 0 : 1))
     }
 
-    @Test("A client whose channel was closed because it read too slowly is told to connect anew")
+    @Test("A client whose channel was closed because it read too slowly is asked to connect anew")
     func slowReceiver() throws {
         var translator = EventTranslator(people: [])
         let event = RoomEvent.channelClosed(connection: "main", label: "_reliable", reason: "receiverTooSlow")
@@ -231,7 +231,7 @@ struct TranslatorTests {
     }
 
     @Test(
-        "After a resume the first list of speakers says of everybody whether they speak; later ones tell what changed")
+        "After a resume the first list of speakers says of everybody whether they speak; later ones have what changed")
     func speakersAfterResume() throws {
         let people = ["PA_1", "PA_2"].map {
             ParticipantInfo(
@@ -296,7 +296,7 @@ struct TranslatorTests {
         }
     }
 
-    @Test("Who may not receive a track any more, and who may again, is told")
+    @Test("Who may not receive a track any more, and who may again, is notified")
     func trackPermission() throws {
         var translator = EventTranslator(people: [])
         for isAllowed in [false, true] {

@@ -53,7 +53,7 @@ struct WebhookTranslatorTests {
     }
 
     @Test(
-        "A participant is told as joined when its first connection is up, its tracks after it, and its end with the reason"
+        "A participant is reported as joined when its first connection is up, its tracks after it, and its end with the reason"
     )
     func life() throws {
         let (ada, camera) = (Self.person("ada"), Self.camera(of: "ada"))
@@ -107,7 +107,7 @@ struct WebhookTranslatorTests {
         #expect(track["mid"] as? String == "0")
     }
 
-    @Test("Who never connected is told as aborted, and nothing else is told of it")
+    @Test("Who never connected is reported as aborted, and nothing else is reported of it")
     func aborted() throws {
         let (bob, camera) = (Self.person("bob"), Self.camera(of: "bob"))
         let bodies = try posted([
@@ -206,7 +206,9 @@ struct WebhookTranslatorTests {
         #expect(types(bodies) == ["participant_joined"])
     }
 
-    @Test("A recording is told as an egress: active, ending, complete; one that is not known any more is not told")
+    @Test(
+        "A recording is reported as an egress: active, ending, complete; one that is not known any more is not reported"
+    )
     func recording() throws {
         var summary = try JSONDecoder().decode(RecordingSummary.self, from: Data(Self.sidecar.utf8))
         func event(_ kind: RecordingEvent.Kind, _ summary: RecordingSummary?) throws -> [[String: Any]] {

@@ -117,7 +117,7 @@ struct TCPTests {
         await stage.pool.stop()
     }
 
-    @Test("F9: a stranger's idle connections are bounded, and keep nobody else out")
+    @Test("F9: an unknown source's idle connections are bounded, and keep nobody else out")
     func idle() async throws {
         let stage = try await Stage()
         let known = stage.client()

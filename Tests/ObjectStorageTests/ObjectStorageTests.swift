@@ -2,7 +2,7 @@ import Testing
 
 @testable import ObjectStorage
 
-@Suite("What is said to a storage")
+@Suite("Requests to a storage")
 struct ObjectStorageTests {
     @Test(
         "An element of an answer is found, and nothing where it is not",

@@ -3,7 +3,7 @@ import Testing
 
 @testable import OfflineJobs
 
-@Suite("What ffmpeg is told")
+@Suite("Arguments of ffmpeg")
 struct JobArgumentTests {
     private let arguments = JobArguments(
         width: 640, height: 360, frameRate: 30, bitrate: 800_000, codec: .h264, threads: 2)

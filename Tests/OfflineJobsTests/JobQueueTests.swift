@@ -43,7 +43,7 @@ struct JobQueueTests {
         #expect(queue.counts == (0, 0))
     }
 
-    @Test("One that waits is taken out at once; one at work is told; one that is over is neither")
+    @Test("One that waits is removed at once; one that runs is marked as cancelled; one that is over is neither")
     func cancel() {
         var queue = JobQueue(maximumRunning: 1, maximumQueued: 3)
         for number in 1...3 { queue.add(job(number)) }

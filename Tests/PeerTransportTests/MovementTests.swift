@@ -50,7 +50,7 @@ struct MovementTests {
     }
 
     @Test(
-        "An address change amid the handshake costs round trips, however often the server's flight was lost before",
+        "An address change during the handshake costs round trips, however often the server's flight was lost before",
         arguments: [DTLSRole.client, .server])
     func movedAmidHandshake(role: DTLSRole) throws {
         var behaviour = ClientBehaviour()

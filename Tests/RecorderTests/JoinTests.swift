@@ -47,7 +47,7 @@ struct JoinTests {
     }
 
     @Test(
-        "A participant's tracks become one file, each in its place; then those of the tracks are gone, and the log stays"
+        "A participant's tracks become one file, each in its place; then those of the tracks are deleted, and the log stays"
     )
     func participant() throws {
         let bench = try record(.participant)

@@ -147,7 +147,7 @@ struct RecorderDeskTests {
         #expect(bench.summary?.hasUnfinishedFiles == true)
     }
 
-    @Test("The table of a file that was never finished is not said to be in front")
+    @Test("The table of a file that was never finished is not reported as in front")
     func unfinishedIndex() throws {
         let bench = try RecorderBench()
         bench.begin()

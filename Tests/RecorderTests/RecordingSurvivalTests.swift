@@ -45,7 +45,9 @@ struct RecordingSurvivalTests {
         #expect(bench.written["RC_1"] == books["RC_1"] && books.finishRefused().isEmpty)
     }
 
-    @Test("A file that is gone before the disk let it be finished is not waited for, unless its folder is gone, too")
+    @Test(
+        "A file that is removed before the disk let it be finished is not waited for, unless its folder is removed, too"
+    )
     func goneUnfinished() throws {
         let bench = try RecorderBench()
         bench.begin()

@@ -107,7 +107,7 @@ struct TimelineTests {
         #expect(try books.split(name, into: [9: "JB_1.mp4"], in: summary) { false } == nil)
     }
 
-    @Test("A file that is gone is named")
+    @Test("A file that was deleted is named as unreadable")
     func gone() throws {
         let bench = try record(.tracks)
         RecordingFolder(bench.folder).remove("\(bench.folder)/RM_1/RC_1/TR_video.000.mp4")
@@ -192,7 +192,7 @@ struct JobBooksTests {
         #expect(names(bench).isEmpty && books.all.isEmpty && bench.summary?.bytes == own)
     }
 
-    @Test("After a restart what was half done is gone, what is whole stays, and the job is still there")
+    @Test("After a restart what was half done is deleted, what is whole stays, and the job is still there")
     func restart() throws {
         let (bench, books) = try ended()
         var done = job

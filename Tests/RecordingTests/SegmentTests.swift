@@ -150,7 +150,7 @@ struct SegmentTests {
         #expect(recorded.requests > 0 && recorded.recorder.totals.framesLost == 44)
     }
 
-    @Test("Told to, a track goes on in another file whatever its length, once")
+    @Test("On request a track goes on in another file whatever its length, once")
     func cut() {
         var recorded = recorded(.usual)
         audio(&recorded, packets: 0..<10)

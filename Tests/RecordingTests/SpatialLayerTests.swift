@@ -44,7 +44,7 @@ struct SpatialLayerTests {
         }
     }
 
-    @Test("Of the layers of a picture the largest alone is shown, and all of them can be read as before")
+    @Test("Of the layers of a VP9 picture the largest alone is shown, and all of them can be read as before")
     func shown() throws {
         let pictures = try pictures()
         #expect(pictures.count > 20 && pictures.contains { $0.count == 3 })

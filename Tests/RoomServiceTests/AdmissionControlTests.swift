@@ -187,7 +187,7 @@ struct AdmissionControlTests {
         #expect(scene.control.load == 1 && scene.control.refusal(worker: 0) == nil)
     }
 
-    @Test("K3: a counter that went back counts nothing: it is no load, and the bandwidth is still told")
+    @Test("K3: a counter that went back counts nothing: it is no load, and the bandwidth is still reported")
     func countersGoBack() {
         var limits = LoadLimits()
         limits.bandwidthOut = .bitsPerSecond(10_000_000)

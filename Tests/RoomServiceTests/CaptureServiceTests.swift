@@ -37,7 +37,7 @@ struct CaptureServiceTests {
             await code { _ = try await other.startCapture(of: "bob", in: "R", Self.wanted) } == .participantNotFound)
     }
 
-    @Test("The participant is told, the log says who asked, new connections are captured too, and time ends it")
+    @Test("The participant is notified, the log says who asked, new connections are captured too, and time ends it")
     func life() async throws {
         let service = service()
         let ada = try await service.join(request("ada"))
@@ -106,7 +106,7 @@ struct CaptureServiceTests {
     }
 
     @Test(
-        "The end is told once where a capture is deleted while its packets are fetched, however many end it",
+        "The end is reported once where a capture is deleted while its packets are fetched, however many end it",
         .timeLimit(.minutes(1)))
     func deletedWhileFetched() async throws {
         let service = service()
@@ -135,7 +135,7 @@ struct CaptureServiceTests {
         #expect(captured.map(\.isOn) == [true, false])
     }
 
-    @Test("The end of a capture is told after its room has ended, as of that room, though another one has the name")
+    @Test("The end of a capture is reported after its room has ended, as of that room, though another one has the name")
     func roomEnded() async throws {
         let service = service()
         _ = try await service.join(request("ada"))
@@ -150,7 +150,7 @@ struct CaptureServiceTests {
         #expect(await notices(service).map(\.isActive) == [true, false])
     }
 
-    @Test("A move ends the captures of the room that is left; the other one has none, and the participant is told")
+    @Test("A move ends the captures of the room that is left; the other one has none, and the participant is notified")
     func moved() async throws {
         let service = service()
         let ada = try await service.join(request("ada")), bob = try await service.join(request("bob", room: "Q"))

@@ -19,7 +19,7 @@ struct EventLogTests {
         }
     }
 
-    @Test("I4: a page has what came after its cursor, in order; the next page begins behind it and none is told twice")
+    @Test("I4: a page has what came after its cursor, in order; the next page begins behind it and none is sent twice")
     func pages() throws {
         var log = log()
         fill(&log, ["a", "b", "a", "a", "b"])
@@ -33,7 +33,7 @@ struct EventLogTests {
         #expect(log.page(room: "a", after: cursor, limit: 9).events.map(\.sequence) == [2, 3])
     }
 
-    @Test("I4: where events are no longer kept, or the cursor is of another life of the server, the reader is told")
+    @Test("I4: where events are no longer kept, or the cursor is of another life of the server, the reader is notified")
     func missed() throws {
         var log = log(4)
         fill(&log, Array(repeating: "a", count: 10))
@@ -53,7 +53,8 @@ struct EventLogTests {
         #expect(EventCursor(text: "0") == .beginning)
     }
 
-    @Test("I4: a reader of some types is told what it misses of those, and nothing of what its filter leaves out")
+    @Test(
+        "I4: a reader of some types is notified of what it misses of those, and of nothing that its filter leaves out")
     func missedTypes() throws {
         var log = log(4)
         fill(&log, ["a"])
@@ -95,7 +96,7 @@ struct EventLogTests {
     }
 
     @Test(
-        "I4: a busy room does not push a quiet one's last events out, nor is the quiet one's reader told that it misses any"
+        "I4: a busy room does not push a quiet one's last events out, nor is a gap reported to the quiet one's reader"
     )
     func noisyNeighbour() throws {
         var log = log(100)
@@ -111,7 +112,8 @@ struct EventLogTests {
     }
 
     @Test(
-        "Of each room the last fifty are set aside, of all rooms half as many as the log has; who misses some is told")
+        "Of each room the last fifty are set aside, of all rooms half as many as the log has; who misses some is notified"
+    )
     func spareEventsAreBounded() throws {
         var log = log(200)
         fill(&log, Array(repeating: "a", count: 120) + Array(repeating: "noisy", count: 500))
@@ -192,7 +194,7 @@ struct EventLogTests {
         #expect(refused == ["ada limitExceeded", "ada limitExceeded"])
     }
 
-    @Test("A server that ends tells what it waits for after its rooms have ended, and then no more")
+    @Test("A server that ends reports what it waits for after its rooms have ended, and then no more")
     func lastNews() async throws {
         let service = RoomService(media: FakePlane())
         let feed = await service.follow(room: nil, after: nil)
@@ -225,7 +227,7 @@ struct EventLogTests {
     }
 
     @Test(
-        "I4, B16, C14: what happens in a room is told in order with gap-free numbers, and each life of a room begins at 1"
+        "I4, B16, C14: what happens in a room is logged in order with gap-free numbers, and each life of a room begins at 1"
     )
     func service() async throws {
         let plane = FakePlane()

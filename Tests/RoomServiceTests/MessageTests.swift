@@ -18,7 +18,7 @@ struct MessageTests {
         }, encode: { _ in DataPayload(text: "y") })
 
     @Test(
-        "The worker learns whom to slow down for a reliable message, and is told after each message that the next may come"
+        "The worker learns whom to slow down for a reliable message, and after each message that the next may come"
     )
     func backPressure() async throws {
         let service = RoomService(media: plane, codecs: [DataProtocol.martlet.name: Self.codec])

@@ -13,7 +13,7 @@ struct MoveTests {
     let client = ClientDescriptions()
 
     @Test(
-        "I8: the worker moves the peers, what it tells of them reaches the new room, and both rooms' logs have the stay"
+        "I8: the worker moves the peers, what it reports of them reaches the new room, and both rooms' logs have the stay"
     )
     func move() async throws {
         let log = Recorder()

@@ -127,7 +127,7 @@ struct RoomServiceTests {
         _ = try await slow.join(request("0"))
     }
 
-    @Test("K2: a draining server makes no rooms and serves its own; members are told, without a roster, too")
+    @Test("K2: a draining server makes no rooms and serves its own; members are notified, without a roster, too")
     func drain() async throws {
         let service = RoomService(media: plane)
         let ada = try await service.join(request("ada"))
@@ -150,7 +150,7 @@ struct RoomServiceTests {
         #expect(await code { _ = try await service.join(request("dora")) } == .draining)
     }
 
-    @Test("Operators: list, look, mute, remove, delete; members are told why")
+    @Test("Operators: list, look, mute, remove, delete; members are notified with the reason")
     func operators() async throws {
         let service = RoomService(media: plane)
         let bob = try await service.join(request("bob"))
@@ -240,7 +240,7 @@ struct RoomServiceTests {
         _ = try await service.join(request("ada"))
     }
 
-    @Test("Graceful end: every member is told, every room ends, nobody comes in")
+    @Test("Graceful end: every member is notified, every room ends, nobody comes in")
     func shutDown() async throws {
         let service = RoomService(media: plane)
         let ada = try await service.join(request("ada"))
@@ -270,7 +270,7 @@ struct RoomServiceTests {
         #expect(await service.statistics().slowReaders == 0)
     }
 
-    @Test("The log is told what happens, in order")
+    @Test("The log has what happens, in order")
     func log() async throws {
         let entries = Recorder()
         let service = RoomService(media: plane) { entries.append($0) }

@@ -335,7 +335,7 @@ struct SessionTests {
         #expect(await service.statistics().detachedSessions == 0)
     }
 
-    @Test("Whoever returns is not told that somebody is gone who has come back under another sid")
+    @Test("Whoever returns gets no notice that somebody left who has come back under another sid")
     func departedForGood() async throws {
         let service = RoomService(media: plane)
         let joining = request("ada") { ($0.claims.video.room, $0.recovery) = ("R", .byJoining) }

@@ -73,7 +73,7 @@ struct StayLogTests {
         #expect(log.samples(of: "PA_1").map(\.uplink) == [.kilobitsPerSecond(800)])
     }
 
-    @Test("The first connection that is up tells how long it took to connect; later ones tell nothing")
+    @Test("The first connection that is up shows how long it took to connect; later ones add nothing")
     func connecting() {
         var log = StayLog()
         var times = ConnectTimes()
@@ -124,7 +124,8 @@ struct StayLogTests {
     }
 
     @Test(
-        "I6: a stay of 3 s that nobody looked at has what its connections carried, as their worker tells when they end")
+        "I6: a stay of 3 s that nobody looked at has what its connections carried, as their worker reports when they end"
+    )
     func shortStay() throws {
         var log = StayLog()
         var departing = DepartingStays()
@@ -209,7 +210,7 @@ struct StayLogTests {
         #expect(summary.history.estimates.map(\.at) == Array(expected.suffix(StayLog.maxEstimates)))
     }
 
-    @Test("A summary whose worker tells nothing is told after two seconds with what is known, and once")
+    @Test("A summary whose worker reports nothing is written after two seconds with what is known, and once")
     func hangingWorker() throws {
         var log = StayLog()
         var departing = DepartingStays()
@@ -229,7 +230,7 @@ struct StayLogTests {
     }
 
     @Test(
-        "I6: who leaves within seconds has in its summary what the worker tells at the end, also where the room is gone by then",
+        "I6: who leaves within seconds has in its summary what the worker reports at the end, also where the room has ended by then",
         arguments: [false, true])
     func shortStayOfService(roomEnds: Bool) async throws {
         let plane = FakePlane(), summaries = Mutex<[StaySummary]>([])

@@ -59,7 +59,7 @@ struct BackupCodecTests {
     }
 
     @Test(
-        "Whoever lacks the first codec waits for the second, of which the publisher is told, and gets it when it comes; the others stay with the first"
+        "Whoever lacks the first codec waits for the second, which is requested from the publisher, and gets it when it comes; the others stay with the first"
     )
     func request() throws {
         var (bench, ada, bob, carl, sid) = try meeting()
@@ -122,7 +122,7 @@ struct BackupCodecTests {
         #expect(bench.room.publications(of: ada).isEmpty, "nothing of it is awaited any more")
     }
 
-    @Test("Nobody waits any more: the publisher is told; with the subscriber its demand ends")
+    @Test("Nobody waits any more: the publisher is notified; with the subscriber its demand ends")
     func noMore() throws {
         var (bench, ada, _, carl, _) = try meeting()
         _ = bench.takeEvents(ada)
@@ -312,7 +312,7 @@ struct BackupCodecTests {
         #expect(firstDemands(bench.takeEvents(ada)) == [[false]])
     }
 
-    @Test("A client that begins anew is told again what is wanted of its videos, in both codecs")
+    @Test("A client that begins anew is notified again of the demand for its videos, in both codecs")
     func toldAgain() throws {
         var (bench, ada, bob, carl, backup) = try regressed()
         bench.media(.layersWanted(backup, [true]))

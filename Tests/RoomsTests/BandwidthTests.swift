@@ -6,7 +6,7 @@ import Testing
 
 @testable import Rooms
 
-@Suite("Bandwidth: what members say about layers and limits")
+@Suite("Bandwidth: what members request of layers and limits")
 struct BandwidthTests {
     /// The policies of the peers, as the worker was last told.
     private static func policies(_ commands: [MediaCommand]) -> [DownlinkPolicy] {
@@ -49,7 +49,7 @@ struct BandwidthTests {
         return BandwidthLimit(room: room, token: token, own: source == .participant ? value : nil)
     }
 
-    @Test("Mode and shortage: the member's own choice, else the room's, else the standard")
+    @Test("Mode and shortage: the member's own choice, else the room's, else the default")
     func choices() throws {
         var policy = RoomPolicy()
         policy.bandwidth.mode = .grid
@@ -91,7 +91,7 @@ struct BandwidthTests {
         #expect(bench.room.subscriptions(of: bob).count == 7)
     }
 
-    @Test("A policy is told with the peer, told when it changes, and not told twice")
+    @Test("A policy reaches the worker with the peer and when it changes, and not twice")
     func policyOfPeers() throws {
         var (bench, _, bob) = try SubscribeTests.pair()
         #expect(Self.policies(bench.takeCommands()).isEmpty)
@@ -148,7 +148,7 @@ struct BandwidthTests {
 
     // MARK: - One picture
 
-    @Test("H8: what a viewer says about a picture is told to the worker and to the viewer, once")
+    @Test("H8: a viewer's preferences for a video reach the worker and are confirmed to the viewer, once")
     func view() throws {
         var (bench, ada, bob) = try SubscribeTests.pair()
         let sid = bench.trackSID(ada, .video)
@@ -196,7 +196,7 @@ struct BandwidthTests {
 
     // MARK: - Publishers
 
-    @Test("H10: the publisher, and nobody else, is told which layers somebody wants, by their names")
+    @Test("H10: the publisher, and nobody else, is notified of the demand for layers, by their names")
     func wantedLayers() throws {
         var bench = RoomBench()
         let bob = try bench.join("bob")
@@ -233,7 +233,7 @@ struct BandwidthTests {
             ])
     }
 
-    @Test("I7: quality is told when it changes, and stands in the snapshot of who comes later")
+    @Test("I7: quality is reported when it changes, and stands in the snapshot of who comes later")
     func quality() throws {
         var bench = RoomBench()
         let ada = try bench.join("ada")
@@ -246,7 +246,8 @@ struct BandwidthTests {
     }
 
     @Test(
-        "A10: hint and priority are said before or after the offer, and told to everybody; a mute is not undone by it")
+        "A10: hint and priority are set before or after the offer, and announced to everybody; a mute is not undone by it"
+    )
     func traits() throws {
         var bench = RoomBench()
         let bob = try bench.join("bob")

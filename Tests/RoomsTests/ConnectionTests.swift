@@ -68,7 +68,9 @@ struct ConnectionTests {
         #expect(local.ufrag == second.iceTag && remote.ice.ufrag == "fresh" && bench.commands.count == 2)
     }
 
-    @Test("The server has another public address: whoever restarts ICE is told it, other answers keep what they said")
+    @Test(
+        "The server has another public address: it is advertised to whoever restarts ICE, other answers keep what they have"
+    )
     func restartAtAnotherAddress() throws {
         var bench = RoomBench()
         let ada = try bench.join("ada")
@@ -103,7 +105,7 @@ struct ConnectionTests {
     }
 
     @Test(
-        "A transport that ends is told with its reason; what it carried ends, what it should receive is offered on another at once"
+        "A transport that ends is reported with its reason; what it carried ends, what it should receive is offered on another at once"
     )
     func peerEnded() throws {
         var (bench, ada, bob) = try SubscribeTests.pair()

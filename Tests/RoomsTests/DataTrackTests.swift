@@ -115,7 +115,7 @@ struct DataTrackTests {
     }
 
     @Test(
-        "The end of a data track, and of its publisher's stay, is told to those who received it; its frames are refused"
+        "The end of a data track, and of its publisher's stay, is announced to those who received it; its frames are refused"
     )
     mutating func end() throws {
         let ada = try join("ada"), bob = try join("bob", all: true)
@@ -137,7 +137,7 @@ struct DataTrackTests {
         #expect(bench.leftovers.isEmpty)
     }
 
-    @Test("When the room ends nobody is told that the data tracks of each of the others end")
+    @Test("When the room ends nobody is notified that the data tracks of each of the others end")
     mutating func endOfRoom() throws {
         let ada = try join("ada"), bob = try join("bob", all: true)
         _ = try publish(1, "a", ada)

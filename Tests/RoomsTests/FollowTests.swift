@@ -62,7 +62,7 @@ struct FollowTests {
         #expect(bench.room.subscriptions(of: viewer).count == 2, "the sections wait")
     }
 
-    @Test("A speaker without a camera keeps the picture of whoever was shown")
+    @Test("A speaker without a camera keeps the video of whoever was shown")
     func voiceOnly() throws {
         var bench = RoomBench()
         let ada = try bench.join("ada")
@@ -215,7 +215,7 @@ struct MediaEventTests {
     }
 
     @Test(
-        "A member whose client begins anew is told who speaks, of those who are still there, which of its videos are held, and what it may receive"
+        "A member whose client begins anew learns who speaks, of those who are still there, which of its videos are held, and what it may receive"
     )
     func currentStateToldAgain() throws {
         var (bench, ada, bob) = try SubscribeTests.pair()
@@ -249,7 +249,7 @@ struct MediaEventTests {
         #expect(bench.takeEvents(bob) == [.speakersChanged([])])
     }
 
-    @Test("Events about what is gone are ignored")
+    @Test("Events about peers, tracks and subscriptions that have ended are ignored")
     func stale() throws {
         var (bench, ada, bob) = try SubscribeTests.pair()
         let track = try #require(bench.room.state.routing.tracks(of: ada).first)

@@ -31,7 +31,7 @@ struct JoinTests {
         #expect(bench.room.sessions == [last] && Set(bench.ended.keys) == Set(stays))
     }
 
-    @Test("When the room ends everybody is told that, and not that each of the others goes")
+    @Test("When the room ends everybody is notified of that, and not that each of the others leaves")
     func roomEnds() throws {
         var bench = RoomBench()
         let ada = try bench.join("ada")
@@ -55,7 +55,7 @@ struct JoinTests {
         #expect(removed == 21 && unsubscribed == 40)
     }
 
-    @Test("B17: others are told once that somebody left, and nothing of it stays")
+    @Test("B17: others are notified once that somebody left, and nothing of it stays")
     func leave() throws {
         var bench = RoomBench()
         let bob = try bench.join("bob")
@@ -203,7 +203,8 @@ struct TimerTests {
     }
 
     @Test(
-        "D14: who stays is told the room's size with the next tick, once for many changes, and never of hidden members")
+        "D14: the room's size is sent to who stays with the next tick, once for many changes, and never of hidden members"
+    )
     func size() throws {
         var bench = RoomBench()
         let ada = try bench.join("ada")
@@ -246,7 +247,7 @@ struct TimerTests {
         #expect(throws: RoomError.self) { try left.join("ada") }
     }
 
-    @Test("D6: without a sign of life a member is removed and others are told once; with them it stays")
+    @Test("D6: without a sign of life a member is removed and others are notified once; with them it stays")
     func keepAlive() throws {
         var bench = RoomBench()
         let bob = try bench.join("bob")

@@ -58,7 +58,7 @@ struct LargeRoomTests {
         #expect(bench.isOver && !bench.room.owesOffers && bench.leftovers.isEmpty)
     }
 
-    @Test("Another dominant speaker is told once to each with a roster, and turns followers without an offer")
+    @Test("Another dominant speaker is announced once to each with a roster, and turns followers without an offer")
     func dominantSpeaker() throws {
         var bench = RoomBench()
         var speakers: [SessionID] = []

@@ -15,7 +15,7 @@ struct LimitTests {
         events.compactMap { if case .subscriptionsWaiting(_, let waiting) = $0 { waiting } else { nil } }
     }
 
-    @Test("Of 34 tracks in one offer 32 are published, and the publisher is told of the two that are not")
+    @Test("Of 34 tracks in one offer 32 are published, and the publisher is notified of the two that are not")
     func tracksOfOneConnection() throws {
         var bench = RoomBench()
         let ada = try bench.join("ada")
@@ -151,7 +151,7 @@ struct LimitTests {
     }
 
     @Test(
-        "A client that makes all offers is asked for no more sections than a description may have, and is told how many tracks wait"
+        "A client that makes all offers is asked for no more sections than a description may have, and is notified of how many tracks wait"
     )
     func sectionsOfOneDescription() throws {
         var bench = RoomBench()
@@ -183,7 +183,9 @@ struct LimitTests {
         #expect(news()[1] == [9])
     }
 
-    @Test("Automatic subscriptions beyond the limit wait, the member is told how many, and they follow as others end")
+    @Test(
+        "Automatic subscriptions beyond the limit wait, the member is notified of how many, and they follow as others end"
+    )
     func subscriptionsWait() throws {
         var limits = RoomLimits()
         limits.subscriptionsPerParticipant = 3
@@ -209,7 +211,8 @@ struct LimitTests {
         #expect(bench.room.subscriptions(of: bob).isEmpty && bench.room.distribution.waitingTracks.isSettled)
     }
 
-    @Test("Who joins a room with more tracks than it may subscribe to is told, and waits for nothing that is gone")
+    @Test(
+        "Who joins a room with more tracks than it may subscribe to is notified, and waits for nothing that has ended")
     func lateJoiner() throws {
         var limits = RoomLimits()
         limits.subscriptionsPerParticipant = 2
@@ -301,7 +304,7 @@ struct LimitTests {
         #expect(bench.isOver)
     }
 
-    @Test("A WHEP session that the worker refuses ends at once; a signalled member is told and stays")
+    @Test("A WHEP session that the worker refuses ends at once; a signalled member is notified and stays")
     func refusedByWorker() throws {
         var bench = RoomBench()
         let ada = try bench.join("ada")

@@ -21,7 +21,7 @@ struct MoveTests {
     private var booth = RoomBench(seed: 2, id: RoomID(10), name: "booth")
 
     @Test(
-        "I8: connections and tracks go on, subscriptions are those of the other room on the same connection, all are told"
+        "I8: connections and tracks go on, subscriptions are those of the other room on the same connection, all are notified"
     )
     mutating func move() throws {
         let ada = try hall.join("ada"), bob = try hall.join("bob"), carl = try booth.join("carl")
@@ -76,7 +76,7 @@ struct MoveTests {
     }
 
     @Test(
-        "I8: a move to a room of another worker ends connections and tracks here; the client is told, is offered what is there on another connection, and publishes anew"
+        "I8: a move to a room of another worker ends connections and tracks here; the client is notified, is offered what is there on another connection, and publishes anew"
     )
     mutating func acrossWorkers() throws {
         let ada = try hall.join("ada"), bob = try hall.join("bob"), carl = try booth.join("carl")
@@ -200,7 +200,8 @@ struct MoveTests {
         #expect(booth.lastOffer(ada)?.sdp.contains("a=mid:0") == true)
     }
 
-    @Test("I8: a client that cannot be told of another room loses its connections on one worker, too, and is awaited")
+    @Test(
+        "I8: a client that cannot be notified of another room loses its connections on one worker, too, and is awaited")
     mutating func olderClient() throws {
         let ada = try hall.join("ada") { ($0.recovery, $0.understandsMoves) = (.byJoining, false) }
         try hall.offer(ada, [.video("0")])
@@ -238,7 +239,7 @@ struct MoveTests {
         #expect(code { () throws(RoomError) in try booth.room.checkResume(ada, claims) } == .grantsChanged)
     }
 
-    @Test("I8: the token that joined resumes the session in the other room; a stranger's does not")
+    @Test("I8: the token that joined resumes the session in the other room; another participant's does not")
     mutating func resume() throws {
         var claims = RoomBench.request("ada").claims
         claims.video.room = "R"
@@ -290,7 +291,8 @@ struct MoveTests {
     }
 
     @Test(
-        "I8: the rules of the other room hold at once: a source that it does not allow ends, and its publisher is told")
+        "I8: the rules of the other room hold at once: a source that it does not allow ends, and its publisher is notified"
+    )
     mutating func rules() throws {
         var policy = RoomPolicy()
         policy.publishSources = [.microphone]

@@ -55,7 +55,7 @@ struct PolicyRuleTests {
         #expect(try !accepts(av1) { $0.av1Profiles = [0] })
     }
 
-    @Test("Microphones: the worker is told how many are forwarded and whose always are, as the policy changes")
+    @Test("Microphones: the worker learns how many are forwarded and whose always are, as the policy changes")
     func microphones() throws {
         var (bench, ada, _) = try PolicyTests.meeting()
         let track = try #require(bench.room.state.routing.tracks(of: ada).first)
@@ -107,7 +107,7 @@ struct PolicyRuleTests {
         #expect(bench.room.sessions == [dora] && bench.ended == [ada: .policyChanged, bob: .policyChanged])
     }
 
-    @Test("Playout delay: the worker is told of its bounds for every video, and when they hold no longer")
+    @Test("Playout delay: the worker is sent its bounds for every video, and when they hold no longer")
     func playoutDelay() throws {
         var (bench, ada, bob) = try PolicyTests.meeting()
         func told(_ bench: inout RoomBench) -> [PlayoutDelayBounds?] {
@@ -133,7 +133,7 @@ struct PolicyRuleTests {
         #expect(crossed.playoutDelay == PlayoutDelayBounds(minimum: .milliseconds(500), maximum: .milliseconds(500)))
     }
 
-    @Test("I8: a moderator asks for a track to be unmuted; its publisher is told, and nobody else may ask")
+    @Test("I8: a moderator asks for a track to be unmuted; its publisher is notified, and nobody else may ask")
     func requestUnmute() throws {
         var (bench, ada, bob) = try PolicyTests.meeting()
         let host = try bench.join("host") { $0.claims.video.roomAdmin = true }

@@ -111,7 +111,7 @@ struct PublishTests {
         }
     }
 
-    @Test("C6: a mute is told to all and forwarding stops at once; moderators may mute, nobody may unmute others")
+    @Test("C6: a mute is announced to all and forwarding stops at once; moderators may mute, nobody may unmute others")
     func mute() throws {
         var bench = RoomBench()
         let bob = try bench.join("bob")
@@ -253,7 +253,7 @@ struct PublishTests {
         #expect(events.filter { if case .publicationRefused = $0 { true } else { false } } == [refusal])
     }
 
-    @Test("B1, B3: a publish-only peer is told so to the worker and is sent nothing")
+    @Test("B1, B3: a publish-only peer is marked as such for the worker and is sent nothing")
     func publishOnlyProfile() throws {
         var bench = RoomBench()
         let ada = try bench.join("ada")

@@ -100,7 +100,8 @@ struct RecordingPolicyTests {
     }
 
     @Test(
-        "An edit starts, changes and stops within its own step; members are told each time, and the recording goes on")
+        "An edit starts, changes and stops within its own step; members are notified each time, and the recording goes on"
+    )
     func edits() throws {
         var (bench, _, bob) = try PolicyTests.meeting()
         func told() -> [Set<TrackSource>?]? {
@@ -139,7 +140,7 @@ struct RecordingPolicyTests {
         _ = ada
     }
 
-    @Test("A dry run tells whose tracks would be recorded and whose no longer, and changes nothing")
+    @Test("A dry run lists whose tracks would be recorded and whose no longer, and changes nothing")
     func dryRun() throws {
         let cameras = PolicyTests.policy { ($0.recording, $0.recordingSources) = (.fromStart, [.camera]) }
         var (bench, ada, _) = try PolicyTests.meeting(cameras)

@@ -12,7 +12,7 @@ struct RecordingRuleTests {
     }
 
     @Test(
-        "A recording takes the tracks that there are and those that come, members are told, and its end ends the streams"
+        "A recording takes the tracks that there are and those that come, members are notified, and its end ends the streams"
     )
     func wholeRoom() throws {
         var bench = RoomBench()
@@ -68,7 +68,7 @@ struct RecordingRuleTests {
         #expect(bench.room.recordingsInProgress.isEmpty && bench.recordings.last == .stopped(track))
     }
 
-    @Test("A recording of somebody's stay ends with the stay, and others are told; one by name waits for them")
+    @Test("A recording of somebody's stay ends with the stay, and others are notified; one by name waits for them")
     func departure() throws {
         var bench = RoomBench()
         let ada = try bench.join("ada"), bob = try bench.join("bob")

@@ -92,7 +92,9 @@ struct StateTests {
         #expect(!routing.publishes(SessionID("ada")) && routing.track(sid: "TR_2") == nil && routing.trackCount == 0)
     }
 
-    @Test("Waiting tracks: oldest first, a count is news once, and nothing is left of a track or a member that is gone")
+    @Test(
+        "Waiting tracks: oldest first, a count is news once, and nothing is left of a track or a member that was removed"
+    )
     func waiting() {
         var waiting = WaitingTracks()
         let bob = SessionID("bob")

@@ -158,7 +158,7 @@ struct SubscribeRuleTests {
         #expect(Self.kinds(bench, bob) == [.audio, .video] && bench.room.subscriptions(of: dora).count == 4)
     }
 
-    @Test("An audience names as many tracks for each identity as one may publish; the same again tells nothing")
+    @Test("An audience names as many tracks for each identity as one may publish; the same again announces nothing")
     func audienceLimits() throws {
         var limits = RoomLimits()
         (limits.participants, limits.tracksPerParticipant) = (3, 2)

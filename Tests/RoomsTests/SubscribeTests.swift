@@ -204,7 +204,7 @@ struct SubscribeTests {
         #expect(sections == 2, "\(sections) sections")
     }
 
-    @Test("A8: a subscriber without the publisher's codec is told, and nothing black is forwarded")
+    @Test("A8: a subscriber without the publisher's codec is notified, and nothing black is forwarded")
     func noCommonCodec() throws {
         var bench = RoomBench()
         let bob = try bench.join("bob")

@@ -36,7 +36,9 @@ struct WaitingRoomTests {
         }
     }
 
-    @Test("Somebody waits until a moderator lets it in, once for the life of the room; moderators are told who waits")
+    @Test(
+        "Somebody waits until a moderator lets it in, once for the life of the room; moderators are notified of who waits"
+    )
     func letIn() throws {
         var (bench, host) = try Self.house()
         #expect(Self.ask(&bench, "dora") == .approvalRequired)
@@ -55,7 +57,7 @@ struct WaitingRoomTests {
         #expect(Self.ask(&bench, "dora") == .approvalRequired, "whoever was removed must ask again")
     }
 
-    @Test("Whoever was turned away is told so for a minute, and may ask again then")
+    @Test("Whoever was turned away is refused for a minute, and may ask again then")
     func turnAway() throws {
         var (bench, host) = try Self.house()
         #expect(Self.ask(&bench, "dora") == .approvalRequired)
@@ -121,7 +123,7 @@ struct WaitingRoomTests {
         #expect(bench.room.guests.isEmpty && Self.ask(&bench, "dora") == nil)
     }
 
-    @Test("256 may wait; one more is told that the room is full")
+    @Test("256 may wait; one more is refused with room_full")
     func bound() throws {
         var (bench, _) = try Self.house()
         for number in 0..<256 { #expect(Self.ask(&bench, "guest-\(number)") == .approvalRequired) }

@@ -94,7 +94,7 @@ struct SessionStoreTests {
         #expect(sids(try await store.page(.init(limit: 9))) == ["PA_3"])
     }
 
-    @Test("Summaries that are too old, or more than there may be, are gone with the next that is written")
+    @Test("Summaries that are too old, or more than there may be, are deleted with the next that is written")
     func retention() async throws {
         let database = try Database(path: nil, schema: SessionStore.schema)
         for (number, leftAt) in [(1, 1_000), (2, 5_000), (3, 11_001)] as [(Int, Int64)] {
@@ -161,7 +161,7 @@ struct SessionStoreTests {
         #expect(try await store.history(of: "PA_7") == nil)
     }
 
-    @Test("What is added is written in order before the store ends, and a database that fails is told of")
+    @Test("What is added is written in order before the store ends, and a database that fails is reported")
     func running() async throws {
         let store = store(try Database(path: nil, schema: SessionStore.schema))
         for number in 0..<5 { store.add(summary(number)) }

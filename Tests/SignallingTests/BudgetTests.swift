@@ -44,7 +44,7 @@ struct BudgetTests {
         #expect(budget.take(10, at: .zero) == .go, "small ones still do")
     }
 
-    @Test("Who goes on at five times the rate is told for a second, and then closed")
+    @Test("Who goes on at five times the rate is refused for a second, and then closed")
     func patience() {
         var budget = RequestBudget()
         func verdicts(_ milliseconds: Range<Int64>) -> Set<RequestBudget.Verdict> {
@@ -54,7 +54,7 @@ struct BudgetTests {
         #expect(verdicts(1_000..<2_000).contains(.close))
     }
 
-    @Test("Who asks for a fifth too much goes on being told")
+    @Test("Who asks for a fifth too much goes on being refused in part")
     func slightlyTooMuch() {
         var budget = RequestBudget()
         let verdicts = (0..<24_000 as Range<Int64>).map {

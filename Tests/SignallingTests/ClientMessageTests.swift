@@ -6,7 +6,7 @@ import Testing
 
 @testable import Signalling
 
-@Suite("martlet.v1: what clients say")
+@Suite("martlet.v1: messages of clients")
 struct ClientMessageTests {
     /// What each message of the document means, in the document's order.
     static let meanings: [ClientRequest] = [
@@ -101,7 +101,7 @@ struct ClientMessageTests {
         return profile
     }()
 
-    @Test("Bandwidth may be said on joining; the older field is the same, and gives way to the object")
+    @Test("Bandwidth may be set on joining; the older field is the same, and gives way to the object")
     func joinWithBandwidth() {
         var fields = JoinFields()
         fields.bandwidth.maxVideoSubscriptions = 1
@@ -137,7 +137,7 @@ struct ClientMessageTests {
     }
 
     @Test(
-        "D2: what is wrong is told with a stable code and the request's id",
+        "D2: what is wrong is reported with a stable code and the request's id",
         arguments: [
             ("{\"type\":\"dance\",\"id\":3}", 3, "unknown_type"),
             ("{\"id\":3}", 3, "malformed_message"),

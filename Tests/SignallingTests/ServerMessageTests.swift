@@ -8,7 +8,7 @@ import Testing
 
 @testable import Signalling
 
-@Suite("martlet.v1: what the server says")
+@Suite("martlet.v1: messages of the server")
 struct ServerMessageTests {
     static let room: RoomInfo = {
         var room = RoomInfo(
@@ -180,7 +180,7 @@ struct ServerMessageTests {
             + [ServerMessage.resumed(id: 1, session, sequence: 42).text]
     }
 
-    @Test("What many are told has each reader's number, first, again, and after a hundred other events")
+    @Test("What is sent to many has each reader's number, first, again, and after a hundred other events")
     func toldToMany() {
         let texts = EventTexts()
         for round in 0..<3 as Range<UInt64> {
@@ -206,7 +206,7 @@ struct ServerMessageTests {
         }
     }
 
-    @Test("Every code, reason and close code that the server may say is in the document")
+    @Test("Every code, reason and close code that the server may send is in the document")
     func codes() throws {
         let text = try ProtocolDocument.text()
         let tokens = AccessTokenError.allCases.filter { $0 != .cannotSign }.map(\.rawValue)

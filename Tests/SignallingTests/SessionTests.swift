@@ -25,7 +25,7 @@ struct SessionTests {
     }
 
     @Test(
-        "C11: a socket that was opened while no server had a secret is told of one whose credentials expire, and of each change after it"
+        "C11: a socket that was opened while no server had a secret is notified of one whose credentials expire, and of each change after it"
     )
     func newServers() async throws {
         let settings = Live(ICEServers.Settings([ICEServers.Entry(ICEServer(urls: ["stun:stun.example.org"]))]))
@@ -147,7 +147,7 @@ struct SessionTests {
         #expect(await client.ears.closeCode() == 1008)
     }
 
-    @Test("leave is confirmed, ended tells why, the socket closes with 1000, others are told once")
+    @Test("leave is confirmed, ended has the reason, the socket closes with 1000, others are notified once")
     func leaving() async throws {
         let house = TestRooms()
         var ada = try await Client("ada", to: house)
@@ -180,7 +180,7 @@ struct SessionTests {
         #expect(tracks?.map { $0["kind"] as? String } == ["video"])
     }
 
-    @Test("C6: a mute is told to the others; C13: the roster's flags follow")
+    @Test("C6: a mute is announced to the others; C13: the roster's flags follow")
     func muting() async throws {
         let house = TestRooms()
         var ada = try await Client("ada", to: house)

@@ -69,7 +69,7 @@ struct DataTests {
     }
 
     @Test(
-        "A file to a viewer whose link is narrow leaves its media whole: sound loses nothing, and video is small for a second more at most and stands no longer than without the file, which gets 60 kbit/s at least",
+        "A file to a viewer whose link is narrow leaves its media whole: audio loses nothing, and video is small for a second more at most and stands no longer than without the file, which gets 60 kbit/s at least",
         arguments: [96, 97, 98, 99] as [UInt64], [false, true])
     func mediaFirst(own: UInt64, hasTwoConnections: Bool) throws {
         let viewer = Viewer(

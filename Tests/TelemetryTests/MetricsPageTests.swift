@@ -54,7 +54,7 @@ struct MetricsPageTests {
         #expect(page.text.contains("martlet_refusals_total{code=\"room_full\"} 2\n"))
     }
 
-    @Test("What a database that hangs would tell is not waited for", .timeLimit(.minutes(1)))
+    @Test("The answer of a database that hangs is not waited for", .timeLimit(.minutes(1)))
     func hangingDatabase() async {
         let (gate, opening) = AsyncStream<Void>.makeStream()
         let hanging = await TelemetryEdge.within(.milliseconds(1)) {
@@ -174,7 +174,7 @@ struct MetricsPageTests {
         #expect(!none.text.contains("api_call_seconds"), "a family without samples would be malformed")
     }
 
-    @Test("The times of turns of all workers are one histogram, and sessions of WHIP and WHEP are told apart")
+    @Test("The times of turns of all workers are one histogram, and sessions of WHIP and WHEP are counted apart")
     func turnsAndHTTPSessions() {
         var one = WorkerStatistics(), other = WorkerStatistics()
         one.turnTimes.add(1, .microseconds(250))

@@ -56,7 +56,7 @@ struct OperatorTests {
     }
 
     @Test(
-        "A wrong command line is told with what is missing",
+        "A wrong command line is reported with what is missing",
         arguments: [
             (["kick", "R", "--dev"], "missing PARTICIPANT"), (["participants", "--dev"], "missing ROOM"),
             (["rooms", "creat", "R", "--dev"], "'creat' is not expected here; did you mean 'create'?"),

@@ -95,7 +95,7 @@ struct ReloadTests {
         #expect(storage?.accessKey == (isKept ? "access-new" : "access-old"))
     }
 
-    @Test("A setting that is gone from the file has its default again")
+    @Test("A setting that was removed from the file has its default again")
     func removed() throws {
         let key = "\nkeys: {a: \(Self.secret)}"
         let reload = Reload(try configuration("admission: {max_cpu: 50}" + key), from: try configuration(key))
