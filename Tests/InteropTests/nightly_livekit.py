@@ -204,7 +204,7 @@ async def cut_off(url, namespace, single):
 
 @pytest.mark.parametrize("single", [True, False], ids=["v1", "v0"])
 @pytest.mark.parametrize("seconds", [4, 12])
-def test_media_and_data_go_on_after_a_network_that_was_gone(single, seconds):
+def test_media_and_data_go_on_after_a_network_that_was_away(single, seconds):
     """Both clients behind one link without any network for 4 s (media comes back by itself), and for 12 s."""
     with Lab("mlk", 1, "both", "delay", 10) as lab:
         server = Server(host=SERVER_ADDRESS, namespace=lab.server).start()
@@ -260,7 +260,7 @@ def test_end_to_end_encrypted_media_and_data_go_both_ways_and_to_nobody_else(ser
     livekit_sdk.run(encrypted, server.url, single, seconds=120)
 
 
-async def told(url, single):
+async def announced(url, single):
     """What the server tells by itself: a fresh token at once, who speaks and who does not any more, and how the network is."""
     from livekit import rtc
     ada, bob, eye, _ = await pair(url, single=single)
@@ -280,15 +280,15 @@ async def told(url, single):
         raise AssertionError(f"{error}: {[[one.identity for one in speakers] for (speakers,) in bob.seen('active_speakers_changed')]}") from None
     await livekit_sdk.until(
         lambda: any(quality == rtc.ConnectionQuality.QUALITY_EXCELLENT and person.identity == "bob"
-                    for person, quality in ada.seen("connection_quality_changed")), "bob's network is told", 30)
+                    for person, quality in ada.seen("connection_quality_changed")), "bob's network is reported", 30)
     await eye.more(10)
     await ada.close()
     await bob.close()
 
 
 @pytest.mark.parametrize("single", [True, False], ids=["v1", "v0"])
-def test_a_fresh_token_speakers_and_the_quality_of_networks_are_told(server, single):
-    livekit_sdk.run(told, server.url, single, seconds=90)
+def test_a_fresh_token_speakers_and_the_quality_of_networks_are_announced(server, single):
+    livekit_sdk.run(announced, server.url, single, seconds=90)
 
 
 async def leave_without_a_word(url, single):
@@ -310,11 +310,11 @@ async def left_behind(url, single):
 
 
 @pytest.mark.parametrize("single", [True, False], ids=["v1", "v0"])
-def test_others_learn_that_a_killed_client_is_gone(server, single):
+def test_others_learn_that_a_killed_client_left(server, single):
     found = []
     child = threading.Thread(target=lambda: found.append(livekit_sdk.run(left_behind, server.url, single, seconds=180)))
     child.start()
     with pytest.raises(AssertionError, match="the SDK ended its process"):
         livekit_sdk.run(leave_without_a_word, server.url, single, seconds=90)
     child.join()
-    assert found, "ada was not told"
+    assert found, "ada was not notified"

@@ -243,7 +243,7 @@ async def several(url, single):
 
 
 @BOTH
-def test_camera_screen_and_the_sounds_of_both_arrive_as_what_they_are(server, single):
+def test_camera_screen_and_the_audio_of_both_arrive_as_what_they_are(server, single):
     livekit_sdk.run(several, server.url, single)
 
 
@@ -268,7 +268,7 @@ async def simulated(url, single, kind):
 
 @BOTH
 @pytest.mark.parametrize("kind", ["SIMULATE_FULL_RECONNECT", "SIMULATE_SIGNAL_RECONNECT", "SIMULATE_NODE_FAILURE"])
-def test_a_client_that_is_told_to_reconnect_sees_again(server, single, kind):
+def test_a_client_that_is_asked_to_reconnect_sees_again(server, single, kind):
     livekit_sdk.run(simulated, server.url, single, kind, seconds=90)
 
 

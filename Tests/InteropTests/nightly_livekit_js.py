@@ -103,7 +103,7 @@ def test_an_adaptive_stream_page_gets_the_size_that_it_shows_and_a_hidden_video_
 
 
 def test_a_page_learns_what_it_may_see_and_why_a_video_stands(server):
-    """A fresh token comes after the join. A publisher takes its picture away and gives it back; a bandwidth into which no layer fits holds it, and more lets it go on."""
+    """A fresh token comes after the join. A publisher withdraws the permission to its video and grants it again; a bandwidth into which no layer fits holds it, and more lets it go on."""
     async def run():
         async with chromium() as browser:
             ada, bob = await ChromiumPage.open(browser, server), await ChromiumPage.open(browser, server)

@@ -92,7 +92,7 @@ WITHOUT_VP9 = """(() => {
 
 @pytest.mark.parametrize("policy", ["", ", backupCodecPolicy: 2"], ids=["prefer-regression", "regression"])
 def test_everybody_gets_the_backup_codec_once_somebody_needs_it_and_the_first_is_not_sent_any_more(server, policy):
-    """The SDK's standard policy, and the one that insists on it. Once nobody is there, the next one gets the first codec again."""
+    """The SDK's default policy, and the one that insists on it. Once nobody is there, the next one gets the first codec again."""
     async def run():
         async with chromium() as browser:
             ada, bob, carl, dora = [await ChromiumPage.open(browser, server) for _ in range(4)]
@@ -231,7 +231,7 @@ async def second_ada(url):
 
 
 @pytest.mark.parametrize("kind", ["chromium", "firefox"])
-def test_others_learn_that_a_closed_page_is_gone_and_that_a_second_client_took_its_place(development_server, kind):
+def test_others_learn_that_a_closed_page_left_and_that_a_second_client_took_its_place(development_server, kind):
     server = development_server
 
     async def run():

@@ -41,7 +41,7 @@ def test_twenty_pages_see_three_speakers(server):
 
 @pytest.mark.parametrize("kind", ["chromium", "firefox"])
 @pytest.mark.parametrize("seconds", [4, 12])
-def test_media_and_data_of_a_page_go_on_after_a_network_that_was_gone(kind, seconds):
+def test_media_and_data_of_a_page_go_on_after_a_network_that_was_away(kind, seconds):
     """For 4 s, after which media comes back by itself, and for 12 s."""
     async def run(lab, server):
         async with page_of("chromium", server, lab, 1) as ada, page_of(kind, server, lab, 2) as bob:

@@ -42,7 +42,7 @@ async def flooded(server):
 
 
 def test_K3_a_server_that_is_busy_refuses_joins_and_keeps_its_calls():
-    """Datagrams of strangers keep the media thread busy beyond a limit that is set low."""
+    """Datagrams of unknown sources keep the media thread busy beyond a limit that is set low."""
     async def run(server):
         sender = await Client().publish(f"{server.url}/whip/calm", token("phone", "calm"), MovingPicture(320, 180), Tone())
         await sender.connected()

@@ -344,7 +344,7 @@ def test_a_screen_to_join_with_is_asked_for_in_the_click_and_ended_where_there_i
     asyncio.run(run())
 
 
-def test_what_a_stranger_wrote_as_a_hand_hides_nobody_elses(server):
+def test_malformed_metadata_as_a_hand_hides_nobody_elses(server):
     """Metadata is anybody's JSON, and an object without a number ended the listing of hands and screens in every page."""
     news = "document.querySelector('#news').textContent"
 

@@ -148,7 +148,7 @@ def test_a_recording_is_begun_watched_downloaded_copied_played_into_a_room_and_d
     asyncio.run(run())
 
 
-def test_what_was_chosen_and_is_gone_is_replaced_by_nothing_else(archive):
+def test_what_was_chosen_and_has_left_is_replaced_by_nothing_else(archive):
     """Neither is everybody recorded where one participant was meant, nor another room where the chosen one was closed."""
     server = archive
     what, room = "document.getElementById('recordings-start-what')", "document.getElementById('recordings-start-room')"

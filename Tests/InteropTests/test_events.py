@@ -145,7 +145,7 @@ def test_I4_a_web_socket_brings_what_the_stream_brings_and_goes_on_where_the_las
 
 
 def test_I4_every_event_arrives_in_order_although_the_receiver_and_the_server_are_killed(tmp_path):
-    """The receiver is away for 30 s; the server is killed in between. Doubles are told by their ids; nothing is missing."""
+    """The receiver is away for 30 s; the server is killed in between. Doubles are recognised by their ids; nothing is missing."""
     receiver = Receiver()
     storage = f"storage:\n  path: {tmp_path / 'martlet.db'}\nwebhooks:\n  allow_private: true\n"
     with running(extra=storage) as server:
@@ -247,7 +247,7 @@ def test_webhooks_to_private_receivers_are_refused_unless_they_are_allowed():
 
 
 @pytest.mark.judging
-def test_B16_a_muted_track_is_told_to_webhooks_and_streams():
+def test_B16_a_muted_track_is_reported_to_webhooks_and_streams():
     """The medians of five: one alone would be the machine's."""
     receiver = Receiver()
 

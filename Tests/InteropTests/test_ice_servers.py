@@ -91,7 +91,7 @@ CANDIDATE = """Promise.all(window.kept.map(async (peer) => {
 
 
 def test_F10_a_browser_that_may_only_relay_plays_through_coturn_over_TLS(tmp_path):
-    """What a network needs that looks into port 443. The certificate is self-signed, which the browser is told to accept."""
+    """What a network needs that looks into port 443. The certificate is self-signed, which the browser is set to accept."""
 
     async def run(server):
         async with chromium("--ignore-certificate-errors") as browser:

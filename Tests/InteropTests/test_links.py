@@ -63,8 +63,8 @@ async def follow(lab, server, codec, script):
 
 
 @pytest.mark.at_night
-def test_a_file_to_a_viewer_on_a_narrow_link_leaves_its_video_and_sound_whole(tmp_path):
-    """On 800 kbit/s beside a file: of a hundred packets of sound two more are lost at most, video does not freeze, and the file goes on.
+def test_a_file_to_a_viewer_on_a_narrow_link_leaves_its_video_and_audio_whole(tmp_path):
+    """On 800 kbit/s beside a file: of a hundred packets of audio two more are lost at most, video does not freeze, and the file goes on.
 
     Frames: half of those without the file. The layer that fits takes 500 to 610 kbit/s, so that for some seconds each second frame may be left out; seen in seven runs: 225
     to 445, of 340 to 449 without the file, no loss and no freeze. Over the WebSocket, as before: 237, with 24 of 734 packets lost and five freezes."""
@@ -128,7 +128,7 @@ PLAYED = """Promise.all(players.map(async (connection) =>
 def test_H12_five_viewers_share_one_link():
     """Five WHEP players behind 3 Mbit/s: over 50 s all see video, with no more keyframe requests than one in two seconds on average.
 
-    The row's 80 % are of the link, with headers, sound and repeats: 75, 78, 80 and 83 % in four runs, so they are not always met. 70 % are asked for. In the first of them all five had 360
+    The row's 80 % are of the link, with headers, audio and repeats: 75, 78, 80 and 83 % in four runs, so they are not always met. 70 % are asked for. In the first of them all five had 360
     lines in all frames for most of the time, which takes 2.2 Mbit/s together; the next layer takes another 0.4 for a viewer."""
     seconds = 50
 

@@ -855,7 +855,7 @@ def test_a_room_that_is_left_by_a_listener_stays_left_and_is_silent(development_
     asyncio.run(run())
 
 
-def test_whoever_leaves_while_its_socket_is_away_is_gone_for_the_others_at_once(development_server):
+def test_whoever_leaves_while_its_socket_is_away_leaves_for_the_others_at_once(development_server):
     async def run():
         async with chromium() as browser:
             page = await browser.new_page(bypass_csp=True)
@@ -1053,7 +1053,7 @@ PEERS = """(tokens) => import("/martlet.js").then(async ({ connect }) => {
 
 
 def test_a_file_reaches_all_who_accept_it_and_whoever_loses_a_chunk(development_server):
-    """Loss is repaired, strangers change nothing, and each way to end has its code. Where the server has no data channels, it goes over the WebSocket."""
+    """Loss is repaired, chunks of other senders change nothing, and each way to end has its code. Where the server has no data channels, it goes over the WebSocket."""
     async def run():
         async with chromium() as browser:
             page = await browser.new_page(bypass_csp=True)

@@ -39,7 +39,7 @@ async def more_frames(page, count, what, seconds=PATIENCE_S):
         await page.wait_for_timeout(20)
 
 
-def test_I8_a_participant_moves_to_another_room_and_its_picture_with_it():
+def test_I8_a_participant_moves_to_another_room_and_its_video_with_it():
     async def run(server):
         assert server.api("POST", "/v1/rooms", {"name": "hall"})[0] == 201
         assert server.api("POST", "/v1/rooms", {"name": "booth", "beside": "hall"})[0] == 201

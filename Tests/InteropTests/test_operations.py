@@ -343,7 +343,7 @@ def test_a_reload_changes_keys_limits_and_log_level_and_calls_go_on():
     assert server.stop() == 0
 
 
-def test_a_reload_changes_what_clients_are_told_of_relays_where_webhooks_may_go_and_how_many_checks_and_calls_there_may_be():
+def test_a_reload_changes_the_relays_that_clients_get_where_webhooks_may_go_and_how_many_checks_and_calls_there_may_be():
     server = Server(extra="ice_servers: [stun:127.0.0.1:9]\n").start()
     path = pathlib.Path(server.folder.name) / "martlet.yaml"
     first = path.read_text()

@@ -124,7 +124,7 @@ async def begun(server, page, room, **request):
 
 @pytest.mark.judging
 def test_A17_E3_a_file_of_60_frames_per_second_at_1080p_arrives_frame_for_frame(films):
-    """H.264 and Opus: paused, gone on with, looped, sought, and ended; as many frames in the browser as the server says that it sent."""
+    """H.264 and Opus: paused, continued, looped, sought, and ended; as many frames in the browser as the server says that it sent."""
     server = films
     make(server.films / "new/film.mp4", *video(60, "1920x1080", 4), *SOUND, *H264, "-c:a", "libopus", "-ac", "2", "-movflags", "+faststart")
 

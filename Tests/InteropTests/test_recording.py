@@ -132,7 +132,7 @@ def path_of(server, found, file):
 @pytest.mark.judging
 @pytest.mark.parametrize("codec", ["VP8", pytest.param("H264", marks=pytest.mark.at_night)])
 def test_E1_E2_a_call_is_recorded_as_it_was_sent_and_read_by_ffmpeg_and_gstreamer(recording_server, codec):
-    """Simulcast, one viewer, a recording of everything; members are told; every stored frame decodes in both readers, and audio and video are aligned."""
+    """Simulcast, one viewer, a recording of everything; members are notified; every stored frame decodes in both readers, and audio and video are aligned."""
     server = recording_server
 
     async def call():
@@ -350,8 +350,8 @@ def test_E16_a_killed_server_leaves_files_that_play_and_finishes_them_at_its_nex
                 assert ffmpeg(repaired)[1] > 4 and gstreamer(repaired)["end"] > 3.8
 
 
-def test_a_server_that_is_stopped_tells_that_its_recordings_are_ready(recording_server):
-    """Whoever waits for the files learns of them before the stream of events ends: nobody tells it later."""
+def test_a_server_that_is_stopped_announces_that_its_recordings_are_ready(recording_server):
+    """Whoever waits for the files learns of them before the stream of events ends: nobody announces it later."""
     server = recording_server
 
     async def call():
@@ -374,7 +374,7 @@ def test_a_server_that_is_stopped_tells_that_its_recordings_are_ready(recording_
 
 
 def test_a_room_whose_preset_demands_it_is_recorded_from_its_first_track(recording_server):
-    """A preset for cameras only: the viewer sees the mark, a dry run tells what an edit would do, and the edit starts and stops at once."""
+    """A preset for cameras only: the viewer sees the mark, a dry run lists what an edit would do, and the edit starts and stops at once."""
     server = recording_server
 
     def kinds(found):

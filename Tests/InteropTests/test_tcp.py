@@ -83,7 +83,7 @@ def test_F9_Chromium_and_Firefox_meet_without_UDP(walled, port):
 
 
 def test_F9_the_check_reports_that_TCP_works_where_UDP_does_not(walled):
-    """What a person behind such a firewall is told before the call."""
+    """What the page shows a person behind such a firewall before the call."""
     server = Server(host=SERVER_ADDRESS, namespace=walled.server).start()
 
     async def run():
