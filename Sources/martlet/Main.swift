@@ -16,8 +16,8 @@ enum Martlet {
                 print("\(file): valid")
             case .showConfig(let file, let isDevelopment):
                 let configuration = try load(file, development: isDevelopment, on: nil, needsKey: false)
-                for line in configuration.shown { say(line) }
-            case .ask(let command): try command.run(say, remark: complain)
+                for line in configuration.shown { writeLine(line) }
+            case .ask(let command): try command.run(writeLine, remark: complain)
             case .completion(let script): print(script)
             case .version: print("martlet \(version)")
             case .help(let text): print(text)
@@ -50,14 +50,14 @@ enum Martlet {
     }
 
     /// Not print: its buffer would keep an event from whoever reads through a pipe.
-    private static func say(_ text: String) { FileHandle.standardOutput.write(Data((text + "\n").utf8)) }
+    private static func writeLine(_ text: String) { FileHandle.standardOutput.write(Data((text + "\n").utf8)) }
 
     private static func complain(_ text: String) { FileHandle.standardError.write(Data((text + "\n").utf8)) }
 
     private static func serve(_ file: String?, _ isDevelopment: Bool) async throws(CommandError) {
         let signals = try Signals(isInteractive: isDevelopment)
         let server = try await Server.start(try load(file, development: isDevelopment, on: .current))
-        if isDevelopment { say(server.invitation) }
+        if isDevelopment { writeLine(server.invitation) }
         await signals.untilAskedToEnd {
             await server.reload(file: file, environment: ProcessInfo.processInfo.environment)
         }

@@ -50,9 +50,9 @@ extension Server {
         }
     }
 
-    /// No room is left, and what workers recorded is in the rings: whoever waits for the files is told of them, unless the disk hangs. `task` is in
+    /// No room is left, and what workers recorded is in the rings: whoever waits for the files is notified of them, unless the disk hangs. `task` is in
     /// ``Recorder/run(_:)``.
-    static func tellRecordings(_ recorder: Recorder?, _ task: Task<Void, Never>?) async {
+    static func announceRecordings(_ recorder: Recorder?, _ task: Task<Void, Never>?) async {
         guard let recorder, let task else { return }
         recorder.finish()
         let timer = Task {

@@ -43,7 +43,7 @@ struct Server {
     private let sessionsTask: Task<Void, Never>
     /// The workers' watchdog, and who looks after heap, load and addresses.
     private let keepers: [Task<Void, Never>]
-    /// nil: clients are told what is configured.
+    /// nil: clients are sent what is configured.
     let addresses: AddressKeeper?
     let publicListener: HTTPServer
     private let privateListener: HTTPServer
@@ -331,13 +331,13 @@ struct Server {
         }
     }
 
-    /// Not ready at once, members told, sockets closed, threads joined.
+    /// Not ready at once, members notified, sockets closed, threads joined.
     func stop() async {
         logger.info("shutting down")
         health.becomeUnready()
         await drain()
         await rooms.shutDown {
-            await Self.tellRecordings(recorder, recorderTask)
+            await Self.announceRecordings(recorder, recorderTask)
             await webhooks.stop()
         }
         await waitForGoodbyes()

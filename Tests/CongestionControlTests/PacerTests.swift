@@ -107,12 +107,12 @@ struct PacerTests {
         var pacer = Pacer()
         pacer.setEstimate(.kilobitsPerSecond(300))
         pacer.refill(at: at(0))
-        // 50 packets a second, and nobody lets time pass: no picture is there to be paced.
+        // 50 packets a second, and nobody lets time pass: no frame is there to be paced.
         for _ in 0..<3_000 { pacer.spend(150) }
         pacer.refill(at: at(60_000))
         let isOpen = pacer.isOpen
         #expect(isOpen)
-        // Sound that has just gone out does count.
+        // Audio that has just been sent does count.
         for _ in 0..<100 { pacer.spend(150) }
         pacer.refill(at: at(60_010))
         let isStillOpen = pacer.isOpen
@@ -163,18 +163,18 @@ struct PacerTests {
     func slowedReceiverEstimate() {
         var estimator = BandwidthEstimator()
         var now: Int64 = 0
-        func tell(_ kilobits: Int64, _ estimator: inout BandwidthEstimator) {
+        func report(_ kilobits: Int64, _ estimator: inout BandwidthEstimator) {
             now += 1_000
             estimator.receiverEstimate(.kilobitsPerSecond(kilobits), sent: .kilobitsPerSecond(200), at: at(now))
         }
         for _ in 0..<5 {
-            for _ in 0..<6 { tell(230, &estimator) }
-            tell(200, &estimator)
+            for _ in 0..<6 { report(230, &estimator) }
+            report(200, &estimator)
         }
         let cut = limit(estimator, at: now) ?? 0
-        for _ in 0..<20 { tell(200, &estimator) }
+        for _ in 0..<20 { report(200, &estimator) }
         let slow = limit(estimator, at: now) ?? 0
-        for _ in 0..<40 { tell(200, &estimator) }
+        for _ in 0..<40 { report(200, &estimator) }
         let fast = limit(estimator, at: now) ?? 0
         #expect(cut == 200)
         #expect((240...250).contains(slow), "1 % a second")

@@ -48,15 +48,15 @@ struct ICEServersTests {
             Self.entry("stun:room") { $0.rooms = ["hall", "class-*"] },
             Self.entry("stun:origin") { $0.origins = ["https://a.example"] },
         ])
-        func told(_ claims: AccessClaims, _ room: String? = nil, _ origin: String? = nil) -> [String] {
+        func announced(_ claims: AccessClaims, _ room: String? = nil, _ origin: String? = nil) -> [String] {
             servers.servers(for: claims, room: room, origin: origin).flatMap(\.urls).map { String($0.dropFirst(5)) }
         }
-        #expect(told(Self.claims(key: "other")) == ["all"])
-        #expect(told(Self.claims()) == ["all", "key"])
-        #expect(told(Self.claims(), "hall") == ["all", "key", "room"])
-        #expect(told(Self.claims(room: "class-7")) == ["all", "key", "room"])
-        #expect(told(Self.claims(room: "den"), "hall") == ["all", "key"])
-        #expect(told(Self.claims(), nil, "https://a.example") == ["all", "key", "origin"])
-        #expect(told(Self.claims(), nil, "https://b.example") == ["all", "key"])
+        #expect(announced(Self.claims(key: "other")) == ["all"])
+        #expect(announced(Self.claims()) == ["all", "key"])
+        #expect(announced(Self.claims(), "hall") == ["all", "key", "room"])
+        #expect(announced(Self.claims(room: "class-7")) == ["all", "key", "room"])
+        #expect(announced(Self.claims(room: "den"), "hall") == ["all", "key"])
+        #expect(announced(Self.claims(), nil, "https://a.example") == ["all", "key", "origin"])
+        #expect(announced(Self.claims(), nil, "https://b.example") == ["all", "key"])
     }
 }

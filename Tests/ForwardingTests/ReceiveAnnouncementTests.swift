@@ -37,8 +37,8 @@ struct ReceiveAnnouncementTests {
 
     @Test("Until a second was measured a layer's bitrate is the announced one, not its keyframe's")
     func rates() {
-        let told = offers(announced: Self.allocation)
-        #expect(told.map(\.bitrate) == [100, 300, 1_500].map { Bitrate.kilobitsPerSecond($0) })
+        let reported = offers(announced: Self.allocation)
+        #expect(reported.map(\.bitrate) == [100, 300, 1_500].map { Bitrate.kilobitsPerSecond($0) })
         let measured = offers(announced: nil)
         #expect(measured.count == 3)
         #expect(measured.allSatisfy { $0.bitrate > .kilobitsPerSecond(160) })

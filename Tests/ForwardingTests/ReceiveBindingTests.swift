@@ -162,11 +162,11 @@ struct ReceiveBindingTests {
         }
         let expected = (0..<400 as Range<UInt32>).flatMap { index -> [SourceChange] in
             let ssrc = 1_000 + 2 * index
-            let told = [ssrc, ssrc + 1].flatMap { now in
+            let reported = [ssrc, ssrc + 1].flatMap { now in
                 (index > 0 ? [SourceChange(ssrc: now - 2, isReceived: false)] : [])
                     + [SourceChange(ssrc: now, isReceived: true)]
             }
-            return told
+            return reported
         }
         #expect(changes == expected)
         // A source that comes back is received again.

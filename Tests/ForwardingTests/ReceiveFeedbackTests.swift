@@ -39,9 +39,9 @@ struct ReceiveFeedbackTests {
             track.endTurn()
         }
         harness.run(to: at(30_000))
-        let told = harness.transportArrivals
-        #expect(told.count == arrivals.count)
-        for (number, time) in arrivals { #expect(told[number] == .some(time.microseconds / 250)) }
+        let reported = harness.transportArrivals
+        #expect(reported.count == arrivals.count)
+        for (number, time) in arrivals { #expect(reported[number] == .some(time.microseconds / 250)) }
         let track = try #require(harness.uplink.tracks[0])
         #expect(track.statistics(at: at(20_500)).layers[0].jitterMilliseconds > 10, "the jitter shows the burst")
         #expect(track.statistics(at: at(20_500)).layers[0].packetsLost == 0)
@@ -64,10 +64,10 @@ struct ReceiveFeedbackTests {
             number &+= 1
         }
         harness.run(to: at(2000))
-        let told = harness.transportArrivals
+        let reported = harness.transportArrivals
         for index in UInt16(0)..<299 {
-            let status = told[100 + index]
-            #expect(status != nil, "number \(index) was not told")
+            let status = reported[100 + index]
+            #expect(status != nil, "number \(index) was not reported")
             if let status { #expect((status != nil) == (index % 10 != 7)) }
         }
         let times = harness.packets.compactMap { item -> MonotonicTime? in
@@ -282,8 +282,8 @@ struct ReceiveFeedbackTests {
         let harness = UplinkHarness()
         _ = harness.uplink.addTrack(.camera(maximumBitrate: .kilobitsPerSecond(1_440)), at: at(0))
         sendVideo(harness, seconds: 5, transport: true)
-        let told = maximumBitrates(harness)
-        #expect(!told.isEmpty && told.allSatisfy { (1_430_000...1_440_000).contains($0) })
+        let reported = maximumBitrates(harness)
+        #expect(!reported.isEmpty && reported.allSatisfy { (1_430_000...1_440_000).contains($0) })
         harness.uplink.setMaximumBitrate(TrackID(1), nil)
         sendVideo(harness, seconds: 10, transport: true)
         #expect(try #require(maximumBitrates(harness).last) > 90_000_000)

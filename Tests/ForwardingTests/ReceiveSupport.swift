@@ -168,20 +168,20 @@ final class UplinkHarness {
         }
     }
 
-    /// Transport-wide number -> arrival in steps of 250 us; nil where told as not received.
+    /// Transport-wide number -> arrival in steps of 250 us; nil where reported as not received.
     var transportArrivals: [UInt16: Int64?] {
-        var told: [UInt16: Int64?] = [:]
+        var reported: [UInt16: Int64?] = [:]
         for item in packets {
             guard case .transportFeedback(let feedback) = item.packet else { continue }
             item.datagram.withUnsafeBytes { raw in
                 var reader = feedback.makeReader(in: raw.bytes)
                 while let status = reader?.next(in: raw.bytes) {
-                    if let known = told[status.sequence], known != nil { continue }
-                    told[status.sequence] = .some(status.arrival)
+                    if let known = reported[status.sequence], known != nil { continue }
+                    reported[status.sequence] = .some(status.arrival)
                 }
             }
         }
-        return told
+        return reported
     }
 }
 

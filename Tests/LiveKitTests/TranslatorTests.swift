@@ -91,15 +91,17 @@ struct TranslatorTests {
         }
 
         let missing = [WantedLayer(rid: nil, isWanted: true)]
-        var told = try demands(.backupWanted(track: "TR_1", codec: .vp8, layers: missing))
-        #expect(told.map(\.codec) == [.h264, .vp8] && enabled(told) == [[true, true, true], [true, true, true]])
+        var reported = try demands(.backupWanted(track: "TR_1", codec: .vp8, layers: missing))
+        #expect(
+            reported.map(\.codec) == [.h264, .vp8] && enabled(reported) == [[true, true, true], [true, true, true]])
         let main = [WantedLayer(rid: "q", isWanted: true), WantedLayer(rid: "h", isWanted: false)]
-        told = try demands(.layersWanted(track: "TR_1", layers: main))
-        #expect(told.map(\.codec) == [.h264, .vp8] && enabled(told) == [[true, false, false], [true, true, true]])
+        reported = try demands(.layersWanted(track: "TR_1", layers: main))
+        #expect(
+            reported.map(\.codec) == [.h264, .vp8] && enabled(reported) == [[true, false, false], [true, true, true]])
         _ = translator.signals(
             for: SequencedEvent(sequence: 2, event: .trackUnpublished(participant: "PA_1", track: "TR_1")))
-        told = try demands(.layersWanted(track: "TR_1", layers: main))
-        #expect(told.count == 1 && told[0].codec == nil)
+        reported = try demands(.layersWanted(track: "TR_1", layers: main))
+        #expect(reported.count == 1 && reported[0].codec == nil)
         // Before the first packet of another one.
         (track.sid, track.codec, track.agreedCodec) = ("TR_2", nil, .vp9)
         _ = translator.signals(for: SequencedEvent(sequence: 3, event: .trackPublished(track)))
@@ -190,9 +192,9 @@ struct TranslatorTests {
         let response = try #require(livekit__signal_response__unpack(nil, frame.count, frame))
         defer { livekit__signal_response__free_unpacked(response, nil) }
         #expect(response.pointee.message_case == LIVEKIT__SIGNAL_RESPONSE__MESSAGE_ROOM_MOVED)
-        let told = try #require(response.pointee.room_moved).pointee
-        #expect(String(cString: told.room.pointee.name) == "booth" && told.n_other_participants == 1)
-        #expect(String(cString: told.other_participants[0]!.pointee.identity) == "carl")
+        let reported = try #require(response.pointee.room_moved).pointee
+        #expect(String(cString: reported.room.pointee.name) == "booth" && reported.n_other_participants == 1)
+        #expect(String(cString: reported.other_participants[0]!.pointee.identity) == "carl")
     }
 
     @Test(
@@ -243,11 +245,11 @@ struct TranslatorTests {
                 let isSpeaking = wanted != ["PA_1": false]
                 let speakers = isSpeaking ? [SpeakerInfo(participant: "PA_1", track: "TR_1", loudness: 127)] : []
                 let event = SequencedEvent(sequence: 1, event: .speakersChanged(speakers))
-                var told: [String: Bool] = [:]
+                var reported: [String: Bool] = [:]
                 for case .speakers(let list) in translator.signals(for: event) {
-                    for one in list { told[one.participant] = one.isActive }
+                    for one in list { reported[one.participant] = one.isActive }
                 }
-                #expect(told == wanted)
+                #expect(reported == wanted)
             }
         }
     }
@@ -260,22 +262,22 @@ struct TranslatorTests {
         }
         (people[0].quality, people[1].quality) = (5, 2)
         var translator = EventTranslator(people: people)
-        func told(_ event: RoomEvent) -> [ParticipantQuality] {
+        func reported(_ event: RoomEvent) -> [ParticipantQuality] {
             let signals = translator.signals(for: SequencedEvent(sequence: 1, event: event))
             for case .quality(let list) in signals { return list }
             return []
         }
         let change = [ParticipantQuality(participant: "PA_2", quality: 4)]
-        #expect(told(.qualityChanged(change)) == change)
+        #expect(reported(.qualityChanged(change)) == change)
         let connected = RoomEvent.connectionChanged(connection: "main", state: .connected, reason: nil)
-        #expect(told(connected) == [ParticipantQuality(participant: "PA_1", quality: 2)] + change)
-        #expect(told(connected).isEmpty, "once")
+        #expect(reported(connected) == [ParticipantQuality(participant: "PA_1", quality: 2)] + change)
+        #expect(reported(connected).isEmpty, "once")
         let room = RoomInfo(
             sid: "RM_2", name: "booth", metadata: "", topology: .routed, maxParticipants: nil, createdAt: 0)
         let snapshot = SessionSnapshot(
             room: room, participant: people[2], others: [people[0]], subscriptions: [], dominantSpeaker: nil,
             sequence: 1)
-        #expect(told(.moved(snapshot)) == [ParticipantQuality(participant: "PA_2", quality: 5)])
+        #expect(reported(.moved(snapshot)) == [ParticipantQuality(participant: "PA_2", quality: 5)])
     }
 
     @Test("A video held for want of bandwidth is a paused stream, and an active one when it is sent again")

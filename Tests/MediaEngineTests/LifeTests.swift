@@ -182,14 +182,14 @@ struct LifeTests {
         stage.film(30, keyframeFirst: true)
         stage.publisher.transport.isKilled = true
         let start = stage.harness.now
-        var told: MonotonicTime?
-        while told == nil, stage.harness.now - start < .seconds(40) {
+        var reported: MonotonicTime?
+        while reported == nil, stage.harness.now - start < .seconds(40) {
             stage.harness.run(for: .milliseconds(250))
             if stage.harness.events.contains(.peerEnded(stage.publisher.id, .consentExpired)) {
-                told = stage.harness.now
+                reported = stage.harness.now
             }
         }
-        let ended = try #require(told)
+        let ended = try #require(reported)
         #expect(ended - start <= .seconds(16))
         stage.harness.run(for: .seconds(60))
         #expect(stage.harness.events.filter { if case .peerEnded = $0 { true } else { false } }.count == 1)

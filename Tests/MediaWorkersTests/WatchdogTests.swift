@@ -87,7 +87,7 @@ struct WatchdogTests {
         #expect(statistics[0].rooms == 1, "as last known")
 
         block.release()
-        #expect(await pool.workers[0].statistics().rooms == 3, "what it was told is carried out")
+        #expect(await pool.workers[0].statistics().rooms == 3, "what was requested is carried out")
         pool.look(at: Self.second(7))
         #expect(pool.hungWorkers.isEmpty)
         #expect(await pool.statistics().map(\.hangs) == [false, false])

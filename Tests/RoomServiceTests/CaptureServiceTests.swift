@@ -57,10 +57,10 @@ struct CaptureServiceTests {
         let file = try #require(await service.captureFile(info.id))
         #expect(file.prefix(4) == [0x0a, 0x0d, 0x0d, 0x0a])
         await service.leave(ada.session)
-        let told = await rest(of: ada.events).compactMap {
+        let reported = await rest(of: ada.events).compactMap {
             if case .captureChanged(let notice) = $0.event { notice.isActive } else { nil }
         }
-        #expect(told == [true, false])
+        #expect(reported == [true, false])
         await service.deleteCapture(info.id)
         #expect(await service.captureFile(info.id) == nil)
     }
@@ -144,8 +144,8 @@ struct CaptureServiceTests {
         try await service.deleteRoom(named: "R")
         _ = try await service.createRoom(named: "R")
         _ = await service.continueCaptures()
-        let told = await service.pastEvents(room: "R", after: .beginning, limit: 100).events
-        let last = try #require(told.last)
+        let reported = await service.pastEvents(room: "R", after: .beginning, limit: 100).events
+        let last = try #require(reported.last)
         #expect(last.event.type == .captureEnded && last.roomSID == former)
         #expect(await notices(service).map(\.isActive) == [true, false])
     }
@@ -168,10 +168,10 @@ struct CaptureServiceTests {
         #expect(!there.contains { if case .captureChanged = $0.event { true } else { false } })
         await service.leave(bob.session)
         await service.leave(ada.session)
-        let told = await rest(of: ada.events).compactMap {
+        let reported = await rest(of: ada.events).compactMap {
             if case .captureChanged(let notice) = $0.event { notice.isActive } else { nil }
         }
-        #expect(told == [true, false])
+        #expect(reported == [true, false])
     }
 
     @Test("The room of a check is in no list, event or summary, and there are no more than configured")

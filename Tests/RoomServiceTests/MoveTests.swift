@@ -172,7 +172,7 @@ struct MoveTests {
         for other in [from("T"), from("R", "eve")] {
             #expect(await code { _ = try await service.resume(participant: sid, claims: other.claims) } != nil)
         }
-        // It may have been told of the second and not of the third.
+        // It may have been notified of the second and not of the third.
         for room in ["R", "Q", "S"] {
             let back = try await service.resume(participant: sid, claims: from(room).claims)
             #expect(back.session == ada.session && back.snapshot.room.name == "S")

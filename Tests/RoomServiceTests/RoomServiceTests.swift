@@ -143,9 +143,11 @@ struct RoomServiceTests {
         #expect(await !service.statistics().isDraining)
         await service.shutDown()
         for member in [ada, alone] {
-            var told: [DrainNotice?] = []
-            for await event in member.events { if case .drainChanged(let notice) = event.event { told.append(notice) } }
-            #expect(told == [notice, nil])
+            var reported: [DrainNotice?] = []
+            for await event in member.events {
+                if case .drainChanged(let notice) = event.event { reported.append(notice) }
+            }
+            #expect(reported == [notice, nil])
         }
         #expect(await code { _ = try await service.join(request("dora")) } == .draining)
     }
@@ -223,9 +225,9 @@ struct RoomServiceTests {
         #expect(there == [bob.snapshot.participant.sid, live.participant.sid])
         #expect(plane.takeCommands().isEmpty)
         await service.leave(bob.session)
-        let told = await rest(of: bob.events).map(\.event)
-        #expect(told.contains { if case .participantJoined = $0 { true } else { false } })
-        #expect(!told.contains { if case .participantLeft = $0 { true } else { false } })
+        let reported = await rest(of: bob.events).map(\.event)
+        #expect(reported.contains { if case .participantJoined = $0 { true } else { false } })
+        #expect(!reported.contains { if case .participantLeft = $0 { true } else { false } })
     }
 
     @Test("4.8: with closed_for 0 older tokens are good")

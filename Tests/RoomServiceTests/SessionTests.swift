@@ -103,7 +103,7 @@ struct SessionTests {
             let joined = try await service.join(request("m\(index)"))
             members.append((joined, joined.events, joined.attachment, joined.snapshot.sequence))
         }
-        // Those who came first have been told of the others.
+        // Those who came first have been notified of the others.
         var owed = (0..<20).map { 19 - $0 }
         var total = 0
         var gaps = 0

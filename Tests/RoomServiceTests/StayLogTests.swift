@@ -105,7 +105,7 @@ struct StayLogTests {
         note(&log, .trackUnpublished(track("TR_1", codec: .vp8)), at: 7_000)
         // Both ended some time after that look, and others of their names begin at zero.
         #expect(finish(&log, "sub", 12, 9_500) && finish(&log, "pub", 1_200, 60))
-        #expect(!finish(&log, "sub", 12, 9_500), "told twice, counted once")
+        #expect(!finish(&log, "sub", 12, 9_500), "reported twice, counted once")
         log.measure(report([("pub again", 400, 10), ("sub again", 5, 1_000)]), conditions(), at: 11_000)
         let summary = try #require(
             note(&log, .participantLeft(ada, reason: .left, hasConnected: true), at: 12_500))
@@ -143,7 +143,7 @@ struct StayLogTests {
         stay.names.note(TrackID(5), "TR_5")
         #expect(departing.add(stay, at: 4_000) == nil, "it waits for its connections")
         #expect(departing.finish(pub, Self.ended(published), at: 4_010) == nil)
-        #expect(departing.finish(pub, Self.ended(published), at: 4_010) == nil, "told twice")
+        #expect(departing.finish(pub, Self.ended(published), at: 4_010) == nil, "reported twice")
         var last = Self.ended(received)
         last.decisions = [
             DecisionRecord(
@@ -154,8 +154,8 @@ struct StayLogTests {
         last.estimates = [
             EstimateRecord(age: .seconds(2), least: .kilobitsPerSecond(400), most: .kilobitsPerSecond(900))
         ]
-        let told = departing.finish(sub, last, at: 4_020)
-        let summary = try #require(told)
+        let reported = departing.finish(sub, last, at: 4_020)
+        let summary = try #require(reported)
         #expect(summary.bytesReceived == 90_300 && summary.bytesSent == 50_700)
         #expect(summary.history.decisions.map(\.track) == ["TR_5"] && summary.history.decisions.map(\.at) == [2_520])
         #expect(summary.history.estimates.map(\.at) == [2_020])

@@ -209,7 +209,7 @@ struct BackupCodecTests {
         #expect(bench.room.nextDeadline > bench.now + .seconds(5))
     }
 
-    /// What the publisher was told of its first codec.
+    /// What the publisher was sent about its first codec.
     private func firstDemands(_ events: [RoomEvent]) -> [[Bool]] {
         events.compactMap { if case .layersWanted(_, let layers) = $0 { layers.map(\.isWanted) } else { nil } }
     }
@@ -313,17 +313,17 @@ struct BackupCodecTests {
     }
 
     @Test("A client that begins anew is notified again of the demand for its videos, in both codecs")
-    func toldAgain() throws {
+    func notifiedAgain() throws {
         var (bench, ada, bob, carl, backup) = try regressed()
         bench.media(.layersWanted(backup, [true]))
         _ = bench.takeEvents(ada)
-        try bench.step { (room, turn) throws(RoomError) in room.tellCurrentState(to: ada, turn: &turn) }
+        try bench.step { (room, turn) throws(RoomError) in room.sendCurrentState(to: ada, turn: &turn) }
         var events = bench.takeEvents(ada)
         #expect(firstDemands(events) == [[false]] && demands(events) == [[true]])
         bench.leave(bob)
         bench.leave(carl)
         _ = bench.takeEvents(ada)
-        try bench.step { (room, turn) throws(RoomError) in room.tellCurrentState(to: ada, turn: &turn) }
+        try bench.step { (room, turn) throws(RoomError) in room.sendCurrentState(to: ada, turn: &turn) }
         events = bench.takeEvents(ada)
         #expect(firstDemands(events) == [[true]] && demands(events) == [[false]])
     }
@@ -339,8 +339,8 @@ struct BackupCodecTests {
         try other.answerOffers(dora)
         #expect(demands(other.takeEvents(ada)).isEmpty)
         try other.answerOffers(emil, without: ["VP9"])
-        let told = other.takeEvents(ada)
-        #expect(demands(told) == [[true]])
+        let reported = other.takeEvents(ada)
+        #expect(demands(reported) == [[true]])
     }
 
     @Test("A member takes both encodings of its track along to another room")

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Bandwidth: what members request of layers and limits")
 struct BandwidthTests {
-    /// The policies of the peers, as the worker was last told.
+    /// The policies of the peers, as the worker last received them.
     private static func policies(_ commands: [MediaCommand]) -> [DownlinkPolicy] {
         commands.compactMap { if case .setDownlinkPolicy(_, let policy) = $0 { policy } else { nil } }
     }
@@ -165,10 +165,10 @@ struct BandwidthTests {
         #expect(commands.count == 2)
         #expect(commands.contains { if case .setDisplayPreference(_, view.display) = $0 { true } else { false } })
         #expect(commands.contains { if case .setLayerPreference(_, .height(720)) = $0 { true } else { false } })
-        let told = bench.takeEvents(bob).compactMap { event -> SubscriptionInfo? in
+        let reported = bench.takeEvents(bob).compactMap { event -> SubscriptionInfo? in
             if case .subscriptionUpdated(let info) = event { info } else { nil }
         }
-        #expect(told.map(\.display) == [view.display])
+        #expect(reported.map(\.display) == [view.display])
         // What is not named goes back.
         try bench.perform(.setView(track: sid, TrackView()), bob)
         let info = try #require(bench.room.subscriptions(of: bob).first { $0.track == sid })
@@ -238,9 +238,9 @@ struct BandwidthTests {
         var bench = RoomBench()
         let ada = try bench.join("ada")
         let sid = try #require(bench.info(ada)?.sid)
-        let told = [ParticipantQuality(participant: sid, quality: 3)]
-        try bench.step { (room, turn) throws(RoomError) in room.updateQuality(told, turn: &turn) }
-        #expect(bench.takeEvents(ada).last == .qualityChanged(told))
+        let reported = [ParticipantQuality(participant: sid, quality: 3)]
+        try bench.step { (room, turn) throws(RoomError) in room.updateQuality(reported, turn: &turn) }
+        #expect(bench.takeEvents(ada).last == .qualityChanged(reported))
         let bob = try bench.join("bob")
         #expect(try bench.room.snapshot(bob).others.map(\.quality) == [3])
     }
@@ -262,7 +262,7 @@ struct BandwidthTests {
         traits.priority = .high
         #expect(bench.takeCommands().contains { if case .setTrackTraits(_, traits) = $0 { true } else { false } })
         guard case .trackUpdated(let info) = bench.takeEvents(bob).last else {
-            Issue.record("nothing was told")
+            Issue.record("nothing was announced")
             return
         }
         #expect(info.hint == .text && info.priority == .high && info.muted)

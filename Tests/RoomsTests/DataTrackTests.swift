@@ -47,7 +47,7 @@ struct DataTrackTests {
         }
     }
 
-    /// The last that a member was told of what it receives.
+    /// The last notice to a member of what it receives.
     private mutating func received(_ session: SessionID) -> [ReceivedDataTrack]? {
         bench.takeEvents(session).compactMap { if case .dataTracksReceived(let all) = $0 { all } else { nil } }.last
     }
@@ -72,10 +72,10 @@ struct DataTrackTests {
                 if case .dataTrackPublished(let one) = $0 { one.sid == first } else { false }
             })
         for session in [carl, dora] {
-            let told = bench.takeEvents(session).contains {
+            let reported = bench.takeEvents(session).contains {
                 if case .participantUpdated(let info) = $0 { info.dataTracks.map(\.name) == ["pose"] } else { false }
             }
-            #expect(told)
+            #expect(reported)
         }
         try send(7, from: ada)
         #expect(bench.messages.isEmpty, "nobody subscribes")

@@ -224,17 +224,17 @@ struct MediaEventTests {
         bench.media(.speakersChanged(bench.room.id, [SpeakerLevel(track: voice, loudness: 90)]))
         let video = try #require(bench.room.state.routing.subscriptions(of: bob).last)
         bench.media(.subscriptionHeld(video, true))
-        let told = bench.takeEvents(bob)
-        let speakers = told.filter { if case .speakersChanged = $0 { true } else { false } }
-        let held = told.filter { if case .subscriptionHeld(_, _, _, true) = $0 { true } else { false } }
+        let reported = bench.takeEvents(bob)
+        let speakers = reported.filter { if case .speakersChanged = $0 { true } else { false } }
+        let held = reported.filter { if case .subscriptionHeld(_, _, _, true) = $0 { true } else { false } }
         #expect(speakers.count == 1 && held.count == 1)
         _ = bench.takeEvents(ada)
-        try bench.step { (room, turn) throws(RoomError) in room.tellCurrentState(to: bob, turn: &turn) }
+        try bench.step { (room, turn) throws(RoomError) in room.sendCurrentState(to: bob, turn: &turn) }
         #expect(bench.takeEvents(bob) == speakers + held, "nobody has restricted a track")
         // What a publisher permits that has chosen its audience may have changed, too.
         for audience in [["bob"], nil] as [Audience?] { try bench.perform(.setAudience(audience), ada) }
         #expect(bench.takeEvents(bob).isEmpty)
-        try bench.step { (room, turn) throws(RoomError) in room.tellCurrentState(to: bob, turn: &turn) }
+        try bench.step { (room, turn) throws(RoomError) in room.sendCurrentState(to: bob, turn: &turn) }
         let again = bench.takeEvents(bob)
         #expect(Array(again.prefix(2)) == speakers + held)
         let permitted = again.dropFirst(2).filter { if case .trackPermission(_, _, true) = $0 { true } else { false } }
@@ -245,7 +245,7 @@ struct MediaEventTests {
         #expect(bench.room.state.routing[video]?.isHeld == false)
         bench.leave(ada)
         _ = bench.takeEvents(bob)
-        try bench.step { (room, turn) throws(RoomError) in room.tellCurrentState(to: bob, turn: &turn) }
+        try bench.step { (room, turn) throws(RoomError) in room.sendCurrentState(to: bob, turn: &turn) }
         #expect(bench.takeEvents(bob) == [.speakersChanged([])])
     }
 

@@ -49,14 +49,14 @@ struct MoveTests {
         #expect(left.count { if case .unsubscribe = $0 { true } else { false } } == 3)
         #expect(entered.prefix(2).elementsEqual(connections.map { .movePeer($0, to: RoomID(10)) }))
 
-        let told = hall.takeEvents(bob)
-        #expect(told.contains(.participantLeft(participant: info.sid, identity: "ada", reason: .moved)))
-        #expect(told.count { if case .trackUnpublished = $0 { true } else { false } } == 2)
+        let reported = hall.takeEvents(bob)
+        #expect(reported.contains(.participantLeft(participant: info.sid, identity: "ada", reason: .moved)))
+        #expect(reported.count { if case .trackUnpublished = $0 { true } else { false } } == 2)
         let heard = booth.takeEvents(carl)
         let joined = heard.compactMap { if case .participantJoined(let other) = $0 { other } else { nil } }
         #expect(joined.map(\.sid) == [info.sid])
         #expect(heard.count { if case .trackPublished = $0 { true } else { false } } == 2)
-        // Readers that count what they are told of her have the room's number, or they would skip what follows.
+        // Readers that count what they are sent of her have the room's number, or they would skip what follows.
         #expect(joined.first.map { $0.version + 2 } == info.version)
         // Her events go on with the next number.
         #expect(booth.events[ada]?.first?.sequence == last + 1)

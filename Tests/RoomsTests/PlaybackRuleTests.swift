@@ -39,10 +39,10 @@ struct PlaybackRuleTests {
         #expect(tracks.map { $0.encodings.first?.ssrc } == info.tracks.map(\.ssrc))
         #expect(tracks.allSatisfy { $0.feedback.isEmpty })
         #expect(bench.lastOffer(bob) != nil, "bob is offered the tracks")
-        let told = bench.takeEvents(bob)
-        let joined = told.compactMap { if case .participantJoined(let info) = $0 { info } else { nil } }
+        let reported = bench.takeEvents(bob)
+        let joined = reported.compactMap { if case .participantJoined(let info) = $0 { info } else { nil } }
         #expect(joined.map(\.identity) == ["film"] && joined.first?.attributes["playback"] == info.sid)
-        #expect(told.count { if case .trackPublished = $0 { true } else { false } } == 2)
+        #expect(reported.count { if case .trackPublished = $0 { true } else { false } } == 2)
         // It lasts without signs of life.
         bench.advance(by: .seconds(20))
         bench.touch([bob])

@@ -110,7 +110,7 @@ struct PolicyRuleTests {
     @Test("Playout delay: the worker is sent its bounds for every video, and when they hold no longer")
     func playoutDelay() throws {
         var (bench, ada, bob) = try PolicyTests.meeting()
-        func told(_ bench: inout RoomBench) -> [PlayoutDelayBounds?] {
+        func reported(_ bench: inout RoomBench) -> [PlayoutDelayBounds?] {
             bench.takeCommands().compactMap { command -> PlayoutDelayBounds?? in
                 switch command {
                 case .updateSubscription(let it), .subscribe(let it): it.kind == .video ? .some(it.playoutDelay) : nil
@@ -120,12 +120,12 @@ struct PolicyRuleTests {
         }
         try bench.setPolicy(PolicyTests.policy { $0.minPlayoutDelay = .milliseconds(200) })
         let bounds = PlayoutDelayBounds(minimum: .milliseconds(200), maximum: .seconds(10))
-        #expect(told(&bench) == [bounds])
+        #expect(reported(&bench) == [bounds])
         try bench.offer(ada, [.audio("0"), .video("1"), .video("2")])
         try bench.answerOffers(bob)
-        #expect(told(&bench) == [bounds])
+        #expect(reported(&bench) == [bounds])
         try bench.setPolicy(RoomPolicy())
-        #expect(told(&bench) == [.standard, .standard], "a receiver keeps to what it was told last")
+        #expect(reported(&bench) == [.standard, .standard], "a receiver keeps to what it was sent last")
         let crossed = PolicyTests.policy {
             $0.minPlayoutDelay = .milliseconds(500)
             $0.maxPlayoutDelay = .milliseconds(100)

@@ -336,8 +336,10 @@ struct PolicyTests {
         try bench.setPermissions(permissions, "ada")
         #expect(bench.info(ada)?.tracks.map(\.source) == [.camera])
         #expect(bench.room.subscriptions(of: ada).isEmpty)
-        let told = bench.takeEvents(bob).compactMap { if case .participantUpdated(let info) = $0 { info } else { nil } }
-        #expect(told.last?.permissions == permissions, "everybody knows")
+        let reported = bench.takeEvents(bob).compactMap {
+            if case .participantUpdated(let info) = $0 { info } else { nil }
+        }
+        #expect(reported.last?.permissions == permissions, "everybody knows")
         try bench.setPermissions(Permissions(), "ada")
         #expect(bench.room.subscriptions(of: ada).map(\.kind) == [.audio])
         var hidden = Permissions()

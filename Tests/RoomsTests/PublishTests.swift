@@ -129,9 +129,9 @@ struct PublishTests {
         #expect(throws: RoomError.self) { try bench.perform(.setMuted(track: sid, true), bob) }
         _ = bench.takeEvents(ada)
         try bench.perform(.setMuted(track: sid, true), boss)
-        let told = bench.takeEvents(ada)
-        let other = told.firstIndex(of: .trackMutedByOther(track: sid, by: bench.info(boss)?.sid))
-        let updated = told.firstIndex { if case .trackUpdated(let track) = $0 { track.muted } else { false } }
+        let reported = bench.takeEvents(ada)
+        let other = reported.firstIndex(of: .trackMutedByOther(track: sid, by: bench.info(boss)?.sid))
+        let updated = reported.firstIndex { if case .trackUpdated(let track) = $0 { track.muted } else { false } }
         #expect(try #require(other) < #require(updated), "who did it comes first")
         #expect(throws: RoomError.self) { try bench.perform(.setMuted(track: sid, false), boss) }
         #expect(bench.info(ada)?.resources.audio == false)

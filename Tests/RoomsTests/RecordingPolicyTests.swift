@@ -104,22 +104,22 @@ struct RecordingPolicyTests {
     )
     func edits() throws {
         var (bench, _, bob) = try PolicyTests.meeting()
-        func told() -> [Set<TrackSource>?]? {
+        func reported() -> [Set<TrackSource>?]? {
             bench.takeEvents(bob).compactMap { event in
                 if case .roomUpdated(let room) = event { room.recordings.map(\.scope.sources) } else { nil }
             }.last
         }
         try bench.setPolicy(PolicyTests.policy { $0.recording = .fromStart })
-        #expect(recorded(bench).count == 3 && told() == [nil])
+        #expect(recorded(bench).count == 3 && reported() == [nil])
         let sid = try #require(bench.room.recordings.byPolicy?.sid)
         try bench.setPolicy(
             PolicyTests.policy { ($0.recording, $0.recordingSources) = (.fromStart, [.microphone]) })
-        #expect(recorded(bench) == ["ada microphone", "bob microphone"] && told() == [[.microphone]])
+        #expect(recorded(bench) == ["ada microphone", "bob microphone"] && reported() == [[.microphone]])
         #expect(bench.commands.count { if case .endRecording = $0 { true } else { false } } == 1)
         try bench.setPolicy(PolicyTests.policy { $0.recording = .fromStart })
         #expect(recorded(bench).count == 3 && bench.room.recordings.byPolicy?.sid == sid)
         try bench.setPolicy(RoomPolicy())
-        #expect(recorded(bench).isEmpty && told() == [])
+        #expect(recorded(bench).isEmpty && reported() == [])
         #expect(events(bench) == [.started, .stopped])
     }
 

@@ -24,10 +24,10 @@ struct RecordingRuleTests {
             try room.startRecording(RecordingScope(), turn: &turn)
         }
         #expect(recorded(bench).count == 2)
-        let told = bench.takeEvents(bob).compactMap {
+        let reported = bench.takeEvents(bob).compactMap {
             if case .roomUpdated(let room) = $0 { room.recordings } else { nil }
         }
-        #expect(told == [[info]])
+        #expect(reported == [[info]])
         // The recorder knows of a stream before the worker is commanded.
         #expect(bench.recordings.count == 3)
         #expect(bench.recordings.first == .started(info))
@@ -84,10 +84,10 @@ struct RecordingRuleTests {
         bench.leave(ada)
         #expect(bench.room.recordingsInProgress.map(\.sid) == [person.sid, other.sid])
         #expect(bench.recordings.last == .stopped(stay))
-        let told = bench.takeEvents(bob).compactMap {
+        let reported = bench.takeEvents(bob).compactMap {
             if case .roomUpdated(let room) = $0 { room.recordings } else { nil }
         }
-        #expect(told.last == [person, other])
+        #expect(reported.last == [person, other])
     }
 
     @Test("A recording of a participant or of sources takes no other track, and a track is recorded once")

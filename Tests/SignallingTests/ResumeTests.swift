@@ -80,7 +80,7 @@ struct ResumeTests {
         #expect(newer != session)
         for (query, room) in [("lobby", ""), (nil, ",\"room\":\"lobby\"")] as [(String?, String)] {
             var awake = try await Client("ada", to: house, room: query)
-            awake.socket.say("{\"type\":\"resume\",\"id\":1,\"session\":\"\(session)\",\"seq\":0\(room)}")
+            awake.socket.deliver("{\"type\":\"resume\",\"id\":1,\"session\":\"\(session)\",\"seq\":0\(room)}")
             #expect(await awake.ears.closeCode() == 4004)
         }
         #expect(await new.ask("ping")?.type == "pong")

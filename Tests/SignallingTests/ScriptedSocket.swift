@@ -37,9 +37,9 @@ final class ScriptedSocket: SignallingSocket {
         input.finish()
     }
 
-    /// The client says something.
-    func say(_ text: String) { input.yield(.text(text)) }
-    func say(binary: [UInt8]) { input.yield(.binary(binary)) }
+    /// The client sends something.
+    func deliver(_ text: String) { input.yield(.text(text)) }
+    func deliver(binary: [UInt8]) { input.yield(.binary(binary)) }
     /// The network breaks.
     func vanish() { input.finish() }
 
@@ -135,7 +135,7 @@ struct Client {
     /// Asks and hears the reply; events before it are skipped.
     mutating func ask(_ type: String, _ fields: String = "") async -> Message? {
         nextID += 1
-        socket.say("{\"type\":\"\(type)\",\"id\":\(nextID)\(fields.isEmpty ? "" : ",")\(fields)}")
+        socket.deliver("{\"type\":\"\(type)\",\"id\":\(nextID)\(fields.isEmpty ? "" : ",")\(fields)}")
         while let message = await ears.next() {
             if message.id == nextID { return message }
         }

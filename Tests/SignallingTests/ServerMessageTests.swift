@@ -181,14 +181,14 @@ struct ServerMessageTests {
     }
 
     @Test("What is sent to many has each reader's number, first, again, and after a hundred other events")
-    func toldToMany() {
+    func sentToMany() {
         let texts = EventTexts()
         for round in 0..<3 as Range<UInt64> {
             for event in 0..<100 as Range<UInt64> {
                 for reader in 1...2 as ClosedRange<UInt64> {
                     let number = 1_000 * round + 10 * event + reader
-                    let told = RoomEvent.trackUnpublished(participant: "PA_1", track: "TR_\(event)")
-                    let text = texts.text(of: SequencedEvent(sequence: number, event: told))
+                    let reported = RoomEvent.trackUnpublished(participant: "PA_1", track: "TR_\(event)")
+                    let text = texts.text(of: SequencedEvent(sequence: number, event: reported))
                     let fields = "\"participant\":\"PA_1\",\"track\":\"TR_\(event)\",\"type\":\"trackUnpublished\""
                     #expect(text == "{\"seq\":\(number),\(fields)}")
                 }

@@ -33,9 +33,9 @@ struct SessionTests {
         var relay = ICEServers.Entry(ICEServer(urls: ["turn:turn.example.org"]))
         relay.secret = "north-south-east-west"
         settings.value = ICEServers.Settings([relay], lifetimeSeconds: 600)
-        let told = try #require(await client.ears.next("iceServers")?.list("iceServers"))
-        #expect(told.count == 1 && told[0]["urls"] as? [String] == ["turn:turn.example.org"])
-        #expect((told[0]["username"] as? String)?.hasPrefix("600:") == true && told[0]["credential"] != nil)
+        let reported = try #require(await client.ears.next("iceServers")?.list("iceServers"))
+        #expect(reported.count == 1 && reported[0]["urls"] as? [String] == ["turn:turn.example.org"])
+        #expect((reported[0]["username"] as? String)?.hasPrefix("600:") == true && reported[0]["credential"] != nil)
         settings.value = ICEServers.Settings([])
         #expect(await client.ears.next("iceServers")?.list("iceServers")?.isEmpty == true)
     }
@@ -119,7 +119,7 @@ struct SessionTests {
         let house = TestRooms()
         var client = try await Client("ada", to: house)
         #expect(await client.ask("dance")?.code == "unknown_type")
-        client.socket.say("]")
+        client.socket.deliver("]")
         #expect(await client.ears.next()?.code == "malformed_message")
         #expect(await client.ask("mute", "\"track\":\"TR_1\",\"muted\":true")?.code == "not_joined")
         #expect(await client.join()?.type == "joined")
@@ -130,7 +130,7 @@ struct SessionTests {
     @Test("A binary frame closes with 1003")
     func binary() async throws {
         var client = try await Client("ada", to: TestRooms())
-        client.socket.say(binary: [1])
+        client.socket.deliver(binary: [1])
         #expect(await client.ears.closeCode() == 1003)
     }
 
@@ -141,7 +141,7 @@ struct SessionTests {
         // On a busy machine so many requests take longer than a client has to join.
         #expect(await client.join()?.type == "joined")
         for _ in 0..<(RequestBudget.burst + RequestBudget.patience + 1) {
-            client.socket.say("{\"type\":\"ping\",\"id\":1}")
+            client.socket.deliver("{\"type\":\"ping\",\"id\":1}")
         }
         #expect(await client.ears.next("error")?.code == "too_many_requests")
         #expect(await client.ears.closeCode() == 1008)

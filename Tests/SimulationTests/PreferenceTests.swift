@@ -230,13 +230,13 @@ struct PreferenceTests {
     func publisherHints() throws {
         let room = try Room(publishers: 1, seed: Seeds.seed(94))
         let track = room.cameras[0].id
-        /// All that the publisher was told.
-        func told() -> [(time: MonotonicTime, layers: [Bool])] {
+        /// All demands that the publisher was sent.
+        func reported() -> [(time: MonotonicTime, layers: [Bool])] {
             room.world.events.compactMap { time, event in
                 if case .layersWanted(track, let layers) = event { (time, layers) } else { nil }
             }
         }
-        #expect(told().isEmpty, "all are wanted from the start")
+        #expect(reported().isEmpty, "all are wanted from the start")
         for (preference, layers) in [
             (LayerPreference.height(180), [true, false, false]), (.best, [true, true, true]),
             (.height(360), [true, true, false]), (.rid("q"), [true, false, false]), (.spatial(2), [true, true, true]),
@@ -244,30 +244,30 @@ struct PreferenceTests {
             let start = room.world.now
             room.viewer.prefer(preference, of: room.views[0])
             room.world.run(for: .seconds(5))
-            let last = try #require(told().last)
+            let last = try #require(reported().last)
             print("\(preference): \(last.layers) after \((last.time - start).milliseconds) ms")
             #expect(last.layers == layers)
             #expect(last.time - start <= (layers == [true, true, true] ? .milliseconds(20) : .seconds(5)))
         }
-        // Looked away and back within a moment: nothing is told.
-        let count = told().count
+        // Looked away and back within a moment: nothing is reported.
+        let count = reported().count
         for _ in 0..<4 {
             room.viewer.setDisplay(of: room.views[0]) { $0.isHidden = true }
             room.world.run(for: .milliseconds(1_500))
             room.viewer.setDisplay(of: room.views[0]) { _ in }
             room.world.run(for: .milliseconds(700))
         }
-        #expect(told().count == count)
+        #expect(reported().count == count)
         // Nobody looks: none is wanted. Nobody is there: the smallest is, for whoever comes.
         room.viewer.setDisplay(of: room.views[0]) { $0.isHidden = true }
         room.world.run(for: .seconds(3))
-        #expect(told().last?.layers == [false, false, false])
+        #expect(reported().last?.layers == [false, false, false])
         room.viewer.unsubscribe(room.views[0])
         room.world.run(for: .seconds(3))
-        #expect(told().last?.layers == [true, false, false])
+        #expect(reported().last?.layers == [true, false, false])
         _ = room.viewer.subscribe(to: room.cameras[0])
         room.world.run(for: .milliseconds(20))
-        #expect(told().last?.layers == [true, true, true])
+        #expect(reported().last?.layers == [true, true, true])
     }
 
     @Test(

@@ -68,13 +68,13 @@ struct RenegotiationTests {
             alice.resume(camera)
             world.run(for: .milliseconds(1_500))
             longest = max(longest, view.longestGap)
-            let told = world.times { $0 == .trackDimensions(camera.id, layer: 0, width: width, height: height) }
-            latest = max(latest, try #require(told.last) - start)
-            #expect(try #require(told.last) >= start)
+            let reported = world.times { $0 == .trackDimensions(camera.id, layer: 0, width: width, height: height) }
+            latest = max(latest, try #require(reported.last) - start)
+            #expect(try #require(reported.last) >= start)
             let layer = try #require(world.statistics(of: room)?.tracks.first?.layers.first)
             #expect(layer.width == width && layer.height == height)
         }
-        print("longest gap \(longest.milliseconds) ms, size told after \(latest.milliseconds) ms")
+        print("longest gap \(longest.milliseconds) ms, size reported after \(latest.milliseconds) ms")
         #expect(longest < .milliseconds(200))
         #expect(latest <= .seconds(1))
         #expect(world.faults == [])

@@ -156,10 +156,10 @@ struct ScalableTests {
             let start = world.now
             viewer.prefer(preference, of: view)
             world.run(for: .seconds(5))
-            let told = world.events.compactMap { time, event in
+            let reported = world.events.compactMap { time, event in
                 if case .layersWanted(camera.id, let layers) = event { (time: time, layers: layers) } else { nil }
             }
-            let last = try #require(told.last)
+            let last = try #require(reported.last)
             #expect(last.layers == layers)
             #expect(
                 last.time - start

@@ -45,7 +45,7 @@ struct ShortageTests {
         }
         #expect(
             held.first == true && held.last == false,
-            "its subscriber is told when the picture stands and when it goes on")
+            "its subscriber is notified when the video stands and when it goes on")
         #expect(zip(held, held.dropFirst()).allSatisfy { $0 != $1 })
         #expect(world.faults == [])
     }

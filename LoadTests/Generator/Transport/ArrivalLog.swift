@@ -1,7 +1,7 @@
 import Primitives
 import RTP
 
-/// When packets of one connection arrived, by their transport-wide number, until they are told to the server.
+/// When packets of one connection arrived, by their transport-wide number, until they are reported to the server.
 struct ArrivalLog {
     /// Arrivals waiting at most: 250 ms at 16,000 packets/s.
     private static let limit = 4_096
@@ -56,7 +56,7 @@ struct ArrivalLog {
             ready = arrivals.filter { $0.time <= now }
             rest = arrivals.filter { $0.time > now }
         }
-        // Numbers told before and duplicates would break the ascent.
+        // Numbers reported before and duplicates would break the ascent.
         let base = next ?? ready.first?.sequence ?? 0
         ready.removeAll { $0.sequence < base }
         var previous = Int64.min
@@ -69,7 +69,7 @@ struct ArrivalLog {
         return taken > 0
     }
 
-    /// Whether all that waits is behind what was told, without duplicates.
+    /// Whether all that waits is behind what was reported, without duplicates.
     private var ascends: Bool {
         var previous = (next ?? .min + 1) - 1
         for arrival in arrivals {

@@ -6,9 +6,9 @@ import Rooms
 /// Turns a room's events into LiveKit's messages: these always show a participant as a whole, so the people are kept here.
 struct EventTranslator: Sendable {
     private var people: [String: ParticipantInfo] = [:]
-    /// What was last told of each speaker; the protocol tells differences.
+    /// What was last reported of each speaker; the protocol reports differences.
     private var levels: [String: Float] = [:]
-    /// What was last told of the layers of one's own videos; the protocol tells all of a track together.
+    /// What was last reported of the layers of one's own videos; the protocol reports all of a track together.
     private var layers: [String: [WantedLayer]] = [:]
     private var backups: [String: Backup] = [:]
     /// The track that ended last: a refusal of what the client still sends there follows, though not at once.
@@ -25,7 +25,7 @@ struct EventTranslator: Sendable {
     /// Makes a token for a room to which the participant is moved.
     private let token: @Sendable (_ room: String) -> String?
 
-    /// `people`: who is there before the first event, oneself included. `resumes`: the client remembers what it was told on another socket.
+    /// `people`: who is there before the first event, oneself included. `resumes`: the client remembers what it was sent on another socket.
     init(
         people: [ParticipantInfo], resumes: Bool = false,
         token: @escaping @Sendable (_ room: String) -> String? = { _ in nil }
@@ -33,12 +33,12 @@ struct EventTranslator: Sendable {
         self.token = token
         for person in people {
             self.people[person.sid] = person
-            // No level that is ever told: the next list of speakers says of everybody whether they speak.
+            // No level that is ever reported: the next list of speakers says of everybody whether they speak.
             if resumes { levels[person.sid] = -1 }
         }
     }
 
-    /// What a client is told of `event`.
+    /// What a client is sent for `event`.
     mutating func signals(for sequenced: SequencedEvent) -> [ServerSignal] {
         switch sequenced.event {
         case .participantJoined(let info), .participantUpdated(let info):
@@ -61,7 +61,7 @@ struct EventTranslator: Sendable {
         case .trackPermission(let participant, let track, let isAllowed):
             return [.subscriptionPermission(participant: participant, track: track, allowed: isAllowed)]
         case .trackSubscribed(let track): return [.trackSubscribed(track: track)]
-        // It was told with the move.
+        // It was sent with the move.
         case .connectionChanged(_, .closed, LeaveReason.moved.rawValue): return []
         case .connectionChanged(_, .connected, _): return connected()
         case .connectionChanged(_, .closed, _):
@@ -72,7 +72,7 @@ struct EventTranslator: Sendable {
             return [.leave(.stateMismatch, .reconnect)]
         case .publicationRefused(_, let mid, let track, let code, let announced):
             return [refusal(of: track ?? "", mid: mid, code, announced: announced)]
-        case .speakersChanged(let speakers): return tell(speakers)
+        case .speakersChanged(let speakers): return report(speakers)
         case .qualityChanged(let list): return take(list)
         case .layersWanted(let track, let layers):
             self.layers[track] = layers
@@ -100,9 +100,9 @@ struct EventTranslator: Sendable {
         switch reason {
         // A client that said goodbye needs none.
         case .left: []
-        // The protocol has no word for a drain. The rooms are gone, but the server, or another behind the same name, is there again soon.
+        // The protocol has no word for a drain. The rooms have ended, but the server, or another behind the same name, is there again soon.
         case .serverShutdown: [.leave(.serverShutdown, .reconnect)]
-        // Nobody wants it away: its app was in the background, for example, and reads this when it is back. It asks to go on, and is told then to join anew, or that
+        // Nobody wants it away: its app was in the background, for example, and reads this when it is back. It asks to go on, and is asked then to join anew, or that
         // a newer session has its identity, which a join would end.
         case .timeout, .connectionLost, .tooSlow: [.leave(.init(reason), .resume)]
         case .duplicateIdentity, .removed, .roomDeleted, .roomDurationReached, .stayDurationReached, .tokenExpired,
@@ -154,7 +154,7 @@ struct EventTranslator: Sendable {
             + (snapshot.isAwaited ? [.leave(.migration, .reconnect)] : [])
     }
 
-    /// What tells a client that it is in another room. It comes back with the last of the refreshed tokens; that of a move is read by none.
+    /// What notifies a client that it is in another room. It comes back with the last of the refreshed tokens; that of a move is read by none.
     static func moved(_ snapshot: SessionSnapshot, token: String?) -> [ServerSignal] {
         (token.map { [.refreshToken($0)] } ?? []) + [.moved(snapshot, token: token ?? "")]
             + [.dataTracksReceived(snapshot.dataTracks)]
@@ -182,7 +182,7 @@ struct EventTranslator: Sendable {
     }
 
     /// Loudness in eighths; whoever is not among the speakers any more is silent.
-    private mutating func tell(_ speakers: [SpeakerInfo]) -> [ServerSignal] {
+    private mutating func report(_ speakers: [SpeakerInfo]) -> [ServerSignal] {
         var now: [String: Float] = [:]
         for speaker in speakers {
             let level = (Float(speaker.loudness) / 127 * 8).rounded(.up) / 8
@@ -197,7 +197,7 @@ struct EventTranslator: Sendable {
         return news.isEmpty ? [] : [.speakers(news)]
     }
 
-    /// Of a track that is being published, or of one that is published already for its client, which goes on sending it until it is told: its announcement was
+    /// Of a track that is being published, or of one that is published already for its client, which goes on sending it until it is notified: its announcement was
     /// answered with the sid `announced`, or it is not permitted any more (`ended`).
     private mutating func refusal(
         of clientID: String, mid: String, _ code: RoomError.Code, announced: String?

@@ -1,7 +1,7 @@
 import AccessTokens
 import EdgeSupport
 
-/// The ICE servers that one client is told of, and anew when they change and before their credentials expire.
+/// The ICE servers that are announced to one client, and anew when they change and before their credentials expire.
 struct ClientICEServers: Sendable {
     private let servers: ICEServers
     private let claims: AccessClaims
@@ -21,11 +21,11 @@ struct ClientICEServers: Sendable {
     /// An element when the configuration names other servers, from now on.
     var changes: AsyncStream<Void> { servers.changes }
 
-    /// Tells them when they change, and again and again before their credentials expire, until the task is cancelled.
+    /// Announces them when they change, and again and again before their credentials expire, until the task is cancelled.
     func refresh(on socket: some SignallingSocket, after changes: AsyncStream<Void>) async {
         var renewal = Task { await renew(on: socket) }
         for await _ in changes {
-            tell(socket)
+            announce(to: socket)
             renewal.cancel()
             renewal = Task { await renew(on: socket) }
         }
@@ -35,8 +35,8 @@ struct ClientICEServers: Sendable {
     /// After three quarters of the credentials' life, so that a client that is late has good ones. Where none expires, there is nothing to do.
     private func renew(on socket: some SignallingSocket) async {
         guard let life = servers.lifetimeSeconds(for: claims, room: room, origin: origin) else { return }
-        while (try? await Task.sleep(for: .seconds(life) * 3 / 4)) != nil { tell(socket) }
+        while (try? await Task.sleep(for: .seconds(life) * 3 / 4)) != nil { announce(to: socket) }
     }
 
-    private func tell(_ socket: some SignallingSocket) { socket.send(ServerMessage.iceServers(current).text) }
+    private func announce(to socket: some SignallingSocket) { socket.send(ServerMessage.iceServers(current).text) }
 }

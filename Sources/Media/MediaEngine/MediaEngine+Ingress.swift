@@ -97,7 +97,7 @@ extension MediaEngine {
             datagram, length: length, isSent: false, isRTCP: false, at: now)
         var track: PublishedTrack?
         let result = tables.peers[index].pointee.uplink.receiveRTP(datagram, length: length, at: now, track: &track)
-        if tables.peers[index].pointee.uplink.hasSourceChanges { tellSourceChanges(of: index) }
+        if tables.peers[index].pointee.uplink.hasSourceChanges { reportSourceChanges(of: index) }
         touchByMedia(index)
         switch result {
         case .stored:

@@ -49,12 +49,12 @@ extension MediaEngine {
             for layer in 0..<track.layerCount {
                 guard let clock = track.layer(layer).pointee.clock else { continue }
                 peer.pointee.captureOffset = Int64(bitPattern: NTPTime.at(clock.arrival) &- clock.ntp)
-                return tellCaptureOffset(of: index)
+                return reportCaptureOffset(of: index)
             }
         }
     }
 
-    private func tellCaptureOffset(of index: Int) {
+    private func reportCaptureOffset(of index: Int) {
         let peer = tables.peers[index]
         for case let track? in peer.pointee.uplink.tracks {
             for state in tables.subscriptions(ofTrack: track.tag) {

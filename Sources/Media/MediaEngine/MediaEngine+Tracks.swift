@@ -42,13 +42,13 @@ extension MediaEngine {
         counters.nacksSent &+= totals.nacks
         counters.keyframeRequestsSent &+= totals.keyframeRequests
         peer.pointee.uplink.removeTrack(state.pointee.id)
-        tellSourceChanges(of: state.pointee.peer)
+        reportSourceChanges(of: state.pointee.peer)
         deadlines.remove(.track(index))
         tables.removeTrack(index)
     }
 
     /// Replaced streams make room for others in the transport; resumed ones keep theirs.
-    func tellSourceChanges(of peer: Int) {
+    func reportSourceChanges(of peer: Int) {
         let transport = tables.peers[peer].pointee.transport
         for change in tables.peers[peer].pointee.uplink.consumeSourceChanges() {
             if change.isReceived {

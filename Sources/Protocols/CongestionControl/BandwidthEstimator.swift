@@ -161,8 +161,8 @@ public struct BandwidthEstimator: ~Copyable {
             if isStale(at: now) || isContested { return false }
             if queueWait > Self.standingQueue { return true }
             if lastOveruse != .zero, now - lastOveruse < Self.streamTimeout { return true }
-            let told = min(losses.limit ?? .infinity, receiver.bitsPerSecond(at: now) ?? .infinity)
-            return told < control.bitsPerSecond
+            let limit = min(losses.limit ?? .infinity, receiver.bitsPerSecond(at: now) ?? .infinity)
+            return limit < control.bitsPerSecond
         }
     }
 

@@ -63,7 +63,7 @@ public final class OfflineJobs: Sendable {
     /// Where ffmpeg lies; nil: there are no jobs.
     private let program: String?
     private let news: AsyncStream<News>
-    private let tell: AsyncStream<News>.Continuation
+    private let newsSink: AsyncStream<News>.Continuation
 
     /// A job that a restart of the server has interrupted so often is not what the server should begin again.
     private static let mostTries = 3
@@ -83,7 +83,7 @@ public final class OfflineJobs: Sendable {
                 queue: JobQueue(
                     maximumRunning: configuration.maximumRunning, maximumQueued: configuration.maximumQueued),
                 random: RandomSource(seed: seed)))
-        (news, tell) = AsyncStream<News>.makeStream(bufferingPolicy: .bufferingOldest(10_000))
+        (news, newsSink) = AsyncStream<News>.makeStream(bufferingPolicy: .bufferingOldest(10_000))
         var loops: [IdleLoop] = []
         if program != nil {
             for _ in 0..<configuration.maximumRunning { loops.append(try IdleLoop()) }
@@ -250,7 +250,7 @@ public final class OfflineJobs: Sendable {
         books[recording: job.recording]?.jobs?.first { $0.sid == job.sid }
     }
 
-    /// Tells `rooms` what happens, until the server stops.
+    /// Reports to `rooms` what happens, until the server stops.
     public func run(_ rooms: RoomService) async {
         for await item in news {
             await rooms.recordingHappened(item.event, room: item.room, roomSID: item.roomSID)
@@ -272,7 +272,7 @@ public final class OfflineJobs: Sendable {
         }
         for thread in threads { thread.join() }
         calls.stop()
-        tell.finish()
+        newsSink.finish()
     }
 
     // MARK: - On the threads of jobs
@@ -367,6 +367,6 @@ public final class OfflineJobs: Sendable {
     ) {
         var event = RecordingEvent(kind, recording: recording.sid, reason: reason)
         event.job = job.sid
-        tell.yield(News(room: recording.room, roomSID: recording.roomSid, event: event))
+        newsSink.yield(News(room: recording.room, roomSID: recording.roomSid, event: event))
     }
 }

@@ -83,7 +83,7 @@ final class RunningPlayback {
         case true?:
             guard schedule.state == .playing else { return }
             schedule.pause()
-            sayGoodbye()
+            sendGoodbye()
         case false?: schedule.resume(at: now)
         case nil: break
         }
@@ -143,8 +143,8 @@ final class RunningPlayback {
         return true
     }
 
-    /// The stream rests: viewers are told at once instead of after seconds of silence.
-    private func sayGoodbye() {
+    /// The stream rests: viewers are notified at once instead of after seconds of silence.
+    private func sendGoodbye() {
         _ = pushWaiting()
         for (track, step) in last.enumerated() {
             guard let step,

@@ -79,7 +79,7 @@ struct RecorderDesk {
         do throws(SystemError) {
             try books.makeFolder(of: summary)
         } catch {
-            tell(summary, RecordingEvent(.failed, recording: summary.sid, reason: "disk_error"))
+            report(summary, RecordingEvent(.failed, recording: summary.sid, reason: "disk_error"))
         }
         save(summary.sid)
     }
@@ -164,7 +164,7 @@ struct RecorderDesk {
             switch item {
             case .gap(let reason, let milliseconds):
                 books.countGap()
-                tell(
+                report(
                     summary,
                     RecordingEvent(
                         .gap, recording: summary.sid, track: track.summary.sid, reason: reason.rawValue,
@@ -174,7 +174,7 @@ struct RecorderDesk {
                     RecorderThread.News(room: summary.room, roomSID: summary.roomSid, keyframe: track.track))
             case .failed(let reason):
                 books.countFailure()
-                tell(
+                report(
                     summary,
                     RecordingEvent(.failed, recording: summary.sid, track: track.summary.sid, reason: reason))
                 note(stream)
@@ -292,7 +292,7 @@ struct RecorderDesk {
         books.save(summary)
     }
 
-    private func tell(_ summary: RecordingSummary, _ event: RecordingEvent) {
+    private func report(_ summary: RecordingSummary, _ event: RecordingEvent) {
         news.yield(RecorderThread.News(room: summary.room, roomSID: summary.roomSid, event: event))
     }
 }

@@ -293,7 +293,7 @@ extension RoomService {
 // MARK: - Coming back
 
 extension RoomService {
-    /// The socket is gone: the session waits for `resume` as long as the configuration says; media goes on.
+    /// The socket is closed: the session waits for `resume` as long as the configuration says; media goes on.
     ///
     /// `attachment` names the stream that the socket read. false, and nothing is done, when another socket has resumed the session
     /// since, or when the session has ended: a socket that dies late must not detach its successor.
@@ -350,7 +350,7 @@ extension RoomService {
         }
         let snapshot = try hosted.room.snapshot(session)
         let departed = mailboxes.departed(session)
-        // What ended was told on the older socket, perhaps to nobody: the client has to begin anew, and with it it would wait for media in vain.
+        // What ended was sent on the older socket, perhaps to nobody: the client has to begin anew, and with it it would wait for media in vain.
         guard mailboxes.knowsConnections(session) else {
             throw counted(RoomError(.resumeTooLate, "a connection of the session has ended; join again"))
         }
@@ -361,7 +361,7 @@ extension RoomService {
         try await step(hosted) { (room, turn) throws(RoomError) in
             try room.attach(session, turn: &turn)
             try room.restartReceiving(session, turn: &turn)
-            room.tellCurrentState(to: session, turn: &turn)
+            room.sendCurrentState(to: session, turn: &turn)
         }
         return ReturnedSession(
             session: session, snapshot: snapshot, departed: departed,

@@ -115,7 +115,7 @@ extension RoomService {
 // MARK: - Network quality, 0 to 5 a participant
 
 extension RoomService {
-    /// Looks at every room with somebody in it, keeps what it sees for an hour, and tells whose network changed.
+    /// Looks at every room with somebody in it, keeps what it sees for an hour, and reports whose network changed.
     func measureQuality() async {
         var streamsLeft = StreamLog.maxStreams
         for case let hosted? in rooms.names.map({ rooms[$0] }) {
@@ -141,7 +141,7 @@ extension RoomService {
 
 // MARK: - Captures
 
-/// Captures of participants' packets in clear text. Only where the configuration permits them; the participant is told, and the event log has who asked.
+/// Captures of participants' packets in clear text. Only where the configuration permits them; the participant is notified, and the event log has who asked.
 extension RoomService {
     /// How often workers are asked for what they copied.
     static let captureInterval = Duration.milliseconds(200)
@@ -242,16 +242,16 @@ extension RoomService {
         await letGo(capture)
     }
 
-    /// Tells of the end of a capture, once, and lets go of its connections.
+    /// Reports the end of a capture, once, and lets go of its connections.
     private func letGo(_ capture: RunningCapture) async {
         guard capture.takeEnd() else { return }
         await note(capture)
-        if capture.isOfMoved { await tellMoved(capture) }
+        if capture.isOfMoved { await notifyMoved(capture) }
         // Also where its room has ended: a participant that was moved goes on with its connections.
         try? await media.apply(capture.peers.map { .setCapture($0, nil) }, on: capture.worker)
     }
 
-    /// Tells how a capture stands, also where its room has ended meanwhile.
+    /// Reports how a capture stands, also where its room has ended meanwhile.
     private func note(_ capture: RunningCapture) async {
         let (notice, participant) = (capture.notice, capture.info.participant)
         guard let hosted = room(of: capture) else {
@@ -265,8 +265,8 @@ extension RoomService {
         await step(hosted) { $0.noteCapture(notice, of: participant, turn: &$1) }
     }
 
-    /// Tells a participant that was moved that it is captured no more: it is not in the room that has it in writing.
-    private func tellMoved(_ capture: RunningCapture) async {
+    /// Notifies a participant that was moved that it is captured no more: it is not in the room that has it in writing.
+    private func notifyMoved(_ capture: RunningCapture) async {
         let (notice, participant) = (capture.notice, capture.info.participant)
         guard let hosted = rooms.place(of: participant, in: capture.info.room)?.hosted, hosted !== room(of: capture)
         else { return }
@@ -281,7 +281,7 @@ extension RoomService {
 
 // MARK: - Recordings
 
-// The room decides what is recorded, the recorder writes it and tells what happens.
+// The room decides what is recorded, the recorder writes it and reports what happens.
 extension RoomService {
     /// Begins a recording of a room, or of a participant or a track in it.
     public func startRecording(
@@ -306,7 +306,7 @@ extension RoomService {
         }
     }
 
-    /// The recorder tells what happened to a recording; its room may have ended meanwhile, or another one of the name may be there.
+    /// The recorder reports what happened to a recording; its room may have ended meanwhile, or another one of the name may be there.
     public func recordingHappened(_ event: RecordingEvent, room name: String, roomSID: String) {
         if let hosted = rooms[name], hosted.room.sid == roomSID {
             record(.recording(event), in: hosted)

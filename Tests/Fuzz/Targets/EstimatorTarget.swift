@@ -29,9 +29,9 @@ func fuzzEstimator(_ bytes: UnsafeRawBufferPointer) {
             }
             estimator.endFeedback(at: now)
         case 4:
-            let told = Int64(word()) << Int64(action >> 3)
+            let reported = Int64(word()) << Int64(action >> 3)
             estimator.receiverEstimate(
-                .bitsPerSecond(told), sent: action & 64 == 0 ? nil : .bitsPerSecond(Int64(word())), at: now)
+                .bitsPerSecond(reported), sent: action & 64 == 0 ? nil : .bitsPerSecond(Int64(word())), at: now)
         case 5:
             let next = Int64(word()) << Int64(action >> 3)
             estimator.setDemand(

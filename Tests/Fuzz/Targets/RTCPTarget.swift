@@ -69,5 +69,5 @@ private func repeatFeedback(_ feedback: TransportFeedback, _ datagram: RawSpan) 
             UInt16(truncatingIfNeeded: arrivals[index].sequence) == status.sequence, "the same packets arrived")
         index += 1
     }
-    precondition(index == taken, "all that were taken are told")
+    precondition(index == taken, "all that were taken are reported")
 }

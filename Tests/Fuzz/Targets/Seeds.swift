@@ -148,8 +148,8 @@ enum Seeds {
     /// Packets, time and feedback for the estimator, as its target reads them.
     @Sendable static func histories() -> [[UInt8]] {
         let sent: [UInt8] = (0..<20).flatMap { [0, 0, $0, 4, 0, 2, 0, 250] as [UInt8] }
-        let told: [UInt8] = [0xa3] + (0..<20).flatMap { [0, 0, $0, 8, 0, $0] as [UInt8] }
-        return [join(sent, told, [7], sent), join(sent, [4, 1, 0, 5, 2, 0, 3, 0, 4, 0, 6, 7], told)]
+        let reported: [UInt8] = [0xa3] + (0..<20).flatMap { [0, 0, $0, 8, 0, $0] as [UInt8] }
+        return [join(sent, reported, [7], sent), join(sent, [4, 1, 0, 5, 2, 0, 3, 0, 4, 0, 6, 7], reported)]
     }
 
     /// What real receivers answered, after what they answer to was sent; a clock that goes round; REMB, time, padding and waiting between.

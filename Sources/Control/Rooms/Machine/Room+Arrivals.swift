@@ -8,7 +8,7 @@ import SDP
 // MARK: - Moves
 
 // A move is two steps, one of each room, which whoever hosts the rooms takes together. A connection is on one worker: it goes on where both rooms are on that,
-// and where the client can be told that it is in another room.
+// and where the client can be notified that it is in another room.
 extension Room {
     /// Takes a member out, named by sid or identity. Its peers and its tracks stay with the worker, but not where the other room is on another one; all
     /// subscriptions to them, and its own, end.
@@ -55,11 +55,11 @@ extension Room {
         // In the other room it begins with the first codec, as a track that is published anew.
         for id in state.routing.tracks(of: session) { state.endRegression(of: id, &turn) }
         var tracks = state.routing.encodings(of: session).compactMap { state.routing[$0] }
-        // With its subscribers here the need for the backup codec ends, of which its publisher is told.
+        // With its subscribers here the need for the backup codec ends, of which its publisher is notified.
         for index in tracks.indices { tracks[index].wantsBackup = false }
         for track in tracks where track.main == nil {
             if let stream = recordings.stream(of: track.id) { turn.media(.endRecording(stream)) }
-            withdraw(track, tellsPublisher: false, &turn)
+            withdraw(track, notifiesPublisher: false, &turn)
             if let backup = track.backup { state.routing.remove(backup) }
         }
         for subscription in state.routing.subscriptions(of: session) {
@@ -113,7 +113,7 @@ extension Room {
         for track in moving.tracks {
             state.routing.insert(track)
             guard track.main == nil else { continue }
-            tellPublished(track.info, of: session, tellsPublisher: false, &turn)
+            announcePublished(track.info, of: session, notifiesPublisher: false, &turn)
             if track.info.kind == .audio {
                 turn.media(.setTrackAlwaysForwarded(track.id, state.isAlwaysHeard(info.identity)))
             }
@@ -123,7 +123,7 @@ extension Room {
         snapshot.sequence += 1
         snapshot.isAwaited = member.isAwaited
         state.roster.notify(session, .moved(snapshot), &turn)
-        state.tellForbiddenTracks(to: session, &turn)
+        state.announceForbiddenTracks(to: session, &turn)
         for connection in moving.lostConnections {
             state.roster.notify(
                 session,
@@ -218,7 +218,7 @@ extension Room {
         leave(session, turn: &turn)
     }
 
-    /// The session is over: the player and the log are told, if it was a playback's.
+    /// The session is over: the player is notified and the log has it, if it was a playback's.
     mutating func forgetPlayback(of session: SessionID, reason: LeaveReason, _ turn: inout RoomTurn) {
         guard let playback = state.roster[session]?.playback else { return }
         turn.effects.append(.playback(.ended(playback: playback.info.sid)))
@@ -257,7 +257,7 @@ extension Room {
             receive(sending, section: section, on: Self.playbackConnection, of: session, &turn)
             let published = state.routing.tracks(of: session).compactMap { state.routing[$0] }
             guard let track = published.first(where: { $0.info.mid == mid }) else { continue }
-            // Files tell no levels, by which the loudest are chosen.
+            // Files have no levels, by which the loudest are chosen.
             if kind == .audio { turn.media(.setTrackAlwaysForwarded(track.id, true)) }
             tracks.append(
                 PlaybackInfo.Track(

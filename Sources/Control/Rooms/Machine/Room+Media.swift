@@ -2,7 +2,7 @@ public import MediaControl
 import Primitives
 
 extension Room {
-    /// Takes a worker's event. Events about what is already gone are ignored: they may cross a command.
+    /// Takes a worker's event. Events about what has already ended are ignored: they may cross a command.
     public mutating func receive(_ event: MediaEvent, turn: inout RoomTurn) {
         switch event {
         case .peerChecked(let peer): reach(.ice, state.roster.owner(of: peer)?.session, &turn)
@@ -17,7 +17,7 @@ extension Room {
             state.routing.update(id) { $0.info.codec = codec }
             state.trackChanged(id, &turn)
             state.setFlowing(id, true, &turn)
-            state.tellSubscribed(state.routing[id]?.main ?? id, &turn)
+            state.announceSubscribed(state.routing[id]?.main ?? id, &turn)
         case .trackSilent(let id): setSilent(id, true, &turn)
         case .trackResumed(let id): setSilent(id, false, &turn)
         case .trackDimensions(let id, let layer, let width, let height):
@@ -31,7 +31,7 @@ extension Room {
             let track = state.routing.track(of: subscription)?.info.sid
             state.roster.notify(
                 subscription.member, .subscriptionStarted(subscription: subscription.sid, track: track), &turn)
-            state.tellSubscribed(subscription.track, &turn)
+            state.announceSubscribed(subscription.track, &turn)
         case .subscriptionHasNoCommonCodec(let id): hasNoCommonCodec(id, &turn)
         case .subscriptionHeld(let id, let isHeld): subscriptionHeld(id, isHeld, &turn)
         case .speakersChanged(_, let levels): setSpeakers(levels, &turn)
@@ -65,7 +65,7 @@ extension Room {
                 participant: member.info.sid, connection: owner.connection, state: reached, reason: nil))
     }
 
-    /// A WHIP or WHEP session ends with its only connection; a signalled member stays and is told why.
+    /// A WHIP or WHEP session ends with its only connection; a signalled member stays and is notified of the reason.
     private mutating func peerEnded(_ peer: PeerID, _ reason: PeerEndReason, _ turn: inout RoomTurn) {
         guard reason != .removed, let owner = state.roster.owner(of: peer), let member = state.roster[owner.session]
         else { return }
@@ -144,7 +144,7 @@ extension Room {
 
     private mutating func subscriptionHeld(_ id: SubscriptionID, _ isHeld: Bool, _ turn: inout RoomTurn) {
         state.routing.update(id) { $0.isHeld = isHeld }
-        state.tellHeld(id, &turn)
+        state.announceHeld(id, &turn)
     }
 
     /// Network quality of members that changed, to everybody with a state.roster.
@@ -168,7 +168,7 @@ extension Room {
             }
             return SpeakerInfo(participant: track.info.participant, track: track.info.sid, loudness: level.loudness)
         }
-        state.tellSpeakers(speakers, &turn)
+        state.announceSpeakers(speakers, &turn)
     }
 
     /// A channel of a member may be used. A WHIP session has no other way to ask for messages.
@@ -180,7 +180,7 @@ extension Room {
         }
     }
 
-    /// A channel of a member is closed. One that took messages too slowly gets none until it opens another, and is told.
+    /// A channel of a member is closed. One that took messages too slowly gets none until it opens another, and is notified.
     private mutating func channelClosed(
         _ peer: PeerID, _ label: String, _ reason: DataChannelEnd, _ turn: inout RoomTurn
     ) {

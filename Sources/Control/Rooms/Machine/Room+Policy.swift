@@ -60,7 +60,7 @@ extension Room {
             distribution.subscribeToAll(session, quietly: false, &state, &turn)
             distribution.follow(&state, &turn)
             dataTracks.subscribeAgain(session, &state, &turn)
-            state.tellForbiddenTracks(to: session, &turn)
+            state.announceForbiddenTracks(to: session, &turn)
         }
         state.participantChanged(session, &turn)
         if permissions.roomAdmin != member.permissions.roomAdmin, !guests.isEmpty {

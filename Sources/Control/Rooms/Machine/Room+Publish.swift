@@ -61,7 +61,7 @@ extension Room {
             if TrackTraits(info) != TrackTraits() { turn.media(.setTrackTraits(id, TrackTraits(info))) }
             state.capTracks(of: session, &turn)
         }
-        tellPublished(info, of: session, tellsPublisher: true, &turn)
+        announcePublished(info, of: session, notifiesPublisher: true, &turn)
         distribution.offer(id, &state, &turn)
         trackMayBeRecorded(id, &turn)
     }
@@ -78,7 +78,7 @@ extension Room {
         } catch { return error.code }
     }
 
-    /// Tells a client that nothing is published of what it sends on a section.
+    /// Notifies a client that nothing is published of what it sends on a section.
     private mutating func refuse(
         _ sending: RemoteSending?, _ code: RoomError.Code, mid: String, on connection: String, of session: SessionID,
         announced: String? = nil, _ turn: inout RoomTurn
@@ -109,11 +109,12 @@ extension Room {
     }
 
     /// A track of `session` is in the room from now on.
-    mutating func tellPublished(_ info: TrackInfo, of session: SessionID, tellsPublisher: Bool, _ turn: inout RoomTurn)
-    {
+    mutating func announcePublished(
+        _ info: TrackInfo, of session: SessionID, notifiesPublisher: Bool, _ turn: inout RoomTurn
+    ) {
         state.roster.nextVersion(of: session)
         turn.log(.trackPublished(info))
-        state.roster.notify(about: session, .trackPublished(info), includingSubject: tellsPublisher, &turn)
+        state.roster.notify(about: session, .trackPublished(info), includingSubject: notifiesPublisher, &turn)
     }
 
     /// New formats, layers or extensions of a track that goes on.
@@ -194,7 +195,7 @@ extension Room {
             state.routing.remove(id)
             state.chooseEncodings(of: main, &turn)
         } else {
-            withdraw(track, tellsPublisher: true, &turn)
+            withdraw(track, notifiesPublisher: true, &turn)
             state.roster.update(track.publisher) { $0.announcements.removeBackup(of: track.info.sid) }
         }
         if commandsWorker { turn.media(.removeTrack(id)) }
@@ -205,7 +206,7 @@ extension Room {
     }
 
     /// Takes a track out of the room, with what others receive of it.
-    mutating func withdraw(_ track: RoomTrack, tellsPublisher: Bool, _ turn: inout RoomTurn) {
+    mutating func withdraw(_ track: RoomTrack, notifiesPublisher: Bool, _ turn: inout RoomTurn) {
         let id = track.id
         distribution.trackEnds(id, &state, &turn)
         state.routing.remove(id)
@@ -215,7 +216,7 @@ extension Room {
         state.roster.notify(
             about: track.publisher,
             .trackUnpublished(participant: track.info.participant, track: track.info.sid),
-            includingSubject: tellsPublisher, &turn)
+            includingSubject: notifiesPublisher, &turn)
         endsRecording(of: track, &turn)
     }
 
@@ -368,7 +369,7 @@ extension Room {
 }
 
 extension RemoteSending {
-    /// The client's id of the track as others are told it; nil where it is no text to show.
+    /// The client's id of the track as it is announced to others; nil where it is no text to show.
     var shownTrackID: String? { trackID.flatMap { TextRule.label.fault(in: $0) == nil ? $0 : nil } }
 }
 

@@ -40,7 +40,7 @@ extension Room {
         state.roster.update(session) { $0.lastSign = turn.now }
     }
 
-    /// The socket of `session` is gone; media goes on.
+    /// The socket of `session` is closed; media goes on.
     public mutating func detach(_ session: SessionID, turn: inout RoomTurn) {
         guard let member = state.roster[session], member.options.isSignalled, member.detachedSince == nil else {
             return
@@ -60,11 +60,11 @@ extension Room {
         }
     }
 
-    /// Tells a member anew what is told as it changes only: which layers of its videos are wanted, who speaks, which videos are held. Its client has missed
-    /// changes, and begins anew with what it is told from now on.
-    public mutating func tellCurrentState(to session: SessionID, turn: inout RoomTurn) {
-        state.tellDemand(to: session, &turn)
-        state.tellCurrentState(to: session, &turn)
+    /// Sends a member anew what is announced as it changes only: which layers of its videos are wanted, who speaks, which videos are held. Its client has missed
+    /// changes, and begins anew with what it is sent from now on.
+    public mutating func sendCurrentState(to session: SessionID, turn: inout RoomTurn) {
+        state.sendDemand(to: session, &turn)
+        state.sendCurrentState(to: session, &turn)
     }
 }
 
@@ -98,14 +98,14 @@ extension Room {
 // MARK: - Going
 
 extension Room {
-    /// Says goodbye for `session`. Unknown sessions are already gone; an awaited client's goodbye, before it joins, is to the room that it was in.
+    /// Says goodbye for `session`. Unknown sessions have already ended; an awaited client's goodbye, before it joins, is to the room that it was in.
     public mutating func leave(_ session: SessionID, reason: LeaveReason = .left, turn: inout RoomTurn) {
         guard let member = state.roster[session], !member.isAwaited || reason != .left else { return }
         remove(session, reason: reason, turn: &turn)
         makeOffers(&turn)
     }
 
-    /// The room is about to end: everybody is told of their own end alone. The departures of all others are half a million events in a room of a thousand,
+    /// The room is about to end: everybody is notified of their own end alone. The departures of all others are half a million events in a room of a thousand,
     /// more of them for one session than may wait for its reader, which would lose its stream before it learns of the end.
     mutating func fallSilent(_ turn: inout RoomTurn) {
         for session in state.roster.sessions {

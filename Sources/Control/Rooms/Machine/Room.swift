@@ -97,7 +97,7 @@ extension Room {
 
     /// What follows the snapshot that a newcomer has: which tracks it may not receive, and the server's own offers.
     public mutating func settle(_ newcomer: SessionID, turn: inout RoomTurn) {
-        state.tellForbiddenTracks(to: newcomer, &turn)
+        state.announceForbiddenTracks(to: newcomer, &turn)
         makeOffers(&turn)
     }
 
@@ -146,7 +146,7 @@ extension Room {
         let guest = WaitingGuest(identity: identity, name: request.shownName, since: turn.wallClock)
         guard waitingRoom.ask(guest, at: turn.now) else { return }
         turn.log(.guestWaiting(guest))
-        waitingRoom.tellModerators(&state.roster, &turn)
+        waitingRoom.notifyModerators(&state.roster, &turn)
     }
 
     /// Lets somebody in who waits, or turns it away; `session` is who does so (nil: an operator). Whoever was turned away may ask again after a minute.
@@ -161,7 +161,7 @@ extension Room {
             throw RoomError(.guestNotFound, "nobody waits with this identity")
         }
         turn.log(.guestDecided(identity: identity, isLetIn: letsIn, by: decider?.info.sid))
-        waitingRoom.tellModerators(&state.roster, &turn)
+        waitingRoom.notifyModerators(&state.roster, &turn)
     }
 
     /// `identity` need not wait, from now on.
@@ -176,7 +176,7 @@ extension Room {
 // MARK: - Going
 
 extension Room {
-    /// The server is about to end, or (nil) is not any more: everybody is told, and whoever comes later.
+    /// The server is about to end, or (nil) is not any more: everybody is notified, and whoever comes later.
     public mutating func setDrain(_ notice: DrainNotice?, turn: inout RoomTurn) {
         guard notice != drain else { return }
         drain = notice
@@ -193,7 +193,7 @@ extension Room {
     }
 
     /// Takes a member out with all that belongs to it: others' subscriptions to its tracks, its tracks, its own
-    /// subscriptions, its peers; then tells.
+    /// subscriptions, its peers; then notifies.
     mutating func remove(
         _ session: SessionID, reason: LeaveReason, message: String? = nil, turn: inout RoomTurn
     ) {
@@ -210,7 +210,7 @@ extension Room {
         depart(member, reason, &turn)
     }
 
-    /// Takes a member off the roster, of whose tracks, subscriptions and connections nothing is here any more, and tells the others.
+    /// Takes a member off the roster, of whose tracks, subscriptions and connections nothing is here any more, and notifies the others.
     mutating func depart(
         _ member: Member, _ reason: LeaveReason, keepsConnections: Bool = false, _ turn: inout RoomTurn
     ) {
@@ -232,7 +232,7 @@ extension Room {
         if state.roster.isEmpty { occupancy.lastMemberLeft(at: turn.now) }
     }
 
-    /// Puts a member on the roster, and tells the others.
+    /// Puts a member on the roster, and notifies the others.
     mutating func arrive(_ member: Member, _ turn: inout RoomTurn) {
         state.roster.insert(member)
         occupancy.memberJoined()
@@ -280,7 +280,7 @@ extension Room {
         recordingsMayNeedFirstCodecs(&turn)
     }
 
-    /// Members are told at once; then what the recordings want by now is recorded.
+    /// Members are notified at once; then what the recordings want by now is recorded.
     private mutating func recordingsChanged(_ turn: inout RoomTurn) {
         announce(&turn)
         recordings.recordWanted(&state, &turn)
@@ -385,7 +385,7 @@ extension Room {
             remove(session, reason: member.reasonToEnd(at: turn.now, policy), turn: &turn)
         }
         makeOffers(&turn)
-        if waitingRoom.expire(at: turn.now) { waitingRoom.tellModerators(&state.roster, &turn) }
+        if waitingRoom.expire(at: turn.now) { waitingRoom.notifyModerators(&state.roster, &turn) }
         if roomDeadline <= turn.now { return close(reason: .roomDurationReached, turn: &turn) }
         if announcement.isDue { announce(&turn) }
         if recordings.nextTry <= turn.now {

@@ -47,7 +47,7 @@ extension RoomState {
         reviewBackupDemand(of: id, &turn)
     }
 
-    /// Tells the publisher of a track whether somebody needs its backup codec, where that is news. The worker says which of its layers are wanted then; without
+    /// Notifies the publisher of a track whether somebody needs its backup codec, where that is news. The worker says which of its layers are wanted then; without
     /// subscribers it would keep the smallest, which only the first codec needs, so that whoever comes sees something at once.
     mutating func reviewBackupDemand(of id: TrackID, _ turn: inout RoomTurn) {
         regressions.mark(id)
@@ -83,7 +83,7 @@ extension RoomState {
         }
     }
 
-    /// Ends regressions that are over, and tells publishers where the need for the first codec has changed: a subscriber may play that alone, and recordings are in that.
+    /// Ends regressions that are over, and notifies publishers where the need for the first codec has changed: a subscriber may play that alone, and recordings are in that.
     mutating func reviewRegressions(isRecorded: (TrackID) -> Bool, _ turn: inout RoomTurn) {
         for id in regressions.takeMarked() {
             if let backup = routing[id]?.backup, routing.isSent(id) || routing.isSent(backup) {
@@ -113,8 +113,8 @@ extension RoomState {
         return layers
     }
 
-    /// Tells a publisher anew which layers of its videos are wanted: its client may have missed what was said meanwhile.
-    mutating func tellDemand(to session: SessionID, _ turn: inout RoomTurn) {
+    /// Notifies a publisher anew which layers of its videos are wanted: its client may have missed what was sent meanwhile.
+    mutating func sendDemand(to session: SessionID, _ turn: inout RoomTurn) {
         for track in routing.tracks(of: session).compactMap({ routing[$0] }) where track.info.kind == .video {
             roster.notify(session, .layersWanted(track: track.info.sid, layers: wantedLayers(of: track)), &turn)
             guard let codec = track.info.backupCodec else { continue }
@@ -124,7 +124,7 @@ extension RoomState {
         }
     }
 
-    /// Whether the publisher of an encoding was told that nobody needs it.
+    /// Whether the publisher of an encoding was notified that nobody needs it.
     func isStopped(_ encoding: RoomTrack) -> Bool {
         encoding.main.map { routing[$0]?.wantsBackup == false } ?? regressions.stopsFirstCodec(of: encoding.id)
     }

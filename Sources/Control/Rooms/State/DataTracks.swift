@@ -72,7 +72,7 @@ extension DataTracks {
         // Others learn of a track before they learn its frames' number.
         state.participantChanged(member.session, &turn)
         add(track.sid, of: member.session, state)
-        tell(streams[track.sid]?.receivers ?? [], &state, &turn)
+        notify(streams[track.sid]?.receivers ?? [], &state, &turn)
     }
 
     private mutating func unpublish(
@@ -84,7 +84,7 @@ extension DataTracks {
         for track in tracks { state.roster.notify(session, .dataTrackUnpublished(track), &turn) }
         state.participantChanged(session, &turn)
         let receivers = remove(tracks)
-        tell(state.roster.sessions.filter(receivers.contains), &state, &turn)
+        notify(state.roster.sessions.filter(receivers.contains), &state, &turn)
     }
 
     /// The member learns what it receives now, also where that is what it received before: its client waits for it.
@@ -102,7 +102,7 @@ extension DataTracks {
                 unsubscribe(member.session, from: one.track)
             }
         }
-        tell([member.session], &state, &turn)
+        notify([member.session], &state, &turn)
     }
 }
 
@@ -113,22 +113,22 @@ extension DataTracks {
     mutating func memberArrived(_ member: Member, _ state: inout RoomState, _ turn: inout RoomTurn) {
         if member.subscribesToDataTracks { for sid in streams.keys { subscribe(member.session, to: sid) } }
         for track in member.info.dataTracks { add(track.sid, of: member.session, state) }
-        tell(member.info.dataTracks.first.flatMap { streams[$0.sid]?.receivers } ?? [], &state, &turn)
+        notify(member.info.dataTracks.first.flatMap { streams[$0.sid]?.receivers } ?? [], &state, &turn)
     }
 
-    /// A member has gone from the roster.
+    /// A member was removed from the roster.
     mutating func memberLeft(_ member: Member, _ state: inout RoomState, _ turn: inout RoomTurn) {
         unsubscribeFromAll(member.session)
         let receivers = remove(member.info.dataTracks)
         guard !receivers.isEmpty else { return }
-        tell(state.roster.sessions.filter(receivers.contains), &state, &turn)
+        notify(state.roster.sessions.filter(receivers.contains), &state, &turn)
     }
 
     /// A member may subscribe again: if it wanted all data tracks, it has them again.
     mutating func subscribeAgain(_ session: SessionID, _ state: inout RoomState, _ turn: inout RoomTurn) {
         guard state.roster[session]?.subscribesToDataTracks == true, !streams.isEmpty else { return }
         for sid in streams.keys { subscribe(session, to: sid) }
-        tell([session], &state, &turn)
+        notify([session], &state, &turn)
     }
 
     /// Ends the data tracks that a member may not publish any more, and what it may not receive.
@@ -139,7 +139,7 @@ extension DataTracks {
         }
         guard !member.permissions.canSubscribe, received[session] != nil else { return }
         unsubscribeFromAll(session)
-        tell([session], &state, &turn)
+        notify([session], &state, &turn)
     }
 
     private mutating func subscribe(_ session: SessionID, to sid: String) {
@@ -183,7 +183,7 @@ extension DataTracks {
         return receivers
     }
 
-    private func tell(_ sessions: [SessionID], _ state: inout RoomState, _ turn: inout RoomTurn) {
+    private func notify(_ sessions: [SessionID], _ state: inout RoomState, _ turn: inout RoomTurn) {
         for session in sessions {
             state.roster.notify(session, .dataTracksReceived(received(by: session, state)), &turn)
         }

@@ -38,7 +38,7 @@ extension Distribution {
             subscription.state = .active
         }
         if let track = subscription.track { state.reviewBackupDemand(of: track, &turn) }
-        state.tellSubscribed(subscription.track, &turn)
+        state.announceSubscribed(subscription.track, &turn)
         guard subscription.state != .active else { return }
         state.subscriptionChanged(id, &turn)
     }

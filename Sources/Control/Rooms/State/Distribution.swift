@@ -23,7 +23,7 @@ struct Distribution: Sendable {
             if state.wantsAutomatically(session, track) {
                 subscribeWhereRoom(session, to: track, quietly: false, &state, &turn)
             } else {
-                state.tellIfForbidden(track, to: session, &turn)
+                state.announceIfForbidden(track, to: session, &turn)
             }
         }
         followMode.follow(&state, &turn)
@@ -107,7 +107,7 @@ struct Distribution: Sendable {
         waitingTracks.remove(id)
     }
 
-    /// The member is gone: it waits for nothing.
+    /// The member was removed: it waits for nothing.
     mutating func memberLeft(_ session: SessionID) { waitingTracks.remove(session) }
 
     /// No video from now on; sections that follow somebody stay and are sent nothing.
@@ -328,7 +328,7 @@ extension Distribution {
                 guard let identity = state.roster[other]?.info.identity else { continue }
                 let isAllowed = audience?.permits(sid, for: identity) ?? true
                 guard isAllowed != former?.permits(sid, for: identity) ?? true else { continue }
-                state.tell(other, of: track, isAllowed: isAllowed, &turn)
+                state.notify(other, of: track, isAllowed: isAllowed, &turn)
                 allow(track, to: other, isAllowed, &state, &turn)
             }
         }

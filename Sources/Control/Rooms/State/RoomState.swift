@@ -19,7 +19,7 @@ struct RoomState: Sendable {
     var outdated = OutdatedDescriptions()
     /// Tracks that are sent in their backup codec to everybody.
     var regressions = Regressions()
-    /// Who speaks, as was told last.
+    /// Who speaks, as was announced last.
     private var speakers: [SpeakerInfo] = []
     private var counter: UInt64 = 0
 
@@ -38,34 +38,34 @@ struct RoomState: Sendable {
         return id.rawValue << 32 | counter
     }
 
-    /// Tells who speaks to those who want to know.
-    mutating func tellSpeakers(_ speakers: [SpeakerInfo], _ turn: inout RoomTurn) {
+    /// Announces who speaks to those who want to know.
+    mutating func announceSpeakers(_ speakers: [SpeakerInfo], _ turn: inout RoomTurn) {
         self.speakers = speakers
-        for session in roster.sessions { tellSpeakers(to: session, &turn) }
+        for session in roster.sessions { announceSpeakers(to: session, &turn) }
     }
 
-    private mutating func tellSpeakers(to session: SessionID, _ turn: inout RoomTurn) {
+    private mutating func announceSpeakers(to session: SessionID, _ turn: inout RoomTurn) {
         guard roster[session]?.options.wantsSpeakers == true else { return }
         let present = speakers.filter { roster.session(sid: $0.participant) != nil }
         roster.notify(session, .speakersChanged(present), &turn)
     }
 
-    /// Tells a member anew what is told as it changes only: who speaks, which videos are held for want of bandwidth, and which tracks their publishers let it receive.
-    mutating func tellCurrentState(to session: SessionID, _ turn: inout RoomTurn) {
-        tellSpeakers(to: session, &turn)
+    /// Sends a member anew what is announced as it changes only: who speaks, which videos are held for want of bandwidth, and which tracks their publishers let it receive.
+    mutating func sendCurrentState(to session: SessionID, _ turn: inout RoomTurn) {
+        announceSpeakers(to: session, &turn)
         for id in routing.subscriptions(of: session) where routing[id]?.kind == .video && routing[id]?.track != nil {
-            tellHeld(id, &turn)
+            announceHeld(id, &turn)
         }
         // Only of those who ever chose: a large room has more tracks than events may wait for one reader, whose stream would end with its beginning.
         for publisher in roster.sessions where publisher != session && roster[publisher]?.hasChosenAudience == true {
             for track in routing.tracks(of: publisher) {
-                tell(session, of: track, isAllowed: permits(track, for: session), &turn)
+                notify(session, of: track, isAllowed: permits(track, for: session), &turn)
             }
         }
     }
 
     /// The subscriber knows why a video stands still.
-    mutating func tellHeld(_ id: SubscriptionID, _ turn: inout RoomTurn) {
+    mutating func announceHeld(_ id: SubscriptionID, _ turn: inout RoomTurn) {
         guard let subscription = routing[id] else { return }
         let track = routing.track(of: subscription)?.info
         roster.notify(
@@ -156,7 +156,7 @@ extension RoomState {
 
     /// The publisher of a track learns, the first time, that somebody has agreed to receive it; once packets of it have come, before which LiveKit's JavaScript SDK may not
     /// know the track by its sid. It may be muted since.
-    mutating func tellSubscribed(_ id: TrackID?, _ turn: inout RoomTurn) {
+    mutating func announceSubscribed(_ id: TrackID?, _ turn: inout RoomTurn) {
         guard let track = id.flatMap({ routing[$0] }), track.info.codec != nil, !track.hasSubscriber,
             routing.subscribers(of: track.id).contains(where: { routing[$0]?.description?.track != nil })
         else { return }
@@ -185,7 +185,7 @@ extension RoomState {
     private static let leastCap: Int64 = 30_000
 
     /// A member may receive a track from now on, or not any more.
-    mutating func tell(_ member: SessionID, of track: TrackID, isAllowed: Bool, _ turn: inout RoomTurn) {
+    mutating func notify(_ member: SessionID, of track: TrackID, isAllowed: Bool, _ turn: inout RoomTurn) {
         guard let receiver = roster[member], receiver.permissions.canSubscribe, receiver.profile != .publishOnly,
             let track = routing[track], let owner = roster[track.publisher], !owner.isHidden
         else { return }
@@ -193,17 +193,17 @@ extension RoomState {
             member, .trackPermission(participant: owner.info.sid, track: track.info.sid, isAllowed: isAllowed), &turn)
     }
 
-    /// Tells a member that came, or may subscribe, later than publishers chose their audiences which tracks it may not receive.
-    mutating func tellForbiddenTracks(to session: SessionID, _ turn: inout RoomTurn) {
+    /// Notifies a member that came, or may subscribe, later than publishers chose their audiences which tracks it may not receive.
+    mutating func announceForbiddenTracks(to session: SessionID, _ turn: inout RoomTurn) {
         for publisher in roster.sessions where roster[publisher]?.audience != nil {
-            for track in routing.tracks(of: publisher) { tellIfForbidden(track, to: session, &turn) }
+            for track in routing.tracks(of: publisher) { announceIfForbidden(track, to: session, &turn) }
         }
     }
 
-    /// Tells a member of a track that its publisher does not let it receive.
-    mutating func tellIfForbidden(_ id: TrackID, to session: SessionID, _ turn: inout RoomTurn) {
+    /// Notifies a member of a track that its publisher does not let it receive.
+    mutating func announceIfForbidden(_ id: TrackID, to session: SessionID, _ turn: inout RoomTurn) {
         guard routing[id]?.publisher != session, !permits(id, for: session) else { return }
-        tell(session, of: id, isAllowed: false, &turn)
+        notify(session, of: id, isAllowed: false, &turn)
     }
 
     /// Whether the publisher of a track lets a member receive it.

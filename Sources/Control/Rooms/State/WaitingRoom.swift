@@ -36,7 +36,7 @@ struct WaitingRoom: Sendable {
 
     func isLetIn(_ identity: String) -> Bool { admitted.contains(identity) }
 
-    /// What somebody is told who is not let in yet.
+    /// The answer to somebody who is not let in yet.
     func refusal(of identity: String, at now: MonotonicTime) -> RoomError {
         if let until = turnedAway[identity], now < until {
             return RoomError(.turnedAway, "a moderator did not let you in", retryAfter: until - now)
@@ -101,7 +101,7 @@ struct WaitingRoom: Sendable {
 
 extension WaitingRoom {
     /// Sends the list to everybody who may decide.
-    func tellModerators(_ roster: inout Roster, _ turn: inout RoomTurn) {
+    func notifyModerators(_ roster: inout Roster, _ turn: inout RoomTurn) {
         for session in roster.sessions where roster[session]?.permissions.roomAdmin == true {
             roster.notify(session, .waitingRoomChanged(guests), &turn)
         }
@@ -114,6 +114,6 @@ extension WaitingRoom {
         if new.waitingRoom, !old.waitingRoom {
             for member in roster.all { admit(member.info.identity) }
         }
-        if !new.waitingRoom, open() { tellModerators(&roster, &turn) }
+        if !new.waitingRoom, open() { notifyModerators(&roster, &turn) }
     }
 }

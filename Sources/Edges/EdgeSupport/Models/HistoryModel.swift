@@ -6,9 +6,9 @@ public import RoomService
 public struct HistoryModel: Encodable, Sendable, Hashable {
     /// One in 5 s.
     public var samples: [SampleModel]
-    /// Decisions about what it was sent, the last ones complete; absent where they are told by themselves.
+    /// Decisions about what it was sent, the last ones complete; absent where they are model by themselves.
     public var decisions: [DecisionModel]?
-    /// What its path was believed to carry; absent where they are told by themselves.
+    /// What its path was believed to carry; absent where they are model by themselves.
     public var estimates: [DecisionsModel.EstimateModel]?
 
     /// What some seconds were like.
@@ -37,7 +37,7 @@ public struct HistoryModel: Encodable, Sendable, Hashable {
     /// All that is kept of a stay that is over.
     public init(_ history: StayHistory) {
         self.init(history.samples)
-        let told = DecisionsModel(DecisionsReport(decisions: history.allDecisions, estimates: history.estimates))
-        (decisions, estimates) = (told.decisions, told.estimates)
+        let model = DecisionsModel(DecisionsReport(decisions: history.allDecisions, estimates: history.estimates))
+        (decisions, estimates) = (model.decisions, model.estimates)
     }
 }

@@ -20,7 +20,7 @@ struct WebhookNews: Sendable {
     var room: RoomInfo
 }
 
-/// A room as the events tell it, for webhooks that show it with each of them.
+/// A room as the events report it, for webhooks that show it with each of them.
 struct WebhookRoom: Sendable {
     private struct Member: Sendable {
         var info: ParticipantInfo
@@ -39,18 +39,18 @@ struct WebhookRoom: Sendable {
     }
 
     /// Applies an event; returns the webhook events to post.
-    mutating func take(_ event: RoomLogEvent) -> [WebhookNews] { news(told(of: event)) }
+    mutating func take(_ event: RoomLogEvent) -> [WebhookNews] { news(reports(of: event)) }
 
     /// A participant has come with connections that are up.
     mutating func connect(_ participant: String) -> [WebhookNews] { news(connected(participant)) }
 
-    private mutating func news(_ told: [(LiveKitEventType, WebhookNews.Subject)]) -> [WebhookNews] {
+    private mutating func news(_ reports: [(LiveKitEventType, WebhookNews.Subject)]) -> [WebhookNews] {
         info.participants = members.values.count { $0.hasConnected }
         info.publishers = members.values.count { $0.hasConnected && !$0.info.tracks.isEmpty }
-        return told.map { WebhookNews(type: $0, subject: $1, room: info) }
+        return reports.map { WebhookNews(type: $0, subject: $1, room: info) }
     }
 
-    private mutating func told(of event: RoomLogEvent) -> [(LiveKitEventType, WebhookNews.Subject)] {
+    private mutating func reports(of event: RoomLogEvent) -> [(LiveKitEventType, WebhookNews.Subject)] {
         switch event {
         case .roomStarted: return [(.roomStarted, .room)]
         case .roomEnded:
@@ -73,7 +73,7 @@ struct WebhookRoom: Sendable {
         case .trackUnpublished(let track):
             members[track.participant]?.info.tracks.removeAll { $0.sid == track.sid }
             return isAnnounced(track) ? [(.trackUnpublished, subject(track))] : []
-        case .recording(let event): return told(of: event)
+        case .recording(let event): return reports(of: event)
         // A file that is played into the room has no connection that could come up.
         case .playback(let event) where event.kind == .started: return connected(event.participant)
         case .trackMuted, .connectionChanged, .iceFailed, .noCommonCodec, .dominantSpeakerChanged, .qualityChanged,
@@ -98,7 +98,7 @@ struct WebhookRoom: Sendable {
         .track(track, members[track.participant]?.info.name ?? "")
     }
 
-    private mutating func told(of event: RecordingEvent) -> [(LiveKitEventType, WebhookNews.Subject)] {
+    private mutating func reports(of event: RecordingEvent) -> [(LiveKitEventType, WebhookNews.Subject)] {
         switch event.kind {
         case .started: return [(.egressStarted, .recording(event.recording))]
         case .stopped: return [(.egressUpdated, .recording(event.recording))]

@@ -92,10 +92,10 @@ struct TransportFeedbackRecorder: ~Copyable {
         guard now >= nextDue else { return true }
         while base <= highest {
             let lengthBefore = writer.length
-            guard let told = append(&writer, senderSSRC: senderSSRC) else { return false }
+            guard let reported = append(&writer, senderSSRC: senderSSRC) else { return false }
             bytesSinceSent += Int64(writer.length - lengthBefore)
             feedbackCount &+= 1
-            base = told + 1
+            base = reported + 1
         }
         adaptInterval(at: now)
         lastSent = now

@@ -10,7 +10,7 @@ struct RecordedStreams: ~Copyable {
     private var streams = Slab<RecordedStream>(capacity: 4)
     /// Which track each stream is of, by its id.
     private var tracks = FlatTable<UInt64>()
-    /// Streams whose end has not been told yet, because there was no room.
+    /// Streams whose end has not been reported yet, because there was no room.
     private var ended: [UInt64] = []
     /// For the recorder; nil before the first stream, or the first that was refused.
     private var batch: UnsafeMutablePointer<RecordBatch>?
@@ -38,7 +38,7 @@ struct RecordedStreams: ~Copyable {
     mutating func refuse(_ id: SubscriptionID, at now: MonotonicTime) {
         makeBatch()
         ended.append(id.rawValue)
-        tellEnded(at: now)
+        reportEnded(at: now)
     }
 
     private mutating func makeBatch() {
@@ -50,16 +50,16 @@ struct RecordedStreams: ~Copyable {
     /// The stream with this number, until the next one is added.
     func stream(_ number: Int) -> UnsafeMutablePointer<RecordedStream> { streams[number] }
 
-    /// Removes a stream; its recorder is told behind its last packet.
+    /// Removes a stream; its recorder is notified behind its last packet.
     mutating func remove(_ number: Int, at now: MonotonicTime) {
         let id = streams[number].pointee.description.id.rawValue
         tracks.remove(id)
         streams.remove(number)
         ended.append(id)
-        tellEnded(at: now)
+        reportEnded(at: now)
     }
 
-    private mutating func tellEnded(at now: MonotonicTime) {
+    private mutating func reportEnded(at now: MonotonicTime) {
         while let id = ended.first {
             guard batch?.pointee.append(RecordBatch.Header(kind: .ended, stream: id, arrival: now)) == true else {
                 return
@@ -80,6 +80,6 @@ struct RecordedStreams: ~Copyable {
         guard let batch else { return }
         let (room, isAmple) = take(batch.pointee.bytes)
         batch.pointee.removeAll(room: room, isAmple: isAmple)
-        if !ended.isEmpty { tellEnded(at: now) }
+        if !ended.isEmpty { reportEnded(at: now) }
     }
 }
