@@ -131,7 +131,7 @@ struct SendJoiningTests {
     @Test(
         "G8: all layers of a temporal unit become one whole frame, whose last packet has the marker",
         arguments: [0, 7, 11])
-    func oneFramePerPicture(reorder: Int) throws {
+    func oneFramePerTemporalUnit(reorder: Int) throws {
         let (_, packets, timestamps) = try play(reorder: reorder)
         let plain = PlainDepacketizer(packets)
         #expect(plain.faults == [])

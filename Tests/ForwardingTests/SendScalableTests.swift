@@ -246,7 +246,7 @@ struct SendScalableTests {
     }
 
     @Test("G1: a pause while a packet waits for the end of its frame leaves no gap")
-    func pausedAmidPicture() {
+    func pausedWithinFrame() {
         let harness = vp9Harness()
         harness.turn(
             (0..<2).map { vp9(UInt16($0), 0, layer: UInt8($0), key: true, marker: false, picture: 1) }, at: at(0))

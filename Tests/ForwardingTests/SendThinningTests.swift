@@ -23,18 +23,18 @@ struct SendThinningTests {
             self.layers = Array(VP8Layer.simulcast().prefix(layers))
         }
 
-        /// Sends pictures of all simulcast layers, 30 a second.
-        func send(_ pictures: Int, keyframeAt keyframe: Int = -1, losing lost: (Int) -> Bool = { _ in false }) {
-            for picture in 0..<pictures {
+        /// Sends frames of all simulcast layers, 30 a second.
+        func send(_ frames: Int, keyframeAt keyframe: Int = -1, losing lost: (Int) -> Bool = { _ in false }) {
+            for frame in 0..<frames {
                 for index in layers.indices {
-                    let packets = next(of: index, keyframe: picture == keyframe)
+                    let packets = next(of: index, keyframe: frame == keyframe)
                     harness.turn(packets.enumerated().filter { !lost($0.offset) }.map(\.element), at: now)
                 }
                 turns += 1
             }
         }
 
-        /// The next picture of a simulcast layer, not sent yet.
+        /// The next frame of a simulcast layer, not sent yet.
         func next(of index: Int = 0, keyframe: Bool = false) -> [[UInt8]] {
             let step = SendThinningTests.pattern[turns % 4]
             return layers[index].frame(
@@ -49,8 +49,8 @@ struct SendThinningTests {
                 .upTo(LayerPoint(spatial: spatial ?? .max, temporal: temporal ?? .max)), track: harness.track, at: now)
         }
 
-        /// Temporal layers of the pictures written since `start`.
-        func pictures(since start: Int) -> [UInt8] {
+        /// Temporal layers of the frames written since `start`.
+        func frames(since start: Int) -> [UInt8] {
             harness.out[start...].filter(\.startsFrame).map(\.temporalLayer)
         }
     }
@@ -62,12 +62,12 @@ struct SendThinningTests {
         let mark = sender.harness.out.count
         sender.bound(temporal: temporal)
         sender.send(16)
-        #expect(sender.pictures(since: mark).allSatisfy { $0 <= temporal })
-        #expect(sender.pictures(since: mark).count == (temporal == 0 ? 4 : 8))
+        #expect(sender.frames(since: mark).allSatisfy { $0 <= temporal })
+        #expect(sender.frames(since: mark).count == (temporal == 0 ? 4 : 8))
         checkContinuity(sender.harness)
     }
 
-    /// The last four pictures, of layers 0, 2, 1 and 2, and which of them a NACK for their first packet repeats.
+    /// The last four frames, of layers 0, 2, 1 and 2, and which of them a NACK for their first packet repeats.
     private static func repeated(of sent: [WrittenPacket], _ sender: Sender) -> [Bool] {
         sent.map { sender.harness.repeats(of: $0.header.sequenceNumber, at: sender.now) != nil }
     }
@@ -109,7 +109,7 @@ struct SendThinningTests {
         sender.bound(temporal: nil)
         sender.bound(temporal: 2)
         sender.send(8)
-        #expect(sender.pictures(since: mark) == [1, 0, 2, 1, 2, 0])
+        #expect(sender.frames(since: mark) == [1, 0, 2, 1, 2, 0])
         checkContinuity(sender.harness)
     }
 
@@ -122,7 +122,7 @@ struct SendThinningTests {
         sender.bound(temporal: 2)
         let mark = sender.harness.out.count
         sender.send(4, keyframeAt: 0)
-        #expect(sender.pictures(since: mark) == [0, 2, 1, 2])
+        #expect(sender.frames(since: mark) == [0, 2, 1, 2])
         checkContinuity(sender.harness)
     }
 
@@ -171,8 +171,8 @@ struct SendThinningTests {
         let mark = sender.harness.out.count
         sender.send(4, losing: { $0 == 1 })
         let numbers = sender.harness.out[mark...].map { $0.header.sequenceNumber &- before }
-        // Layers 0, 2, 1, 2: of the pictures that are sent, the middle packet is missing. Whose a missing packet was is not known, so
-        // those of pictures that are left out stay free as well, until they are asked for.
+        // Layers 0, 2, 1, 2: of the frames that are sent, the middle packet is missing. Whose a missing packet was is not known, so
+        // those of frames that are left out stay free as well, until they are asked for.
         #expect(numbers.count == 4)
         #expect(Set(numbers).count == 4 && numbers == numbers.sorted())
         #expect(numbers[1] - numbers[0] == 2)

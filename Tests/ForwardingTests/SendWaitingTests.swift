@@ -43,7 +43,7 @@ struct SendWaitingTests {
         harness.switchTo(SendSession.track(2), at: at(110))
         let results = harness.release(at: at(140))
         for result in results {
-            guard case .filled(_, breaksPicture: false) = result else {
+            guard case .filled(_, breaksFrame: false) = result else {
                 Issue.record("\(result)")
                 continue
             }

@@ -20,10 +20,10 @@ public struct ConnectionPlan: Sendable {
     /// What the payload types that may come mean.
     public var receives: [UInt8: ReceivedFormat]
     public var extensions: ExtensionNumbers
-    /// Whether every packet is decrypted and compared, and whether pictures are really decoded.
+    /// Whether every packet is decrypted and compared, and whether frames are really decoded.
     public var verifies = true
     public var decodes = false
-    /// Whether the time to the first frame is that of a picture.
+    /// Whether the time to the first frame is that of a video frame.
     public var expectsVideo = true
     /// The network that the scenario puts before the peer.
     public var link = LinkSettings()
@@ -52,7 +52,7 @@ public struct SendPlan: Sendable {
     public var burst: Int64 = 0
 }
 
-/// Sound or picture.
+/// Audio or video.
 public enum TrackKind: String, Sendable, Hashable { case audio, video }
 
 /// What a payload type stands for.

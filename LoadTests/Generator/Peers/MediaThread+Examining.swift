@@ -153,8 +153,8 @@ extension MediaThread {
     }
 
     private func noteFirstFrame(_ peer: Peer) {
-        guard !peer.hasPicture else { return }
-        peer.hasPicture = true
+        guard !peer.hasFrame else { return }
+        peer.hasFrame = true
         firstFrameTimes.add(now - peer.plan.startedAt)
     }
 }

@@ -10,7 +10,7 @@ extension MediaThread {
         for stream in peer.sends where stream.counter > 0 { sendSenderReport(stream, peer) }
         let streams = peer.streams.filter { $0.received > 0 }
         expireMissing(peer)
-        askForPictures(peer)
+        askForKeyframes(peer)
         guard !streams.isEmpty else { return }
         for start in stride(from: 0, to: streams.count, by: 31) {
             sendRTCP(peer) { writer in
@@ -94,18 +94,18 @@ extension MediaThread {
             stream.missing.removeAll { now - $0.since > 500_000_000 }
             let lost = before - stream.missing.count
             counters.lost &+= UInt64(lost)
-            // A player has a hole in its pictures now.
-            if lost > 0, stream.format.isVideo { askForPicture(stream, peer) }
+            // A player misses a frame now.
+            if lost > 0, stream.format.isVideo { askForKeyframe(stream, peer) }
         }
     }
 
-    private func askForPictures(_ peer: Peer) {
+    private func askForKeyframes(_ peer: Peer) {
         for stream in peer.streams where stream.assembler?.needsKeyframe == true {
-            if now - stream.firstPacketAt > 300_000_000 { askForPicture(stream, peer) }
+            if now - stream.firstPacketAt > 300_000_000 { askForKeyframe(stream, peer) }
         }
     }
 
-    private func askForPicture(_ stream: ReceiveStream, _ peer: Peer) {
+    private func askForKeyframe(_ stream: ReceiveStream, _ peer: Peer) {
         guard now - stream.lastPictureLoss > 500_000_000 else { return }
         stream.lastPictureLoss = now
         counters.pictureLosses &+= 1

@@ -80,7 +80,7 @@ extension MediaThread {
         _ header: RTPHeader, _ format: ReceivedFormat, _ peer: Peer, at time: Int64
     ) -> ReceiveStream {
         let stream = ReceiveStream(ssrc: header.ssrc, payloadType: header.payloadType, format: format, now: time)
-        if format.isVideo, peer.plan.decodes || !peer.hasPicture {
+        if format.isVideo, peer.plan.decodes || !peer.hasFrame {
             stream.assembler = FrameAssembler(format == .vp8 ? .vp8 : .h264, decodes: peer.plan.decodes)
         }
         peer.add(stream)
@@ -131,7 +131,7 @@ extension MediaThread {
         delay.add(time - entry.time)
     }
 
-    /// Everything, where everything is compared; else what is needed to know the numbering, to show a picture, and to
+    /// Everything, where everything is compared; else what is needed to know the numbering, to show a frame, and to
     /// keep SRTP's rollover count.
     private func mustDecrypt(
         _ datagram: UnsafeMutableRawBufferPointer, _ header: RTPHeader, _ sequence: Int64, _ stream: ReceiveStream,

@@ -31,7 +31,7 @@ final class Peer {
     let cname: [UInt8]
     var sends: [SendStream] = []
     var transportSequence: UInt16 = 0
-    var hasPicture = false
+    var hasFrame = false
     /// Shared with the participant's other connections; nil where silences are not measured.
     var silence: Silence?
     var wakeAt: Int64 = .max

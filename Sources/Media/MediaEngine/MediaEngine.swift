@@ -74,7 +74,7 @@ public final class MediaEngine {
 
     /// A frame for several subscribers is incomplete. The rest arrives within microseconds if it was sent in one burst;
     /// together the packets leave for each subscriber in one system call, so a caller that can wait a moment should.
-    public var hasOpenPicture: Bool { turn.openFrames > 0 }
+    public var hasOpenFrame: Bool { turn.openFrames > 0 }
 
     /// Whether the engine has any peers.
     public var hasPeers: Bool { tables.peers.count > 0 }

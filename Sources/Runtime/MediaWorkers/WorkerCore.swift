@@ -122,7 +122,7 @@ struct WorkerCore: ~Copyable {
     /// Audio alone never waits; a frame whose packets arrive further apart than `gatherStep` is forwarded packet by packet.
     private mutating func gather(since start: MonotonicTime) -> MonotonicTime {
         var now = start
-        while engine.hasOpenPicture, now - start < gatherLimit {
+        while engine.hasOpenFrame, now - start < gatherLimit {
             let asleep = MonotonicClock.now()
             let isReady = socket.waitForDatagrams(Self.gatherStep)
             now = MonotonicClock.now()

@@ -46,7 +46,7 @@ public struct FrameNumbers: Sendable {
         let present = payload.readUInt8(1)
         var found = Self()
         var cursor = 2
-        if present & 0x80 != 0, !found.readPicture(payload, &cursor) { return }
+        if present & 0x80 != 0, !found.readPictureID(payload, &cursor) { return }
         if present & 0x40 != 0 {
             guard cursor < count else { return }
             found.temporalZeroOffset = cursor
@@ -74,7 +74,7 @@ public struct FrameNumbers: Sendable {
         let present = payload.readUInt8(0)
         var found = Self()
         var cursor = 1
-        if present & 0x80 != 0, !found.readPicture(payload, &cursor) { return }
+        if present & 0x80 != 0, !found.readPictureID(payload, &cursor) { return }
         if present & 0x20 != 0 {
             guard cursor < count else { return }
             found.layerOffset = cursor
@@ -91,7 +91,7 @@ public struct FrameNumbers: Sendable {
     }
 
     /// Reads a picture id of 7 or 15 bits; false when the payload ends in it.
-    @inlinable mutating func readPicture(_ payload: RawSpan, _ cursor: inout Int) -> Bool {
+    @inlinable mutating func readPictureID(_ payload: RawSpan, _ cursor: inout Int) -> Bool {
         guard cursor < payload.byteCount else { return false }
         let byte = payload.readUInt8(cursor)
         guard byte & 0x80 != 0 else {

@@ -142,7 +142,7 @@ struct LayerSelector {
     @inline(__always)
     mutating func verdict(_ record: UnsafePointer<PacketRecord>, isNewFrame: Bool, highest: Int64) -> Verdict {
         if spatial.drops(record, isNewFrame: isNewFrame, highest: highest, repair: &repair) { return .aboveSpatialCap }
-        guard temporal.drops(record, isNewPicture: isNewFrame) else { return .forwarded }
+        guard temporal.drops(record, isNewFrame: isNewFrame) else { return .forwarded }
         return .aboveTemporalCap(isFirst: temporal.omit(record))
     }
 

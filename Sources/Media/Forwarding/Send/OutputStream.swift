@@ -88,7 +88,7 @@ struct OutputStream: ~Copyable {
     ) {
         followRestart(sequence, record, of: layer, in: section)
         numbering.closeGap(sequence)
-        if isFirst, numbering.tail.codec == .vp8 { numbering.skipPicture() }
+        if isFirst, numbering.tail.codec == .vp8 { numbering.skipPictureID() }
     }
 
     /// Appends a packet that is ahead of all others. `caps` are the layers that are forwarded, `announcement` is what its descriptor says about them.

@@ -8,7 +8,7 @@ public enum WaitingResult: Sendable, Hashable {
     /// This many bytes are in the slot.
     case written(Int)
     /// Padding of this many bytes replaces it: the history has lost it, or another track is bound by now.
-    case filled(Int, breaksPicture: Bool)
+    case filled(Int, breaksFrame: Bool)
     /// It was sent already, or its number is too old to matter.
     case gone
 

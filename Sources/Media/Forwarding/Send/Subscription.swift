@@ -229,7 +229,7 @@ public struct Subscription: ~Copyable {
             return .written(length)
         }
         guard let length = writeFiller(insteadOf: planned, stamp: stamp, at: now, into: slot) else { return .gone }
-        return .filled(length, breaksPicture: isPresent)
+        return .filled(length, breaksFrame: isPresent)
     }
 
     /// Writes padding under the number of a planned packet that cannot be sent; returns its length, or nil if no payload type is negotiated.

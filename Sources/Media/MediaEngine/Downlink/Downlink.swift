@@ -195,9 +195,9 @@ struct Downlink: ~Copyable {
             switch result {
             case .written: break
             case .gone: counters.drops.count(.outboundFull)
-            case .filled(_, let breaksPicture):
+            case .filled(_, let breaksFrame):
                 counters.drops.count(.retransmissionTooOld)
-                if breaksPicture, let track { state.pointee.subscription.stop(track) }
+                if breaksFrame, let track { state.pointee.subscription.stop(track) }
             }
             switch outcome {
             case .sent: counters.packetsForwarded &+= 1
