@@ -80,7 +80,7 @@ final class EngineRoom {
         batch.removeAll()
         client.advance(to: now, into: &replies)
         for _ in 0..<40 {
-            take(replies.copies().map(\.bytes), from: number)
+            receive(replies.copies().map(\.bytes), from: number)
             replies.removeAll()
             _ = engine.endTurn(at: now, into: &batch)
             let answers = batch.copies()
@@ -113,7 +113,7 @@ final class EngineRoom {
     /// Frees the clients' side, which a memory figure is not about.
     func forgetClients() { subscribers = [] }
 
-    private func take(_ datagrams: [[UInt8]], from number: UInt64) {
+    private func receive(_ datagrams: [[UInt8]], from number: UInt64) {
         for bytes in datagrams { receive(bytes, from: Self.address(number)) }
     }
 

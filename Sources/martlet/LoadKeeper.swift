@@ -17,7 +17,7 @@ enum LoadKeeper {
             sample.participants = totals.participants
             sample.residentBytes = MachineMemory.residentBytes()
             sample.openFiles = OpenFiles.inUse()
-            gate.take(sample, at: MonotonicClock.now())
+            gate.apply(sample, at: MonotonicClock.now())
         }
     }
 }

@@ -61,8 +61,8 @@ struct CallLimitTests {
     func keys() {
         let limit = CallLimit(perSecond: Live(1))
         let now = MonotonicTime(milliseconds: 5_000)
-        #expect(limit.take("a", at: now) && limit.take("a", at: now) && !limit.take("a", at: now))
-        #expect(limit.take("b", at: now))
+        #expect(limit.accept("a", at: now) && limit.accept("a", at: now) && !limit.accept("a", at: now))
+        #expect(limit.accept("b", at: now))
     }
 
     @Test("A limit that is raised while the server runs holds from the next call on")
@@ -70,9 +70,9 @@ struct CallLimitTests {
         let perSecond = Live(1)
         let limit = CallLimit(perSecond: perSecond)
         let (now, later) = (MonotonicTime(milliseconds: 5_000), MonotonicTime(milliseconds: 6_000))
-        #expect(limit.take("a", at: now) && limit.take("a", at: now) && !limit.take("a", at: now))
+        #expect(limit.accept("a", at: now) && limit.accept("a", at: now) && !limit.accept("a", at: now))
         perSecond.value = 10
         // One second of the two that a key may be ahead is left.
-        #expect((0..<11).map { _ in limit.take("a", at: later) } == Array(repeating: true, count: 10) + [false])
+        #expect((0..<11).map { _ in limit.accept("a", at: later) } == Array(repeating: true, count: 10) + [false])
     }
 }

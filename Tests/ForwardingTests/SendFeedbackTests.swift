@@ -14,7 +14,7 @@ struct SendFeedbackTests {
         return [0x8f, 205, 0, 5, 0, 0, 0, 1, 0, 0, 0, 2] + number + [0, 1] + time + [0, 0x20, 1, 1, 0]
     }
 
-    private func take(_ bytes: [UInt8], _ path: inout SendPath, at now: MonotonicTime) -> Bool {
+    private func receive(_ bytes: [UInt8], _ path: inout SendPath, at now: MonotonicTime) -> Bool {
         guard var compound = RTCPCompound(bytes.span.bytes),
             case .transportFeedback(let feedback)? = compound.next(in: bytes.span.bytes)
         else { return false }
@@ -33,7 +33,7 @@ struct SendFeedbackTests {
             path.sent(UInt16(round), size: 1_000, as: .media, at: now)
             now = now + .milliseconds(1)
             let reference: Int32 = [(1 << 23) - 1, -1, -2][round % 3]
-            if take(feedback(UInt16(round), reference: reference), &path, at: now) { taken += 1 }
+            if receive(feedback(UInt16(round), reference: reference), &path, at: now) { taken += 1 }
         }
         // After thirty turns each third one, which would be another turn, is refused.
         #expect((425...435).contains(taken))
@@ -41,7 +41,7 @@ struct SendFeedbackTests {
         #expect(queue < .seconds(800 * 86_400) && queue > .seconds(-800 * 86_400))
         // Its clock goes on where it was last believed.
         path.sent(600, size: 1_000, as: .media, at: now)
-        let isBelieved = take(feedback(600, reference: -2), &path, at: now)
+        let isBelieved = receive(feedback(600, reference: -2), &path, at: now)
         #expect(isBelieved)
     }
 
@@ -105,7 +105,7 @@ struct SendFeedbackTests {
         var path = SendPath()
         var now = MonotonicTime(milliseconds: 1_000)
         path.sent(1, size: 1_000, as: .media, at: now)
-        let isTaken = take(feedback(1, reference: 1), &path, at: now)
+        let isTaken = receive(feedback(1, reference: 1), &path, at: now)
         #expect(isTaken)
         let before = path.estimate(at: now)
         for _ in 0..<3 { second(of: &path, lost: 0.9, from: &now) }

@@ -27,13 +27,13 @@ private struct PlainDepacketizer {
             if let before, packet.header.sequenceNumber != before.header.sequenceNumber &+ 1 {
                 faults.append("\(packet.header.sequenceNumber) after \(before.header.sequenceNumber)")
             }
-            take(packet)
+            receive(packet)
         }
-        // The capture ends amid a picture.
+        // The capture ends within a temporal unit.
         if isOpen { frames.removeLast() }
     }
 
-    private mutating func take(_ packet: WrittenPacket) {
+    private mutating func receive(_ packet: WrittenPacket) {
         // Padding in the place of a packet that is left out.
         guard packet.header.payloadLength > 0 else { return }
         let payload = packet.payload

@@ -25,7 +25,7 @@ struct AddressProbeTests {
         return type + [0, UInt8(body.count)] + request[4..<20] + body
     }
 
-    private static func takes(_ probe: AddressProbe, _ bytes: [UInt8], from source: SocketAddress = server) -> Bool {
+    private static func accepts(_ probe: AddressProbe, _ bytes: [UInt8], from source: SocketAddress = server) -> Bool {
         bytes.withUnsafeBytes { probe.receive($0, from: source) }
     }
 
@@ -38,9 +38,9 @@ struct AddressProbeTests {
         #expect(Self.sent(by: probe) == request)
         #expect(probe.mapped == nil)
         // SOURCE-ADDRESS of RFC 3489, which old servers still send.
-        #expect(Self.takes(probe, Self.answer(to: request, before: [0, 4, 0, 8, 0, 1, 13, 150, 192, 0, 2, 3])))
+        #expect(Self.accepts(probe, Self.answer(to: request, before: [0, 4, 0, 8, 0, 1, 13, 150, 192, 0, 2, 3])))
         #expect(probe.mapped == SocketAddress(ipv4: 0xcb00_7107, port: 41_000))
-        #expect(!Self.takes(probe, Self.answer(to: request)), "answered once")
+        #expect(!Self.accepts(probe, Self.answer(to: request)), "answered once")
     }
 
     @Test(
@@ -49,15 +49,15 @@ struct AddressProbeTests {
     func others() {
         let probe = AddressProbe(server: Self.server)
         let request = Self.sent(by: probe), answer = Self.answer(to: request)
-        #expect(!Self.takes(probe, answer, from: SocketAddress(ipv4: 0xc000_0204, port: 3_478)))
-        #expect(!Self.takes(probe, answer, from: SocketAddress(ipv4: 0xc000_0203, port: 3_479)))
+        #expect(!Self.accepts(probe, answer, from: SocketAddress(ipv4: 0xc000_0204, port: 3_478)))
+        #expect(!Self.accepts(probe, answer, from: SocketAddress(ipv4: 0xc000_0203, port: 3_479)))
         var other = answer
         other[19] ^= 1
-        #expect(!Self.takes(probe, other))
-        #expect(!Self.takes(probe, request))
-        for length in 0..<answer.count { #expect(!Self.takes(probe, Array(answer.prefix(length)))) }
+        #expect(!Self.accepts(probe, other))
+        #expect(!Self.accepts(probe, request))
+        for length in 0..<answer.count { #expect(!Self.accepts(probe, Array(answer.prefix(length)))) }
         #expect(probe.mapped == nil)
-        #expect(Self.takes(probe, answer), "none of them used the transaction up")
+        #expect(Self.accepts(probe, answer), "none of them used the transaction up")
     }
 
     @Test("F11: two probes have different transactions")

@@ -48,7 +48,7 @@ final class TestClient {
         self.transport = transport
     }
 
-    func take(_ slot: UnsafeMutableRawBufferPointer, _ received: ClientReceived, at now: MonotonicTime) {
+    func receive(_ slot: UnsafeMutableRawBufferPointer, _ received: ClientReceived, at now: MonotonicTime) {
         switch received {
         case .rtp(let length):
             rtpCount += 1
@@ -264,7 +264,7 @@ final class EngineHarness {
             slot.copyBytes(from: bytes)
             let datagram = UnsafeMutableRawBufferPointer(rebasing: slot[..<bytes.count])
             let received = client.transport.receive(datagram, from: Self.server, at: now, into: &clientBatch)
-            client.take(datagram, received, at: now)
+            client.receive(datagram, received, at: now)
             if clientBatch.count > 0 {
                 outbox.append(contentsOf: takeClientBatch().map { (client, $0) })
                 answering.append(client)

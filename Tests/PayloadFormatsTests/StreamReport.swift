@@ -50,7 +50,7 @@ struct StreamReport {
             return false
         }
         pictures.insert(header.timestamp)
-        take(summary, kind)
+        add(summary, kind)
         return true
     }
 
@@ -95,7 +95,7 @@ struct StreamReport {
         return found
     }
 
-    private mutating func take(_ summary: PayloadSummary, _ kind: PayloadCodec) {
+    private mutating func add(_ summary: PayloadSummary, _ kind: PayloadCodec) {
         guard kind.isVideo else {
             layers["samples \(summary.sampleCount)", default: 0] += 1
             return

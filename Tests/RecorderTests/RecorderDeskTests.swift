@@ -60,7 +60,7 @@ struct RecorderDeskTests {
     @Test("A track of which only the end comes leaves its place, and its recording ends without it")
     func onlyItsEnd() throws {
         let bench = try RecorderBench()
-        bench.books.places.take(5)
+        bench.books.places.reserve(5)
         bench.begin()
         _ = bench.desk.carryOut(.end(recording: "RC_1"), at: bench.now)
         #expect(bench.summary?.state == .recording && bench.books.places.count == 1)

@@ -13,7 +13,7 @@ private struct Scene {
     init(_ limits: LoadLimits, workers: Int = 1) {
         control = AdmissionControl(limits: limits, workers: workers)
         totals = LoadSample(workers: Array(repeating: LoadSample.Worker(), count: workers))
-        control.take(totals, at: now)
+        control.apply(totals, at: now)
     }
 
     /// Seconds in which each worker is busy for its share of them, and carries the given rates.
@@ -33,7 +33,7 @@ private struct Scene {
                 totals.workers[index].datagramsDropped += dropped
             }
             change(&totals)
-            control.take(totals, at: now)
+            control.apply(totals, at: now)
         }
     }
 }
@@ -224,13 +224,13 @@ struct LoadAdmissionTests {
     private func full(_ gate: LoadGate, workers: [Int]) {
         var sample = LoadSample(workers: [LoadSample.Worker(), LoadSample.Worker()])
         var now = MonotonicTime(milliseconds: 0)
-        gate.take(sample, at: now)
+        gate.apply(sample, at: now)
         for _ in 0..<20 {
             now = now + .seconds(1)
             for index in workers {
                 sample.workers[index].busyTime = sample.workers[index].busyTime + .seconds(1)
             }
-            gate.take(sample, at: now)
+            gate.apply(sample, at: now)
         }
     }
 

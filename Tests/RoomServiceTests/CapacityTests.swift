@@ -86,7 +86,7 @@ struct CapacityTests {
         for second in 0..<60 {
             worker.busyTime = .milliseconds(Int64(400 * second))
             let sample = LoadSample(workers: [worker, worker])
-            gate.take(sample, at: MonotonicTime(milliseconds: Int64(1_000 * second)))
+            gate.apply(sample, at: MonotonicTime(milliseconds: Int64(1_000 * second)))
         }
         let service = RoomService(configuration: RoomServiceConfiguration(), media: plane, load: gate)
         var policy = PolicyDocument()
@@ -108,7 +108,7 @@ struct CapacityTests {
         for second in 0..<60 {
             worker.busyTime = .milliseconds(Int64(400 * second))
             let sample = LoadSample(workers: [worker, worker])
-            gate.take(sample, at: MonotonicTime(milliseconds: Int64(1_000 * second)))
+            gate.apply(sample, at: MonotonicTime(milliseconds: Int64(1_000 * second)))
         }
         return RoomService(configuration: RoomServiceConfiguration(), media: plane, load: gate)
     }

@@ -22,9 +22,9 @@ struct MemberCallTests {
     func result() async {
         var calls = MemberCalls()
         let stream = calls.begin("1", to: bob)
-        expect(calls.take(CallAnswer(call: "1", .acknowledged), from: bob), true)
-        expect(calls.take(CallAnswer(call: "1", .returned("ok")), from: bob), true)
-        expect(calls.take(CallAnswer(call: "1", .returned("late")), from: bob), false)
+        expect(calls.accept(CallAnswer(call: "1", .acknowledged), from: bob), true)
+        expect(calls.accept(CallAnswer(call: "1", .returned("ok")), from: bob), true)
+        expect(calls.accept(CallAnswer(call: "1", .returned("late")), from: bob), false)
         #expect(await outcomes(stream) == [.returned("ok")])
     }
 
@@ -32,8 +32,8 @@ struct MemberCallTests {
     func others() async {
         var calls = MemberCalls()
         let stream = calls.begin("1", to: bob)
-        expect(calls.take(CallAnswer(call: "1", .returned("forged")), from: eve), false)
-        expect(calls.take(CallAnswer(call: "2", .returned("other")), from: bob), false)
+        expect(calls.accept(CallAnswer(call: "1", .returned("forged")), from: eve), false)
+        expect(calls.accept(CallAnswer(call: "2", .returned("other")), from: bob), false)
         calls.end("1", unlessAcknowledged: false)
         #expect(await outcomes(stream).isEmpty)
     }
@@ -44,12 +44,12 @@ struct MemberCallTests {
     func time() async {
         var calls = MemberCalls()
         let lost = calls.begin("1", to: bob), slow = calls.begin("2", to: bob)
-        expect(calls.take(CallAnswer(call: "2", .acknowledged), from: bob), true)
+        expect(calls.accept(CallAnswer(call: "2", .acknowledged), from: bob), true)
         for number in ["1", "2"] { calls.end(number, unlessAcknowledged: true) }
         #expect(await outcomes(lost).isEmpty)
-        expect(calls.take(CallAnswer(call: "1", .returned("late")), from: bob), false)
+        expect(calls.accept(CallAnswer(call: "1", .returned("late")), from: bob), false)
         calls.end(to: eve)
-        expect(calls.take(CallAnswer(call: "2", .returned("ok")), from: bob), true)
+        expect(calls.accept(CallAnswer(call: "2", .returned("ok")), from: bob), true)
         #expect(await outcomes(slow) == [.returned("ok")])
         let left = calls.begin("3", to: bob)
         calls.end(to: bob)

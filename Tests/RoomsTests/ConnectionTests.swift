@@ -134,10 +134,10 @@ struct ConnectionTests {
         var bench = RoomBench()
         let ada = try bench.join("ada")
         for text in [nil, "", "candidate:1 1 udp 1 x.local 9 typ host", "nonsense"] {
-            try bench.room.takeCandidate(text, session: ada, connection: "pub")
+            try bench.room.acceptCandidate(text, session: ada, connection: "pub")
         }
         let refused = #expect(throws: RoomError.self) {
-            try bench.room.takeCandidate(String(repeating: "c", count: 2_000), session: ada, connection: "pub")
+            try bench.room.acceptCandidate(String(repeating: "c", count: 2_000), session: ada, connection: "pub")
         }
         #expect(refused?.code == .tooLarge)
     }
@@ -156,7 +156,7 @@ struct ConnectionTests {
         for text in [
             "candidate:4 1 udp 41885439 203.0.113.7 3478 typ relay raddr 198.51.100.7 rport 50123",
             "candidate:5 1 tcp 1518280447 192.0.2.7 9 typ host tcptype active", "nonsense", "",
-        ] { try bench.room.takeCandidate(text, session: ada, connection: "pub") }
+        ] { try bench.room.acceptCandidate(text, session: ada, connection: "pub") }
         let peer = try #require(bench.room.connections(of: ada).first?.peer)
         bench.media(.peerEnded(peer, .iceTimeout))
         let failures = bench.log.compactMap { event -> [String]? in

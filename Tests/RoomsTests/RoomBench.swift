@@ -40,7 +40,7 @@ struct RoomBench {
             fingerprintSHA256: [UInt8](repeating: 7, count: 32),
             candidates: [Candidate(foundation: "1", address: "192.0.2.1", port: 7_900)], limits: limits)
         room = Room(id: id, name: name, policy: policy, metadata: "", context: context, turn: &turn)
-        take(turn)
+        apply(turn)
     }
 
     /// One step; what it wants done is sorted into the bench.
@@ -53,15 +53,15 @@ struct RoomBench {
             recordingAdmission: RecordingAdmission(tracksLeft: recordedTracksLeft, obstacle: recordingRefusal))
         do throws(RoomError) {
             let reply = try body(&room, &turn)
-            take(turn)
+            apply(turn)
             return reply
         } catch {
-            take(turn)
+            apply(turn)
             throw error
         }
     }
 
-    private mutating func take(_ turn: RoomTurn) {
+    private mutating func apply(_ turn: RoomTurn) {
         if let random = turn.random as? RandomSource { self.random = random }
         for effect in turn.effects {
             switch effect {

@@ -106,7 +106,7 @@ struct StateTests {
         #expect(waiting.isSettled, "it waited already")
         waiting.remove(TrackID(2))
         #expect(waiting.takeChanged() == [bob] && waiting.takeNews() == [bob: 2])
-        waiting.take(TrackID(1), for: bob)
+        waiting.dequeue(TrackID(1), for: bob)
         #expect(waiting.isSettled && waiting.tracks(for: bob).map(\.rawValue) == [3])
         waiting.subscriptionEnded(of: bob)
         #expect(!waiting.isSettled)

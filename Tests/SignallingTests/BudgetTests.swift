@@ -9,20 +9,20 @@ struct BudgetTests {
     @Test("Small requests: 400 at once, then 200 a second")
     func small() {
         var budget = RequestBudget()
-        #expect((0..<1_000).count { _ in budget.take(100, at: .zero) == .go } == 400)
-        #expect((0..<1_000).count { _ in budget.take(100, at: MonotonicTime(milliseconds: 500)) == .go } == 100)
+        #expect((0..<1_000).count { _ in budget.spend(100, at: .zero) == .go } == 400)
+        #expect((0..<1_000).count { _ in budget.spend(100, at: MonotonicTime(milliseconds: 500)) == .go } == 100)
     }
 
     @Test("A request that stands for many counts as many, and is refused as a whole")
     func requestsWithin() {
         var budget = RequestBudget()
-        #expect(budget.take(0, at: .zero) == .go)
-        #expect(budget.takeMore(0, at: .zero) == .go)
-        #expect(budget.takeMore(390, at: .zero) == .go)
-        #expect(budget.takeMore(10, at: .zero) == .refuse)
-        #expect((0..<1_000).count { _ in budget.take(0, at: .zero) == .go } == 9)
+        #expect(budget.spend(0, at: .zero) == .go)
+        #expect(budget.spendMore(0, at: .zero) == .go)
+        #expect(budget.spendMore(390, at: .zero) == .go)
+        #expect(budget.spendMore(10, at: .zero) == .refuse)
+        #expect((0..<1_000).count { _ in budget.spend(0, at: .zero) == .go } == 9)
         // Who goes on is closed.
-        #expect(budget.takeMore(1, at: .zero) == .close)
+        #expect(budget.spendMore(1, at: .zero) == .close)
     }
 
     @Test("L1: long replies are as bounded as requests of their length, and keep nobody from requests of other kinds")
@@ -33,22 +33,22 @@ struct BudgetTests {
         // A room of 5,000: three seconds' worth.
         budget.addReply(600 * 4_096, at: .zero)
         #expect(budget.allowsLongReply(at: MonotonicTime(milliseconds: 995)) == false)
-        #expect((0..<400).count { _ in budget.take(20, at: .zero) == .go } == 400)
+        #expect((0..<400).count { _ in budget.spend(20, at: .zero) == .go } == 400)
         #expect(budget.allowsLongReply(at: MonotonicTime(milliseconds: 1_000)) == true)
     }
 
     @Test("L1: descriptions of 256 KiB come through by the handful")
     func large() {
         var budget = RequestBudget()
-        #expect((0..<100).count { _ in budget.take(256 << 10, at: .zero) == .go } == 6)
-        #expect(budget.take(10, at: .zero) == .go, "small ones still do")
+        #expect((0..<100).count { _ in budget.spend(256 << 10, at: .zero) == .go } == 6)
+        #expect(budget.spend(10, at: .zero) == .go, "small ones still do")
     }
 
     @Test("Who goes on at five times the rate is refused for a second, and then closed")
     func patience() {
         var budget = RequestBudget()
         func verdicts(_ milliseconds: Range<Int64>) -> Set<RequestBudget.Verdict> {
-            Set(milliseconds.map { budget.take(100, at: MonotonicTime(milliseconds: $0)) })
+            Set(milliseconds.map { budget.spend(100, at: MonotonicTime(milliseconds: $0)) })
         }
         #expect(verdicts(0..<1_000) == [.go, .refuse])
         #expect(verdicts(1_000..<2_000).contains(.close))
@@ -58,7 +58,7 @@ struct BudgetTests {
     func slightlyTooMuch() {
         var budget = RequestBudget()
         let verdicts = (0..<24_000 as Range<Int64>).map {
-            budget.take(100, at: MonotonicTime(milliseconds: $0 * 1_000 / 240))
+            budget.spend(100, at: MonotonicTime(milliseconds: $0 * 1_000 / 240))
         }
         #expect(Set(verdicts) == [.go, .refuse])
     }

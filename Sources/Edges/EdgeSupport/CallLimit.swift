@@ -11,11 +11,11 @@ public final class CallLimit: Sendable {
     /// `perSecond` calls of each key, and as many at once as in two seconds.
     public init(perSecond: Live<Int>) { self.perSecond = perSecond }
 
-    /// Takes one call of `key`; false where there have been too many.
-    public func take(_ key: String, at now: MonotonicTime) -> Bool {
+    /// Accepts one call of `key`; false where there have been too many.
+    public func accept(_ key: String, at now: MonotonicTime) -> Bool {
         let perSecond = perSecond.value
         return limits.withLock { limits in
-            limits[key, default: RateLimit()].take(
+            limits[key, default: RateLimit()].accept(
                 every: .seconds(1) / Int64(perSecond), atOnce: 2 * perSecond, at: now)
         }
     }

@@ -24,21 +24,21 @@ public struct RequestBudget: Sendable {
     private static func cost(_ bytes: Int) -> Int { 1 + bytes / bytesPerRequest }
     private static let bytesPerRequest = 4_096
 
-    /// Takes one request of `bytes` bytes off the budget.
-    public mutating func take(_ bytes: Int, at now: MonotonicTime) -> Verdict {
+    /// Charges one request of `bytes` bytes to the budget.
+    public mutating func spend(_ bytes: Int, at now: MonotonicTime) -> Verdict {
         let verdict = charge(Self.cost(bytes), at: now)
         if verdict == .go { refused = max(0, refused - 1) }
         return verdict
     }
 
-    /// The request that was taken last stands for so many more: it is carried out only if they are in time, too.
-    public mutating func takeMore(_ count: Int, at now: MonotonicTime) -> Verdict {
+    /// The request that was charged last stands for so many more: it is carried out only if they are in time, too.
+    public mutating func spendMore(_ count: Int, at now: MonotonicTime) -> Verdict {
         count > 0 ? charge(count, at: now) : .go
     }
 
     /// Whether a request may be answered at any length: not while those before, of 4 KiB for each request that may be sent, are beyond the budget.
     public mutating func allowsLongReply(at now: MonotonicTime) -> Bool {
-        replies.take(0, every: Self.interval, atOnce: Self.burst, at: now)
+        replies.accept(0, every: Self.interval, atOnce: Self.burst, at: now)
     }
 
     /// A request was answered with so many bytes, which count against long replies alone: in a room of thousands one is longer than all requests at once, and its
@@ -48,7 +48,7 @@ public struct RequestBudget: Sendable {
     }
 
     private mutating func charge(_ cost: Int, at now: MonotonicTime) -> Verdict {
-        guard limit.take(cost, every: Self.interval, atOnce: Self.burst, at: now) else {
+        guard limit.accept(cost, every: Self.interval, atOnce: Self.burst, at: now) else {
             refused += 1
             return refused > Self.patience ? .close : .refuse
         }

@@ -73,7 +73,7 @@ struct EventTranslator: Sendable {
         case .publicationRefused(_, let mid, let track, let code, let announced):
             return [refusal(of: track ?? "", mid: mid, code, announced: announced)]
         case .speakersChanged(let speakers): return report(speakers)
-        case .qualityChanged(let list): return take(list)
+        case .qualityChanged(let list): return apply(list)
         case .layersWanted(let track, let layers):
             self.layers[track] = layers
             return [demand(for: track)]
@@ -120,7 +120,7 @@ struct EventTranslator: Sendable {
         }
     }
 
-    private mutating func take(_ list: [ParticipantQuality]) -> [ServerSignal] {
+    private mutating func apply(_ list: [ParticipantQuality]) -> [ServerSignal] {
         for one in list { people[one.participant]?.quality = one.quality }
         return [.quality(list)]
     }

@@ -75,7 +75,7 @@ struct LiveKitSession: Sendable {
         _ session: SessionID, _ socket: some LiveKitSocket, _ budget: inout RequestBudget
     ) async {
         guard parameters.resumes == nil else { return }
-        for track in parameters.tracks where budget.takeMore(1, at: context.now()) == .go {
+        for track in parameters.tracks where budget.spendMore(1, at: context.now()) == .go {
             await handle(.addTrack(track), session, socket)
         }
         if let offer = parameters.offer { await handle(.offer(offer), session, socket) }
@@ -89,14 +89,14 @@ struct LiveKitSession: Sendable {
             socket.close(code: 1003, reason: "binary frames only")
             return budget
         }
-        switch budget.take(bytes.count, at: context.now()) {
+        switch budget.spend(bytes.count, at: context.now()) {
         case .go:
             guard let signal = ClientSignal(frame: bytes) else {
                 socket.close(code: 1007, reason: "not a SignalRequest")
                 return budget
             }
             guard await context.rooms.keepAlive(stay.session, attachment: stay.attachment) else { return budget }
-            switch budget.takeMore(signal.requests - 1, at: context.now()) {
+            switch budget.spendMore(signal.requests - 1, at: context.now()) {
             case .go: await handle(signal, stay.session, socket)
             case .refuse: break
             case .close: socket.close(code: 1008, reason: "too many requests")

@@ -99,7 +99,7 @@ struct SignallingSession: Sendable {
             socket.close(code: CloseCode.unsupportedData, reason: "text frames only")
             return nil
         }
-        switch state.budget.take(text.utf8.count, at: context.now()) {
+        switch state.budget.spend(text.utf8.count, at: context.now()) {
         case .go:
             let frame = ClientFrame(text: text)
             // Of a room of thousands a snapshot has a megabyte, for a request of twenty bytes.

@@ -6,7 +6,7 @@ public struct RateLimit: Sendable {
     public init() {}
 
     /// Accepts `count` of them, one for each `interval` and `burst` at once; false, and nothing is counted, where there have been too many.
-    public mutating func take(
+    public mutating func accept(
         _ count: Int = 1, every interval: TimeInterval, atOnce burst: Int, at now: MonotonicTime
     ) -> Bool {
         let next = max(due, now) + interval * Int64(count)

@@ -183,7 +183,7 @@ final class RecordedTrack {
                     summary.files[last].bytes ?? 0, write.offset + Int64(write.bytes.count))
             }
         case .close: try finishFile(&news)
-        case .log(let note): try take(note, &news)
+        case .log(let note): try apply(note, &news)
         case .requestKeyframe: news.append(.requestKeyframe)
         case .fail(let fault):
             summary.fault = fault.rawValue
@@ -249,7 +249,7 @@ final class RecordedTrack {
 
     // MARK: - The log
 
-    private func take(_ note: RecordingNote, _ news: inout [News]) throws(SystemError) {
+    private func apply(_ note: RecordingNote, _ news: inout [News]) throws(SystemError) {
         var line = LogLine(note, clockOffset: clockOffset)
         switch note {
         case .began(_, let codec, let rate, let time, let arrival):

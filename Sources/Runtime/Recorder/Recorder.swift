@@ -109,7 +109,7 @@ public final class Recorder: RecordingPlane {
             books.add(summary)
             thread.post(.begin(summary))
         case .track(let recording, let stream, let track, let info):
-            books.places.take(stream.rawValue)
+            books.places.reserve(stream.rawValue)
             thread.post(.track(recording: recording, stream: stream, track: track, info))
         case .refused(let recording, let info, let reason):
             books.countRefusal(reason)

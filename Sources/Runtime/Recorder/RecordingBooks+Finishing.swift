@@ -7,7 +7,7 @@ extension RecordingBooks {
             _ = tried.finishFiles(in: folder(of: summary))
             guard tried.refusedFiles < summary.refusedFiles else { return nil }
             let isThere = change(summary.sid, isKept: true) { summary in
-                summary.take(finishedFilesOf: tried)
+                summary.apply(finishedFilesOf: tried)
                 summary.markForWork(movesIndexes: movesIndexes)
             }
             return isThere ? summary.sid : nil

@@ -23,8 +23,8 @@ extension RecordingSummary {
         return (found, finished)
     }
 
-    /// Takes over which files were finished since.
-    mutating func take(finishedFilesOf other: Self) {
+    /// Applies which files were finished since.
+    mutating func apply(finishedFilesOf other: Self) {
         for (track, otherTrack) in zip(tracks.indices, other.tracks) {
             for (file, otherFile) in zip(tracks[track].files.indices, otherTrack.files)
             where tracks[track].files[file].isUnfinished == true && otherFile.isUnfinished != true {

@@ -11,10 +11,10 @@ final class TrackPlaces: Sendable {
 
     var count: Int { taken.withLock(\.count) }
 
-    /// How many further tracks may be recorded; below zero for a moment after others have taken the places of tracks that end.
+    /// How many further tracks may be recorded; below zero for a moment after others have reserved the places of tracks that end.
     var left: Int { maximum - count }
 
-    func take(_ stream: UInt64) { taken.withLock { _ = $0.insert(stream) } }
+    func reserve(_ stream: UInt64) { taken.withLock { _ = $0.insert(stream) } }
 
     /// Gives up the place of a track, if it has one.
     func release(_ stream: UInt64) { taken.withLock { _ = $0.remove(stream) } }

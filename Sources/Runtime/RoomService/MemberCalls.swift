@@ -32,8 +32,8 @@ struct MemberCalls {
         return answers
     }
 
-    /// Takes a member's reply; false where it replies to no call of the server's to this member: then another member waits for it.
-    mutating func take(_ answer: CallAnswer, from session: SessionID) -> Bool {
+    /// Accepts a member's reply; false where it replies to no call of the server's to this member: then another member waits for it.
+    mutating func accept(_ answer: CallAnswer, from session: SessionID) -> Bool {
         guard var call = calls[answer.call], call.session == session else { return false }
         if answer.outcome == .acknowledged {
             call.isAcknowledged = true

@@ -178,7 +178,7 @@ extension RoomService {
             try checkServer(request.claims, room: name)
             // A guest who asks again every two seconds comes in none of these times.
             if rooms[name]?.room.keepsWaiting(request) != true {
-                try capacity.takeJoin(request, configuration, at: media.now())
+                try capacity.admitJoin(request, configuration, at: media.now())
             }
             if let hosted = rooms[name] {
                 if addsLoad(request, to: hosted) { try capacity.checkLoad(of: hosted.worker) }

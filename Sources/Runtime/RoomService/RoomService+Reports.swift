@@ -244,7 +244,7 @@ extension RoomService {
 
     /// Reports the end of a capture, once, and lets go of its connections.
     private func letGo(_ capture: RunningCapture) async {
-        guard capture.takeEnd() else { return }
+        guard capture.claimEnd() else { return }
         await note(capture)
         if capture.isOfMoved { await notifyMoved(capture) }
         // Also where its room has ended: a participant that was moved goes on with its connections.

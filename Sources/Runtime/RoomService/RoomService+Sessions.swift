@@ -133,7 +133,7 @@ extension RoomService {
         let hosted = try hosted(of: session)
         var turn = newTurn()
         hosted.room.touch(session, turn: &turn)
-        try hosted.room.takeCandidate(candidate, session: session, connection: connection)
+        try hosted.room.acceptCandidate(candidate, session: session, connection: connection)
     }
 
     /// A trickle fragment (RFC 8840) as WHIP's PATCH carries it. nil: only candidates. A new ufrag restarts ICE: the
@@ -178,7 +178,7 @@ extension RoomService {
                 guard let message else {
                     throw RoomError(.invalidRequest, "the message is not of the form that Protocol.md describes")
                 }
-                let isForServer = message.answer.map { self.calls.take($0, from: sender.session) } ?? false
+                let isForServer = message.answer.map { self.calls.accept($0, from: sender.session) } ?? false
                 if !isForServer { try room.send(message, from: sender.session, over: peer, turn: &turn) }
             } catch {
                 room.refuseMessage(self.counted(error), topic: message?.topic, from: sender.session, turn: &turn)

@@ -24,7 +24,7 @@ final class RunningCapture {
     private var file: CaptureFile
     /// The participant's connections in the order in which they were found, which gives them their ports.
     private(set) var peers: [PeerID] = []
-    private var isEndTaken = false
+    private var isEndClaimed = false
 
     init(
         _ request: CaptureRequest, of participant: ParticipantInfo, in hosted: HostedRoom, id: String,
@@ -104,10 +104,10 @@ final class RunningCapture {
         info.bytes = file.bytes.count
     }
 
-    /// Whether whoever asks is to tell of the end: the first after it. Several tasks see that a capture has ended, each after it waited for a worker.
-    func takeEnd() -> Bool {
-        guard info.end != nil, !isEndTaken else { return false }
-        isEndTaken = true
+    /// Whether whoever asks is to report the end: the first after it. Several tasks see that a capture has ended, each after it waited for a worker.
+    func claimEnd() -> Bool {
+        guard info.end != nil, !isEndClaimed else { return false }
+        isEndClaimed = true
         return true
     }
 

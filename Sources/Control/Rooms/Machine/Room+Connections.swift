@@ -15,7 +15,7 @@ extension Room {
         guard member.connections.count < state.context.limits.connectionsPerParticipant else {
             throw RoomError(.limitExceeded, "limit of peer connections reached")
         }
-        if member.connections.count >= member.promisedConnections { try turn.takeConnections(1) }
+        if member.connections.count >= member.promisedConnections { try turn.reserveConnections(1) }
         let peer = PeerID(state.nextNumber()), ice = turn.iceCredentials(state.context)
         return Connection(
             id: id, peer: peer, group: member.connections.first?.group ?? peer, feedbackSSRC: turn.ssrc(),
@@ -67,7 +67,7 @@ extension Room {
 
     /// A trickled candidate. ICE-lite learns addresses from checks, so candidates are counted for the log and no more: late,
     /// early, doubled and malformed ones do no harm.
-    public mutating func takeCandidate(_ text: String?, session: SessionID, connection id: String) throws(RoomError) {
+    public mutating func acceptCandidate(_ text: String?, session: SessionID, connection id: String) throws(RoomError) {
         _ = try state.member(session)
         guard (text?.utf8.count ?? 0) <= 1_024 else { throw RoomError(.tooLarge, "the candidate is too long") }
         guard let candidate = text.flatMap({ Candidate(parsing: $0) }) else { return }

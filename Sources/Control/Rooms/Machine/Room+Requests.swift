@@ -211,7 +211,7 @@ extension Room {
         try message.check(state.context.limits)
         // A message that reaches nobody may be sent again.
         let receivers = try state.roster.receivers(of: message, except: nil)
-        guard nonces.takesIn(message.nonce) else { return }
+        guard nonces.accept(message.nonce) else { return }
         var message = message
         message.participant = nil
         message.identity = nil

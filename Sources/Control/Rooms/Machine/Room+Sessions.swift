@@ -26,7 +26,7 @@ extension Room {
         let member = try state.member(session)
         try member.checkRefresh(claims, room: name)
         let before = state.settings(of: member)
-        state.roster.update(session) { $0.take(claims, turn) }
+        state.roster.update(session) { $0.apply(claims, turn) }
         if [SubscribeRule](claims.video) != member.grantedRules { distribution.followRules(of: session, &state, &turn) }
         if member.permissions == member.granted {
             try setPermissions(Permissions(claims.video), of: member.info.sid, turn: &turn)

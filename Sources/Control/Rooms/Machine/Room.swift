@@ -73,7 +73,7 @@ extension Room {
         let freed = older.compactMap { state.roster[$0] }.reduce(0) { sum, member in
             sum + max(member.promisedConnections, member.connections.count)
         }
-        try turn.takeConnections(max(0, promised - freed))
+        try turn.reserveConnections(max(0, promised - freed))
         for session in older { remove(session, reason: .duplicateIdentity, turn: &turn) }
         let session = turn.sessionID()
         let options = MemberOptions(request, isSignalled: isSignalled, follow: follow)
@@ -329,7 +329,7 @@ extension Room {
 
     /// Members learn at once how the room is now, where that is news.
     mutating func announce(_ turn: inout RoomTurn) {
-        if let news = announcement.take(info) { state.roster.notifyAll(.roomUpdated(news), &turn) }
+        if let news = announcement.news(of: info) { state.roster.notifyAll(.roomUpdated(news), &turn) }
     }
 
     /// Whether the room is over.

@@ -67,8 +67,8 @@ public struct RoomTurn {
         self.recordingAdmission = recordingAdmission
     }
 
-    /// Takes the place of a recorded track on this server, or says why there is none.
-    mutating func takeRecordedTrack() -> RecordingRefusal? { recordingAdmission.takePlace() }
+    /// Reserves the place of a recorded track on this server, or says why there is none.
+    mutating func reserveRecordedTrack() -> RecordingRefusal? { recordingAdmission.reservePlace() }
 
     /// Ends the recording of a track. Its place is free for another one in this step; the recorder, which has to finish the file, counts it a moment longer.
     mutating func endRecordedTrack(_ stream: SubscriptionID) {
@@ -77,7 +77,7 @@ public struct RoomTurn {
     }
 
     /// Reserves peer connections of the server's, or refuses.
-    mutating func takeConnections(_ count: Int) throws(RoomError) {
+    mutating func reserveConnections(_ count: Int) throws(RoomError) {
         guard connectionsLeft >= count else {
             throw RoomError(
                 .overloaded, "the server has no memory for another peer connection", retryAfter: .seconds(10))

@@ -157,7 +157,7 @@ extension Distribution {
         for session in state.roster.sessions where changed.contains(session) {
             for track in waitingTracks.tracks(for: session) {
                 guard state.hasRoomForSubscription(session) else { break }
-                waitingTracks.take(track, for: session)
+                waitingTracks.dequeue(track, for: session)
                 if state.wantsAutomatically(session, track) {
                     subscribe(session, to: track, quietly: false, &state, &turn)
                 }

@@ -105,7 +105,7 @@ extension Member {
     }
 
     /// Another token, whose expiry and grants count from now on.
-    mutating func take(_ claims: AccessClaims, _ turn: RoomTurn) {
+    mutating func apply(_ claims: AccessClaims, _ turn: RoomTurn) {
         granted = Permissions(claims.video)
         tokenID = claims.tokenID
         tokenExpiry = turn.moment(ofSecond: claims.expiresAt)
@@ -227,7 +227,7 @@ extension Member {
     /// Counts a message; one to nobody costs a look at the roster, too.
     mutating func chargeMessage(_ limits: RoomLimits, at now: MonotonicTime) throws(RoomError) {
         let interval = TimeInterval.nanoseconds(1_000_000_000 / Int64(limits.messagesPerSecond))
-        guard messages.take(every: interval, atOnce: limits.messagesPerSecond * 2, at: now) else {
+        guard messages.accept(every: interval, atOnce: limits.messagesPerSecond * 2, at: now) else {
             throw RoomError(
                 .rateLimited, "more than \(limits.messagesPerSecond) messages per second", retryAfter: .seconds(1))
         }
@@ -238,7 +238,7 @@ extension Member {
     {
         let most = limits.notificationsPerSecond * 5
         let interval = TimeInterval.nanoseconds(1_000_000_000 / Int64(limits.notificationsPerSecond))
-        guard changes.take(min(count * (1 + bytes / 1_024), most), every: interval, atOnce: most, at: now) else {
+        guard changes.accept(min(count * (1 + bytes / 1_024), most), every: interval, atOnce: most, at: now) else {
             throw RoomError(
                 .rateLimited, "too many changes of name, metadata and attributes for a room of this size",
                 retryAfter: .seconds(1))
@@ -253,7 +253,7 @@ extension Member {
         let (count, perSecond) = (max(count, 1), limits.notificationsPerSecond)
         let atOnce = max(2 * limits.tracksPerParticipant * TrackChange.publication.rawValue, perSecond * 5 / count)
         let interval = TimeInterval.nanoseconds(1_000_000_000 * Int64(count) / Int64(perSecond))
-        guard publications.take(change.rawValue, every: interval, atOnce: atOnce, at: now) else {
+        guard publications.accept(change.rawValue, every: interval, atOnce: atOnce, at: now) else {
             throw RoomError(
                 .rateLimited, "too many changes of what is published for a room of this size", retryAfter: .seconds(1))
         }

@@ -8,7 +8,7 @@ struct RecentNonces: Sendable {
     private static let bytes = 64
 
     /// Whether nothing with this mark was sent before. Without a mark everything is new.
-    mutating func takesIn(_ nonce: [UInt8]) -> Bool {
+    mutating func accept(_ nonce: [UInt8]) -> Bool {
         guard !nonce.isEmpty, nonce.count <= Self.bytes else { return true }
         guard !newest.contains(nonce) else { return false }
         if newest.count == Self.count { newest.removeFirst() }

@@ -177,7 +177,7 @@ extension Recordings {
             return
         }
         let sid = active[index].info.sid
-        if let reason = obstacle(to: track, state) ?? turn.takeRecordedTrack() {
+        if let reason = obstacle(to: track, state) ?? turn.reserveRecordedTrack() {
             return refuse(track, Refusal(recording: sid, reason: reason), &turn)
         }
         refused[id] = nil

@@ -9,7 +9,7 @@ struct RoomAnnouncement: Sendable {
     mutating func becomesDue() { isDue = true }
 
     /// `info`, where it is news; nothing is due until the next change.
-    mutating func take(_ info: RoomInfo) -> RoomInfo? {
+    mutating func news(of info: RoomInfo) -> RoomInfo? {
         isDue = false
         guard info != announced else { return nil }
         announced = info

@@ -35,12 +35,12 @@ struct WaitingTracks: Sendable {
         return true
     }
 
-    /// The track is gone.
+    /// The track has ended.
     mutating func remove(_ track: TrackID) {
         for session in queues.keys { remove(track, for: session) }
     }
 
-    /// The member is gone.
+    /// The member was removed.
     mutating func remove(_ session: SessionID) {
         queues[session] = nil
         changed.remove(session)
@@ -55,7 +55,7 @@ struct WaitingTracks: Sendable {
     }
 
     /// The member is subscribed to it now, or does not want it.
-    mutating func take(_ track: TrackID, for session: SessionID) { queues[session]?.tracks.remove(track) }
+    mutating func dequeue(_ track: TrackID, for session: SessionID) { queues[session]?.tracks.remove(track) }
 
     /// One of the member's subscriptions has ended.
     mutating func subscriptionEnded(of session: SessionID) {

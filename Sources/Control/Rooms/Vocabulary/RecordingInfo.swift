@@ -172,8 +172,8 @@ public struct RecordingAdmission: Sendable, Hashable {
     /// Why no further track can be recorded; nil: one can.
     public var refusal: RecordingRefusal? { obstacle ?? (tracksLeft > 0 ? nil : .tooManyTracks) }
 
-    /// Takes the place of one track, or says why there is none.
-    mutating func takePlace() -> RecordingRefusal? {
+    /// Reserves the place of one track, or says why there is none.
+    mutating func reservePlace() -> RecordingRefusal? {
         if let refusal { return refusal }
         tracksLeft -= 1
         return nil

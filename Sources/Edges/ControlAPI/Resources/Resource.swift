@@ -69,7 +69,7 @@ struct APIAccess: Sendable {
 
     /// Refuses a call of an API key that makes too many.
     func limitCalls(of key: String) throws(Problem) {
-        guard limit.take(key, at: context.now()) else {
+        guard limit.accept(key, at: context.now()) else {
             throw Problem(
                 429, "rate_limited", "The API key makes more calls than it may.", retryAfter: .seconds(1))
         }

@@ -49,7 +49,7 @@ public struct TwirpEdge: Sendable {
         guard let claims = try? context.gate.claims(of: request) else { throw Self.noToken }
         // Every participant has a token of the key: without a grant of this API they must not use up the calls of servers.
         let budget = claims.video.isForServers ? claims.callBudget : "without a grant: \(claims.apiKey)"
-        guard limit.take(budget, at: context.now()) else {
+        guard limit.accept(budget, at: context.now()) else {
             throw TwirpError(.resourceExhausted, "the API key makes more calls than it may")
         }
         guard !Self.absent.contains(service) else {

@@ -39,7 +39,7 @@ struct WebhookRoom: Sendable {
     }
 
     /// Applies an event; returns the webhook events to post.
-    mutating func take(_ event: RoomLogEvent) -> [WebhookNews] { news(reports(of: event)) }
+    mutating func apply(_ event: RoomLogEvent) -> [WebhookNews] { news(reports(of: event)) }
 
     /// A participant has come with connections that are up.
     mutating func connect(_ participant: String) -> [WebhookNews] { news(connected(participant)) }

@@ -29,7 +29,7 @@ public final class WebhookTranslator: Sendable {
 
     /// What is posted of an event; nothing unless it is wanted. Every event must pass here, in order, wanted or not.
     public func messages(for entry: RoomLogEntry, areWanted: Bool = true) -> [Message] {
-        let news = state.withLock { Self.take(entry, into: &$0) }
+        let news = state.withLock { Self.apply(entry, to: &$0) }
         guard areWanted else { return [] }
         return news.enumerated().compactMap { index, news in
             // The log's places are unique; an event of it may be several here.
@@ -38,7 +38,7 @@ public final class WebhookTranslator: Sendable {
         }
     }
 
-    private static func take(_ entry: RoomLogEntry, into state: inout State) -> [WebhookNews] {
+    private static func apply(_ entry: RoomLogEntry, to state: inout State) -> [WebhookNews] {
         guard !entry.concernsServer else { return [] }
         let isCurrent = state.rooms[entry.room]?.info.sid == entry.roomSID
         if !isCurrent {
@@ -46,13 +46,13 @@ public final class WebhookTranslator: Sendable {
             switch entry.event {
             case .recording, .captureChanged:
                 var former = WebhookRoom(entry)
-                return former.take(entry.event)
+                return former.apply(entry.event)
             default: break
             }
             state.rooms[entry.room] = WebhookRoom(entry)
         }
         defer { if entry.event == .roomEnded { state.rooms[entry.room] = nil } }
-        var news = state.rooms[entry.room]?.take(entry.event) ?? []
+        var news = state.rooms[entry.room]?.apply(entry.event) ?? []
         switch entry.event {
         case .participantLeft(let info, _, hasConnected: true, keepsConnections: true): state.moving.insert(info.sid)
         case .participantJoined(let info) where state.moving.remove(info.sid) != nil:

@@ -55,17 +55,17 @@ struct MovieFragment {
             defaults: defaults[id] ?? MovieHeader.Defaults(), time: next[id] ?? 0)
         var place = header.offset + 8
         let end = header.offset + header.length
-        func take(_ flag: UInt32, _ length: Int) throws(MovieFault) -> Int? {
+        func field(_ flag: UInt32, _ length: Int) throws(MovieFault) -> Int? {
             guard flags & flag != 0 else { return nil }
             guard place + length <= end else { throw .malformed }
             defer { place += length }
             return place
         }
-        if let at = try take(1, 8) { track.base = Int64(clamping: moof.readUInt64(at)) }
-        if let at = try take(2, 4), moof.readUInt32(at) != 1 { throw .severalFormats }
-        if let at = try take(8, 4) { track.defaults.duration = moof.readUInt32(at) }
-        if let at = try take(0x10, 4) { track.defaults.length = moof.readUInt32(at) }
-        if let at = try take(0x20, 4) { track.defaults.flags = moof.readUInt32(at) }
+        if let at = try field(1, 8) { track.base = Int64(clamping: moof.readUInt64(at)) }
+        if let at = try field(2, 4), moof.readUInt32(at) != 1 { throw .severalFormats }
+        if let at = try field(8, 4) { track.defaults.duration = moof.readUInt32(at) }
+        if let at = try field(0x10, 4) { track.defaults.length = moof.readUInt32(at) }
+        if let at = try field(0x20, 4) { track.defaults.flags = moof.readUInt32(at) }
         var again = BoxReader(in: box)
         if let time = again.first("tfdt", in: moof) {
             let isLong = time.length > 0 && moof.readUInt8(time.offset) == 1
@@ -120,15 +120,15 @@ struct MovieFragment {
         _ moof: RawSpan, _ place: inout Int, _ flags: UInt32, _ firstFlags: UInt32?, _ track: Track, shift: Int64,
         offset: Int64
     ) throws(MovieFault) -> MovieSample {
-        func take(_ flag: UInt32) -> UInt32? {
+        func field(_ flag: UInt32) -> UInt32? {
             guard flags & flag != 0 else { return nil }
             defer { place += 4 }
             return moof.readUInt32(place)
         }
-        let duration = take(0x100) ?? track.defaults.duration
-        let length = take(0x200) ?? track.defaults.length
-        let own = take(0x400) ?? firstFlags ?? track.defaults.flags
-        let composition = Int64(Int32(bitPattern: take(0x800) ?? 0))
+        let duration = field(0x100) ?? track.defaults.duration
+        let length = field(0x200) ?? track.defaults.length
+        let own = field(0x400) ?? firstFlags ?? track.defaults.flags
+        let composition = Int64(Int32(bitPattern: field(0x800) ?? 0))
         guard length > 0, offset >= 0, offset <= fileLength - Int64(length), track.time < 1 << 62 else {
             throw .malformed
         }

@@ -146,7 +146,7 @@ struct PacketPlanner: ~Copyable {
             return []
         }
         guard !arrival.isGap, let record = layer.pointee.history.record(arrival.sequence) else { return [] }
-        guard section[record.pointee.format].takes(record.pointee.flags) else { return refuse() }
+        guard section[record.pointee.format].accepts(record.pointee.flags) else { return refuse() }
         let start = firstAudible(before: arrival.sequence, of: track, in: output)
         begin(layer, from: start, in: &section, to: &output, at: now, into: &list)
         for sequence in start...arrival.sequence where layer.pointee.history.record(sequence) != nil {
@@ -338,7 +338,7 @@ struct PacketPlanner: ~Copyable {
         }
         let mapping = section[record.pointee.format]
         let codec = output.numbering.tail.codec
-        guard mapping.takes(record.pointee.flags), kind == .audio || mapping.codec == codec else {
+        guard mapping.accepts(record.pointee.flags), kind == .audio || mapping.codec == codec else {
             // The publisher continues with a format that cannot follow the last one: wait for a keyframe in a format that can be sent.
             output.leave(layer)
             return selector.stop()

@@ -91,7 +91,7 @@ struct FormatMapping: Equatable {
     @inline(__always) var isMapped: Bool { payloadType != Self.unmapped }
     /// Whether the subscriber accepts a packet of the format. RED that is encrypted end to end cannot be stripped.
     @inline(__always)
-    func takes(_ flags: PacketRecord.Flags) -> Bool { isMapped && !(stripsRED && flags.contains(.opaque)) }
+    func accepts(_ flags: PacketRecord.Flags) -> Bool { isMapped && !(stripsRED && flags.contains(.opaque)) }
 
     /// The mapping of a publisher's `format`; unmapped when the subscriber accepts nothing that fits.
     init(of format: PayloadFormat, among accepted: [PayloadFormat]) {

@@ -20,9 +20,9 @@ struct UnknownSourceLimits: ~Copyable {
         _ source: SocketAddress, for peer: Int, own: inout RateLimit, limit: Int, at now: MonotonicTime
     ) -> Bool {
         guard !failures.isBlocked(source, for: peer, at: now) else { return false }
-        if own.take(every: Self.ownInterval, atOnce: Self.ownAtOnce, at: now) { return true }
+        if own.accept(every: Self.ownInterval, atOnce: Self.ownAtOnce, at: now) { return true }
         // A tenth of a second's amount at once: a flood does not block all others for a whole second.
-        return shared.take(every: .seconds(1) / Int64(max(1, limit)), atOnce: max(1, limit / 10), at: now)
+        return shared.accept(every: .seconds(1) / Int64(max(1, limit)), atOnce: max(1, limit / 10), at: now)
     }
 
     /// A check for `peer` from `source` had a wrong password.

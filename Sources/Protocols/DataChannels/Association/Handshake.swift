@@ -77,7 +77,7 @@ struct Handshake {
         guard let peer = Initiation(value) else { return .nothing }
         if let offer, offer.peer == peer { return .reply(acknowledgement(of: offer)) }
         if state == .established {
-            guard restarts.take(every: Self.restartInterval, atOnce: 1, at: now) else { return .nothing }
+            guard restarts.accept(every: Self.restartInterval, atOnce: 1, at: now) else { return .nothing }
         }
         var answer = state == .established ? Self.makeInitiation(window, streams, &random) : local
         answer.cookie = cookie()

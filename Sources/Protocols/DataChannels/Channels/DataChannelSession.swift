@@ -274,10 +274,10 @@ public final class DataChannelSession {
         var messages = messageLimit, bytes = byteLimit
         let second: Int64 = 1_000_000_000
         guard
-            messages.take(
+            messages.accept(
                 every: .nanoseconds(second / Int64(settings.messagesPerSecond)), atOnce: settings.messagesAtOnce,
                 at: now),
-            bytes.take(
+            bytes.accept(
                 message.payload.count, every: .nanoseconds(second / Int64(settings.bytesPerSecond)),
                 atOnce: settings.bytesAtOnce, at: now)
         else { return false }

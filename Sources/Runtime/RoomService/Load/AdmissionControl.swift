@@ -53,8 +53,8 @@ struct AdmissionControl {
         judge()
     }
 
-    /// Takes in what the server has used up at `now`.
-    mutating func take(_ sample: LoadSample, at now: MonotonicTime) {
+    /// Applies what the server has used up at `now`.
+    mutating func apply(_ sample: LoadSample, at now: MonotonicTime) {
         defer { sampledAt = now }
         self.sample = sample
         let elapsed = sampledAt.map { (now - $0).seconds } ?? 0

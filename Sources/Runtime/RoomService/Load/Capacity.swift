@@ -25,14 +25,14 @@ struct Capacity {
     }
 
     /// Counts a join, or refuses it.
-    mutating func takeJoin(
+    mutating func admitJoin(
         _ request: JoinRequest, _ configuration: RoomServiceConfiguration, at now: MonotonicTime
     ) throws(RoomError) {
-        guard clientJoins.take(request, at: now) else {
+        guard clientJoins.accept(request, at: now) else {
             throw RoomError(.rateLimited, "the client asks to join too often", retryAfter: .seconds(1))
         }
         let perSecond = configuration.maxJoinsPerSecond
-        guard joins.take(every: .seconds(1) / Int64(perSecond), atOnce: perSecond, at: now) else {
+        guard joins.accept(every: .seconds(1) / Int64(perSecond), atOnce: perSecond, at: now) else {
             throw RoomError(.rateLimited, "too many joins per second", retryAfter: .seconds(1))
         }
     }

@@ -32,9 +32,9 @@ struct ClientJoins {
     private var limits: [ClientMark: RateLimit] = [:]
 
     /// Counts a join; false where its client has asked for too many.
-    mutating func take(_ request: JoinRequest, at now: MonotonicTime) -> Bool {
+    mutating func accept(_ request: JoinRequest, at now: MonotonicTime) -> Bool {
         let client = ClientMark(request.claims, address: request.address)
         if limits.count >= Self.maximumClients, limits[client] == nil { limits = [:] }
-        return limits[client, default: RateLimit()].take(every: Self.interval, atOnce: Self.burst, at: now)
+        return limits[client, default: RateLimit()].accept(every: Self.interval, atOnce: Self.burst, at: now)
     }
 }

@@ -15,9 +15,9 @@ public final class LoadGate: Sendable {
         state = Mutex(State(control: AdmissionControl(limits: limits, workers: count)))
     }
 
-    /// Takes in a sample of `now`.
-    public func take(_ sample: LoadSample, at now: MonotonicTime) {
-        state.withLock { $0.control.take(sample, at: now) }
+    /// Applies a sample of `now`.
+    public func apply(_ sample: LoadSample, at now: MonotonicTime) {
+        state.withLock { $0.control.apply(sample, at: now) }
     }
 
     /// Other limits, from the next join on.
