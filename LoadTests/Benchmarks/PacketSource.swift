@@ -27,7 +27,7 @@ struct PacketSource {
     }
 
     /// One packet of 20 ms of Opus; `level` is that of RFC 6464, 0 (loud) to 127 (silent).
-    mutating func sound(size: Int, level: UInt8 = 30) -> [UInt8] {
+    mutating func audioPacket(size: Int, level: UInt8 = 30) -> [UInt8] {
         timestamp &+= 960
         return packet(payloadType: 111, marker: false, level: level, [0x78] + [UInt8](repeating: 0x5a, count: size - 1))
     }

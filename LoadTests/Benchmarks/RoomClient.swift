@@ -11,7 +11,7 @@ final class RoomClient {
     let isPublisher: Bool
     let description: PeerDescription
     var nextFrame = MonotonicTime.zero
-    var nextSound = MonotonicTime.zero
+    var nextAudio = MonotonicTime.zero
     private let transport: ClientTransport
     private let server: SocketAddress
     private var socket: UDPSocket
@@ -19,7 +19,7 @@ final class RoomClient {
     private let stream: FramedSocket?
     private var batch = OutboundBatch(datagrams: 16, bytes: 32_768)
     private var video: PacketSource
-    private var sound: PacketSource
+    private var audio: PacketSource
     private var framesSent = 0
 
     init(
@@ -47,7 +47,7 @@ final class RoomClient {
         socket = try UDPSocket(configuration)
         stream = overTCP ? FramedSocket(port: server.port) : nil
         video = PacketSource(ssrc: UInt32(number * 2) << 8)
-        sound = PacketSource(ssrc: UInt32(number * 2 + 1) << 8)
+        audio = PacketSource(ssrc: UInt32(number * 2 + 1) << 8)
     }
 
     /// ICE and DTLS to the end.
@@ -84,8 +84,8 @@ final class RoomClient {
         flush()
     }
 
-    func sendSound(_ size: Int, level: UInt8) {
-        send(sound.sound(size: size, level: level))
+    func sendAudio(_ size: Int, level: UInt8) {
+        send(audio.audioPacket(size: size, level: level))
         flush()
     }
 

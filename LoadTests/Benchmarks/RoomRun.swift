@@ -19,8 +19,8 @@ struct RoomRun {
     /// Everybody publishes and receives everybody else.
     var isMeeting = false
     var videoKilobits = 1_000
-    var hasSound = true
-    var soundBytes = 80
+    var hasAudio = true
+    var audioBytes = 80
     /// Only so many microphones are forwarded; nil: all.
     var loudest: Int?
     var seconds = 10
@@ -34,7 +34,7 @@ struct RoomRun {
             switch name {
             case "--meeting": isMeeting = true
             case "--tcp": overTCP = true
-            case "--silent": hasSound = false
+            case "--silent": hasAudio = false
             case "--cm": profiles = "SRTP_AES128_CM_SHA1_80"
             case "--loudest": loudest = Int(rest.popFirst() ?? "")
             case "--publishers": publishers = Int(rest.popFirst() ?? "") ?? publishers
@@ -87,7 +87,7 @@ struct RoomRun {
 
     private func tracks(of publisher: UInt64, clients: [RoomClient]) -> [MediaCommand] {
         var commands: [MediaCommand] = []
-        let kinds: [MediaKind] = (videoKilobits > 0 ? [.video] : []) + (hasSound ? [.audio] : [])
+        let kinds: [MediaKind] = (videoKilobits > 0 ? [.video] : []) + (hasAudio ? [.audio] : [])
         for kind in kinds {
             let track = publisher * 2 + (kind == .video ? 0 : 1)
             commands.append(.addTrack(Descriptions.track(track, kind: kind, of: publisher)))
@@ -120,10 +120,10 @@ struct RoomRun {
                     let sizes = (0..<packets).map { bytesAFrame / packets + ($0 < bytesAFrame % packets ? 1 : 0) }
                     publisher.sendFrame(sizes)
                 }
-                if hasSound, now >= publisher.nextSound + phase {
-                    if publisher.nextSound == .zero { publisher.nextSound = now + .milliseconds(7) }
-                    publisher.nextSound = publisher.nextSound + .milliseconds(20)
-                    publisher.sendSound(soundBytes, level: level(of: index, at: now - start))
+                if hasAudio, now >= publisher.nextAudio + phase {
+                    if publisher.nextAudio == .zero { publisher.nextAudio = now + .milliseconds(7) }
+                    publisher.nextAudio = publisher.nextAudio + .milliseconds(20)
+                    publisher.sendAudio(audioBytes, level: level(of: index, at: now - start))
                 }
                 if turn % 500 == 0 { publisher.drain() }
             }

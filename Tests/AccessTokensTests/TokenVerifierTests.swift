@@ -77,8 +77,8 @@ struct TokenVerifierTests {
 
     @Test("An issuer without a key is refused")
     func unknownKey() throws {
-        let stranger = TokenVerifier(keys: [APIKey(name: "key3", secret: Self.key.secret)])
-        let token = try stranger.mint(AccessClaims(apiKey: "key3", identity: "a", expiresAt: Self.now + 60))
+        let other = TokenVerifier(keys: [APIKey(name: "key3", secret: Self.key.secret)])
+        let token = try other.mint(AccessClaims(apiKey: "key3", identity: "a", expiresAt: Self.now + 60))
         #expect(throws: AccessTokenError.unknownKey) { try verifier.verify(token, at: Self.now) }
     }
 

@@ -20,7 +20,7 @@ struct SilenceTests {
     }
 
     @Test("H7: a report in the middle of a stream is lost: its packets no longer count as in flight")
-    func lostReportAmid() {
+    func lostReportWithin() {
         var line = ReportedLine()
         line.stream(seconds: 10)
         line.reportsToLose = 1

@@ -28,8 +28,8 @@ struct CallLimitTests {
         #expect(counts.refusals["rate_limited"] == 3)
         #expect(counts.times["GET /v1/rooms"]?.counts.reduce(0, +) == 17)
         #expect(counts.times["POST /v1/rooms"]?.counts.reduce(0, +) == 1)
-        let stranger = try request(.get, "/v1/rooms", token: "wrong")
-        #expect(await house.answer(stranger).status == 401)
+        let unauthorized = try request(.get, "/v1/rooms", token: "wrong")
+        #expect(await house.answer(unauthorized).status == 401)
     }
 
     @Test("Tokens that may join, of which every participant has one, do not use up the calls of operators")

@@ -68,7 +68,7 @@ struct SendCodecTests {
     @Test(
         "H4: where parameter sets begin a keyframe in packets of their own, what is missing behind it and kept no more asks for another, whether or not they are repeated",
         arguments: [[10], [10, 20]])
-    func goneBehindSets(sets: [Int]) {
+    func missingBehindSets(sets: [Int]) {
         let harness = h264()
         var encoder = H264Encoder()
         for turn in 0..<150 {

@@ -180,7 +180,7 @@ struct SendEdgeTests {
     @Test(
         "A8: the publisher changes within a frame to a codec that the subscriber cannot decode: no deadline remains"
     )
-    func codecChangeAmidFrame() {
+    func codecChangeWithinFrame() {
         let harness = SendHarness(
             SendSession.track(formats: [SendSession.vp9, SendSession.vp8]),
             SendSession.subscription(formats: [SendSession.vp9]))

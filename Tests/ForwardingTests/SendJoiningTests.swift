@@ -53,7 +53,9 @@ private struct PlainDepacketizer {
         addUnits(payload, continues: continues)
         frames[frames.count - 1].hasMarker = packet.header.marker
         isOpen = isContinued
-        if packet.header.marker, isContinued { faults.append("\(packet.header.sequenceNumber): a marker amid a frame") }
+        if packet.header.marker, isContinued {
+            faults.append("\(packet.header.sequenceNumber): a marker within a frame")
+        }
     }
 
     private mutating func addUnits(_ payload: [UInt8], continues: Bool) {

@@ -46,7 +46,7 @@ struct SendPaddingTests {
     }
 
     @Test("No padding is sent within a frame")
-    func amid() {
+    func withinFrame() {
         let (harness, source) = begun()
         var layer = source
         let packets = layer.frame(keyframe: false)

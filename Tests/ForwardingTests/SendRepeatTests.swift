@@ -105,7 +105,7 @@ struct SendRepeatTests {
     @Test(
         "H4: a packet that was sent and is not kept any more asks for a keyframe, once, unless a keyframe was sent since"
     )
-    func gone() {
+    func notKept() {
         var (harness, layer) = begun(rtx: true)
         let early = harness.out.last!.header.sequenceNumber
         func play(from start: Double, keyframe: Bool) {

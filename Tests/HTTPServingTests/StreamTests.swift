@@ -202,7 +202,7 @@ struct StreamTests {
     }
 
     @Test("A stream whose client proves disconnected while its head is sent leaves its source at once")
-    func goneBeforeItsTask() async throws {
+    func disconnectedBeforeItsTask() async throws {
         let source = Source()
         let stream = OpenStream(HTTPStream(source.pieces, keepAlive: []))
         stream.end()

@@ -34,7 +34,7 @@ def test_rtcp_reports_in_aiortc_match_what_was_sent(server):
         def played():
             return {ssrc: seen for ssrc, seen in player.tap.rtp.items() if len(seen) > 40}
 
-        def told(ssrc):
+        def reported(ssrc):
             """What the sender reports on a played stream say, each with the media time of the latest packet before it."""
             return [(one.sender_info, beside[ssrc]) for compound, beside in zip(player.tap.rtcp, player.tap.beside) if ssrc in beside
                     for one in rtp.RtcpPacket.parse(compound) if isinstance(one, rtp.RtcpSrPacket) and one.ssrc == ssrc]
@@ -42,7 +42,7 @@ def test_rtcp_reports_in_aiortc_match_what_was_sent(server):
         def are_recent():
             """Whether the last reports are about the last packets: after a stall many packets go at once, and reports follow within a second."""
             highest = {block.ssrc: block.highest_sequence % 0x10000 for block in received()}
-            infos = {ssrc: [info for info, _ in told(ssrc)] for ssrc in played()}
+            infos = {ssrc: [info for info, _ in reported(ssrc)] for ssrc in played()}
             return highest.keys() == own.keys() and all(number in sent(ssrc) for ssrc, number in highest.items()) and all(
                 len(one) > 1 and one[-1].ntp_timestamp - one[0].ntp_timestamp > 0.9 * 2**32 and one[-1].packet_count > len(player.tap.rtp[ssrc]) - 200
                 for ssrc, one in infos.items())
@@ -63,7 +63,7 @@ def test_rtcp_reports_in_aiortc_match_what_was_sent(server):
         sections = player.answer.split("m=")
         for ssrc, seen in streams.items():
             rate, = [48000 if section.startswith("audio") else 90000 for section in sections if f"a=ssrc:{ssrc} " in section]
-            infos = told(ssrc)
+            infos = reported(ssrc)
             (first, _), (last, _) = infos[0], infos[-1]
             assert last.ntp_timestamp - first.ntp_timestamp > 0.9 * 2**32, infos
             # The publisher's media is as slow as a busy machine makes it, so a report is compared with the packets beside it, not with the clock; and the closest counts, because

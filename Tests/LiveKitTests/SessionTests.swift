@@ -114,7 +114,7 @@ struct SessionTests {
     @Test(
         "After a resume a client that subscribes by hand is sent what it wants, and begins anew only where it publishes what it never announced"
     )
-    func synchronizedWishes() async throws {
+    func synchronizedPreferences() async throws {
         let rooms = TestRooms(), socket = Socket()
         let (tracks, bob, stay) = try await meeting(rooms, ["auto_subscribe": "0"])
         var announcement = TrackAnnouncement("a", source: .microphone)

@@ -45,10 +45,10 @@ struct LifeTests {
         let harness = try EngineHarness(configuration: configuration)
         harness.apply(.addRoom(Session.room))
         let own = harness.addClient(room: Session.room)
-        let stranger = harness.addClient(room: Session.room, connect: false)
+        let unknown = harness.addClient(room: Session.room, connect: false)
         harness.run(for: .seconds(5))
         #expect(own.address.host == "10.0.0.1" && own.transport.isConnected)
-        #expect(stranger.datagrams == 0 && !stranger.transport.isConnected)
+        #expect(unknown.datagrams == 0 && !unknown.transport.isConnected)
     }
 
     @Test("C6: a muted track stops within the turn; unmuted video resumes with a keyframe in the same stream")

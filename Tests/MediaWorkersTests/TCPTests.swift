@@ -99,18 +99,18 @@ struct TCPTests {
     @Test("F9: garbage, checks for nobody, and packets that are too long are counted, and their connections closed")
     func hostile() async throws {
         let stage = try await Stage()
-        let garbage = stage.client(), stranger = stage.client(), long = stage.client()
+        let garbage = stage.client(), unknown = stage.client(), long = stage.client()
         for _ in 0..<4 { garbage.sendFramed([UInt8](repeating: 0x80, count: 100)) }
-        var check = stranger.check()
+        var check = unknown.check()
         // The user name begins behind the attribute's header, which follows the message's: another first letter is another peer's.
         let name = try #require(check.firstRange(of: Array(stage.peer.localICE.ufrag.utf8)))
         check[name.lowerBound] ^= 1
-        for _ in 0..<4 { stranger.sendFramed(check) }
+        for _ in 0..<4 { unknown.sendFramed(check) }
         long.send([0xff, 0xff, 1, 2, 3])
         let after = await stage.statistics { $0.tcp[.withoutCheck] == 2 && $0.tcp[.malformed] == 1 }
         #expect(after.tcp[.withoutCheck] == 2 && after.tcp[.malformed] == 1 && after.tcp.open == 0)
         #expect(after.drops[.unknownSource] == 4 && after.drops[.stunUnknownUfrag] == 4)
-        for client in [garbage, stranger, long] {
+        for client in [garbage, unknown, long] {
             client.work()
             #expect(client.isClosed)
         }

@@ -28,7 +28,7 @@ struct AV1JoiningTests {
             name: "uncounted elements", payload: "00 02 3008 03 3608aa", joining: .before,
             written: "80 00 02 3008 03 3608aa"),
         Case(
-            name: "no sequence begins amid a frame", payload: "18 3608aa", joining: .before, written: "a0 00 3608aa"),
+            name: "no sequence begins within a frame", payload: "18 3608aa", joining: .before, written: "a0 00 3608aa"),
         Case(
             name: "three elements, cut off", payload: "30 02 3008 7f 2a", joining: .before,
             written: "80 00 02 3008 7f 2a"),

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Hostile datagrams")
 struct HostileTests {
-    static let stranger = SocketAddress(ipv4: 0xcb00_7101, port: 6_666)
+    static let unknownSource = SocketAddress(ipv4: 0xcb00_7101, port: 6_666)
 
     @Test("F5: DTLS and RTP from an unvalidated address are dropped unread; the handshake completes")
     func flood() throws {
@@ -65,14 +65,14 @@ struct HostileTests {
         let check = try #require(pair.sent.first).bytes
         var damaged = check
         damaged[30] ^= 1
-        guard case .dropped = pair.inject(damaged, from: Self.stranger) else {
+        guard case .dropped = pair.inject(damaged, from: Self.unknownSource) else {
             Issue.record("a damaged check was used")
             return
         }
-        #expect(!pair.server.isValidated(Self.stranger))
-        #expect(pair.inject(Array(check.dropLast(4)), from: Self.stranger) == .dropped(.stunMalformed))
-        #expect(pair.inject(check, from: Self.stranger) == .nothing)
-        #expect(pair.server.isValidated(Self.stranger), "the whole check does")
+        #expect(!pair.server.isValidated(Self.unknownSource))
+        #expect(pair.inject(Array(check.dropLast(4)), from: Self.unknownSource) == .dropped(.stunMalformed))
+        #expect(pair.inject(check, from: Self.unknownSource) == .nothing)
+        #expect(pair.server.isValidated(Self.unknownSource), "the whole check does")
     }
 
     @Test("L1: 60,000 datagrams of noise do not trap, validate no address, and do not disturb the call")
@@ -93,13 +93,13 @@ struct HostileTests {
             for _ in 0..<3 where !bytes.isEmpty {
                 bytes[Int(random.next() % UInt64(bytes.count))] = UInt8(truncatingIfNeeded: random.next())
             }
-            let source = round % 8 < 4 ? pair.clientAddress : Self.stranger
+            let source = round % 8 < 4 ? pair.clientAddress : Self.unknownSource
             switch pair.server.inject(bytes, from: source, at: pair.now) {
             case .rtp, .rtcp: Issue.record("noise became media")
             case .nothing, .dropped: break
             }
         }
-        #expect(!pair.server.isValidated(Self.stranger))
+        #expect(!pair.server.isValidated(Self.unknownSource))
         #expect(pair.server.isConnected)
         #expect(pair.inject(pair.clientRTP(sequence: 1), from: pair.clientAddress) == .rtp(length: 16))
     }

@@ -52,7 +52,7 @@ struct MovementTests {
     @Test(
         "An address change during the handshake costs round trips, however often the server's flight was lost before",
         arguments: [DTLSRole.client, .server])
-    func movedAmidHandshake(role: DTLSRole) throws {
+    func movedDuringHandshake(role: DTLSRole) throws {
         var behaviour = ClientBehaviour()
         behaviour.role = role
         let pair = try TransportPair(behaviour: behaviour)

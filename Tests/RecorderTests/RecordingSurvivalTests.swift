@@ -48,7 +48,7 @@ struct RecordingSurvivalTests {
     @Test(
         "A file that is removed before the disk let it be finished is not waited for, unless its folder is removed, too"
     )
-    func goneUnfinished() throws {
+    func removedUnfinished() throws {
         let bench = try RecorderBench()
         bench.begin()
         bench.audio(0..<200)

@@ -108,7 +108,7 @@ struct TimelineTests {
     }
 
     @Test("A file that was deleted is named as unreadable")
-    func gone() throws {
+    func unreadable() throws {
         let bench = try record(.tracks)
         RecordingFolder(bench.folder).remove("\(bench.folder)/RM_1/RC_1/TR_video.000.mp4")
         #expect(try timeline(bench).unreadable == ["TR_video.000.mp4"])

@@ -67,7 +67,7 @@ struct MoveTests {
         #expect(try await service.move("ada", from: "R", to: "R").info.identity == "ada", "who is there stays there")
         #expect(await code { _ = try await service.move("eve", from: "R", to: "Q") } == .participantNotFound)
         #expect(
-            await service.listRooms().map(\.name) == ["R", "far"], "a room that was made for a refused move is gone")
+            await service.listRooms().map(\.name) == ["R", "far"], "a room that was made for a refused move has ended")
         #expect(await code { _ = try await service.move("ada", from: "nowhere", to: "R") } == .roomNotFound)
         #expect(try await service.participant("ada", in: "R").info.identity == "ada")
         #expect(try await service.move("ada", from: "R", to: "Q").info.identity == "ada")

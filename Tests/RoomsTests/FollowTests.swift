@@ -217,7 +217,7 @@ struct MediaEventTests {
     @Test(
         "A member whose client begins anew learns who speaks, of those who are still there, which of its videos are held, and what it may receive"
     )
-    func currentStateToldAgain() throws {
+    func currentStateSentAgain() throws {
         var (bench, ada, bob) = try SubscribeTests.pair()
         try bench.perform(.wantSpeakers(true), bob)
         let voice = try #require(bench.room.state.routing.tracks(of: ada).first)

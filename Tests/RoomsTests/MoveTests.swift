@@ -178,9 +178,9 @@ struct MoveTests {
         #expect(
             code { () throws(RoomError) in try booth.move("ada", to: &hall, ofOtherWorker: true) } == .differentWorker)
 
-        var stranger = request.claims
-        stranger.identity = "eve"
-        #expect(booth.room.awaited(stranger) == nil)
+        var other = request.claims
+        other.identity = "eve"
+        #expect(booth.room.awaited(other) == nil)
         var permitted = request.claims
         permitted.video.roomAdmin = true
         #expect(booth.room.awaited(permitted) == nil, "with other grants one joins as a newcomer")

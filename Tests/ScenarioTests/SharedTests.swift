@@ -57,7 +57,7 @@ struct SharedTests {
 
     @Test("B10: audio in bursts of 512 ms is no congestion; the video beside it continues")
     func audioBursts() throws {
-        let scenario = try Scenario("B10 sound in bursts", seed: 62, link: Scenario.link(1_000))
+        let scenario = try Scenario("B10 audio in bursts", seed: 62, link: Scenario.link(1_000))
         scenario.show(.simulcast())
         var plan = AudioPlan()
         plan.callbacks = [.milliseconds(512)]

@@ -57,7 +57,7 @@ struct BroadcasterTests {
         world.run(for: .seconds(30))
         let ends = world.times { $0 == .peerEnded(bot.id, .consentExpired) }
         let end = try #require(ends.first)
-        print("gone after \((end - death).milliseconds) ms")
+        print("removed after \((end - death).milliseconds) ms")
         #expect(ends.count == 1)
         #expect(end - death >= .seconds(5) && end - death <= .seconds(20))
         #expect(world.nodes[0].statistics.peers == 2 && world.nodes[0].statistics.tracks == 1)
@@ -109,7 +109,7 @@ struct BroadcasterTests {
         mover.switchNetwork()
         world.plan(in: .milliseconds(300)) { mover.restartICE(signalling: .milliseconds(100)) }
         world.run(for: .seconds(5))
-        print("outage \(view.longestGap.milliseconds) ms of pictures, \(sound.longestGap.milliseconds) ms of sound")
+        print("outage \(view.longestGap.milliseconds) ms of video, \(sound.longestGap.milliseconds) ms of audio")
         #expect(world.faults == [])
         #expect(world.nodes[0].statistics.peers == 2)
         #expect(world.times { if case .peerEnded = $0 { true } else { false } }.isEmpty)

@@ -60,17 +60,17 @@ struct ChurnTests {
             clients.append(world.join(room, ClientSettings(link: LinkModel(delay: .milliseconds(10), loss: 0.02))))
         }
         world.repeat(every: .microseconds(500), count: 10 * count) { turn in
-            let stranger = SocketAddress(ipv4: 0xc000_0200 | UInt32(turn & 0xff), port: UInt16(1_024 + turn % 60_000))
+            let unknown = SocketAddress(ipv4: 0xc000_0200 | UInt32(turn & 0xff), port: UInt16(1_024 + turn % 60_000))
             // Half of them guess the addresses of those who are shaking hands, from another port.
             let victim = turn % 2 == 0 ? clients.randomElement(using: &world.random)?.address : nil
-            let source = victim.map { SocketAddress(high: $0.high, low: $0.low, port: 9) } ?? stranger
+            let source = victim.map { SocketAddress(high: $0.high, low: $0.low, port: 9) } ?? unknown
             world.inject(Self.attack(turn, &world.random), from: source)
         }
         world.run(for: .milliseconds(Int64(5 * count)) + .seconds(5))
         #expect(clients.count == count)
         #expect(clients.filter { !$0.isConnected }.isEmpty, "every legitimate handshake finishes")
         let drops = world.nodes[0].statistics.drops
-        print("\(count) handshakes, \(drops.total) datagrams of strangers dropped")
+        print("\(count) handshakes, \(drops.total) datagrams of unknown sources dropped")
         #expect(drops.total >= UInt64(10 * count))
     }
 

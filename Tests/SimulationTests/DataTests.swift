@@ -78,7 +78,7 @@ struct DataTests {
         let alone = try call(viewer, seed: Seeds.seed(own), sendsFile: false)
         let busy = try call(viewer, seed: Seeds.seed(own), sendsFile: true)
         print("seed \(own), two connections \(hasTwoConnections): alone \(alone), beside a file \(busy)")
-        #expect(busy.soundLost <= alone.soundLost)
+        #expect(busy.audioLost <= alone.audioLost)
         #expect(busy.frames * 20 >= alone.frames * 19, "one of twenty at most")
         #expect(busy.longestFreeze <= alone.longestFreeze + .milliseconds(200))
         #expect(busy.soundDelayP95 <= .milliseconds(150), "what a conversation does not notice (ITU-T G.114)")
@@ -110,7 +110,7 @@ struct DataTests {
 
     /// What a viewer had of the last 20 s; of its sound, what was lost of all.
     private struct Received {
-        var soundLost = 0
+        var audioLost = 0
         var soundDelayP95 = TimeInterval.zero
         var frames = 0
         var longestFreeze = TimeInterval.zero
@@ -182,7 +182,7 @@ struct DataTests {
         // What is on its way is not lost.
         microphone.isSending = false
         world.run(for: .seconds(1))
-        found.soundLost = sound.missing
+        found.audioLost = sound.missing
         return found
     }
 }

@@ -38,7 +38,7 @@ struct RenegotiationTests {
         // What is on its way arrives.
         for track in [microphone, camera] { track.isSending = false }
         world.run(for: .milliseconds(40))
-        print("longest pause: sound \(sound.longestGap.milliseconds) ms, pictures \(view.longestGap.milliseconds) ms")
+        print("longest pause: audio \(sound.longestGap.milliseconds) ms, video \(view.longestGap.milliseconds) ms")
         #expect(world.faults == [])
         for untouched in [sound, view] {
             #expect(untouched.longestGap <= .milliseconds(50))

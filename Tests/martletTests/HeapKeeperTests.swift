@@ -16,7 +16,7 @@ struct HeapKeeperTests {
     @Test(
         "Memory is returned to the system when half of a load has ended, once, and again when half of the rest has, unless that is small"
     )
-    func halfGone() {
+    func halfEnded() {
         var keeper = HeapKeeper(residentBytes: 50 << 20)
         let growing = due(&keeper, [(60, 0), (300, 1_000), (300, 501)])
         #expect(growing == [false, false, false])

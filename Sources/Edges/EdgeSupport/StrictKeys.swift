@@ -25,10 +25,10 @@ public struct StrictKeys: CodingKey, Sendable, Hashable {
     ) throws {
         let container = try decoder.container(keyedBy: Self.self)
         let names = container.allKeys.map(\.stringValue).sorted()
-        guard let stranger = names.first(where: { !known.contains($0) }) else { return }
+        guard let unknown = names.first(where: { !known.contains($0) }) else { return }
         let place = JSONFault.names(decoder.codingPath)
-        let meant = guess(stranger, known, below).map { place + $0 }
-        throw JSONFault(place + [stranger], .unknown(meant: meant))
+        let meant = guess(unknown, known, below).map { place + $0 }
+        throw JSONFault(place + [unknown], .unknown(meant: meant))
     }
 
     /// The same name one object further down, else the nearest name here, else further down.

@@ -163,9 +163,9 @@ public final class MediaEngine {
     }
 
     /// Records whether the track's last packet leaves a frame incomplete that at least two subscribers get.
-    @inline(__always) func noteOpen(_ track: Int, _ isAmid: Bool) {
+    @inline(__always) func noteOpen(_ track: Int, _ isIncomplete: Bool) {
         let state = tables.tracks[track]
-        let isOpen = isAmid && state.pointee.isVideo && tables.isShared(track)
+        let isOpen = isIncomplete && state.pointee.isVideo && tables.isShared(track)
         if isOpen != state.pointee.isOpen { turn.setOpen(track, isOpen, in: tables) }
     }
 

@@ -93,8 +93,8 @@ struct HostedRooms {
         return nil
     }
 
-    /// Forgets moved peers and tracks that are gone.
-    mutating func forgetGone() {
+    /// Forgets moved peers and tracks that were removed.
+    mutating func forgetRemoved() {
         let (nameByID, rooms) = (nameByID, rooms)
         moved.keep { number, room in nameByID[room].flatMap { rooms[$0] }?.room.owns(number) == true }
     }

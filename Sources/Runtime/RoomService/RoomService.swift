@@ -331,7 +331,7 @@ extension RoomService {
         journal.endOverdueStays(at: media.wallClockMilliseconds())
         endOutdatedFeeds()
         let now = media.now()
-        rooms.forgetGone()
+        rooms.forgetRemoved()
         for name in rooms.due(at: now) {
             guard let hosted = rooms[name], hosted.nextDeadline <= now else { continue }
             repeat {

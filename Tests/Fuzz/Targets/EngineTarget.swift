@@ -34,7 +34,7 @@ struct EngineScript {
         case 0, 1, 2: publish(&input)
         case 3: room.receiveRTCP(Array(input.record()), of: kind & 8 == 0 ? .publisher : .subscriber)
         case 4: room.receive(Array(input.record()), from: FuzzRoom.Member.allCases[Int(kind >> 3) % 3])
-        case 5: room.receiveFromStranger(Array(input.record()), UInt16(kind))
+        case 5: room.receiveFromUnknownSource(Array(input.record()), UInt16(kind))
         case 6: room.pass(.milliseconds(Int64(input.byte()) * (kind & 8 == 0 ? 1 : 50)))
         default: room.command(kind >> 3, input.byte())
         }

@@ -4,7 +4,7 @@ import Primitives
 extension FuzzRoom {
     /// What the publisher sends, one track a codec.
     enum Stream: UInt64, CaseIterable {
-        case sound = 1
+        case audio = 1
         case vp8, vp9, h264, av1
 
         /// Extension ids as the publisher has them: the order of `HeaderExtension`, from 1.
@@ -20,7 +20,7 @@ extension FuzzRoom {
 
         func payloadType(isRetransmission: Bool, isRedundant: Bool) -> UInt8 {
             let formats = track.formats
-            if self == .sound { return isRedundant ? formats[1].payloadType : formats[0].payloadType }
+            if self == .audio { return isRedundant ? formats[1].payloadType : formats[0].payloadType }
             return isRetransmission ? formats[0].rtxPayloadType ?? 0 : formats[0].payloadType
         }
 
@@ -37,7 +37,7 @@ extension FuzzRoom {
                 ]
             }
             switch self {
-            case .sound:
+            case .audio:
                 return [
                     PayloadFormat(codec: .opus, payloadType: base, rtxPayloadType: nil, clockRateHz: 48_000),
                     PayloadFormat(codec: .red, payloadType: base + 1, rtxPayloadType: nil, clockRateHz: 48_000),
@@ -58,7 +58,7 @@ extension FuzzRoom {
                         ssrc: ssrc(layer: 0, isRetransmission: false), rtxSSRC: ssrc(layer: 0, isRetransmission: true))
                 ]
             return TrackDescription(
-                id: TrackID(rawValue), peer: FuzzRoom.Member.publisher.id, kind: self == .sound ? .audio : .video,
+                id: TrackID(rawValue), peer: FuzzRoom.Member.publisher.id, kind: self == .audio ? .audio : .video,
                 source: self == .h264 ? .screen : .camera, mid: "\(rawValue)",
                 formats: formats(96 + 2 * UInt8(rawValue)),
                 encodings: encodings, extensions: Self.published, feedback: [.nack, .pli, .fir, .transportCC])
@@ -67,10 +67,10 @@ extension FuzzRoom {
         var subscription: SubscriptionDescription {
             SubscriptionDescription(
                 id: SubscriptionID(rawValue), peer: FuzzRoom.Member.subscriber.id, track: TrackID(rawValue),
-                kind: self == .sound ? .audio : .video, mid: "s\(rawValue)", ssrc: 0xa000_0000 | UInt32(rawValue),
-                rtxSSRC: self == .sound ? nil : 0xb000_0000 | UInt32(rawValue), cname: "c",
+                kind: self == .audio ? .audio : .video, mid: "s\(rawValue)", ssrc: 0xa000_0000 | UInt32(rawValue),
+                rtxSSRC: self == .audio ? nil : 0xb000_0000 | UInt32(rawValue), cname: "c",
                 // A subscriber without RED: it is taken apart (G7).
-                formats: self == .sound ? [formats(110)[0]] : formats(110 + 2 * UInt8(rawValue)),
+                formats: self == .audio ? [formats(110)[0]] : formats(110 + 2 * UInt8(rawValue)),
                 extensions: Self.subscribed, feedback: [.nack, .pli, .fir, .transportCC])
         }
     }

@@ -53,7 +53,8 @@ final class FuzzRoom {
         apply(.removeRoom(RoomID(1)))
         sessions = [:]
         let left = engine.statistics
-        precondition(left.peers == 0 && left.tracks == 0 && left.subscriptions == 0 && left.rooms == 0, "all is gone")
+        precondition(
+            left.peers == 0 && left.tracks == 0 && left.subscriptions == 0 && left.rooms == 0, "all is removed")
         precondition(engine.nextDeadline == .distantFuture, "nobody waits for anything")
         _ = engine.takeEvents()
     }
@@ -94,13 +95,13 @@ final class FuzzRoom {
 
     func receive(_ bytes: [UInt8], from member: Member) { receive(bytes, from: member.address) }
 
-    func receiveFromStranger(_ bytes: [UInt8], _ port: UInt16) {
+    func receiveFromUnknownSource(_ bytes: [UInt8], _ port: UInt16) {
         var bytes = bytes
         let waiting = batch.count
         bytes.withUnsafeMutableBytes {
             engine.receive($0, from: SocketAddress(ipv4: 0xc000_0299, port: port), at: now, into: &batch)
         }
-        precondition(batch.count == waiting, "a stranger gets no answer")
+        precondition(batch.count == waiting, "an unknown source gets no answer")
         endTurn()
     }
 

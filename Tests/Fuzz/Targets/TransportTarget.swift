@@ -79,7 +79,7 @@ enum TransportTarget {
             var bytes = bytes
             let received = bytes.withUnsafeMutableBytes { transport.receive($0, from: source, at: now, into: &output) }
             if !isKnown {
-                precondition(output.count == waiting, "a stranger gets no answer")
+                precondition(output.count == waiting, "an unknown source gets no answer")
                 precondition(!transport.isValidated(source), "and is not believed")
             }
             switch received {
