@@ -1,20 +1,28 @@
 import Foundation
 import Testing
 
-/// What people read has the field's words: pages, and the texts in sources that become logs, errors, help and settings.
+/// What people read has the field's words: pages, the texts in sources that become logs, errors, help and settings, and what tests are called.
 @Suite("Wording")
 struct WordingTests {
     /// Not these words, but those; and where a word is the field's after all.
     private static let words: [(word: String, instead: String, unlessIn: [String])] = [
-        ("picture", "frame, video or layer", ["picture id", "idr picture", "picture in picture"]),
+        (
+            "picture", "frame, video or layer",
+            ["picture id", "idr picture", "vp9 picture", "picture parameter set", "picture in picture"]
+        ),
         ("pictures", "frames or video", ["h.264 pictures"]),
+        ("sound", "audio", []),
+        ("sounds", "audio", []),
         ("told", "notified, announced, advertised or configured", []),
+        ("tell", "notify, announce, report or ask", ["can tell", "tell apart"]),
+        ("tells", "notifies, announces, reports or asks", []),
         ("stranger", "unknown source", []),
         ("strangers", "unknown sources", []),
         ("wish", "preference or demand", ["draft-ietf-wish-whep"]),
         ("wishes", "preferences or demands", []),
         ("knock", "ask to join", []),
-        ("is gone", "disconnected, closed, expired or removed", []),
+        ("gone", "disconnected, closed, expired or removed", ["410: \"gone\""]),
+        ("amid", "within, or during", []),
     ]
 
     @Test("Pages and the API's description use the field's words")
@@ -36,6 +44,45 @@ struct WordingTests {
                 Self.isInLiteral(line, column)
             }
         }
+    }
+
+    @Test("Titles, names and descriptions of tests use the field's words")
+    func titles() throws {
+        let files = try SourceTree.files(in: "Tests")
+        let cases = try SourceTree.paths(in: "Tests/InteropTests", kinds: ["py"])
+        #expect(files.count > 300 && cases.count > 50, "the walk found the tests")
+        for file in files {
+            Self.look(in: Self.titles(in: file.lines), of: file.path) { line, column in
+                Self.isInLiteral(line, column)
+            }
+        }
+        for path in cases {
+            let lines = try SourceTree.text(path).split(separator: "\n", omittingEmptySubsequences: false)
+            Self.look(in: Self.cases(in: lines), of: path) { _, _ in true }
+        }
+    }
+
+    /// The lines of Swift with a test's or a suite's title, which stands behind the attribute or, if it is long, in the next line; the others are empty.
+    private static func titles(in lines: [Substring]) -> String {
+        var isBehind = false
+        return lines.map { line -> String in
+            let words = line.drop { $0 == " " }
+            let isTitle = isBehind || words.hasPrefix("@Test(") || words.hasPrefix("@Suite(")
+            isBehind = words == "@Test(" || words == "@Suite("
+            return isTitle ? String(line) : ""
+        }.joined(separator: "\n")
+    }
+
+    /// The lines of Python with a test's name, as words, or the beginning of its description behind that; the others are empty.
+    private static func cases(in lines: [Substring]) -> String {
+        var isBehind = false
+        return lines.map { line -> String in
+            let isName = line.hasPrefix("def test_")
+            let isDescription = isBehind && line.hasPrefix("    \"\"\"")
+            isBehind = isName
+            if isName { return line.replacingOccurrences(of: "_", with: " ") }
+            return isDescription ? String(line) : ""
+        }.joined(separator: "\n")
     }
 
     /// Records each place of a word that `counts`, by its line and the bytes before it there. Bytes instead of a regular expression, which takes seconds.

@@ -20,7 +20,7 @@ struct VP9Tests {
         #expect(summary.dimensions == FrameDimensions(width: 640, height: 360))
     }
 
-    @Test("G8: an upper spatial layer of the key picture starts that layer but no stream")
+    @Test("G8: an upper layer of a keyframe's VP9 picture starts that layer but no stream")
     func upperLayer() throws {
         // I, L, F, B, E; picture id 5; T0 U1 S1 D1.
         let summary = try #require(PayloadCodec.vp9.summary(hex: "bc 05 13 aa", marker: true))
