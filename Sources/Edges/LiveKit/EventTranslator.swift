@@ -102,7 +102,7 @@ struct EventTranslator: Sendable {
         case .left: []
         // The protocol has no word for a drain. The rooms have ended, but the server, or another behind the same name, is there again soon.
         case .serverShutdown: [.leave(.serverShutdown, .reconnect)]
-        // Nobody wants it away: its app was in the background, for example, and reads this when it is back. It asks to go on, and is asked then to join anew, or that
+        // Nobody wants it away: its app was in the background, for example, and reads this when it is back. It asks to go on, and is answered then to join anew, or that
         // a newer session has its identity, which a join would end.
         case .timeout, .connectionLost, .tooSlow: [.leave(.init(reason), .resume)]
         case .duplicateIdentity, .removed, .roomDeleted, .roomDurationReached, .stayDurationReached, .tokenExpired,

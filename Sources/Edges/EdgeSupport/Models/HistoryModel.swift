@@ -6,9 +6,9 @@ public import RoomService
 public struct HistoryModel: Encodable, Sendable, Hashable {
     /// One in 5 s.
     public var samples: [SampleModel]
-    /// Decisions about what it was sent, the last ones complete; absent where they are model by themselves.
+    /// Decisions about what it was sent, the last ones complete; absent where they are shown by themselves.
     public var decisions: [DecisionModel]?
-    /// What its path was believed to carry; absent where they are model by themselves.
+    /// What its path was believed to carry; absent where they are shown by themselves.
     public var estimates: [DecisionsModel.EstimateModel]?
 
     /// What some seconds were like.
