@@ -10,8 +10,9 @@ public enum PreCallCheck {
     public static let duration = TimeInterval.seconds(90)
     /// What the video may take: enough for a quality that people call good, little enough that 20 checks do no harm.
     public static let maxBitrate = Bitrate.kilobitsPerSecond(1_500)
-    /// How many one client may have at once: somebody who reloads the page has another while the one before it waits for its end. Nobody needs all that there may be.
-    static let maximumPerClient = 4
+    /// How many of `all` one client may have at once: half of them, so that nobody keeps others from theirs. Somebody who reloads the page, and an operator who tries
+    /// address after address (`martlet reach`), has another one while those before wait for their end.
+    static func maximumPerClient(of all: Int) -> Int { max(1, all / 2) }
 
     /// The rules of the room on a server with these defaults: its codecs, nothing else that could keep a video out.
     static func policy(_ defaults: RoomPolicy) -> RoomPolicy {

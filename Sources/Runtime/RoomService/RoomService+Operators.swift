@@ -147,7 +147,8 @@ extension RoomService {
                 throw RoomError(
                     .permissionDenied, "this server makes no pre-call checks (its setting rooms.max_checks is 0)")
             }
-            guard rooms.all.count(where: { $0.checker == checker }) < PreCallCheck.maximumPerClient else {
+            let most = PreCallCheck.maximumPerClient(of: configuration.maxChecks)
+            guard rooms.all.count(where: { $0.checker == checker }) < most else {
                 throw RoomError(
                     .rateLimited, "as many pre-call checks of this client are in progress as one may have",
                     retryAfter: .seconds(10))
