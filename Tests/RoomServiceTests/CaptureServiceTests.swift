@@ -198,7 +198,7 @@ struct CaptureServiceTests {
         try await service.openCheck(request(identity).claims, from: address)
     }
 
-    @Test("No client has more than half of the checks that there may be at once, however many addresses of its network it has")
+    @Test("No client has more than half of the checks that there may be, however many addresses of its network it has")
     func checksOfOne() async throws {
         var configuration = RoomServiceConfiguration()
         configuration.maxChecks = 6
