@@ -150,6 +150,24 @@ struct LimitTests {
         #expect(bench.room.subscriptions(of: ada).isEmpty)
     }
 
+    @Test("Another audience of several tracks that is refused costs nothing: asking again does not put it off")
+    func refusedAudience() throws {
+        var limits = RoomLimits()
+        (limits.notificationsPerSecond, limits.tracksPerParticipant) = (4, 2)
+        var bench = RoomBench(limits: limits)
+        try bench.join("ada")
+        let bob = try bench.join("bob")
+        try bench.offer(bob, [.audio("0"), .video("1")])
+        try bench.perform(.setAudience(["ada"]), bob)
+        // Four notifications for each of two tracks, of half a second each.
+        var refusals = 0
+        for _ in 1...4 {
+            bench.now = bench.now + .seconds(1)
+            do { try bench.perform(.setAudience(nil), bob) } catch { refusals += 1 }
+        }
+        #expect(refusals == 3)
+    }
+
     @Test(
         "A client that makes all offers is asked for no more sections than a description may have, and is notified of how many tracks wait"
     )

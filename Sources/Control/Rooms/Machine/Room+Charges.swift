@@ -14,21 +14,23 @@ extension Room {
         state.roster.update(member.session) { $0.changes = changes }
     }
 
-    /// Counts what a member does with its tracks, or refuses it.
-    mutating func charge(_ change: TrackChange, of member: Member, at now: MonotonicTime) throws(RoomError) {
+    /// Counts what a member does with `tracks` of its tracks, or refuses it for all of them.
+    mutating func charge(
+        _ change: TrackChange, tracks: Int = 1, of member: Member, at now: MonotonicTime
+    ) throws(RoomError) {
         var charged = member
-        try charged.charge(change, to: state.roster.count, state.context.limits, at: now)
+        try charged.charge(change, tracks: tracks, to: state.roster.count, state.context.limits, at: now)
         let publications = charged.publications
         state.roster.update(member.session) { $0.publications = publications }
     }
 
-    /// Counts another audience, to whom each of a member's tracks comes, or for whom it ends. That nobody is to receive them is never refused.
+    /// Counts another audience, to whom each of a member's tracks comes, or for whom it ends: all of them together, since whoever is refused and asks again would
+    /// use up each time what it waits for. That nobody is to receive them is never refused.
     mutating func chargeAudience(
         _ audience: Audience?, of member: Member, at now: MonotonicTime
     ) throws(RoomError) {
-        guard audience != member.audience, audience?.identityCount != 0 else { return }
-        for _ in state.routing.tracks(of: member.session) {
-            try charge(.publication, of: try state.member(member.session), at: now)
-        }
+        let tracks = state.routing.tracks(of: member.session).count
+        guard audience != member.audience, audience?.identityCount != 0, tracks > 0 else { return }
+        try charge(.publication, tracks: tracks, of: member, at: now)
     }
 }

@@ -248,12 +248,12 @@ extension Member {
     /// Counts what it does with its tracks, of which each of `count` members is notified. At once it may do five seconds' worth, or publish all tracks that it may
     /// have twice, where that is more: whoever comes back publishes anew.
     mutating func charge(
-        _ change: TrackChange, to count: Int, _ limits: RoomLimits, at now: MonotonicTime
+        _ change: TrackChange, tracks: Int = 1, to count: Int, _ limits: RoomLimits, at now: MonotonicTime
     ) throws(RoomError) {
         let (count, perSecond) = (max(count, 1), limits.notificationsPerSecond)
         let atOnce = max(2 * limits.tracksPerParticipant * TrackChange.publication.rawValue, perSecond * 5 / count)
         let interval = TimeInterval.nanoseconds(1_000_000_000 * Int64(count) / Int64(perSecond))
-        guard publications.accept(change.rawValue, every: interval, atOnce: atOnce, at: now) else {
+        guard publications.accept(change.rawValue * tracks, every: interval, atOnce: atOnce, at: now) else {
             throw RoomError(
                 .rateLimited, "too many changes of what is published for a room of this size", retryAfter: .seconds(1))
         }
