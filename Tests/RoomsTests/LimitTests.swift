@@ -201,6 +201,26 @@ struct LimitTests {
         #expect(news()[1] == [9])
     }
 
+    @Test("Whoever has no section left for some tracks is notified of how many wait, also as those end")
+    func endsWithoutSection() throws {
+        var bench = RoomBench()
+        for number in 0..<8 {
+            let publisher = try bench.join("publisher \(number)") { $0.autoSubscribe = false }
+            try bench.offer(publisher, (0..<31).map { .audio("\($0)") })
+        }
+        let bob = try bench.join("bob") { ($0.offering, $0.receivingConnection) = (.client, "main") }
+        let own = (0..<10).map { ClientDescriptions.Section.audio("\($0)") }
+        let received = (10..<256).map { ClientDescriptions.Section.audio("\($0)", "recvonly") }
+        for sections in [own, own + received] { try bench.offer(bob, "main", sections) }
+        #expect(Self.waiting(bench.takeEvents(bob)) == [2], "248 tracks, 246 sections")
+        for left in [1, 0] {
+            let track = try #require(bench.room.subscriptions(of: bob).first { $0.connection == nil }?.track)
+            let publisher = try #require(bench.room.state.routing.track(sid: track)?.publisher)
+            try bench.perform(.unpublish(track: track), publisher)
+            #expect(Self.waiting(bench.takeEvents(bob)) == [left])
+        }
+    }
+
     @Test(
         "Automatic subscriptions beyond the limit wait, the member is notified of how many, and they follow as others end"
     )

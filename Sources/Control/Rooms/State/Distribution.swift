@@ -84,6 +84,9 @@ struct Distribution: Sendable {
                 connection.needsOffer = true
             }
             state.outdated.insert(subscription.member)
+        } else if waitingTracks.lacksSections(subscription.member) {
+            // It may be one of those that found none: they are counted anew.
+            state.outdated.insert(subscription.member)
         }
         let track = state.routing.track(of: subscription)?.info.sid
         state.routing.remove(id)

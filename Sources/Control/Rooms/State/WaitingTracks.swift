@@ -69,6 +69,9 @@ struct WaitingTracks: Sendable {
         unannounced.insert(session)
     }
 
+    /// Whether some of the member's subscriptions found no section when they were counted last.
+    func lacksSections(_ session: SessionID) -> Bool { queues[session].map { $0.withoutSection > 0 } ?? false }
+
     /// Members whose queue has changed, or may be shortened, since the last call.
     mutating func takeChanged() -> Set<SessionID> {
         defer { changed = [] }
