@@ -31,6 +31,22 @@ struct LargeRoomTests {
         #expect(bench.room.subscriptions(of: members[148]).map(\.state) == [.active])
     }
 
+    @Test("Steps for offers that are owed make these alone: what is to be announced waits for the deadline")
+    func owedOffers() throws {
+        var bench = RoomBench()
+        let ada = try bench.join("ada") { $0.autoSubscribe = false }
+        let members = try (0..<100).map { try bench.join("member \($0)") { $0.wantsRoster = false } }
+        try bench.offer(ada, [.audio("0")])
+        for member in members { _ = bench.takeEvents(member) }
+        try bench.step { (room, turn) throws(RoomError) in room.makeOwedOffers(turn: &turn) }
+        let last = members.map { bench.takeEvents($0) }.suffix(100 - Room.offersPerStep)
+        let offered = last.count { events in events.contains { if case .offer = $0 { true } else { false } } }
+        #expect(offered == 100 - Room.offersPerStep)
+        #expect(!bench.room.owesOffers && bench.room.hasNews)
+        bench.advance(by: .zero)
+        #expect(!bench.room.hasNews)
+    }
+
     @Test("Microphones that are always heard are commanded in the order in which their participants joined")
     func alwaysHeard() throws {
         var bench = RoomBench()

@@ -334,13 +334,21 @@ extension RoomService {
         rooms.forgetRemoved()
         for name in rooms.due(at: now) {
             guard let hosted = rooms[name], hosted.nextDeadline <= now else { continue }
-            repeat {
-                await step(hosted, waits: false) { $0.advance(turn: &$1) }
-                // Others have their turn before the offers that are left.
-                if hosted.room.owesOffers { await Task.yield() }
-            } while hosted.room.owesOffers
+            await step(hosted, waits: false) { $0.advance(turn: &$1) }
         }
+        await makeOwedOffers(until: now + Self.quietInterval)
         if rooms.all.contains(where: { $0.nextDeadline < now + Self.quietInterval }) { alarm.raise() }
+    }
+
+    /// Makes the offers that steps have left over: a step of each room in turn, and whatever else waits has its turn in between. Where a room owes ever more of them,
+    /// the deadlines of all rooms come first again from `end` on.
+    private func makeOwedOffers(until end: MonotonicTime) async {
+        while media.now() < end {
+            let owing = rooms.all.filter { $0.room.owesOffers }
+            guard !owing.isEmpty else { return }
+            for hosted in owing { await step(hosted, waits: false) { $0.makeOwedOffers(turn: &$1) } }
+            await Task.yield()
+        }
     }
 
     /// Tells every member `server_shutdown`, ends every session, refuses new ones. What `lastNews` waits for is still told to who follows events.

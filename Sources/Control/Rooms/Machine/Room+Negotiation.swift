@@ -229,6 +229,11 @@ extension Room {
     /// Whether members are left that a further step, `advance` at the latest, makes offers to.
     public var owesOffers: Bool { !hasEnded && !state.outdated.isEmpty }
 
+    /// A step for these offers and nothing else: what `advance` announces is not announced more often for them.
+    public mutating func makeOwedOffers(turn: inout RoomTurn) {
+        if owesOffers { makeOffers(&turn) }
+    }
+
     /// Offers to members whose descriptions are out of date, as far as the connection is at rest.
     mutating func makeOffers(_ turn: inout RoomTurn) {
         distribution.admitWaiting(&state, &turn)
