@@ -133,6 +133,30 @@ struct SessionTests {
         }
     }
 
+    @Test("A client that unmutes more often than a large room permits is muted again: it shows what others hear")
+    func refusedUnmute() async throws {
+        let rooms = TestRooms(), socket = Socket()
+        let (_, bob, stay) = try await meeting(rooms, ["auto_subscribe": "0"])
+        for number in 0..<400 {
+            let claims = AccessClaims(
+                apiKey: TestTokens.key.name, identity: "member \(number)", expiresAt: .max, video: .join("r"))
+            var request = JoinRequest(claims: claims)
+            (request.autoSubscribe, request.wantsRoster) = (false, false)
+            _ = try await rooms.rooms.join(request)
+        }
+        _ = try await rooms.rooms.offer(
+            stay.session, connection: "publisher", sdp: ClientDescriptions().offer([.audio("0")]))
+        let mine = try #require(try await rooms.rooms.participant(stay.session).tracks.first?.sid)
+        for _ in 0..<200 where socket.frames.isEmpty {
+            for muted in [true, false] { await bob.handle(.mute(track: mine, muted), stay.session, socket) }
+        }
+        try WireTests.read(frame: try #require(socket.frames.first)) { message in
+            #expect(message.message_case == LIVEKIT__SIGNAL_RESPONSE__MESSAGE_MUTE)
+            #expect(String(message.mute.pointee.sid) == mine && message.mute.pointee.muted == 1)
+        }
+        #expect(try await rooms.rooms.participant(stay.session).tracks.first?.muted == true)
+    }
+
     @Test("A refreshed token is good for ten minutes, and in its room as long as the one whose place it takes")
     func refreshedTokens() throws {
         let gate = TestTokens.gate

@@ -23,7 +23,7 @@ extension LiveKitSession {
                     session, connection: connection, candidate: candidate, mid: nil)
             }
         case .addTrack(let request): await announce(request, session, socket)
-        case .mute(let track, let muted): await perform(.setMuted(track: track, muted), session)
+        case .mute(let track, let muted): await setMuted(track, muted, session, socket)
         case .subscription(let tracks, let subscribes):
             for track in tracks { await subscribe(track, subscribes, session, socket) }
         case .trackSettings(let tracks, let settings):
@@ -89,6 +89,18 @@ extension LiveKitSession {
             let mine = (try? await context.rooms.participant(session).dataTracks) ?? []
             socket.send(
                 .dataTrackRefused(track, ServerSignal.Refusal(error.code, of: track, beside: mine), error.sentence))
+        }
+    }
+
+    /// A client that unmutes more often than it may believes that it is heard: it is muted as by a moderator.
+    private func setMuted(
+        _ track: String, _ muted: Bool, _ session: SessionID, _ socket: some LiveKitSocket
+    ) async {
+        do throws(RoomError) {
+            try await context.rooms.perform(.setMuted(track: track, muted), in: session)
+        } catch {
+            note(error)
+            if error.code == .rateLimited { socket.send(.mute(track: track, true)) }
         }
     }
 
