@@ -150,6 +150,32 @@ struct LimitTests {
         #expect(bench.room.subscriptions(of: ada).isEmpty)
     }
 
+    @Test("Other tracks and codecs on sections that go on are bounded likewise; an offer that changes nothing never is")
+    func replacements() throws {
+        var limits = RoomLimits()
+        (limits.notificationsPerSecond, limits.tracksPerParticipant) = (4, 2)
+        var bench = RoomBench(limits: limits)
+        let ada = try bench.join("ada")
+        try bench.join("bob")
+        let video = ClientDescriptions.Section.video("1")
+        let other = ClientDescriptions.Section.video("1", codecs: [(98, "VP9/90000", "profile-id=0")])
+        try bench.offer(ada, [.audio("0"), video])
+        // Each track is one notification of each, the codec four: with the publications all that there may be at once.
+        for number in 0..<4 { try bench.offer(ada, [.audio("0", track: "\(number)"), video]) }
+        for _ in 0..<3 { try bench.offer(ada, [.audio("0", track: "3"), other]) }
+        for sections in [[.audio("0", track: "4"), other], [.audio("0", track: "3"), video]]
+            as [[ClientDescriptions.Section]]
+        {
+            let refusal = #expect(throws: RoomError.self) { try bench.offer(ada, sections) }
+            #expect(refusal?.code == .rateLimited)
+        }
+        try bench.offer(ada, [.audio("0", track: "3"), other])
+        #expect(bench.info(ada)?.tracks.map(\.clientTrackID) == ["3", "video-1"])
+        bench.now = bench.now + .milliseconds(500)
+        try bench.offer(ada, [.audio("0", track: "4"), other])
+        #expect(bench.info(ada)?.tracks.map(\.clientTrackID) == ["4", "video-1"])
+    }
+
     @Test("Another audience of several tracks that is refused costs nothing: asking again does not put it off")
     func refusedAudience() throws {
         var limits = RoomLimits()

@@ -63,7 +63,7 @@ extension LiveKitSession {
             if [.sessionNotFound, .connectionNotFound].contains(error.code) { return }
             // There is no word for a refused description; without an answer the client would wait for one.
             // Where the cause is temporary the client may join anew.
-            let isTemporary = [.mediaUnavailable, .overloaded].contains(error.code)
+            let isTemporary = [.mediaUnavailable, .overloaded, .rateLimited].contains(error.code)
             socket.send(.leave(.joinFailure, isTemporary ? .reconnect : .disconnect))
             await leave()
         }

@@ -1,4 +1,6 @@
+import MediaControl
 import Primitives
+import SDP
 
 // What members do as often as they like is sent to all others: in a large room one of them could fill the server's link, and keep the room service busy.
 
@@ -22,6 +24,27 @@ extension Room {
         try charged.charge(change, tracks: tracks, to: state.roster.count, state.context.limits, at: now)
         let publications = charged.publications
         state.roster.update(member.session) { $0.publications = publications }
+    }
+
+    /// Counts what an offer makes of tracks that go on, or refuses it: another source behind a section is news to everybody, and other formats are an offer to each receiver.
+    mutating func chargeChanges(
+        by sections: [NegotiatedSection], on connection: Connection, of member: Member, at now: MonotonicTime
+    ) throws(RoomError) {
+        var formats = 0, details = 0
+        for section in sections {
+            guard let sending = section.receiving, let kind = MediaKind(section.kind),
+                let track = connection.trackByMid[section.mid].flatMap({ state.routing[$0] })
+            else { continue }
+            if !Self.subscribersSeeTheSame(track.formats, sending.formats) {
+                formats += 1
+            } else if track.info.sent(as: sending) != track.info
+                || awaitedTrack(sending, kind, section.mid, on: connection, by: member) != nil
+            {
+                details += 1
+            }
+        }
+        if formats > 0 { try charge(.publication, tracks: formats, of: member, at: now) }
+        if details > 0 { try charge(.details, tracks: details, of: try state.member(member.session), at: now) }
     }
 
     /// Counts another audience, to whom each of a member's tracks comes, or for whom it ends: all of them together, since whoever is refused and asks again would

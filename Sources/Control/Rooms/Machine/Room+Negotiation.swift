@@ -42,6 +42,7 @@ extension Room {
                 "the session description is refused: \(refusals.first?.rawValue ?? "it has no media section to connect")"
             )
         }
+        try chargeChanges(by: answer.sections, on: connection, of: member, at: turn.now)
         connection.openOrUpdate(outcome.transport, of: member, iceRestarted: outcome.iceRestarted, state, &turn)
         connection.acceptData(outcome, &turn)
         unbindUnplaced(placed, &connection, &turn)

@@ -13,11 +13,7 @@ extension Room {
         guard let kind = MediaKind(section.kind), let connection = try? state.connection(name, of: session),
             let member = state.roster[session]
         else { return }
-        // A section that goes on under its own track's id is not what was announced under another.
-        let isKnown = connection.trackByMid[section.mid].flatMap { state.routing[$0] }.map { track in
-            track.info.clientTrackID != nil && track.info.clientTrackID == sending.trackID
-        }
-        let pending = isKnown == true ? nil : member.announcements.find(sending.trackID, section.mid, kind)
+        let pending = awaitedTrack(sending, kind, section.mid, on: connection, by: member)
         let announced = pending?.announcement
         if let pending {
             state.roster.update(session) { member in member.announcements.remove(pending.sid) }
@@ -64,6 +60,14 @@ extension Room {
         announcePublished(info, of: session, notifiesPublisher: true, &turn)
         distribution.offer(id, &state, &turn)
         trackMayBeRecorded(id, &turn)
+    }
+
+    /// What was announced of what comes in on a section. One that goes on under its own track's id is not what was announced under another.
+    func awaitedTrack(
+        _ sending: RemoteSending, _ kind: MediaKind, _ mid: String, on connection: Connection, by member: Member
+    ) -> AnnouncedTrack? {
+        let known = connection.trackByMid[mid].flatMap { state.routing[$0]?.info.clientTrackID }
+        return known != nil && known == sending.trackID ? nil : member.announcements.find(sending.trackID, mid, kind)
     }
 
     /// Why a member that may publish `kind` publishes no further track of it; nil: it is counted. Files are played by operators.
@@ -132,12 +136,11 @@ extension Room {
             state.routing.update(track.id) { $0.description = description }
             turn.media(.updateTrack(description))
         }
-        let isSimulcast = sending.encodings.count > 1
-        let clientTrackID = sending.shownTrackID ?? track.info.clientTrackID
-        if track.info.simulcast != isSimulcast || track.info.clientTrackID != clientTrackID {
+        let info = track.info.sent(as: sending)
+        if info != track.info {
             state.routing.update(track.id) { track in
-                track.info.simulcast = isSimulcast
-                track.info.clientTrackID = clientTrackID
+                track.info.simulcast = info.simulcast
+                track.info.clientTrackID = info.clientTrackID
             }
             state.trackChanged(track.id, &turn)
         }
@@ -180,7 +183,7 @@ extension Room {
     }
 
     /// Whether the change stays between the publisher and the server: payload types differ anyway.
-    private static func subscribersSeeTheSame(_ a: [NegotiatedFormat], _ b: [NegotiatedFormat]) -> Bool {
+    static func subscribersSeeTheSame(_ a: [NegotiatedFormat], _ b: [NegotiatedFormat]) -> Bool {
         a.count == b.count
             && zip(a, b).allSatisfy {
                 $0.codec == $1.codec && $0.variant == $1.variant && $0.parameters == $1.parameters

@@ -1,4 +1,5 @@
 import MediaControl
+import SDP
 
 /// The tracks that a member has announced and not offered yet.
 struct AnnouncedTracks: Sendable {
@@ -111,6 +112,14 @@ extension TrackInfo {
         info.hint = announcement.hint ?? hint
         info.priority = announcement.priority ?? priority
         info.details = announcement.details ?? details
+        return info
+    }
+
+    /// What a track that is published is by what a description says of it.
+    func sent(as sending: RemoteSending) -> TrackInfo {
+        var info = self
+        info.simulcast = sending.encodings.count > 1
+        info.clientTrackID = sending.shownTrackID ?? clientTrackID
         return info
     }
 
