@@ -15,6 +15,12 @@ public struct RateLimit: Sendable {
         return true
     }
 
+    /// Whether nothing is used up of what may come at once.
+    public func isWhole(at now: MonotonicTime) -> Bool { due <= now }
+
+    /// At least as much is used up as of `other`.
+    public mutating func usesUp(asMuchAs other: RateLimit) { due = max(due, other.due) }
+
     /// Counts `count` more although there may have been too many: those to come wait until there is room for them, too.
     public mutating func add(_ count: Int, every interval: TimeInterval, at now: MonotonicTime) {
         due = max(due, now) + interval * Int64(count)

@@ -10,20 +10,20 @@ extension Room {
     mutating func chargeChange(of member: Member, adding bytes: Int, at now: MonotonicTime) throws(RoomError) {
         let info = member.info
         let all = info.name.utf8.count + info.metadata.utf8.count + Self.bytes(of: info.attributes) + bytes
-        var charged = member
+        var charged = try state.member(member.session)
         try charged.chargeChange(to: state.roster.count, bytes: all, state.context.limits, at: now)
-        let changes = charged.changes
-        state.roster.update(member.session) { $0.changes = changes }
+        let budgets = charged.budgets
+        state.roster.update(member.session) { $0.budgets = budgets }
     }
 
     /// Counts what a member does with `tracks` of its tracks, or refuses it for all of them.
     mutating func charge(
         _ change: TrackChange, tracks: Int = 1, of member: Member, at now: MonotonicTime
     ) throws(RoomError) {
-        var charged = member
+        var charged = try state.member(member.session)
         try charged.charge(change, tracks: tracks, to: state.roster.count, state.context.limits, at: now)
-        let publications = charged.publications
-        state.roster.update(member.session) { $0.publications = publications }
+        let budgets = charged.budgets
+        state.roster.update(member.session) { $0.budgets = budgets }
     }
 
     /// Counts what an offer makes of tracks that go on, or refuses it: another source behind a section is news to everybody, and other formats are an offer to each receiver.
@@ -44,7 +44,7 @@ extension Room {
             }
         }
         if formats > 0 { try charge(.publication, tracks: formats, of: member, at: now) }
-        if details > 0 { try charge(.details, tracks: details, of: try state.member(member.session), at: now) }
+        if details > 0 { try charge(.details, tracks: details, of: member, at: now) }
     }
 
     /// Counts another audience, to whom each of a member's tracks comes, or for whom it ends: all of them together, since whoever is refused and asks again would

@@ -219,7 +219,7 @@ extension Room {
             about: session,
             .participantLeft(participant: member.info.sid, identity: member.info.identity, reason: reason),
             includingSubject: false, &turn)
-        state.roster.remove(session)
+        state.dismiss(member, at: turn.now)
         distribution.memberLeft(session)
         dataTracks.memberLeft(member, &state, &turn)
         state.outdated.remove(session)
@@ -234,7 +234,7 @@ extension Room {
 
     /// Puts a member on the roster, and notifies the others.
     mutating func arrive(_ member: Member, _ turn: inout RoomTurn) {
-        state.roster.insert(member)
+        state.admit(member)
         occupancy.memberJoined()
         roomChanged()
         turn.log(.participantJoined(member.info))

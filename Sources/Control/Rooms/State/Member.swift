@@ -44,10 +44,8 @@ struct Member: Sendable {
     var allVideoPaused = false
     /// Limits what it sends.
     var messages = RateLimit()
-    /// Limits how often it changes what it says about itself.
-    var changes = RateLimit()
-    /// Limits how often it begins to publish, unmutes, and changes what a track is.
-    var publications = RateLimit()
+    /// Limits what it makes everybody be sent.
+    var budgets = Budgets()
     /// The number of the last message that it sent, where its client counts them.
     var lastSequence: UInt32 = 0
     /// The last sign of life.
@@ -238,7 +236,8 @@ extension Member {
     {
         let most = limits.notificationsPerSecond * 5
         let interval = TimeInterval.nanoseconds(1_000_000_000 / Int64(limits.notificationsPerSecond))
-        guard changes.accept(min(count * (1 + bytes / 1_024), most), every: interval, atOnce: most, at: now) else {
+        let cost = min(count * (1 + bytes / 1_024), most)
+        guard budgets.changes.accept(cost, every: interval, atOnce: most, at: now) else {
             throw RoomError(
                 .rateLimited, "too many changes of name, metadata and attributes for a room of this size",
                 retryAfter: .seconds(1))
@@ -253,7 +252,7 @@ extension Member {
         let (count, perSecond) = (max(count, 1), limits.notificationsPerSecond)
         let atOnce = max(2 * limits.tracksPerParticipant * TrackChange.publication.rawValue, perSecond * 5 / count)
         let interval = TimeInterval.nanoseconds(1_000_000_000 * Int64(count) / Int64(perSecond))
-        guard publications.accept(change.rawValue * tracks, every: interval, atOnce: atOnce, at: now) else {
+        guard budgets.publications.accept(change.rawValue * tracks, every: interval, atOnce: atOnce, at: now) else {
             throw RoomError(
                 .rateLimited, "too many changes of what is published for a room of this size", retryAfter: .seconds(1))
         }

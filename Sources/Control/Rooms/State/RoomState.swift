@@ -19,6 +19,8 @@ struct RoomState: Sendable {
     var outdated = OutdatedDescriptions()
     /// Tracks that are sent in their backup codec to everybody.
     var regressions = Regressions()
+    /// Of those who have left.
+    var formerBudgets = FormerBudgets()
     /// Who speaks, as was announced last.
     private var speakers: [SpeakerInfo] = []
     private var counter: UInt64 = 0

@@ -1,0 +1,57 @@
+import Primitives
+
+/// What those who have left had used up of what they may send to everybody: whoever joins again under the same identity does not have it anew.
+struct FormerBudgets: Sendable {
+    /// Of a token's bearer there is one; beyond so many all are forgotten, which takes as many tokens.
+    private static let maximumCount = 4_096
+
+    private var budgets: [String: Member.Budgets] = [:]
+
+    /// A member leaves.
+    mutating func keep(_ member: Member, at now: MonotonicTime) {
+        guard !member.budgets.areWhole(at: now) else { return }
+        if budgets.count >= Self.maximumCount {
+            budgets = budgets.filter { !$0.value.areWhole(at: now) }
+            if budgets.count >= Self.maximumCount { budgets = [:] }
+        }
+        budgets[member.info.identity, default: Member.Budgets()].add(member.budgets)
+    }
+
+    /// Somebody comes.
+    mutating func restore(to member: inout Member) {
+        if let former = budgets.removeValue(forKey: member.info.identity) { member.budgets.add(former) }
+    }
+}
+
+extension Member {
+    /// Limits of what it makes everybody be sent.
+    struct Budgets: Sendable {
+        /// How often it changes what it says about itself.
+        var changes = RateLimit()
+        /// How often it begins to publish, unmutes, and changes what a track is.
+        var publications = RateLimit()
+
+        func areWhole(at now: MonotonicTime) -> Bool { changes.isWhole(at: now) && publications.isWhole(at: now) }
+
+        /// What another stay of the same participant has used up is used up of these, too.
+        mutating func add(_ other: Budgets) {
+            changes.usesUp(asMuchAs: other.changes)
+            publications.usesUp(asMuchAs: other.publications)
+        }
+    }
+}
+
+extension RoomState {
+    /// Puts a member on the roster.
+    mutating func admit(_ member: Member) {
+        var member = member
+        formerBudgets.restore(to: &member)
+        roster.insert(member)
+    }
+
+    /// Takes a member off the roster.
+    mutating func dismiss(_ member: Member, at now: MonotonicTime) {
+        formerBudgets.keep(roster[member.session] ?? member, at: now)
+        roster.remove(member.session)
+    }
+}
