@@ -310,6 +310,8 @@ extension RoomService {
                 await receive(payload, label: label, from: peer, hosted)
             } else {
                 await step(hosted, waits: false) { $0.receive(event, turn: &$1) }
+                // Each step has made its part of the offers that are owed: others have their turn before the next.
+                if hosted.room.owesOffers { await Task.yield() }
             }
         }
     }
