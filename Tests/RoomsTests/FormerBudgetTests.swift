@@ -64,7 +64,7 @@ struct FormerBudgetTests {
             return !next.budgets.areWhole(at: now)
         }
         #expect(kept(at: .zero) == false)
-        _ = member.budgets.publications.take(1, every: .seconds(1), atOnce: 1, at: .zero)
+        _ = member.budgets.publications.accept(1, every: .seconds(1), atOnce: 1, at: .zero)
         #expect(kept(at: .zero) == true)
         #expect(kept(at: MonotonicTime(milliseconds: 1_000)) == false)
     }
