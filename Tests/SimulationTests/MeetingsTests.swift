@@ -79,12 +79,24 @@ struct MeetingsTests {
         world.run(for: .seconds(2))
         let before = world.now
         world.run(for: .seconds(1))
-        for meeting in meetings { expectHealed(meeting, since: before) }
+        let short = meetings.flatMap { expectHealed($0, since: before) }
+        guard !short.isEmpty else { return meetings }
+        // Whose estimate the trouble has left too small for all videos: it grows by itself.
+        world.run(for: recovery)
+        let later = world.now
+        world.run(for: .seconds(1))
+        for view in short {
+            #expect(view.frames.lastTime.map { $0 > later } ?? false, "view \(view.id.rawValue) is still held")
+        }
         return meetings
     }
 
-    /// After the trouble everybody sees and hears everybody.
-    static func expectHealed(_ meeting: Meeting, since moment: MonotonicTime) {
+    /// For the estimate of a path without a limit: three of 2,000 rooms had a video that was held for longer than the three seconds in which all others were back.
+    static let recovery = TimeInterval.seconds(5)
+
+    /// After the trouble everybody sees and hears everybody; the videos that are held for want of bandwidth.
+    static func expectHealed(_ meeting: Meeting, since moment: MonotonicTime) -> [View] {
+        var short: [View] = []
         /// Tracks whose publisher had been connected for a second.
         let sent = Set(
             meeting.members.filter { $0.client.connectedAt.map { $0 + .seconds(1) < moment } ?? false }.flatMap {
@@ -102,6 +114,10 @@ struct MeetingsTests {
                 let statistics = meeting.world.statistics(of: meeting.room)
                 let server = statistics?.subscriptions.first { $0.subscription == view.id }
                 let track = statistics?.tracks.first { $0.track == view.description.track }
+                if view.description.kind == .video, server?.decision?.reason.isShort == true {
+                    short.append(view)
+                    continue
+                }
                 Issue.record(
                     """
                     room \(meeting.room.rawValue), view \(view.id.rawValue) (\(view.description.kind)) is still: \(view.packets) packets, \
@@ -110,6 +126,7 @@ struct MeetingsTests {
                     """)
             }
         }
+        return short
     }
 
     @Test(
