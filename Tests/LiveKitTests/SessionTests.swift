@@ -80,6 +80,18 @@ struct SessionTests {
         return (tracks, bob, try #require(bob.stay))
     }
 
+    @Test("What a client says about a track before it subscribes to it counts from its subscription on")
+    func settingsInAdvance() async throws {
+        let rooms = TestRooms(), socket = Socket()
+        let (tracks, bob, stay) = try await meeting(rooms, ["auto_subscribe": "0"])
+        var settings = ClientSignal.TrackSettings()
+        settings.height = 180
+        await bob.handle(.trackSettings(tracks: [tracks[1]], settings), stay.session, socket)
+        await bob.handle(.subscription(tracks: [tracks[1]], subscribes: true), stay.session, socket)
+        #expect(try await rooms.rooms.subscriptions(of: stay.session).map(\.preference) == [.height(180)])
+        #expect(socket.frames.isEmpty)
+    }
+
     /// The first offer that bob is sent.
     private func offer(to stay: LiveKitSession.Stay) async -> (sdp: String, id: UInt32)? {
         var translator = EventTranslator(people: stay.people)

@@ -284,6 +284,35 @@ struct SubscribeTests {
         #expect(throws: RoomError.self) { try bench.perform(.subscribe(track: "TR_none"), bob) }
     }
 
+    @Test(
+        "What a member says about tracks in advance counts from its subscription on, of no more tracks than it may receive"
+    )
+    func viewInAdvance() throws {
+        var limits = RoomLimits()
+        limits.subscriptionsPerParticipant = 2
+        var bench = RoomBench(limits: limits)
+        let bob = try bench.join("bob") { $0.autoSubscribe = false }
+        let ada = try bench.join("ada")
+        try bench.offer(ada, [.video("0"), .video("1"), .video("2")])
+        let sids = try #require(bench.info(ada)).tracks.map(\.sid)
+        var view = TrackView()
+        view.preference = .height(180)
+        view.display.priority = .high
+        view.isPaused = true
+        for sid in sids { try bench.perform(.setViewInAdvance(track: sid, view), bob) }
+        #expect(throws: RoomError.self) { try bench.perform(.setViewInAdvance(track: "TR_none", view), bob) }
+        #expect(bench.room.state.roster[bob]?.views.count == 2)
+        try bench.perform(.subscribe(track: sids[0]), bob)
+        try bench.answerOffers(bob)
+        let first = try #require(Self.subscribed(bench.commands).first)
+        #expect(first.preference == .height(180) && first.paused)
+        #expect(bench.takeCommands().contains(.setDisplayPreference(first.id, view.display)))
+        // It is received now, so this is no advance.
+        try bench.perform(.setViewInAdvance(track: sids[0], TrackView()), bob)
+        #expect(bench.takeCommands().contains(.setSubscriptionPaused(first.id, false)))
+        #expect(bench.room.state.roster[bob]?.views.count == 1)
+    }
+
     @Test("A track that is unsubscribed and subscribed 300 times arrives each time, and another's track after it")
     func toggled() throws {
         var bench = RoomBench()

@@ -27,7 +27,7 @@ extension LiveKitSession {
         case .subscription(let tracks, let subscribes):
             for track in tracks { await subscribe(track, subscribes, session, socket) }
         case .trackSettings(let tracks, let settings):
-            for track in tracks { await perform(.setView(track: track, TrackView(settings)), session) }
+            for track in tracks { await perform(.setViewInAdvance(track: track, TrackView(settings)), session) }
         case .leave: await leave()
         case .subscriptionPermission(let grants): await restrict(grants, session)
         case .syncState(let state): await synchronize(state, session, socket)

@@ -101,6 +101,7 @@ extension Room {
         member.lastSign = turn.now
         member.info.joinedAt = turn.wallClock
         member.unwanted = []
+        member.views = [:]
         // Its client may count anew in another room.
         member.lastSequence = 0
         for index in member.connections.indices { member.connections[index].requestedSections = nil }

@@ -20,7 +20,7 @@ extension Room {
             }
             unpublish(published.id, &turn)
         case .subscribe, .unsubscribe, .setAutoSubscribe, .setPaused, .setPreference, .setView,
-            .pauseAllVideo, .setAudioOnly, .requestKeyframe:
+            .setViewInAdvance, .pauseAllVideo, .setAudioOnly, .requestKeyframe:
             try distribution.perform(request, member, &state, &turn)
         case .setBandwidth(let profile): setBandwidth(profile, of: session, &turn)
         case .setMetadata(let name, let metadata):

@@ -68,9 +68,10 @@ struct Distribution: Sendable {
         let id = SubscriptionID(state.nextNumber())
         let sid = turn.sid("SU_")
         let rtxSSRC = kind == .video ? turn.ssrc { $0 == ssrc || state.routing.uses($0, member: session) } : nil
-        state.routing.insert(
-            RoomSubscription(
-                id: id, sid: sid, member: session, kind: kind, ssrc: ssrc, rtxSSRC: rtxSSRC, track: track, slot: slot))
+        var subscription = RoomSubscription(
+            id: id, sid: sid, member: session, kind: kind, ssrc: ssrc, rtxSSRC: rtxSSRC, track: track, slot: slot)
+        if let view = track.flatMap({ state.takeView(of: $0, for: session) }) { subscription.apply(view) }
+        state.routing.insert(subscription)
         return id
     }
 
@@ -220,6 +221,12 @@ extension Distribution {
             setView(view, of: subscription, &state, &turn)
         case .setView(let track, let view):
             setView(view, of: try state.subscription(of: member, to: track), &state, &turn)
+        case .setViewInAdvance(let sid, let view):
+            let track = try state.track(sid).id
+            guard let subscription = state.routing.subscription(of: session, to: track) else {
+                return state.keep(view, of: track, for: session)
+            }
+            setView(view, of: subscription, &state, &turn)
         case .pauseAllVideo(let paused): pauseAllVideo(member, paused, &state, &turn)
         case .setAudioOnly(let enabled): setAudioOnly(member, enabled, &state, &turn)
         case .requestKeyframe(let track):
@@ -234,11 +241,7 @@ extension Distribution {
         _ view: TrackView, of old: RoomSubscription, _ state: inout RoomState, _ turn: inout RoomTurn
     ) {
         guard view != TrackView(old) else { return }
-        state.routing.update(old.id) { subscription in
-            subscription.preference = view.preference
-            subscription.display = view.display
-            subscription.paused = view.isPaused
-        }
+        state.routing.update(old.id) { $0.apply(view) }
         if old.description != nil {
             // What is hidden now is not begun with another layer first.
             if view.display != old.display { turn.media(.setDisplayPreference(old.id, view.display)) }

@@ -30,6 +30,8 @@ struct Member: Sendable {
     let promisedConnections: Int
     /// Tracks that it does not want although it subscribes automatically.
     var unwanted: Set<TrackID> = []
+    /// How it is to receive tracks that it does not receive yet.
+    var views: [TrackID: TrackView] = [:]
     /// What its token lets it receive; nil: as the room says.
     private(set) var grantedRules: [SubscribeRule]?
     /// What an operator lets it receive; nil: as the token says.

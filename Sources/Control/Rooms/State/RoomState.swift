@@ -223,6 +223,22 @@ extension RoomState {
             if member.unwanted.count > most { member.unwanted = member.unwanted.filter { routing[$0] != nil } }
         }
     }
+
+    /// What a member says about a track that it does not receive counts from its subscription on; of no more tracks than one may receive.
+    mutating func keep(_ view: TrackView, of track: TrackID, for session: SessionID) {
+        let (routing, most) = (routing, context.limits.subscriptionsPerParticipant)
+        roster.update(session) { member in
+            if member.views.count >= most { member.views = member.views.filter { routing[$0.key] != nil } }
+            if member.views.count < most || member.views[track] != nil { member.views[track] = view }
+        }
+    }
+
+    /// What a member said about a track before its subscription, which has that from now on.
+    mutating func takeView(of track: TrackID, for session: SessionID) -> TrackView? {
+        guard let view = roster[session]?.views[track] else { return nil }
+        roster.update(session) { $0.views[track] = nil }
+        return view
+    }
 }
 
 // MARK: - What others see, made on demand

@@ -181,6 +181,13 @@ struct RoomSubscription: Sendable {
         self.mid = mid
     }
 
+    /// What its member says about it.
+    mutating func apply(_ view: TrackView) {
+        preference = view.preference
+        display = view.display
+        paused = view.isPaused
+    }
+
     fileprivate var demand: Routing.Demand? {
         guard let description else { return nil }
         if let encoding = description.track { return .encoding(encoding) }

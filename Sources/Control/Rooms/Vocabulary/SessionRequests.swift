@@ -113,6 +113,8 @@ public enum SessionRequest: Sendable, Hashable {
     case setPreference(track: String, LayerPreference)
     /// All that a viewer says about one track; what is not named goes back to its standard.
     case setView(track: String, TrackView)
+    /// The same, for the subscription to come where the track is not received yet.
+    case setViewInAdvance(track: String, TrackView)
     /// All that a participant says about its bandwidth; what is not named goes back to its standard.
     case setBandwidth(BandwidthProfile)
     /// No video at all while set.
