@@ -149,39 +149,6 @@ extension Room {
         for id in state.routing.subscribers(of: track.main ?? track.id) { distribution.renegotiate(id, &state) }
     }
 
-    /// The encoding of the track `main` in its backup codec: nobody sees a track of its own.
-    private mutating func receiveBackup(
-        of main: String, _ sending: RemoteSending, mid: String, on connection: Connection, of session: SessionID,
-        _ turn: inout RoomTurn
-    ) {
-        // What its publisher unpublished meanwhile has none any more.
-        guard let track = state.routing.track(sid: main), track.publisher == session, track.backup == nil,
-            track.connection == connection.id
-        else { return }
-        let id = TrackID(state.nextNumber())
-        var info = track.info
-        info.mid = mid
-        info.clientTrackID = sending.shownTrackID
-        let description = TrackDescription(
-            id, peer: connection.peer, info, sending, maximumBitrate: track.description.maximumBitrate)
-        state.routing.insert(
-            RoomTrack(
-                id: id, publisher: session, connection: connection.id, info: info, description: description,
-                formats: sending.formats, preferredCodec: info.backupCodec, main: track.id))
-        state.roster.updateConnection(connection.id, of: session) { $0.trackByMid[mid] = id }
-        turn.media(.addTrack(description))
-        if info.muted { turn.media(.setTrackMuted(id, true)) }
-        if TrackTraits(info) != TrackTraits() { turn.media(.setTrackTraits(id, TrackTraits(info))) }
-        state.capTracks(of: session, &turn)
-        let expected = info.backupCodec.map(NegotiatedFormat.expected) ?? []
-        if !Self.subscribersSeeTheSame(expected, sending.formats) {
-            for subscription in state.routing.subscribers(of: track.id) {
-                distribution.renegotiate(subscription, &state)
-            }
-        }
-        state.chooseEncodings(of: track.id, &turn)
-    }
-
     /// Whether the change stays between the publisher and the server: payload types differ anyway.
     static func subscribersSeeTheSame(_ a: [NegotiatedFormat], _ b: [NegotiatedFormat]) -> Bool {
         a.count == b.count
@@ -317,6 +284,7 @@ extension Room {
                 if let description = state.routing[track.id]?.description { turn.media(.updateTrack(description)) }
                 trackMayBeRecorded(track.id, &turn)
             }
+            if info.backupCodec != track.info.backupCodec { expectBackup(of: track.id, announcement, &turn) }
             state.trackChanged(track.id, &turn)
         }
         if let muted = announcement.muted { setMuted(track.id, muted, &turn) }

@@ -30,11 +30,14 @@ struct AnnouncedTracks: Sendable {
         let complete = earlier.map { announcement.completed(by: $0.announcement) } ?? announcement
         let announced = AnnouncedTrack(sid: earlier?.sid ?? sid(), announcement: complete)
         tracks.append(announced)
-        if let backup = complete.backup(of: announced.sid) {
-            tracks.removeAll { $0.announcement.clientTrackID == backup.clientTrackID }
-            tracks.append(AnnouncedTrack(sid: sid(), announcement: backup))
-        }
+        if let backup = complete.backup(of: announced.sid) { expect(backup, sid: sid) }
         return announced
+    }
+
+    /// What comes of a track in its backup codec.
+    mutating func expect(_ backup: TrackAnnouncement, sid: () -> String) {
+        tracks.removeAll { $0.announcement.clientTrackID == backup.clientTrackID }
+        tracks.append(AnnouncedTrack(sid: sid(), announcement: backup))
     }
 
     /// It was offered.
@@ -71,7 +74,7 @@ extension AnnouncedTrack {
 
 extension TrackAnnouncement {
     /// Of the track `sid` that this announces: its encoding in the backup codec, where the id is named. It is known by that alone.
-    fileprivate func backup(of sid: String) -> TrackAnnouncement? {
+    func backup(of sid: String) -> TrackAnnouncement? {
         guard let id = backupTrackID, id != clientTrackID, let codec = backupCodec else { return nil }
         var backup = TrackAnnouncement(id, source: source)
         backup.codecs = [codec]
@@ -112,6 +115,11 @@ extension TrackInfo {
         info.hint = announcement.hint ?? hint
         info.priority = announcement.priority ?? priority
         info.details = announcement.details ?? details
+        // A track that came before its announcement is sent in the codec that its offer prefers, which may be the second one.
+        if kind == .video, backupCodec == nil, let codec = announcement.backupCodec, codec != agreedCodec {
+            info.backupCodec = codec
+            info.backupCodecPolicy = announcement.backupCodecPolicy
+        }
         return info
     }
 
