@@ -56,4 +56,13 @@ struct BackupAnnouncementTests {
         try bench.perform(.announce(Self.announcement), ada)
         #expect(bench.info(ada)?.tracks.map(\.backupCodec) == [nil])
     }
+
+    @Test("An offer may list the section of the backup codec before the one of its track")
+    func listedFirst() throws {
+        var bench = RoomBench()
+        let ada = try bench.join("ada")
+        try bench.perform(.announce(Self.announcement), ada)
+        try bench.offer(ada, [Self.backup, Self.main])
+        #expect(isOneTrack(bench, ada))
+    }
 }

@@ -190,11 +190,16 @@ extension Room {
         }
     }
 
-    /// Those whose track was announced under its own id come before those that take what is left: a client goes on sending what the server has ended.
+    /// Those whose track was announced under its own id come before those that take what is left: a client goes on sending what the server has ended. Second
+    /// encodings come behind their tracks.
     private func announcedFirst(_ sections: [NegotiatedSection], of session: SessionID) -> [NegotiatedSection] {
         guard let announcements = state.roster[session]?.announcements else { return sections }
         func isAnnounced(_ section: NegotiatedSection) -> Bool { announcements.names(section.receiving?.trackID) }
-        return sections.filter(isAnnounced) + sections.filter { !isAnnounced($0) }
+        func isBackup(_ section: NegotiatedSection) -> Bool {
+            announcements.nameBackup(section.receiving?.trackID, section.mid)
+        }
+        let tracks = sections.filter { !isBackup($0) }
+        return tracks.filter(isAnnounced) + tracks.filter { !isAnnounced($0) } + sections.filter(isBackup)
     }
 
     /// What was agreed becomes tracks and subscriptions of the worker.

@@ -15,6 +15,14 @@ struct AnnouncedTracks: Sendable {
     /// Whether a track with this id was announced.
     func names(_ trackID: String?) -> Bool { tracks.contains { $0.announcement.clientTrackID == trackID } }
 
+    /// Whether what has this id or mid was announced as a track's encoding in its backup codec.
+    func nameBackup(_ trackID: String?, _ mid: String) -> Bool {
+        tracks.contains { track in
+            let id = track.announcement.clientTrackID
+            return track.announcement.backupOf != nil && (id == trackID || id == mid)
+        }
+    }
+
     func has(_ sid: String) -> Bool { tracks.contains { $0.sid == sid } }
 
     var sids: [String] { tracks.map(\.sid) }
