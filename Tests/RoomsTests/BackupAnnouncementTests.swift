@@ -65,4 +65,16 @@ struct BackupAnnouncementTests {
         try bench.offer(ada, [Self.backup, Self.main])
         #expect(isOneTrack(bench, ada))
     }
+
+    @Test("Of a track that is refused beyond the limit, no backup codec is awaited")
+    func refused() throws {
+        var limits = RoomLimits()
+        limits.tracksPerParticipant = 1
+        var bench = RoomBench(limits: limits)
+        let ada = try bench.join("ada") { $0.recovery = .byJoining }
+        try bench.offer(ada, [.audio("2")])
+        try bench.perform(.announce(Self.announcement), ada)
+        try bench.offer(ada, [.audio("2"), Self.main])
+        #expect(bench.room.publications(of: ada) == [bench.trackSID(ada, .audio)])
+    }
 }

@@ -105,7 +105,10 @@ extension Room {
             let pending = member.announcements.find(section.remoteSends?.trackID, section.mid, kind)
         {
             announced = pending.sid
-            state.roster.update(session) { $0.announcements.remove(pending.sid) }
+            state.roster.update(session) { member in
+                member.announcements.remove(pending.sid)
+                member.announcements.removeBackup(of: pending.sid)
+            }
         }
         refuse(
             section.remoteSends, code, mid: section.mid, on: connection, of: session, announced: announced,

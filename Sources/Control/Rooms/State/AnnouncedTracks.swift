@@ -51,7 +51,7 @@ struct AnnouncedTracks: Sendable {
     /// It was offered.
     mutating func remove(_ sid: String) { tracks.removeAll { $0.sid == sid } }
 
-    /// A track has ended: what was announced of it in its backup codec does not come any more.
+    /// A track has ended, or was refused: what was announced of it in its backup codec does not come any more.
     mutating func removeBackup(of sid: String) { tracks.removeAll { $0.announcement.backupOf == sid } }
 
     mutating func setMuted(_ sid: String, _ muted: Bool) {
