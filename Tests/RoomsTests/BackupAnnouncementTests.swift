@@ -77,4 +77,27 @@ struct BackupAnnouncementTests {
         try bench.offer(ada, [.audio("2"), Self.main])
         #expect(bench.room.publications(of: ada) == [bench.trackSID(ada, .audio)])
     }
+
+    @Test("A backup codec whose section ends and comes back is its track's again, under its id or an announced one")
+    func comesBack() throws {
+        for isAnnounced in [false, true] {
+            var bench = RoomBench()
+            let ada = try bench.join("ada")
+            try bench.perform(.announce(Self.announcement), ada)
+            try bench.offer(ada, [Self.main, Self.backup])
+            try bench.offer(ada, [Self.main, .video("1", "inactive", codecs: Self.vp8)])
+            #expect(!isOneTrack(bench, ada) && bench.info(ada)?.tracks.count == 1)
+            if isAnnounced {
+                var announcement = TrackAnnouncement("x", source: .camera)
+                announcement.kind = .video
+                announcement.codecs = [.vp8]
+                announcement.backupOf = bench.trackSID(ada, .video)
+                try bench.perform(.announce(announcement), ada)
+            }
+            let track = isAnnounced ? "x" : "w"
+            try bench.offer(ada, [Self.main, .video("1", track: track, codecs: Self.vp8 + Self.vp9)])
+            #expect(isOneTrack(bench, ada))
+            #expect(bench.room.publications(of: ada) == [bench.trackSID(ada, .video)])
+        }
+    }
 }

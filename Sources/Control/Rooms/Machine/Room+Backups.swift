@@ -49,4 +49,16 @@ extension Room {
         }
         state.chooseEncodings(of: track.id, &turn)
     }
+
+    /// The second encoding of a track has ended. Where the track goes on, its section may come back without another announcement.
+    mutating func endBackup(_ backup: RoomTrack, of main: TrackID, _ turn: inout RoomTurn) {
+        state.routing.remove(backup.id)
+        state.chooseEncodings(of: main, &turn)
+        guard let info = state.routing[main]?.info, let codec = info.backupCodec,
+            var announcements = state.roster[backup.publisher]?.announcements
+        else { return }
+        let id = backup.info.clientTrackID ?? backup.info.mid
+        announcements.expect(.backup(id, in: codec, of: info.sid, from: info.source)) { turn.sid("TR_") }
+        state.roster.update(backup.publisher) { $0.announcements = announcements }
+    }
 }

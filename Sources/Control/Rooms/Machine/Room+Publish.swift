@@ -165,8 +165,7 @@ extension Room {
     mutating func unpublish(_ id: TrackID, commandsWorker: Bool = true, _ turn: inout RoomTurn) {
         guard let track = state.routing[id] else { return }
         if let main = track.main {
-            state.routing.remove(id)
-            state.chooseEncodings(of: main, &turn)
+            endBackup(track, of: main, &turn)
         } else {
             withdraw(track, notifiesPublisher: true, &turn)
             state.roster.update(track.publisher) { $0.announcements.removeBackup(of: track.info.sid) }

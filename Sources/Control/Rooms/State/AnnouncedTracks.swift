@@ -35,6 +35,7 @@ struct AnnouncedTracks: Sendable {
         let earlier = tracks.first { $0.announcement.clientTrackID == announcement.clientTrackID }
         tracks.removeAll { $0.sid == earlier?.sid }
         guard tracks.count < most else { throw RoomError(.limitExceeded, "limit of announced tracks reached") }
+        if let main = announcement.backupOf { removeBackup(of: main) }
         let complete = earlier.map { announcement.completed(by: $0.announcement) } ?? announcement
         let announced = AnnouncedTrack(sid: earlier?.sid ?? sid(), announcement: complete)
         tracks.append(announced)
@@ -42,9 +43,11 @@ struct AnnouncedTracks: Sendable {
         return announced
     }
 
-    /// What comes of a track in its backup codec.
+    /// What comes of a track in its backup codec, in the place of what was expected of it before.
     mutating func expect(_ backup: TrackAnnouncement, sid: () -> String) {
-        tracks.removeAll { $0.announcement.clientTrackID == backup.clientTrackID }
+        tracks.removeAll { track in
+            track.announcement.clientTrackID == backup.clientTrackID || track.announcement.backupOf == backup.backupOf
+        }
         tracks.append(AnnouncedTrack(sid: sid(), announcement: backup))
     }
 
@@ -84,6 +87,11 @@ extension TrackAnnouncement {
     /// Of the track `sid` that this announces: its encoding in the backup codec, where the id is named. It is known by that alone.
     func backup(of sid: String) -> TrackAnnouncement? {
         guard let id = backupTrackID, id != clientTrackID, let codec = backupCodec else { return nil }
+        return .backup(id, in: codec, of: sid, from: source)
+    }
+
+    /// Of the track `sid`: its encoding in the backup codec, which comes under `id`.
+    static func backup(_ id: String, in codec: Codec, of sid: String, from source: TrackSource) -> TrackAnnouncement {
         var backup = TrackAnnouncement(id, source: source)
         backup.codecs = [codec]
         backup.backupOf = sid
