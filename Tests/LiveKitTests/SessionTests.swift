@@ -145,6 +145,24 @@ struct SessionTests {
         }
     }
 
+    @Test("What a client changes about a track that it has announced and not offered yet is what the track has later")
+    func changedBeforeOffer() async throws {
+        let rooms = TestRooms(), socket = Socket()
+        let (tracks, bob, stay) = try await meeting(rooms, ["auto_subscribe": "0"])
+        var announcement = TrackAnnouncement("a", source: .microphone)
+        announcement.kind = .audio
+        let mine = try await rooms.rooms.announce(announcement, in: stay.session).sid
+        await bob.handle(.updateTrack(sid: mine, .audioFeatures([4])), stay.session, socket)
+        #expect(socket.frames.isEmpty)
+        _ = try await rooms.rooms.offer(
+            stay.session, connection: "publisher", sdp: ClientDescriptions().offer([.audio("0", track: "a")]))
+        let published = try #require(try await rooms.rooms.participant(stay.session).tracks.first)
+        #expect(published.sid == mine && published.details.audioFeatures == [4])
+        // Another's track is not the client's to change.
+        await bob.handle(.updateTrack(sid: tracks[0], .audioFeatures([4])), stay.session, socket)
+        #expect(socket.frames.count == 1)
+    }
+
     @Test("A client that unmutes more often than a large room permits is muted again: it shows what others hear")
     func refusedUnmute() async throws {
         let rooms = TestRooms(), socket = Socket()

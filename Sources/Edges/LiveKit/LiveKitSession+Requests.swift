@@ -188,9 +188,7 @@ extension LiveKitSession {
     private func apply(
         _ update: ClientSignal.TrackUpdate, to sid: String, _ session: SessionID, _ socket: some LiveKitSocket
     ) async {
-        guard
-            let track = try? await context.rooms.participant(session).tracks.first(where: { $0.sid == sid })
-        else {
+        guard let track = try? await context.rooms.ownTrack(sid, of: session) else {
             return socket.send(.response(requestID: 0, .notFound, "there is no such track"))
         }
         var announcement = TrackAnnouncement(track.clientTrackID ?? track.mid, source: track.source)

@@ -23,6 +23,11 @@ extension RoomService {
         try hosted(of: session).room.publications(of: session)
     }
 
+    /// A track that the session publishes or has announced, as it is or will be.
+    public func ownTrack(_ sid: String, of session: SessionID) throws(RoomError) -> TrackInfo? {
+        try hosted(of: session).room.ownTrack(sid, of: session)
+    }
+
     /// What the session receives or waits for, oldest first.
     public func subscriptions(of session: SessionID) throws(RoomError) -> [SubscriptionInfo] {
         try hosted(of: session).room.subscriptions(of: session)

@@ -260,6 +260,13 @@ extension Room {
         return main?.info ?? announced.info(of: member)
     }
 
+    /// A track that a session publishes or has announced, as it is or will be.
+    public func ownTrack(_ sid: String, of session: SessionID) -> TrackInfo? {
+        guard let member = state.roster[session] else { return nil }
+        guard let track = state.routing.track(sid: sid) else { return member.announcements[sid]?.info(of: member) }
+        return track.publisher == session ? track.info : nil
+    }
+
     /// The track that an announcement is about, where it is published already.
     ///
     /// A client that says the kind, too, announces each publication anew, and publishes the same track object again before the offer that ends what it was

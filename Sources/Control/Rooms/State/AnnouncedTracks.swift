@@ -23,7 +23,9 @@ struct AnnouncedTracks: Sendable {
         }
     }
 
-    func has(_ sid: String) -> Bool { tracks.contains { $0.sid == sid } }
+    func has(_ sid: String) -> Bool { self[sid] != nil }
+
+    subscript(sid: String) -> AnnouncedTrack? { tracks.first { $0.sid == sid } }
 
     var sids: [String] { tracks.map(\.sid) }
 
