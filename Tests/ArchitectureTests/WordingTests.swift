@@ -73,7 +73,7 @@ struct WordingTests {
         }.joined(separator: "\n")
     }
 
-    /// The lines of Python with a test's name, as words, or the beginning of its description behind that; the others are empty.
+    /// The lines of Python with a test's name, as words, or the beginning of its description behind that, or with a check's obligation; the others are empty.
     private static func cases(in lines: [Substring]) -> String {
         var isBehind = false
         return lines.map { line -> String in
@@ -81,7 +81,7 @@ struct WordingTests {
             let isDescription = isBehind && line.hasPrefix("    \"\"\"")
             isBehind = isName
             if isName { return line.replacingOccurrences(of: "_", with: " ") }
-            return isDescription ? String(line) : ""
+            return isDescription || line.hasPrefix("@SUITE.check(") ? String(line) : ""
         }.joined(separator: "\n")
     }
 

@@ -140,7 +140,7 @@ async def status(target, path, access=None):
             return reply.status, await reply.text()
 
 
-@SUITE.check("join", "/rtc/validate says success for a good token, and refuses one that is missing or may not join")
+@SUITE.check("join", "/rtc/validate answers success for a good token, and refuses one that is missing or may not join")
 async def validate(target, room):
     expect(await status(target, "/rtc/validate", target.token("ada", room)) == (200, "success"), "200 success")
     for access in (None, target.token("ada", room, roomJoin=False), "x"):
@@ -170,7 +170,7 @@ async def single(target, room):
             await peer.connected()
 
 
-@SUITE.check("join", "newcomers and their end are told as whole participants, with a version that grows and the reason")
+@SUITE.check("join", "newcomers and their end are announced as whole participants, with a version that grows and the reason")
 async def roster(target, room):
     async with joined(target, "ada", room) as ada:
         async with joined(target, "bob", room) as bob:
@@ -196,7 +196,7 @@ async def ping(target, room):
         await ada.wait_for("pong")
 
 
-@SUITE.check("media", "a track is announced, offered, told to the others with the same sid, and decoded by them")
+@SUITE.check("media", "a track is announced, offered, shown to the others with the same sid, and decoded by them")
 async def media(target, room):
     async with joined(target, "bob", room) as bob, joined(target, "ada", room) as ada, Peer(target.host) as sender, Peer(target.host) as receiver:
         sids = await publish(bob, sender, microphone(), camera())
@@ -207,7 +207,7 @@ async def media(target, room):
         await bob.wait_for("track_subscribed", lambda message: message.track_sid in sids.values())
 
 
-@SUITE.check("media", "a mute and its end are told to the others, with a version that grows")
+@SUITE.check("media", "a mute and its end are announced to the others, with a version that grows")
 async def mute(target, room):
     async with joined(target, "bob", room) as bob, joined(target, "ada", room) as ada, Peer(target.host) as sender:
         sid, = (await publish(bob, sender, microphone())).values()
@@ -218,7 +218,7 @@ async def mute(target, room):
         await ada.person("bob", lambda info: info.version > max(versions) and any(track.sid == sid and not track.muted for track in info.tracks))
 
 
-@SUITE.check("media", "a track that the token does not permit is refused in request_response and never told to others")
+@SUITE.check("media", "a track that the token does not permit is refused in request_response and never announced to others")
 async def not_permitted(target, room):
     async with joined(target, "ada", room) as ada, joined(target, "bob", room, {"canPublish": False}) as bob:
         await bob.send(add_track=rtc.AddTrackRequest(cid="c1", name="x", type=models.TrackType.AUDIO, source=models.TrackSource.MICROPHONE))

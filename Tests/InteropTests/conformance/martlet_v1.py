@@ -81,7 +81,7 @@ async def receive(session, peer):
     return offer["tracks"]
 
 
-@SUITE.check("§1", "a request without a token is refused with 401 and a problem document that says token_missing")
+@SUITE.check("§1", "a request without a token is refused with 401 and a problem document with token_missing")
 async def no_token(target, room):
     status, code, type = await problem(target)
     expect((status, code) == (401, "token_missing") and "application/problem+json" in type, f"{status} {code} {type}")
@@ -270,7 +270,7 @@ async def announced(target, room):
         await refused(bob, "invalid_request", "announce", tracks=[{"track": track.id, "source": "microphone"}])
 
 
-@SUITE.check("§5", "a mute is told to the others; nobody unmutes another's track")
+@SUITE.check("§5", "a mute is announced to the others; nobody unmutes another's track")
 async def mute(target, room):
     async with join(target, "ada", room) as ada, join(target, "bob", room) as bob, Peer(target.host) as peer:
         sid, = (await publish(bob, peer, microphone())).values()
@@ -327,7 +327,7 @@ async def channel(target, room):
         expect(json.loads(one.messages[0])["text"] == "from a socket" and not ada.of("data"), f"{one.messages}")
 
 
-@SUITE.check("§6", "leave is confirmed, ended with reason left, and closed with 1000; the others are told")
+@SUITE.check("§6", "leave is confirmed, ended with reason left, and closed with 1000; the others are notified")
 async def leave(target, room):
     async with join(target, "ada", room) as ada:
         async with socket(target, target.token("bob", room)) as one:

@@ -51,7 +51,7 @@ class Suite:
         return add
 
     async def run(self, target, only="", report=lambda outcome: None, at_once=1):
-        """The outcomes of all checks whose section or obligation contains `only`; `report` is told of each as it comes."""
+        """The outcomes of all checks whose section or obligation contains `only`; `report` is called with each as it comes."""
         places = asyncio.Semaphore(at_once)
 
         async def hold(section, obligation, function):
