@@ -46,6 +46,18 @@ struct TwirpTests {
         #expect(try await status(#"{"name":"a","egress":{}}"#) == 200)
     }
 
+    @Test("Nobody is in a room that is not there")
+    func participantsOfNoRoom() async throws {
+        var routes = Router()
+        TwirpEdge(context: TestRooms().context, callsPerSecond: Live(1_000)).register(on: &routes)
+        let call = try request(
+            .post, "/twirp/livekit.RoomService/ListParticipants",
+            token: TestTokens.token(nil, TestTokens.operatorGrant), type: "application/json", body: #"{"room":"a"}"#)
+        let router = routes
+        let response = await router.handle(call)
+        #expect(response.status == 200 && response.text == #"{"participants":[]}"#)
+    }
+
     @Test("Whose sources are none may not publish, and still may not when what is shown of that is sent back")
     func noSources() async throws {
         let rooms = TestRooms()

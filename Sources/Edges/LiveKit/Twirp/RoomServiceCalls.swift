@@ -178,8 +178,12 @@ struct RoomServiceCalls: Sendable {
             livekit__list_participants_request__init, livekit__list_participants_request__unpack
         ) { String($0.room) }
         try checkModerates(name)
-        let people = try await asking { () async throws(RoomError) in
-            try await rooms.room(named: name).participants.map(\.info)
+        let people = try await asking { () async throws(RoomError) -> [ParticipantInfo] in
+            do throws(RoomError) { return try await rooms.room(named: name).participants.map(\.info) } catch {
+                // Nobody is in a room that is not there: LiveKit's server answers so, and programs ask before the first participant has come.
+                guard error.code == .roomNotFound else { throw error }
+                return []
+            }
         }
         let arena = MessageArena()
         return body.reply(
