@@ -112,10 +112,9 @@ struct EgressCalls: Sendable {
         let found = recorder.recordings.filter { summary in
             mayRecord(in: summary.room) && (room.isEmpty || summary.room == room)
                 && (egress.isEmpty || EgressModel.id(of: summary) == egress)
-                && (!isActive || summary.state == .recording)
-        }
+        }.map { EgressModel($0) }
         let arena = MessageArena()
-        let items = found.map { arena.egress(EgressModel($0)) }
+        let items = found.filter { !isActive || $0.isActive }.map { arena.egress($0) }
         return body.reply(
             arena,
             arena.make(livekit__list_egress_response__init) { message in

@@ -48,6 +48,11 @@ struct EgressModel {
         }
     }
 
+    /// Whether a list of active ones has it: LiveKit's server leaves those out that are over, and no egress is over before its files are.
+    var isActive: Bool {
+        status == LIVEKIT__EGRESS_STATUS__EGRESS_ACTIVE || status == LIVEKIT__EGRESS_STATUS__EGRESS_ENDING
+    }
+
     /// LiveKit's clients expect ids that begin so; the rest is the recording's.
     private static let prefix = "EG_"
 
