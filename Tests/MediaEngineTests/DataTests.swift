@@ -70,6 +70,21 @@ struct DataTests {
         #expect(harness.engine.statistics.data.undeliverable == 1)
     }
 
+    @Test("A message on a channel that the server has closed is ignored and counted, once")
+    func ignored() throws {
+        let harness = try Self.harness(1)
+        let client = harness.clients[0]
+        client.transport.isKilled = true
+        harness.apply(.closeDataChannel(client.id, label: "reliable"))
+        client.transport.isKilled = false
+        harness.withData(of: client) {
+            #expect($0.send(DataPayload(text: "late"), on: "reliable", at: harness.now) == .queued)
+        }
+        harness.run(for: .seconds(1))
+        #expect(harness.engine.statistics.data.ignored == 1)
+        #expect(harness.engine.statistics.data.received == 0)
+    }
+
     @Test("A receiver that takes nothing loses its channel; the others get everything")
     func slowReceiver() throws {
         let harness = try Self.harness(3) { $0.data.reliableBytes = 1_048_576 }

@@ -135,6 +135,10 @@ extension MetricsPage {
             "Messages for a receiver without the data channel, or that accepts no message of that length.",
             sum(\.undeliverable))
         add(
+            "messages_ignored_total", .counter,
+            "Messages received on a stream without an open data channel, or with an unknown payload protocol identifier.",
+            sum(\.ignored))
+        add(
             "data_channels_closed_slow_total", .counter,
             "Reliable data channels closed because their receiver was too slow.", sum(\.channelsClosedAsSlow))
     }

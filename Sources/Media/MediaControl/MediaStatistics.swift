@@ -60,6 +60,8 @@ public struct DataCounters: Sendable, Hashable {
     public var lossyDropped: UInt64 = 0
     /// Messages for a peer that has no such channel or accepts no message of that length.
     public var undeliverable: UInt64 = 0
+    /// Messages from a peer on a stream without an open channel, or with an unknown payload protocol identifier.
+    public var ignored: UInt64 = 0
     /// Reliable channels that were closed because their peer was too slow.
     public var channelsClosedAsSlow: UInt64 = 0
 

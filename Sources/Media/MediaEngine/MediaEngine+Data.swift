@@ -64,7 +64,7 @@ extension MediaEngine {
             allowsMessages: allowance > 0, at: now, into: &batch)
         let bytes = batch.used - mark.used
         counters.data.bytesSent &+= UInt64(bytes)
-        countLossyDrops(of: peer.pointee.transport, &peer.pointee.lossyDropsCounted)
+        countLosses(of: peer)
         peer.pointee.isTransportTouched = true
         // What leaves while messages wait are acknowledgements and the like.
         let resumesAt = downlink?.pointee.sentData(
@@ -126,9 +126,14 @@ extension MediaEngine {
         handleTransportEvents(of: index, at: now)
     }
 
-    private func countLossyDrops(of transport: PeerTransport, _ counted: inout Int) {
-        let dropped = transport.droppedMessages
-        if dropped > counted { counters.data.lossyDropped &+= UInt64(dropped - counted) }
-        counted = dropped
+    /// Adds what the peer's data channels lost since the last call. What arrives is acknowledged, so a call follows each message.
+    private func countLosses(of peer: UnsafeMutablePointer<PeerState>) {
+        func add(_ total: Int, _ counted: inout Int, to sum: inout UInt64) {
+            if total > counted { sum &+= UInt64(total - counted) }
+            counted = total
+        }
+        let transport = peer.pointee.transport
+        add(transport.droppedMessages, &peer.pointee.lossyDropsCounted, to: &counters.data.lossyDropped)
+        add(transport.ignoredMessages, &peer.pointee.ignoredCounted, to: &counters.data.ignored)
     }
 }

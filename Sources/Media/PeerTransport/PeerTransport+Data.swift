@@ -90,6 +90,8 @@ extension PeerTransport {
 
     /// Messages on lossy channels that did not reach the peer.
     public var droppedMessages: Int { data?.droppedMessages ?? 0 }
+    /// Messages from the peer that were ignored: no open channel, or an unknown payload protocol identifier.
+    public var ignoredMessages: Int { data?.ignoredMessages ?? 0 }
 
     /// Passes on the packets in the datagram that DTLS received last; the reason for which one was dropped.
     func receiveData(at now: MonotonicTime) -> DropReason? {

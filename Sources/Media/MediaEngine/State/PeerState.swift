@@ -37,8 +37,8 @@ struct PeerState: ~Copyable {
     var nextOfGroup = -1
     /// What senders wait for until it has taken more.
     var debts = DataDebts()
-    /// Lossy messages that were dropped for it and are counted.
-    var lossyDropsCounted = 0
+    /// Lossy messages that were dropped for it, and messages from it that were ignored, as far as they are counted.
+    var lossyDropsCounted = 0, ignoredCounted = 0
     /// Publisher's clock to server's clock, by its first sender report; fixed for its lifetime, so that all its streams stay in sync.
     var captureOffset: Int64?
     var packetsReceived: UInt64 = 0
