@@ -67,6 +67,10 @@ extension MetricsPage {
             "packets_segmented_total", .counter, "UDP datagrams sent with segmentation offload (UDP_SEGMENT).",
             all { Double($0.packetsSegmented) })
         add(
+            "segmentation_refused_total", .counter,
+            "Runs of UDP datagrams sent one by one because the kernel refused segmentation offload.",
+            all { Double($0.segmentationRefused) })
+        add(
             "receive_buffer_drops_total", .counter, "UDP datagrams dropped by the kernel: the receive buffer was full.",
             all { Double($0.receiveBufferDrops) })
         add(

@@ -35,6 +35,8 @@ public struct WorkerStatistics: Sendable {
     public var receiveBufferDrops: UInt64 = 0
     /// Datagrams sent in segmented runs.
     public var packetsSegmented: UInt64 = 0
+    /// Runs that were sent one by one because the kernel refused to segment them; after a refusal for the whole route, no more are tried.
+    public var segmentationRefused: UInt64 = 0
     /// System calls for sending or receiving.
     public var socketCalls: UInt64 = 0
     /// Turns of the worker's loop.

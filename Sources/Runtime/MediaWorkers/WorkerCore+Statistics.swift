@@ -18,6 +18,7 @@ extension WorkerCore {
             statistics.drops[.connectionEnded] &+= tcp.drops[.connectionEnded]
         }
         statistics.packetsSegmented = counters.segmented
+        statistics.segmentationRefused = counters.segmentationRefused
         statistics.socketCalls = counters.sendCalls &+ counters.receiveCalls &+ feedback.receiveCalls
         statistics.turns = turns
         statistics.transit = transit
