@@ -314,6 +314,33 @@ struct SessionTests {
         _ = try await service.join(joining)
     }
 
+    @Test(
+        "Whoever returns while the worker hangs keeps the older socket; where the worker begins to hang, the session waits for the next one"
+    )
+    func returnsToHungWorker() async throws {
+        let service = RoomService(media: plane)
+        let joining = request("ada") {
+            $0.claims.video.room = "R"
+            ($0.recovery, $0.offering, $0.receivingConnection) = (.byJoining, .serverAtOnce, Room.serverConnection)
+        }
+        let ada = try await service.join(joining)
+        let sid = ada.snapshot.participant.sid
+        func refusal() async -> RoomError.Code? {
+            await code { _ = try await service.resume(participant: sid, claims: joining.claims) }
+        }
+        plane.setHangs(true)
+        #expect(await refusal() == .mediaUnavailable)
+        #expect(await service.keepAlive(ada.session, attachment: ada.attachment), "the older socket goes on")
+        plane.setHangs(false)
+        plane.hangAtNextCommand()
+        #expect(await refusal() == .mediaUnavailable)
+        #expect(await service.statistics().detachedSessions == 1)
+        plane.setHangs(false)
+        #expect(await refusal() == nil)
+        let statistics = await service.statistics()
+        #expect(statistics.detachedSessions == 0 && statistics.resumes == 1)
+    }
+
     @Test("Whoever returns to a room with more tracks than events may wait has a stream that goes on")
     func manyTracks() async throws {
         var configuration = RoomServiceConfiguration()

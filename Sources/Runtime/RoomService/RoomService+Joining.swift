@@ -354,35 +354,33 @@ extension RoomService {
         guard mailboxes.knowsConnections(session) else {
             throw counted(RoomError(.resumeTooLate, "a connection of the session has ended; join again"))
         }
-        guard let opened = mailboxes.reopen(session, after: snapshot.sequence) else {
-            throw counted(RoomError(.resumeTooLate, "the missed events are no longer available; join again"))
-        }
+        let opened = try await reattach(session, after: snapshot.sequence, hosted)
         totals.resumes += 1
-        try await step(hosted) { (room, turn) throws(RoomError) in
-            try room.attach(session, turn: &turn)
-            try room.restartReceiving(session, turn: &turn)
-            room.sendCurrentState(to: session, turn: &turn)
-        }
         return ReturnedSession(
             session: session, snapshot: snapshot, departed: departed,
             lastSequence: hosted.room.lastSequence(of: session), events: opened.events, attachment: opened.attachment)
     }
 
-    /// Another token for a session that goes on; refused like a join where the room or the identity is closed to it.
-    public func refreshToken(_ claims: AccessClaims, of session: SessionID) async throws(RoomError) {
-        let hosted = try hosted(of: session)
+    /// Gives a session another stream, and its client the current state. Where the worker hangs already, the older socket goes on; where it begins to, the session
+    /// has no socket, and waits for the next.
+    private func reattach(
+        _ session: SessionID, after sequence: UInt64, _ hosted: HostedRoom
+    ) async throws(RoomError) -> Mailboxes.Opened {
+        var attachment: UInt64?
         do throws(RoomError) {
-            try rules.check(claims, room: hosted.room.name, now: media.now())
+            return try await step(hosted) { (room, turn) throws(RoomError) -> Mailboxes.Opened in
+                guard let opened = self.mailboxes.reopen(session, after: sequence) else {
+                    throw RoomError(.resumeTooLate, "the missed events are no longer available; join again")
+                }
+                attachment = opened.attachment
+                try room.attach(session, turn: &turn)
+                try room.restartReceiving(session, turn: &turn)
+                room.sendCurrentState(to: session, turn: &turn)
+                return opened
+            }
         } catch {
-            throw counted(error)
+            if let attachment { detach(session, attachment: attachment) }
+            throw error
         }
-        try await step(hosted) { (room, turn) throws(RoomError) in
-            try room.refreshToken(claims, of: session, turn: &turn)
-        }
-    }
-
-    /// Whether the session's stay may outlast its token, so that it may get another one.
-    public func mayOutlastToken(_ session: SessionID) -> Bool {
-        (try? hosted(of: session))?.room.policy.endsStayWithToken == false
     }
 }

@@ -1,3 +1,4 @@
+public import AccessTokens
 import MediaControl
 import Primitives
 public import Rooms
@@ -16,6 +17,24 @@ extension RoomService {
             throw RoomError(.sessionNotFound, "there is no such session")
         }
         return info
+    }
+
+    /// Another token for a session that goes on; refused like a join where the room or the identity is closed to it.
+    public func refreshToken(_ claims: AccessClaims, of session: SessionID) async throws(RoomError) {
+        let hosted = try hosted(of: session)
+        do throws(RoomError) {
+            try rules.check(claims, room: hosted.room.name, now: media.now())
+        } catch {
+            throw counted(error)
+        }
+        try await step(hosted) { (room, turn) throws(RoomError) in
+            try room.refreshToken(claims, of: session, turn: &turn)
+        }
+    }
+
+    /// Whether the session's stay may outlast its token, so that it may get another one.
+    public func mayOutlastToken(_ session: SessionID) -> Bool {
+        (try? hosted(of: session))?.room.policy.endsStayWithToken == false
     }
 
     /// The sids of what the session publishes or has announced, data tracks included.
