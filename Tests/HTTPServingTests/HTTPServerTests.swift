@@ -176,6 +176,48 @@ struct HTTPServerTests {
     }
 
     @Test(
+        "While the server is overloaded, a CORS preflight is answered 204, and the request behind it 503; both are finished"
+    )
+    func overloadedPreflight() async throws {
+        let clock = ManualClock()
+        let gate = Gate()
+        let entered = Gate()
+        try await ServerFixture.with(
+            clock: clock,
+            configure: {
+                $0.maximumConcurrentRequests = 1
+                $0.finish = { $1.headers["X-Origin"] = $0.headers["Origin"] }
+            },
+            handler: { _ in
+                entered.open()
+                await gate.wait()
+                return HTTPResponse(text: "done")
+            }
+        ) { server in
+            let first = try TCPClient(port: server.port)
+            async let answer = first.request("GET", "/first")
+            await entered.wait()
+            let page = try TCPClient(port: server.port)
+            let fields = "HTTP/1.1\r\nHost: a\r\nOrigin: https://app\r\n"
+            try await page.send(
+                "OPTIONS /a \(fields)Access-Control-Request-Method: DELETE\r\n\r\nDELETE /a \(fields)\r\n")
+            await server.finishTurn()
+            await clock.advance(by: .seconds(5), server)
+            let preflight = try await Answer(from: page, hasBody: false)
+            #expect(preflight?.status == 204)
+            #expect(preflight?.headers["allow"]?.contains("DELETE") == true)
+            #expect(preflight?.headers["x-origin"] == "https://app")
+            await clock.advance(by: .seconds(5), server)
+            let refused = try await Answer(from: page)
+            #expect(refused?.status == 503)
+            #expect(refused?.headers["x-origin"] == "https://app")
+            #expect(server.statistics.overloads == 1)
+            gate.open()
+            _ = try await answer
+        }
+    }
+
+    @Test(
         "C16: a server restricted to loopback serves only loopback clients, by the address that a trusted proxy forwards"
     )
     func loopbackOnly() async throws {

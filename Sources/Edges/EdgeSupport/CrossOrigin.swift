@@ -31,7 +31,7 @@ public struct CrossOrigin: Sendable, Hashable {
         guard let allowed = allows(origin) else { return }
         response.headers["Access-Control-Allow-Origin"] = allowed
         response.headers["Access-Control-Expose-Headers"] = Self.exposed
-        guard request.method == .options, request.headers["Access-Control-Request-Method"] != nil else { return }
+        guard request.isPreflight else { return }
         response.headers["Access-Control-Allow-Methods"] = response.headers["Allow"] ?? "GET, OPTIONS"
         response.headers["Access-Control-Allow-Headers"] = Self.requestable
         response.headers["Access-Control-Max-Age"] = "86400"

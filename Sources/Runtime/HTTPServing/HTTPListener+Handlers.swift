@@ -65,7 +65,14 @@ extension HTTPListener {
     }
 
     /// Answers that the server is overloaded.
+    ///
+    /// A browser's question before a request (CORS preflight) is answered with success: otherwise the page could not read the refusal of the request itself.
     func overload(_ connection: HTTPConnection) {
+        if let request = connection.request, request.isPreflight {
+            var response = HTTPResponse(status: 204, headers: ["Allow": HTTPMethod.all])
+            configuration.finish(request, &response)
+            return answer(connection, response)
+        }
         counters.change { $0.overloads += 1 }
         var response = response(
             to: connection,

@@ -24,4 +24,7 @@ public struct HTTPMethod: RawRepresentable, Hashable, Sendable, ExpressibleByStr
     public static let delete: Self = "DELETE"
     /// Asks what may be asked.
     public static let options: Self = "OPTIONS"
+
+    /// Those above, as in an `Allow` field.
+    static let all = [Self.delete, .get, .head, .options, .patch, .post, .put].map(\.rawValue).joined(separator: ", ")
 }

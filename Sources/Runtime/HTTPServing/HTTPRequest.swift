@@ -52,6 +52,9 @@ public struct HTTPRequest: Sendable {
     /// The body as text; nil when it is not UTF-8.
     public var text: String? { String(validating: body, as: UTF8.self) }
 
+    /// Whether a browser asks if a page may send another request (a CORS preflight of the Fetch standard).
+    public var isPreflight: Bool { method == .options && headers["Access-Control-Request-Method"] != nil }
+
     /// The media type without parameters, in lower case: "application/sdp". Empty when there is none.
     public var contentType: String {
         let value = headers["Content-Type"] ?? ""
