@@ -18,9 +18,10 @@ struct WebhooksTests {
         Webhook(name: name, url: "https://example.com/hook", signer: .secret(Self.secret), events: events, rooms: rooms)
     }
 
-    private func webhooks(_ rooms: RoomService, _ database: Database, _ receiver: Receiver, allowsPrivate: Bool = false)
-        -> Webhooks
-    {
+    private func webhooks(
+        _ rooms: RoomService, _ database: Database, _ receiver: Receiver, allowsPrivate: Bool = false,
+        world: Webhooks.World? = nil
+    ) -> Webhooks {
         Webhooks(
             of: rooms, database: database, keys: [APIKey(name: "app", secret: "app-secret")],
             allowsPrivate: allowsPrivate,
@@ -32,7 +33,7 @@ struct WebhooksTests {
                     messages[format] = [WebhookMessage(id: entry.cursor.text, type: words, body: Array(body.utf8))]
                 }
                 return messages
-            }, world: receiver.world, logger: .quiet)
+            }, world: world ?? receiver.world, logger: .quiet)
     }
 
     /// Runs webhooks over rooms of their own until `body` has ended.
@@ -95,6 +96,40 @@ struct WebhooksTests {
             #expect(try await webhooks.list().map(\.webhook) == [webhook()])
         }
         #expect(receiver.bodies.prefix(3) == ["R 1 roomStarted", "R 2 roomEnded", "R 1 roomStarted"])
+    }
+
+    @Test("I4: a webhook that is set before the server runs is sent once what waits for it since an earlier life")
+    func setEarly() async throws {
+        let database = try Database(path: nil, schema: Webhooks.schema)
+        let dead = Receiver()
+        dead.answer { _, _ in .failed("nobody listens") }
+        try await with(database, dead) { rooms, webhooks in
+            try await webhooks.put(webhook())
+            _ = try await rooms.createRoom(named: "R")
+        }
+        let receiver = Receiver(), begun = Gate(), gate = Gate()
+        var world = receiver.world
+        let post = world.post
+        world.post = { request, allowsPrivate in
+            begun.open()
+            await gate.wait()
+            return await post(request, allowsPrivate)
+        }
+        let rooms = RoomService(media: TestPlane())
+        let webhooks = webhooks(rooms, database, receiver, world: world)
+        try await webhooks.load()
+        try await webhooks.put(webhook())
+        await begun.wait()
+        let task = Task { await webhooks.run() }
+        _ = try await rooms.createRoom(named: "Q")
+        // Then it runs.
+        await webhooks.settle()
+        gate.open()
+        await receiver.accepted(3)
+        await webhooks.stop()
+        await rooms.shutDown()
+        await task.value
+        #expect(receiver.bodies.filter { $0.hasPrefix("R ") } == ["R 1 roomStarted", "R 2 roomEnded"])
     }
 
     @Test(
@@ -334,38 +369,5 @@ struct WebhooksTests {
         for index in 0..<Webhook.Limits.webhooks { #expect(try await webhooks.put(webhook("w\(index)"))) }
         await #expect(throws: WebhookError.tooMany) { try await webhooks.put(webhook()) }
         #expect(try await !webhooks.put(webhook("w3")), "one may be replaced")
-    }
-}
-
-@Suite("Signed requests of webhooks")
-struct WebhookRequestTests {
-    private let event = QueuedEvent(id: 7, eventID: "e-9", format: .martlet, body: Array(#"{"a":1}"#.utf8))
-
-    // Both values by Python's hmac and hashlib.
-    @Test("The signature is HMAC-SHA256 over the time, a point and the body, as a foreign implementation computes it")
-    func signature() throws {
-        let webhook = Webhook(name: "w", url: "https://e.com", signer: .secret("sixteen bytes or more"))
-        let request = try #require(WebhookRequest(event, to: webhook, keys: [], at: 1_700_000_000))
-        #expect(
-            request.headers.last
-                == "Martlet-Signature: t=1700000000,v1=ca01cc9110dc59dc1c3125223218e0a09883c98c16a0940b4d5acf5e6f1ae1c4"
-        )
-        #expect(request.headers.contains("Martlet-Event-Id: e-9") && !request.headers.contains { $0.hasPrefix("Auth") })
-    }
-
-    @Test("With an API key a token vouches for the body; without that key there is no request")
-    func token() throws {
-        let webhook = Webhook(name: "w", url: "https://e.com", signer: .key("app"))
-        let keys = [APIKey(name: "app", secret: "sixteen bytes or more")]
-        let request = try #require(WebhookRequest(event, to: webhook, keys: keys, at: 1_700_000_000))
-        #expect(
-            request.headers.last?.hasSuffix("v1=ca01cc9110dc59dc1c3125223218e0a09883c98c16a0940b4d5acf5e6f1ae1c4")
-                == true)
-        let token = try #require(request.headers.first { $0.hasPrefix("Authorization: ") }?.dropFirst(15))
-        #expect(try TokenVerifier(keys: keys).verify(String(token), at: 1_700_000_100).apiKey == "app")
-        #expect(throws: AccessTokenError.expired) {
-            try TokenVerifier(keys: keys).verify(String(token), at: 1_700_000_361)
-        }
-        #expect(WebhookRequest(event, to: webhook, keys: [], at: 0) == nil)
     }
 }

@@ -112,7 +112,8 @@ public actor Webhooks {
 
     /// Serves until the events end after `stop()`, or the task is cancelled. Call once.
     public func run() async {
-        for name in entries.keys { open(name) }
+        // Lanes of what was set since `load()` are open, or opened once the database has it: a second task for one would post its events twice.
+        for (name, entry) in entries where entry.lanes.isEmpty && entry.change == nil { open(name) }
         var cursor = EventCursor.beginning
         var isOver = false
         while !isOver, !Task.isCancelled {
