@@ -200,10 +200,11 @@ SESSIONS = """import("/martlet.js").then(async ({ Room, Signal }) => {
         return [sent.filter((type) => type !== "leave").join(), end, code, count];
     };
     let asked = 0, left = 0;
-    let isAway = false, isFull = false, tokens = 0;
+    let isAway = false, isFull = false, isProxyFull = false, tokens = 0;
     window.fetch = async () => {
         if (isAway) throw new Error("nobody there");
         if (isFull) return new Response('{"code":"overloaded","detail":"full"}', { status: 503 });
+        if (isProxyFull) return new Response('{"message":"no healthy upstream"}', { status: 503 });
         return new Response("{}", { status: 426 });
     };
     const found = {
@@ -231,6 +232,8 @@ SESSIONS = """import("/martlet.js").then(async ({ Room, Signal }) => {
     found.neverToken = [room.state];
     room.leave();
     found.neverToken.push(await entering, room.state);
+    isProxyFull = true;
+    found.proxyFull = await run([null, null, null, {}], ["join", 1]);
     isFull = true;
     found.full = await run([null], ["", 1]);
     found.fullLater = await run([{ join: { close: 1006 } }, null, null, null, {}], ["resume", 1]);
@@ -457,6 +460,8 @@ def test_a_client_resumes_joins_afresh_or_ends_as_the_protocol_says_and_sends_no
             await page.goto(development_server.url + "/examples")
             found = await page.evaluate(SESSIONS)
             assert found["noWebSocket"] == ["", "no_websocket", "left", 3], found
+            # JSON without a code is a proxy's.
+            assert found["proxyFull"] == ["join", "", "", 4], found
             # Whoever has been in waits for a server that is full.
             assert found["full"] == ["", "overloaded", "left", 3] and found["fullLater"] == ["join,resume", "", "", 5], found
             assert found["tooSlow"] == ["join,join", "", "", 2] and found["lost"] == ["join,resume", "", "", 2], found

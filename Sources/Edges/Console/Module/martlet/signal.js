@@ -416,5 +416,6 @@ export class Signal {
 /** What a problem document says. */
 async function refusalOf(reply) {
     const { code, detail } = await reply.json();
+    if (typeof code !== "string") throw new Error("This is no document of the server's, but a proxy's.");
     return new MartletError(code, detail, { retryAfter: Number(reply.headers.get("Retry-After")) || undefined });
 }
