@@ -426,7 +426,7 @@ CHOSEN_CODEC = """import("/martlet/publishing.js").then(async ({ Publishing }) =
     return [problem, first];
 })"""
 
-# Of three streams that a fresh session sends again, the server refuses the first for good, and the second for a while.
+# Of three streams that a fresh session sends again, the server refuses the first for good, and the second for a while. Then it publishes nothing of two, for a while.
 SENT_AGAIN = """import("/martlet/publications.js").then(async ({ LocalPublications }) => {
     const asked = [], denied = [], problems = [];
     const own = new LocalPublications({ isOver: () => false, fire: (type, { source }) => denied.push(type, source), complain: ({ code }) => problems.push(code) });
@@ -442,9 +442,15 @@ SENT_AGAIN = """import("/martlet/publications.js").then(async ({ LocalPublicatio
     const first = asked.join();
     for (let turn = 0; turn < 200 && asked.length < 4; turn++) await new Promise((resolve) => { setTimeout(resolve, 20); });
     const found = [first, asked.slice(3), denied, problems, [...own.byTrack.values()].map(({ source }) => source)];
-    // Whoever hears of a refusal may leave.
+    // Two came too fast, and so does the next offer.
     const [track] = own.byTrack.keys();
-    own.publishing.onSection = () => track;
+    let offers = 0;
+    Object.assign(own.publishing, { onSection: () => track, async offer() { if (++offers === 1) throw Object.assign(new Error(), { code: "rate_limited", retryAfter: 1 }); } });
+    own.fire = () => {};
+    for (const mid of ["1", "2"]) own.refused({ type: "publicationRefused", connection: "pub", mid, code: "rate_limited" });
+    for (let turn = 0; turn < 200 && offers < 2; turn++) await new Promise((resolve) => { setTimeout(resolve, 20); });
+    found.push(offers);
+    // Whoever hears of a refusal may leave.
     own.fire = () => own.stop();
     own.refused({ type: "publicationRefused", connection: "pub", mid: "1", code: "permission_denied" });
     return [...found, own.byTrack.size];
@@ -496,7 +502,7 @@ def test_what_fails_beside_a_publication_takes_no_other_one_away(development_ser
             assert await page.evaluate(ANNOUNCED) == [["microphone", "", "", ""], ["screen", "text", "", ""]]
             assert await page.evaluate(MUTED) == ["added", True, [True, True]]
             assert await page.evaluate(REPLACED) == ["too many", "fulfilled,fulfilled", ["camera"], [1], [2]]
-            assert await page.evaluate(SENT_AGAIN) == ["bad,busy,good", ["busy"], ["publicationDenied", "bad"], ["invalid_sdp"], ["busy", "good"], 1]
+            assert await page.evaluate(SENT_AGAIN) == ["bad,busy,good", ["busy"], ["publicationDenied", "bad"], ["invalid_sdp"], ["busy", "good"], 2, 1]
 
     asyncio.run(run())
 

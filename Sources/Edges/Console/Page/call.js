@@ -289,9 +289,11 @@ export class Call {
     /** The server takes no more tracks of one participant; a screen that nobody would see is not captured either. */
     refused({ connection, publication, code }) {
         if (connection !== "pub") return;
-        const why = code === "permission_denied" ? "it is no longer permitted in this room." : "you have reached the limit of published tracks.";
+        const why = {
+            permission_denied: "it is no longer permitted in this room.", rate_limited: "too much is published at once. It is tried again.",
+        }[code] ?? "you have reached the limit of published tracks.";
         this.handlers.onProblem(`The others do not receive your ${SOURCES[publication?.source] ?? "track"}: ${why}`);
-        if (publication && (code === "permission_denied" || publication.source === "screen")) this.notSent(publication.source);
+        if (publication && code !== "rate_limited" && (code === "permission_denied" || publication.source === "screen")) this.notSent(publication.source);
     }
 
     /** What is not sent is shown as off, and a screen is not captured either. */

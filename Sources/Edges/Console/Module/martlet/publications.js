@@ -22,6 +22,7 @@ export class LocalPublications {
         Object.assign(this, { fire, complain, isOver, defaults, onConnection, onClosed });
         this.byTrack = new Map(); // MediaStreamTrack -> LocalPublication
         this.publishing = null; // without a session
+        this.offeringLater = null; // the `publishing` that is about to offer once more
     }
 
     // MARK: The session
@@ -154,12 +155,32 @@ export class LocalPublications {
 
     // MARK: Events of the server
 
-    /** The server publishes nothing on a section. What is no longer permitted is not sent any more: the next offer would bring it back under another source. */
+    /**
+     * The server publishes nothing on a section. What is no longer permitted is not sent any more: the next offer would bring it back under another source. What came too
+     * fast is offered again.
+     */
     refused(event) {
         const publication = this.onSection(event);
         this.fire(event.type, { ...event, publication });
+        if (publication && event.code === "rate_limited") this.offerLater();
         if (!publication || event.code !== "permission_denied" || !this.byTrack.delete(publication.track)) return;
         this.publishing?.remove([publication.track]).catch(this.complain); // A listener may have left.
+    }
+
+    /** One more offer, in so many seconds, of all that is sent: with it the server takes what it has refused for a while. */
+    offerLater(seconds = 1) {
+        const { publishing } = this;
+        if (!publishing || this.offeringLater === publishing) return; // A listener may have left.
+        this.offeringLater = publishing;
+        setTimeout(() => {
+            if (this.offeringLater === publishing) this.offeringLater = null;
+            // The next connection or session offers everything.
+            if (publishing !== this.publishing) return;
+            publishing.offer().catch((problem) => {
+                if (PASSING.has(problem.code)) this.offerLater(problem.retryAfter);
+                else if (problem.code !== "lost") this.complain(problem);
+            });
+        }, Math.max(1, seconds) * 1000);
     }
 
     onSection({ connection, mid }) {
