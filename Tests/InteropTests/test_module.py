@@ -897,7 +897,7 @@ def test_chunks_of_a_file_are_read_as_they_were_written_and_put_together_in_orde
 
 
 # Time is that of the next timer, once all that waits for none is done: on a busy machine real timers were late, and chunks were taken for lost. `settled(work)` lets it
-# pass until `work` is over, `pass` for so many milliseconds, or until no timer is left; `later` is the page's own, by which no such time passes.
+# pass until `work` is over, `pass` for so many milliseconds, or until no timer is left, `sleep` while the page stands still; `later` is the page's own, by which no such time passes.
 STILL_TIME = """
     const { setTimeout: later, clearTimeout } = window;
     const clock = (() => {
@@ -914,7 +914,7 @@ STILL_TIME = """
             const [next] = [...timers].sort(([, one], [, other]) => one.at - other.at);
             if (!next || isEnough(next[1].at) || ++turns > 10_000) return false;
             timers.delete(next[0]);
-            time = next[1].at;
+            time = Math.max(time, next[1].at);
             next[1].work();
             return true;
         };
@@ -930,6 +930,7 @@ STILL_TIME = """
                 while (await turn((at) => at > end));
                 if (end < Infinity) time = end;
             },
+            sleep(milliseconds) { time += milliseconds; },
             end() {
                 Object.assign(window, { setTimeout: later, clearTimeout });
                 delete performance.now;
@@ -1045,6 +1046,57 @@ def test_a_file_reaches_a_receiver_on_a_narrow_link_and_nothing_is_sent_twice(de
             page = await browser.new_page(bypass_csp=True)
             await page.goto(development_server.url + "/examples")
             assert await page.evaluate(NARROW) == {"sent": {"receivers": 2}, "ends": {"B": 700_000, "C": 700_000}, "chunks": 22}
+
+    asyncio.run(run())
+
+
+# A sender and a receiver whose machine sleeps for longer than either waits for the other: its timers run before what came meanwhile is read. And a receiver that says nothing.
+SLEPT = """import("/martlet/files.js").then(async ({ FileExchange, chunkOf }) => {""" + STILL_TIME + """
+    const size = 600_000, heard = [];
+    let taken;
+    const exchange = new FileExchange({
+        send: async (content) => { if (typeof content === "string") heard.push(JSON.parse(content).state); },
+        onFile: (file) => { taken = file.accept().then((blob) => blob.size, ({ code }) => code); }, limit: () => size, prepare: async () => {},
+    });
+    const file = { name: "many", type: "", size, slice: (from, to) => ({ arrayBuffer: async () => new ArrayBuffer(Math.min(to, size) - from) }) };
+    const begin = async () => {
+        const sending = exchange.sendFile(file, { to: ["B"] }, ["B"]).then((all) => all.receivers, ({ code }) => code);
+        await clock.pass(0);
+        const [id] = exchange.sending.keys();
+        return [sending, (bytes) => exchange.receive({ from: "B", text: JSON.stringify({ file: id, state: "received", bytes }) })];
+    };
+    const [sending, report] = await begin();
+    report(0);
+    await clock.pass(1_000);
+    clock.sleep(60_000);
+    await clock.pass(0);
+    report(524_288);
+    await clock.pass(1_000);
+    report(size);
+    const found = [await clock.settled(sending)];
+    const [silent, accept] = await begin();
+    accept(0);
+    found.push(await clock.settled(silent), heard.splice(0).join());
+    const chunk = (offset) => exchange.receive({ from: "G", bytes: chunkOf(new Uint8Array(16), offset, new Uint8Array(3)) });
+    exchange.receive({ from: "G", text: JSON.stringify({ file: "0".repeat(32), state: "offered", name: "", type: "", size: 6 }) });
+    await clock.pass(0);
+    chunk(0);
+    clock.sleep(70_000);
+    await clock.pass(0);
+    chunk(3);
+    found.push(await clock.settled(taken), heard.join());
+    clock.end();
+    return found;
+})"""
+
+
+def test_a_file_goes_on_where_the_machine_slept(development_server):
+    """Both sides give up only after the page has read what came while it stood still."""
+    async def run():
+        async with chromium() as browser:
+            page = await browser.new_page(bypass_csp=True)
+            await page.goto(development_server.url + "/examples")
+            assert await page.evaluate(SLEPT) == [1, "file_incomplete", "offered,offered,cancelled,cancelled", 6, "received,received"]
 
     asyncio.run(run())
 

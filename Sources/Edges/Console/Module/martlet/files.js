@@ -112,12 +112,13 @@ export class IncomingFile {
         this.fail(problem);
     }
 
-    /** A sender may stay in the room and send nothing more. */
+    /** A sender may stay in the room and send nothing more. The last seconds begin when the page runs: where it stood still, what came meanwhile is read in them. */
     awaitChunk() {
         clearTimeout(this.waiting);
-        this.waiting = setTimeout(() => {
+        const giveUp = () => {
             this.refuse("declined", new MartletError("file_incomplete", `“${this.name}” ended before it was complete: its sender sends nothing more.`));
-        }, SENDER_WITHIN);
+        };
+        this.waiting = setTimeout(() => { this.waiting = setTimeout(giveUp, LOST_AFTER); }, SENDER_WITHIN - LOST_AFTER);
     }
 
     take(offset, content) {
@@ -160,7 +161,7 @@ class OutgoingFile {
         this.key = crypto.getRandomValues(new Uint8Array(16));
         this.id = hex(this.key);
         this.expected = new Set(expected); // sids that have not answered
-        this.receivers = new Map(); // sid -> { bytes, at }
+        this.receivers = new Map(); // sid -> { bytes, at, isOverdue }
         this.declined = [];
         this.isOpen = true; // more may accept
         this.wake = () => {};
@@ -215,8 +216,17 @@ class OutgoingFile {
                 position += content.length;
             } else if (!await this.changed(LOST_AFTER)) {
                 position = slowest;
-                for (const [sid, { at }] of active) if (performance.now() - at > GIVE_UP_AFTER) this.giveUp(sid);
+                this.giveUpOverdue(active);
             }
+        }
+    }
+
+    /** Gives receivers up that have made no progress. Where the page itself stood still, what they reported meanwhile is read before the next time that it looks. */
+    giveUpOverdue(receivers) {
+        for (const [sid, one] of receivers) {
+            const idle = performance.now() - one.at;
+            if (idle > GIVE_UP_AFTER && one.isOverdue) this.giveUp(sid);
+            one.isOverdue = idle > GIVE_UP_AFTER - LOST_AFTER;
         }
     }
 
@@ -224,7 +234,7 @@ class OutgoingFile {
     reported(sid, bytes) {
         this.expected.delete(sid);
         const known = this.receivers.get(sid);
-        if (known) Object.assign(known, bytes > known.bytes ? { bytes, at: performance.now() } : {});
+        if (known) Object.assign(known, bytes > known.bytes ? { bytes, at: performance.now(), isOverdue: false } : {});
         else if (this.isOpen) this.receivers.set(sid, { bytes: 0, at: performance.now() });
         else this.exchange.tell({ file: this.id, state: "cancelled" }, [sid]);
         this.wake();
