@@ -65,7 +65,6 @@ struct ExtensionValueTests {
         // Stream 0 of three, one spatial layer each, one temporal layer each, 100, 300 and 1500 kbit/s, sizes.
         let hex = "21 00 64 ac02 dc0b 013f00b30f 027f01670f 04ff02cf1e"
         let allocation = try unwrapped(try value(hex) { VideoLayersAllocation($0, in: $1) })
-        #expect(allocation.streamIndex == 0)
         #expect(allocation.streamCount == 3)
         #expect(allocation.layerCount == 3)
         #expect((0..<3).map { allocation.layers[$0].kilobitsPerSecond } == [100, 300, 1_500])
@@ -79,7 +78,6 @@ struct ExtensionValueTests {
         // Stream 1 of two: the first has spatial layers 0 and 1, the second has 2; two temporal layers each.
         let hex = "50 34 54 01 02 03 04 05 06"
         let allocation = try unwrapped(try value(hex) { VideoLayersAllocation($0, in: $1) })
-        #expect(allocation.streamIndex == 1)
         #expect(allocation.layerCount == 3)
         #expect((0..<3).map { allocation.layers[$0].spatialLayer } == [0, 1, 2])
         #expect((0..<3).map { allocation.layers[$0].stream } == [0, 0, 1])

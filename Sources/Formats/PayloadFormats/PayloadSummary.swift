@@ -45,7 +45,7 @@ public struct PayloadSummary: Sendable, Hashable {
     /// for streams without temporal layers.
     public var isSwitchingPoint = false
     /// A receiver of the next lower spatial layer may receive this spatial layer from this frame on: the frame refers to
-    /// no earlier picture.
+    /// no earlier picture. For the reviewed reports on captured packets, as `isDiscardable` is: forwarding needs neither.
     public var startsSpatialLayer = false
     /// No other frame refers to this one.
     public var isDiscardable = false

@@ -33,8 +33,6 @@ public struct VideoLayersAllocation: Sendable {
         public var framesPerSecond = 0
     }
 
-    /// The stream on which the value came.
-    public private(set) var streamIndex = 0
     /// Number of streams; 0 when nothing is being sent.
     public private(set) var streamCount = 0
     /// Number of entries of `layers` that are set.
@@ -50,7 +48,6 @@ public struct VideoLayersAllocation: Sendable {
         let first = packet.readUInt8(position)
         position += 1
         if first == 0, element.length == 1 { return }  // Nothing is being sent.
-        streamIndex = Int(first >> 6)
         streamCount = Int(first >> 4 & 3) + 1
         guard readLayers(shared: first & 0x0f, at: &position, end: end, in: packet) else { return nil }
         guard readTemporalLayers(at: &position, end: end, in: packet) else { return nil }

@@ -55,7 +55,6 @@ extension Negotiation {
                 ? reading.remoteSending(formats: chooser.answered(of: allowed, in: reading), policy: policy) : nil,
             remoteReceives: isMedia && reading.direction.receives, formats: isMedia ? allowed : [],
             sending: old?.sending, isRecycled: old.map { $0.mid != mid(of: reading) } ?? false,
-            remoteMaximumBitrate: reading.maximumBitrate.map { Bitrate(bitsPerSecond: $0) },
             dataChannel: refusal == nil && reading.kind == .application ? reading.dataChannel : nil)
     }
 

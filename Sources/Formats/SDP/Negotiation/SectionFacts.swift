@@ -1,5 +1,3 @@
-public import Primitives
-
 /// One encoding (simulcast layer) of what the remote sends, as far as the SDP names it.
 public struct RemoteEncoding: Sendable, Hashable {
     /// `a=rid` value, at most 16 characters; nil for a plain stream or a layer announced by SSRC.
@@ -133,8 +131,6 @@ public struct OfferedSection: Sendable, Hashable {
     public var sending: LocalSending?
     /// The m-line was used before under another mid.
     public var isRecycled: Bool
-    /// The remote's own cap on what it wants to receive (`b=TIAS`, `b=AS`).
-    public var remoteMaximumBitrate: Bitrate?
     /// For an accepted section of data channels.
     public var dataChannel: DataChannelFacts?
 }

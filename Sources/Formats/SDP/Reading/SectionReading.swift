@@ -31,8 +31,6 @@ struct SectionReading: Hashable {
     var hasReceiverReferenceTime: Bool
     var contentHint: String?
     var packetTime: Int?
-    /// Bits per second.
-    var maximumBitrate: Int64?
     var dataChannel: DataChannelFacts
 
     static func == (a: Self, b: Self) -> Bool { a.index == b.index && a.mid == b.mid && a.formats == b.formats }
@@ -63,7 +61,6 @@ struct SectionReading: Hashable {
         hasReceiverReferenceTime = attributes.all("rtcp-xr").contains { $0.contains("rcvr-rtt") }
         contentHint = attributes.first("content")
         packetTime = attributes.first("ptime").flatMap { Int($0) }.flatMap { (1...120).contains($0) ? $0 : nil }
-        maximumBitrate = Self.bitrate(section.headers)
         dataChannel = DataChannelFacts(
             sctpPort: attributes.first("sctp-port").flatMap { UInt16($0) } ?? 5000,
             maximumMessageSize: attributes.first("max-message-size").flatMap { Int($0) } ?? 65536)
@@ -121,15 +118,5 @@ extension SectionReading {
         let words = value.words
         guard let stream = words.first else { return nil }
         return (String(stream), words.count > 1 ? String(words[1]) : "")
-    }
-
-    /// `b=TIAS` in bits (RFC 3890), else `b=AS` in kilobits per second.
-    private static func bitrate(_ headers: [DescriptionLine]) -> Int64? {
-        func value(_ prefix: String) -> Int64? {
-            headers.first { $0.letter == UInt8(ascii: "b") && $0.value.hasPrefix(prefix) }
-                .flatMap { Int64($0.value.dropFirst(prefix.count)) }
-                .flatMap { (0...1_000_000_000_000).contains($0) ? $0 : nil }
-        }
-        return value("TIAS:") ?? value("AS:").map { $0 * 1000 }
     }
 }
