@@ -1,6 +1,5 @@
-/// Bytes written as hexadecimal digits; spaces and line ends between them are for the reader.
+/// Bytes written as hexadecimal digits; spaces and line ends between them are for the reader. Ends the process where the text is anything else.
 public func bytes(hex: String) -> [UInt8] {
-    let digits = hex.unicodeScalars.compactMap { Character($0).hexDigitValue }
-    precondition(digits.count.isMultiple(of: 2), "an odd number of digits")
-    return stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
+    guard let bytes = CapturedPackets.bytes(hex) else { preconditionFailure("no hexadecimal text: \(hex)") }
+    return bytes
 }
