@@ -141,11 +141,7 @@ struct AssociationTests {
         for datagram in try WireCapture.load("gstreamer122").clientHello.dropFirst() {
             _ = server.receive(datagram, at: .zero)
         }
-        guard case .ended(.handshakeFailed(let text)) = server.association.state else {
-            Issue.record("state \(server.association.state)")
-            return
-        }
-        #expect(text.contains("version") || text.contains("protocol"), "\(text)")
+        #expect(server.association.state == .ended(.handshakeFailed(.noCommonVersion)))
     }
 
     @Test("F8, L1: a fragment that claims a message of 64 kB reserves no memory for it")

@@ -56,11 +56,12 @@ struct HandshakeTests {
         #expect(pair.client.hasEnded, "the alert reached the client")
     }
 
-    @Test("No common SRTP profile ends with dtlsFailed")
+    @Test("No common SRTP profile ends with dtlsFailed, and is counted as that")
     func noProfile() throws {
         let pair = try TransportPair(profiles: "SRTP_AES128_CM_SHA1_32")
         pair.run(for: .seconds(5)) { pair.serverEvents.contains(.ended(.dtlsFailed)) }
         #expect(pair.serverEvents.last == .ended(.dtlsFailed))
+        #expect(pair.context.handshakeFailures == [.noCommonSRTPProfile: 1])
     }
 
     @Test(

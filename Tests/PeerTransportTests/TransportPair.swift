@@ -19,6 +19,8 @@ final class TransportPair {
         var source: SocketAddress
     }
 
+    /// The server's.
+    let context: TransportContext
     let server: PeerTransport
     let client: ClientTransport
     var now = MonotonicTime(milliseconds: 1_000)
@@ -44,6 +46,7 @@ final class TransportPair {
         remoteKnown: Bool = true
     ) throws {
         let context = try TransportContext(certificate: certificate, settings: settings, seed: 7)
+        self.context = context
         let remote = RemoteTransport(
             ice: Self.clientICE, fingerprintSHA256: fingerprint ?? clientCertificate.fingerprintSHA256,
             localRole: behaviour.role == .client ? .server : .client)

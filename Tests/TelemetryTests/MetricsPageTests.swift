@@ -38,6 +38,7 @@ struct MetricsPageTests {
         worker.probes.count(.unanswered)
         worker.data.ignored = 3
         worker.segmentationRefused = 1
+        worker.handshakeFailures = [.noCommonCipher: 2]
         page.add(workers: [worker, worker])
         var rooms = RoomServiceStatistics()
         rooms.refusals = ["room_full": 2]
@@ -54,6 +55,8 @@ struct MetricsPageTests {
         #expect(page.text.contains("martlet_probes_total{outcome=\"unanswered\"} 2\n"))
         #expect(page.text.contains("martlet_probes_total{outcome=\"unclear\"} 0\n"))
         #expect(page.text.contains("martlet_messages_ignored_total 6\n"))
+        #expect(page.text.contains("martlet_dtls_failures_total{cause=\"noCommonCipher\"} 4\n"))
+        #expect(page.text.contains("martlet_dtls_failures_total{cause=\"refusedByPeer\"} 0\n"))
         #expect(page.text.contains("martlet_segmentation_refused_total{worker=\"1\"} 1\n"))
         #expect(page.text.contains("martlet_refusals_total{code=\"room_full\"} 2\n"))
     }

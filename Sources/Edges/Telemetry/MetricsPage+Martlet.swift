@@ -77,6 +77,7 @@ extension MetricsPage {
             "commands_ignored_total", .counter, "Commands for peers, tracks or subscriptions that no longer exist.",
             all { Double($0.commandsIgnored) })
         add(sumsOf: workers)
+        add(handshakesOf: workers)
         add(messagesOf: workers)
     }
 
@@ -107,6 +108,15 @@ extension MetricsPage {
             "packets_dropped_total", .counter, "Packets dropped, by reason.",
             DropReason.allCases.map { reason in
                 ([("reason", "\(reason)")], Double(workers.reduce(0) { $0 &+ $1.drops[reason] }))
+            })
+    }
+
+    /// Why connections were closed with `dtlsFailed`.
+    private mutating func add(handshakesOf workers: [WorkerStatistics]) {
+        add(
+            "dtls_failures_total", .counter, "DTLS handshakes that failed, by cause.",
+            HandshakeFailure.allCases.map { failure in
+                ([("cause", "\(failure)")], Double(workers.reduce(0) { $0 &+ ($1.handshakeFailures[failure] ?? 0) }))
             })
     }
 

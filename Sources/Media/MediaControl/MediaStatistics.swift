@@ -27,6 +27,8 @@ public struct WorkerStatistics: Sendable {
     /// Messages on data channels.
     public var data = DataCounters()
     public var drops = DropCounters()
+    /// DTLS handshakes that failed, by cause.
+    public var handshakeFailures: [HandshakeFailure: UInt64] = [:]
     /// Probes sent to subscribers, by outcome.
     public var probes = ProbeCounters()
     /// TCP connections of its clients.

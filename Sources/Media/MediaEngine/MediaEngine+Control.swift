@@ -101,6 +101,7 @@ extension MediaEngine {
         statistics.peers = tables.peers.count
         statistics.tracks = tables.tracks.count
         statistics.subscriptions = tables.subscriptions.count
+        statistics.handshakeFailures = transports.handshakeFailures
         // Removed tracks have left their sums in `counters`.
         for index in 0..<tables.tracks.end where tables.tracks.contains(index) {
             let totals = tables.tracks[index].pointee.track.requestTotals

@@ -101,7 +101,7 @@ extension PeerTransport {
     func install(_ keys: DTLSKeys, at now: MonotonicTime) {
         guard let profile = SRTPProfile(rawValue: keys.profile),
             let session = SRTPSession(profile: profile, sendingKey: keys.local, receivingKey: keys.remote)
-        else { return end(.dtlsFailed) }
+        else { return fail(.other) }
         srtp = session
         data?.start(at: now)
         events.append(.connected)
@@ -111,11 +111,16 @@ extension PeerTransport {
     private func noteEnd(_ reason: DTLSEnd) {
         switch reason {
         case .fingerprintMismatch: end(.fingerprintMismatch)
-        case .handshakeFailed: end(.dtlsFailed)
+        case .handshakeFailed(let failure): fail(failure)
         case .timedOut: end(.dtlsTimeout)
         case .closedByPeer: end(.closedByPeer)
         case .closed: end(.removed)
         }
+    }
+
+    private func fail(_ failure: HandshakeFailure) {
+        context.handshakeFailures[failure, default: 0] &+= 1
+        end(.dtlsFailed)
     }
 
     /// Sends the last event; keys are freed at once.

@@ -35,6 +35,8 @@ public final class TransportContext {
     public let certificate: Certificate
     /// Limits and settings.
     public let settings: TransportSettings
+    /// Why handshakes failed, for the metrics.
+    public internal(set) var handshakeFailures: [HandshakeFailure: UInt64] = [:]
     let dtls: DTLSContext
     let stun: STUNAgent
     /// A packet of SCTP before DTLS encrypts it.

@@ -63,20 +63,20 @@ extension DTLSAssociation {
     }
 
     private func fail() {
-        state = .ended(sawOtherCertificate ? .fingerprintMismatch : .handshakeFailed(Self.lastError()))
+        state = .ended(sawOtherCertificate ? .fingerprintMismatch : .handshakeFailed(Self.lastFailure()))
     }
 
     private func finishHandshake() {
         let profile = SSL_get_selected_srtp_profile(ssl)?.pointee.id ?? 0
         guard let lengths = DTLSKeys.lengths(of: UInt16(truncatingIfNeeded: profile)) else {
-            return state = .ended(.handshakeFailed("no common SRTP profile"))
+            return state = .ended(.handshakeFailed(.noCommonSRTPProfile))
         }
         // The certificate was compared when it came; OpenSSL cannot have skipped it, because a peer without one is
         // refused.
         var material = [UInt8](repeating: 0, count: 2 * (lengths.key + lengths.salt))
         let label = "EXTRACTOR-dtls_srtp"
         guard SSL_export_keying_material(ssl, &material, material.count, label, label.utf8.count, nil, 0, 0) == 1 else {
-            return state = .ended(.handshakeFailed("no keying material"))
+            return state = .ended(.handshakeFailed(.other))
         }
         state = .connected(
             DTLSKeys(
@@ -135,11 +135,17 @@ extension DTLSAssociation {
         return 1
     }
 
-    /// OpenSSL's reason for the last failure, for the log.
-    static func lastError() -> String {
-        let code = ERR_peek_last_error()
+    /// What OpenSSL's last error means.
+    static func lastFailure() -> HandshakeFailure {
         defer { ERR_clear_error() }
-        guard code != 0, let reason = ERR_reason_error_string(code) else { return "unknown" }
-        return String(cString: reason)
+        switch ERR_GET_REASON(ERR_peek_last_error()) {
+        case SSL_R_UNSUPPORTED_PROTOCOL, SSL_R_UNKNOWN_PROTOCOL, SSL_R_VERSION_TOO_LOW, SSL_R_VERSION_TOO_HIGH,
+            SSL_R_WRONG_VERSION_NUMBER, SSL_R_WRONG_SSL_VERSION, SSL_R_UNSUPPORTED_SSL_VERSION:
+            return .noCommonVersion
+        case SSL_R_NO_SHARED_CIPHER: return .noCommonCipher
+        // The alert's number is added to it.
+        case let reason where reason >= SSL_AD_REASON_OFFSET: return .refusedByPeer
+        default: return .other
+        }
     }
 }

@@ -108,7 +108,7 @@ public final class DTLSAssociation {
         if copenssl_timer_is_lent() == 1, pipe.isTimerArmed, let timer = pipe.timer { copenssl_expire_timer(timer) }
         ERR_clear_error()
         let status = SSL_ctrl(ssl, DTLS_CTRL_HANDLE_TIMEOUT, 0, nil)
-        if status < 0 { state = .ended(.handshakeFailed(Self.lastError())) }
+        if status < 0 { state = .ended(.handshakeFailed(Self.lastFailure())) }
         flush(at: now, to: destination, into: &output)
         noteTimer(at: now)
     }

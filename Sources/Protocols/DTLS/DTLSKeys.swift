@@ -1,3 +1,5 @@
+public import Primitives
+
 /// What a completed handshake exports for SRTP (RFC 5764 section 4.2).
 public struct DTLSKeys: Sendable, Hashable {
     /// The agreed SRTP profile by its registered number.
@@ -31,8 +33,8 @@ public struct DTLSKeys: Sendable, Hashable {
 public enum DTLSEnd: Sendable, Hashable {
     /// The peer's certificate does not match the fingerprint in its SDP.
     case fingerprintMismatch
-    /// No common version, cipher or SRTP profile, or a faulty peer; OpenSSL's reason for the log.
-    case handshakeFailed(String)
+    /// No common version, cipher or SRTP profile, or a faulty peer.
+    case handshakeFailed(HandshakeFailure)
     /// The handshake did not complete in time.
     case timedOut
     /// close_notify was received.

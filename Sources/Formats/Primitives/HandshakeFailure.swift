@@ -1,0 +1,13 @@
+/// Why a DTLS handshake failed that did not merely take too long: few words of the server's own, whatever the peer sends.
+public enum HandshakeFailure: UInt8, Sendable, CaseIterable {
+    /// No version that both sides have; the server takes DTLS 1.2.
+    case noCommonVersion
+    /// No cipher that both sides have.
+    case noCommonCipher
+    /// No SRTP profile that both sides have.
+    case noCommonSRTPProfile
+    /// The peer ended it with an alert.
+    case refusedByPeer
+    /// Any other: a faulty message, or a library that fails.
+    case other
+}
