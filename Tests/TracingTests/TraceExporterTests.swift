@@ -106,6 +106,17 @@ struct TraceExporterTests {
             ])
     }
 
+    @Test("At the end a collector that does not answer is waited for once, and all that is left counts as lost")
+    func end() async {
+        let collector = Collector(Array(repeating: .failed("no answer"), count: 100))
+        let exporter = collector.exporter()
+        for number in 0..<1_000 { exporter.add(trace(Int64(number))) }
+        exporter.finish()
+        await exporter.run()
+        #expect(collector.calls.count == 1)
+        #expect(exporter.statistics.exported == 0 && exporter.statistics.droppedRefused == 1_000)
+    }
+
     @Test("A trace that its caller does not record is not exported")
     func unsampled() async {
         let collector = Collector()

@@ -78,14 +78,22 @@ public final class TraceExporter: Sendable {
     /// What has become of traces so far.
     public var statistics: Statistics { state.withLock { $0.statistics } }
 
-    /// Exports until `finish`, and then what is left, each batch once. Call once; cancelling it shortens the pauses.
+    /// Exports until `finish`, and then what is left, each batch once, until the collector does not take one: the end of the process waits for this. Call once;
+    /// cancelling it shortens the pauses.
     public func run() async {
         for await _ in signals {
             await pause(Self.gathering)
-            while let batch = takeBatch() { await export(batch) }
+            while !isFinished, let batch = takeBatch() { await export(batch) }
         }
         while let batch = takeBatch(), await attempt(batch, body: encode(batch)) != .failed {}
+        let left = state.withLock { state in
+            defer { state.queue = [] }
+            return state.queue
+        }
+        if !left.isEmpty { lose(left, "the server ended") }
     }
+
+    private var isFinished: Bool { state.withLock { $0.isFinished } }
 
     /// No further traces come.
     public func finish() {
@@ -108,7 +116,7 @@ public final class TraceExporter: Sendable {
         // Once, because ids are made by it: a collector that took what it did not answer knows the second as the first.
         let body = encode(batch)
         for wait in Self.pauses {
-            let isLast = state.withLock { $0.isFinished }
+            let isLast = isFinished
             guard await attempt(batch, body: body, isLast: isLast) == .failed, !isLast else { return }
             await pause(wait)
         }
