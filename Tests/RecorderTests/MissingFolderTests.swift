@@ -48,4 +48,25 @@ struct MissingFolderTests {
         let log = RecordingFolder(bench.folder).contents("\(folder)/TR_camera.jsonl") ?? []
         #expect(String(decoding: log, as: UTF8.self) == "gap\nstart\nend\n")
     }
+    @Test("A log that the disk refuses costs the media nothing, and goes on with a line of its own")
+    func refusedLog() throws {
+        let bench = try RecorderBench()
+        let folder = "\(bench.folder)/RM_1/RC_1", log = "\(folder)/TR_camera.jsonl"
+        try RecordingFolder(bench.folder).make(folder)
+        // A device that is always full.
+        symlink("/dev/full", log)
+        let summary = RecordingSummary(sid: "RC_1", state: .recording, room: "r", roomSid: "RM_1", startedAt: 0)
+        let track = RecordedTrack(
+            RecorderBench.track, track: TrackID(5), recording: summary, folder: folder, clockOffset: 0,
+            movesIndexes: false, part: nil, encode: { Array($0.type.utf8) })
+        let news = receive(0..<50, track)
+        let refusals = news.count { if case .logRefused = $0 { true } else { false } }
+        let failures = news.count { if case .failed = $0 { true } else { false } }
+        #expect(refusals == 1 && failures == 0)
+        unlink(log)
+        _ = track.finish(at: MonotonicTime(milliseconds: 1_000))
+        #expect(track.summary.files.map(\.samples) == [50] && track.summary.gaps.isEmpty)
+        let lines = RecordingFolder(bench.folder).contents(log) ?? []
+        #expect(String(decoding: lines, as: UTF8.self) == "\nend\n")
+    }
 }

@@ -14,6 +14,8 @@ final class RecordedTrack {
         case gap(GapReason, milliseconds: Int64)
         case requestKeyframe
         case failed(String)
+        /// The disk refuses lines of the log: media goes on.
+        case logRefused
         /// A file has begun: the summary on the disk must have it.
         case began
         /// A file is finished: the summary on the disk must have that, too.
@@ -36,6 +38,8 @@ final class RecordedTrack {
     /// The name of the file that was opened last.
     private var fileName = ""
     private var log: OutputFile?
+    /// The last line was refused, and may be there in part.
+    private var isLogTorn = false
     /// The disk refused a write; another file is tried then.
     private var brokenUntil: MonotonicTime?
     private var fit = SenderClockFit()
@@ -183,7 +187,7 @@ final class RecordedTrack {
                     summary.files[last].bytes ?? 0, write.offset + Int64(write.bytes.count))
             }
         case .close: try finishFile(&news)
-        case .log(let note): try apply(note, &news)
+        case .log(let note): apply(note, &news)
         case .requestKeyframe: news.append(.requestKeyframe)
         case .fail(let fault):
             summary.fault = fault.rawValue
@@ -249,7 +253,7 @@ final class RecordedTrack {
 
     // MARK: - The log
 
-    private func apply(_ note: RecordingNote, _ news: inout [News]) throws(SystemError) {
+    private func apply(_ note: RecordingNote, _ news: inout [News]) {
         var line = LogLine(note, clockOffset: clockOffset)
         switch note {
         case .began(_, let codec, let rate, let time, let arrival):
@@ -284,9 +288,22 @@ final class RecordedTrack {
         case .ended: break
         }
         line.track = summary.sid
+        writeDown(line, &news)
+    }
+
+    /// Appends a line. One that the disk refuses is left out, and costs the media nothing.
+    private func writeDown(_ line: LogLine, _ news: inout [News]) {
         // The disk may have refused it when the track began: it is without what happened before.
         if log == nil { openLog() }
-        try log?.append(encode(line) + [UInt8(ascii: "\n")])
+        let end = [UInt8(ascii: "\n")]
+        do throws(SystemError) {
+            try log?.append((isLogTorn ? end : []) + encode(line) + end)
+            if log != nil { isLogTorn = false }
+        } catch {
+            log = nil
+            if !isLogTorn { news.append(.logRefused) }
+            isLogTorn = true
+        }
     }
 
     private func openLog() { log = try? openOutput("\(summary.sid).jsonl", isNew: false) }

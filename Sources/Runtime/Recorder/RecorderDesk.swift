@@ -178,6 +178,7 @@ struct RecorderDesk {
                     summary,
                     RecordingEvent(.failed, recording: summary.sid, track: track.summary.sid, reason: reason))
                 note(stream)
+            case .logRefused: books.logRefused(track.summary.sid, of: summary)
             case .began:
                 followParts(track)
                 note(stream)

@@ -1,3 +1,4 @@
+import Logging
 import NetworkIO
 
 // What lies in a recording's folder beside its files and its summary.
@@ -17,6 +18,13 @@ extension RecordingBooks {
     }
 
     func removeCopy(of summary: RecordingSummary) { place.remove("\(folder(of: summary))/\(RecordingSummary.copy)") }
+
+    /// Lines of a track's log are missing.
+    func logRefused(_ track: String, of recording: RecordingSummary) {
+        logger.warning(
+            "the disk refuses lines of a recorded track's log: joined files may be aligned by arrival instead of by sender reports; check the disk",
+            ["recording": .text(recording.sid), "track": .text(track)])
+    }
 
     /// Keeps how far an upload has come, or (nil) forgets it.
     func keep(_ progress: String?, at path: String) {

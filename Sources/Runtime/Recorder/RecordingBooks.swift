@@ -27,7 +27,7 @@ final class RecordingBooks: Sendable {
     let encode: @Sendable (RecordingSummary) -> [UInt8]
     let encodeLine: @Sendable (LogLine) -> [UInt8]
     let decodeLine: @Sendable ([UInt8]) -> LogLine?
-    private let logger: Logger
+    let logger: Logger
     /// Recordings that an earlier life of the server left unfinished, as they were finished now.
     let recovered: [RecordingSummary]
 
