@@ -115,7 +115,8 @@ final class RecordedTrack {
         } else {
             recorder.finishAbandoned(at: now, into: &steps)
         }
-        let news = carryOut(steps, at: now)
+        var news = carryOut(steps, at: now)
+        secureLog(&news)
         summary.ended = true
         return news
     }
@@ -303,6 +304,15 @@ final class RecordedTrack {
             log = nil
             if !isLogTorn { news.append(.logRefused) }
             isLogTorn = true
+        }
+    }
+
+    /// Brings the log to the disk: files are joined by what it says of the publisher's clock, which may be after a power loss.
+    private func secureLog(_ news: inout [News]) {
+        do throws(SystemError) {
+            try log?.synchronize()
+        } catch {
+            news.append(.logRefused)
         }
     }
 
