@@ -107,6 +107,21 @@ struct TimelineTests {
         #expect(try books.split(name, into: [9: "JB_1.mp4"], in: summary) { false } == nil)
     }
 
+    @Test("Nothing is written into a file of its own while the recorder does not keep up")
+    func splitBehindRecorder() throws {
+        let bench = try record(.room)
+        let videos = try timeline(bench).parts.filter(\.isVideo), summary = try #require(bench.summary)
+        let name = try #require(videos.first?.file), books = JobBooks(bench.books, settled: { _ in })
+        bench.books.sawLag(.seconds(1), recordings: 1)
+        var asked = 0
+        let starts = try books.split(name, into: [videos[0].stream: "JB_1.mp4"], in: summary) {
+            asked += 1
+            return asked > 1
+        }
+        #expect(starts == nil && asked == 2)
+        #expect(RecordingFile("\(bench.folder)/RM_1/RC_1/JB_1.mp4") == nil)
+    }
+
     @Test("A file that was deleted is named as unreadable")
     func unreadable() throws {
         let bench = try record(.tracks)

@@ -15,10 +15,6 @@ final class FileFinisher: Sendable {
     private let news: AsyncStream<RecorderThread.News>.Continuation?
     /// Recordings whose end is announced when their files are joined: what is named before is removed then.
     private let unannounced = Mutex(Set<String>())
-    /// The recorder is behind when packets waited so long: its disk is busy.
-    private static let longestLag = TimeInterval.milliseconds(500)
-    /// In microseconds.
-    private static let pause: useconds_t = 200_000
 
     /// `uploader`: who is told of what is done; `news` of recordings whose files are ready.
     init(
@@ -100,8 +96,7 @@ final class FileFinisher: Sendable {
                     return .some(.diskFull)
                 }
                 // An ended process waits no longer than that.
-                while books.lag > Self.longestLag, !queue.mustStop { usleep(Self.pause) }
-                if queue.mustStop {
+                guard books.waitForRecorder(unless: { queue.mustStop }) else {
                     FrontIndexPass.abandon(path)
                     return nil
                 }

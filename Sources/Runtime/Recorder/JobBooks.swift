@@ -114,8 +114,8 @@ public struct JobBooks: Sendable {
         return rename("\(folder)/\(name)", "\(folder)/\(last)") == 0
     }
 
-    /// Writes tracks of the file `name`, by their numbers, as they are into files of their own. Returns when each of those begins, in microseconds after the file; nil: the file cannot be
-    /// read, or `isLeft`, which is asked between slices, says that nobody wants them any more.
+    /// Writes tracks of the file `name`, by their numbers, as they are into files of their own, while the recorder keeps up. Returns when each of those begins, in microseconds after
+    /// the file; nil: the file cannot be read, or `isLeft`, which is asked before each slice, says that nobody wants them any more.
     public func split(
         _ name: String, into targets: [Int: String], in recording: RecordingSummary, isLeft: () -> Bool
     ) throws(SystemError) -> [Int: Int64]? {
@@ -127,9 +127,9 @@ public struct JobBooks: Sendable {
                 return nil
             }
             var pass = try JoinPass("\(folder)/\(target)", plan, from: [file])
-            while !(try pass.advance()) {
-                if isLeft() { return nil }
-            }
+            repeat {
+                guard books.waitForRecorder(unless: isLeft) else { return nil }
+            } while !(try pass.advance())
             starts[stream] = plan.start
         }
         return starts
