@@ -102,6 +102,23 @@ struct RecordingSurvivalTests {
         #expect(bench.summary?.state == .ready && place.contents(path) == nil)
     }
 
+    @Test("A copy, whole or not, that a crash left behind the end of its recording is removed at the next start")
+    func staleCopy() throws {
+        let bench = try RecorderBench()
+        bench.begin()
+        bench.audio(0..<100)
+        bench.read()
+        bench.end()
+        let folder = "\(bench.folder)/RM_1/RC_1", place = RecordingFolder(bench.folder)
+        let names = place.names(in: folder)
+        for name in ["recording.copy.json", "recording.copy.json.new"] {
+            try OutputFile("\(folder)/\(name)", isNew: true).write([1], at: 0)
+        }
+        let configuration = RecorderConfiguration(directory: bench.folder)
+        let books = try RecordingBooks(configuration, bench.codec, logger: .quiet)
+        #expect(books["RC_1"]?.ended == "stopped" && place.names(in: folder) == names)
+    }
+
     // MARK: - A clock that was set
 
     @Test("Of a recording that a crash ended after the clock was set, retention begins when it was written last")

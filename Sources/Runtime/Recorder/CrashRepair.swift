@@ -42,9 +42,13 @@ struct CrashRepair {
             if summary.endedAt == nil {
                 finish(&summary, in: folder)
                 finished.append(summary)
-            } else if summary.hasUnfinishedFiles, summary.finishFiles(in: folder).finished > 0 {
+            } else {
+                // It may have come behind the end.
+                place.remove("\(folder)/\(RecordingSummary.copy)")
                 // The disk had no room for the tables of its files when it ended.
-                save(&summary, in: folder)
+                if summary.hasUnfinishedFiles, summary.finishFiles(in: folder).finished > 0 {
+                    save(&summary, in: folder)
+                }
             }
             // Files that were joined when the process ended, and are there twice.
             for file in summary.tracks.flatMap(\.files) where file.joined != nil && RecordingFolder.isSafe(file.name) {
