@@ -102,6 +102,20 @@ struct RecordingSurvivalTests {
         #expect(bench.summary?.state == .ready && place.contents(path) == nil)
     }
 
+    @Test("Of a recording in progress open files and logs are brought to the disk, of one that has ended nothing")
+    func growing() throws {
+        let bench = try RecorderBench()
+        bench.begin { $0.segmentSeconds = 2 }
+        bench.audio(0..<150)
+        bench.read()
+        bench.pass()
+        let folder = "\(bench.folder)/RM_1/RC_1", growing = bench.books.growing
+        #expect(growing == ["\(folder)/TR_camera.001.mp4", "\(folder)/TR_camera.jsonl"])
+        for path in growing + ["\(folder)/gone.mp4"] { bench.books.synchronize(path) }
+        bench.end()
+        #expect(bench.summary?.state == .ready && bench.books.growing.isEmpty)
+    }
+
     @Test("A copy, whole or not, that a crash left behind the end of its recording is removed at the next start")
     func staleCopy() throws {
         let bench = try RecorderBench()

@@ -45,7 +45,7 @@ public final class Recorder: RecordingPlane {
     private let disk: BlockingCalls
     /// A piece of a download each, 64 kB, so 16 MB of pieces that wait.
     private static let mostReading = 256
-    /// Recordings that are to be deleted, files that the disk may let be finished now, and summaries that are not on the disk yet are looked for this often.
+    /// Recordings that are to be deleted, files that the disk may let be finished now, and what is not on the disk yet are looked for this often.
     private static let sweepInterval = Duration.seconds(10)
 
     /// A recorder that reads `rings`. What an earlier process left unfinished is finished before it returns.
@@ -128,6 +128,7 @@ public final class Recorder: RecordingPlane {
                     books.deleteExpired(now: MonotonicClock.wallMilliseconds())
                     books.deleteExcess()
                 }
+                await Recorder.secure(books, disk)
                 try? await Task.sleep(for: Self.sweepInterval)
             }
         }
@@ -139,6 +140,13 @@ public final class Recorder: RecordingPlane {
             if let stream = item.gaveUp { await rooms.recorderGaveUp(stream, room: item.room) }
         }
         sweeper.cancel()
+    }
+
+    /// Brings what is recorded to the disk: a power loss takes what came since. File by file, so that a download waits for one of them alone, and not while the recorder lags.
+    private static func secure(_ books: RecordingBooks, _ disk: BlockingCalls) async {
+        for path in books.growing where !books.isBehind && !Task.isCancelled {
+            _ = await disk.run { books.synchronize(path) }
+        }
     }
 
     /// Files go to their storage with the keys of `storage` from now on.

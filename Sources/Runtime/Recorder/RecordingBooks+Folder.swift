@@ -17,6 +17,22 @@ extension RecordingBooks {
         }
     }
 
+    /// Where what grows lies: of each track that is recorded its open file and its log.
+    var growing: [String] {
+        all.filter { $0.state == .recording }.flatMap { summary -> [String] in
+            let names: [String] = summary.tracks.filter { !$0.ended }.flatMap { track in
+                track.files.suffix(1).filter { !$0.isFinished }.map(\.name) + ["\(track.sid).jsonl"]
+            }
+            return names.map { "\(folder(of: summary))/\($0)" }
+        }
+    }
+
+    /// Brings what a file has so far to the disk. Blocks.
+    func synchronize(_ path: String) {
+        // It may be finished and gone. What the disk refuses, whoever writes it finds out.
+        try? OutputFile(reading: path).synchronize()
+    }
+
     func removeCopy(of summary: RecordingSummary) { place.remove("\(folder(of: summary))/\(RecordingSummary.copy)") }
 
     /// Lines of a track's log are missing.
