@@ -195,9 +195,9 @@ struct RecorderDeskTests {
         let ended = bench.clockStep.wallClock
         let since = try #require(bench.summary?.keptSince)
         #expect(abs(since - ended) < 30_000)
-        bench.books.deleteExpired(now: ended)
+        bench.books.deleteExpired(wallClock: ended, at: bench.now)
         #expect(bench.summary != nil)
-        bench.books.deleteExpired(now: ended + 61_000)
+        bench.books.deleteExpired(wallClock: ended + 61_000, at: bench.now + .seconds(61))
         #expect(bench.summary == nil)
     }
 

@@ -149,10 +149,38 @@ struct RecordingSurvivalTests {
         let now = MonotonicClock.wallMilliseconds()
         let found = try #require(books["RC_1"])
         #expect(found.endedAt ?? 0 < now - month / 2)
-        books.deleteExpired(now: now)
+        books.deleteExpired(wallClock: now, at: bench.now)
         #expect(books["RC_1"] != nil)
-        books.deleteExpired(now: now + 86_400_000)
+        books.deleteExpired(wallClock: now + 86_400_000, at: bench.now + .seconds(86_400))
         #expect(books["RC_1"] == nil)
+    }
+
+    @Test(
+        "A clock that is set forward or back by a year once a recording has ended changes nothing of how long it is kept",
+        arguments: [31_536_000_000, -31_536_000_000] as [Int64])
+    func setClockBehindEnd(step: Int64) throws {
+        let bench = try RecorderBench { $0.keptFor = .seconds(60) }
+        bench.begin()
+        bench.audio(0..<50)
+        bench.read()
+        bench.end()
+        let ended = try #require(bench.summary?.retainedFrom), books = bench.books
+        books.deleteExpired(wallClock: ended + 5_000, at: bench.now)
+        books.deleteExpired(wallClock: ended + step, at: bench.now + .seconds(54))
+        #expect(bench.summary != nil)
+        books.deleteExpired(wallClock: ended + step, at: bench.now + .seconds(55))
+        #expect(bench.summary == nil && books.statistics.deletedByAge == 1)
+    }
+
+    @Test("A recording that ends in the future, by a clock that was set back since, is kept for as long as one of now")
+    func endInFuture() {
+        var retention = Retention(.seconds(60))
+        let later = RecordingSummary(
+            sid: "RC_1", state: .ready, room: "r", roomSid: "RM_1", startedAt: 0, endedAt: 1_000_000_000)
+        let found = ([0, 59, 60] as [Int64]).map { seconds in
+            retention.expired(of: [later], wallClock: 0, at: MonotonicTime(milliseconds: seconds * 1_000)).count
+        }
+        #expect(found == [0, 0, 1])
     }
 
     @Test("Of one that a crash ended with a right clock it begins with its end")

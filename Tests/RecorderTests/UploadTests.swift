@@ -114,7 +114,7 @@ struct UploadTests {
         var some = summary([file("a.mp4") { $0.bytes = 100 }])
         bench.books.add(some)
         func clean() {
-            bench.books.deleteExpired(now: 1_000_000)
+            bench.books.deleteExpired(wallClock: 1_000_000, at: .zero)
             bench.books.deleteExcess()
         }
         clean()

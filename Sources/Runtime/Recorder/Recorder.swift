@@ -125,7 +125,7 @@ public final class Recorder: RecordingPlane {
                 _ = await disk.run {
                     books.secure()
                     for recording in books.finishRefused() { finisher.post(recording) }
-                    books.deleteExpired(now: MonotonicClock.wallMilliseconds())
+                    books.deleteExpired(wallClock: MonotonicClock.wallMilliseconds(), at: MonotonicClock.now())
                     books.deleteExcess()
                 }
                 await Recorder.secure(books, disk)

@@ -13,6 +13,7 @@ final class RecordingBooks: Sendable {
         var reserve: DiskReserve
         /// Recordings in progress whose summary was written and may not be on the disk yet.
         var unsecured: Set<String> = []
+        var retention: Retention
     }
 
     private let state: Mutex<State>
@@ -33,7 +34,8 @@ final class RecordingBooks: Sendable {
 
     init(_ configuration: RecorderConfiguration, _ codec: RecordingCodec, logger: Logger) throws(SystemError) {
         self.configuration = configuration
-        state = Mutex(State(reserve: DiskReserve(configuration.reserveBytes)))
+        state = Mutex(
+            State(reserve: DiskReserve(configuration.reserveBytes), retention: Retention(configuration.keptFor)))
         encode = codec.encode
         encodeLine = codec.encodeLine
         decodeLine = codec.decodeLine
@@ -196,12 +198,11 @@ final class RecordingBooks: Sendable {
     /// Whether a recording may be deleted without anybody's request: not before the storage has it.
     private func mayGo(_ summary: RecordingSummary) -> Bool { configuration.storage == nil || summary.isUploaded }
 
-    /// Deletes what has been kept for long enough.
-    func deleteExpired(now: Int64) {
-        let kept = configuration.keptFor.nanoseconds / 1_000_000
-        guard kept > 0 else { return }
-        for summary in all where mayGo(summary) && summary.retainedFrom.map({ $0 + kept <= now }) ?? false {
-            guard delete(summary.sid) else { continue }
+    /// Deletes what has been kept for long enough; `wallClock` in milliseconds since 1970.
+    func deleteExpired(wallClock: Int64, at now: MonotonicTime) {
+        let all = all
+        let expired = state.withLock { $0.retention.expired(of: all, wallClock: wallClock, at: now) }
+        for summary in expired where mayGo(summary) && delete(summary.sid) {
             state.withLock { $0.statistics.deletedByAge += 1 }
             logger.info("a recording has expired", ["recording": .text(summary.sid)])
         }
