@@ -322,4 +322,38 @@ struct RecorderDeskTests {
             #expect((after == before) == (expected == .end))
         }
     }
+
+    @Test("A table that stays at the end for want of disk is moved once there is room, and tried every ten minutes")
+    func indexerLater() throws {
+        let bench = try RecorderBench()
+        _ = try finished(bench)
+        var summary = try #require(bench.summary)
+        summary.tracks[0].files[0].index = .end
+        summary.tracks[0].files[0].indexFault = "disk_full"
+        let finisher = try FileFinisher(bench.books)
+        let found = [0, 599, 600].map { (seconds: Int64) in
+            bench.books.add(summary)
+            finisher.retryIndexes(at: bench.now + .seconds(seconds))
+            finisher.workOff()
+            return bench.summary?.tracks.first?.files.first?.index
+        }
+        #expect(found == [.front, .end, .front])
+        #expect(bench.summary?.tracks.first?.files.first?.indexFault == nil)
+    }
+
+    @Test("A table stays at the end where a fault of the disk is the reason, and where a storage is to have the file")
+    func indexerNotLater() throws {
+        let bench = try RecorderBench()
+        _ = try finished(bench)
+        var summary = try #require(bench.summary)
+        let name = summary.tracks[0].files[0].name
+        for (fault, uploads) in [("disk_error", []), ("disk_full", [name])] as [(String, [String])] {
+            summary.tracks[0].files[0].index = .end
+            summary.tracks[0].files[0].indexFault = fault
+            summary.uploads = uploads.map { RecordingSummary.Upload(name: $0, key: $0) }
+            bench.books.add(summary)
+            #expect(bench.books.retryIndexes().isEmpty)
+            #expect(bench.summary == summary)
+        }
+    }
 }

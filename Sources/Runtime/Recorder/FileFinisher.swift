@@ -15,6 +15,9 @@ final class FileFinisher: Sendable {
     private let news: AsyncStream<RecorderThread.News>.Continuation?
     /// Recordings whose end is announced when their files are joined: what is named before is removed then.
     private let unannounced = Mutex(Set<String>())
+    private let nextRetry = Mutex(MonotonicTime.zero)
+    /// A copy that runs out of room, which recordings in progress take, must not be made over and over.
+    private static let retryInterval = TimeInterval.seconds(600)
 
     /// `uploader`: who is told of what is done; `news` of recordings whose files are ready.
     init(
@@ -33,6 +36,17 @@ final class FileFinisher: Sendable {
     func announceWhenJoined(_ recording: String) {
         unannounced.withLock { _ = $0.insert(recording) }
         post(recording)
+    }
+
+    /// Has tables moved for which the disk had no room before. Does nothing where it has done so a short while ago. Looks at the disk.
+    func retryIndexes(at now: MonotonicTime) {
+        let isDue = nextRetry.withLock { next in
+            guard now >= next else { return false }
+            next = now + Self.retryInterval
+            return true
+        }
+        guard isDue else { return }
+        for recording in books.retryIndexes() { post(recording) }
     }
 
     func stop() { queue.stop() }

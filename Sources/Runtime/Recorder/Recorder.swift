@@ -125,6 +125,7 @@ public final class Recorder: RecordingPlane {
                 _ = await disk.run {
                     books.secure()
                     for recording in books.finishRefused() { finisher.post(recording) }
+                    finisher.retryIndexes(at: MonotonicClock.now())
                     books.deleteExpired(wallClock: MonotonicClock.wallMilliseconds(), at: MonotonicClock.now())
                     books.deleteExcess()
                 }

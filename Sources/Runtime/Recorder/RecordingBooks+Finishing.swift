@@ -13,4 +13,15 @@ extension RecordingBooks {
             return isThere ? summary.sid : nil
         }
     }
+
+    /// Has tables moved for which the disk had no room and has now. Returns the recordings that have any. Looks at the disk.
+    func retryIndexes() -> [String] {
+        guard movesIndexes, hadRoom else { return [] }
+        return all.compactMap { summary in
+            let names = Set(summary.refusedIndexes.filter { hasRoom(beside: $0.bytes ?? 0) }.map(\.name))
+            guard !names.isEmpty else { return nil }
+            let isThere = change(summary.sid, isKept: false) { $0.retryIndexes(of: names) }
+            return isThere ? summary.sid : nil
+        }
+    }
 }

@@ -33,6 +33,25 @@ extension RecordingSummary {
         }
     }
 
+    /// Files whose table stays at the end because the disk had no room for the move, but for those that a storage has, or is to have, as they are.
+    var refusedIndexes: [File] {
+        let uploaded = Set((uploads ?? []).map(\.name))
+        return tracks.flatMap(\.files).filter {
+            $0.index == .end && $0.indexFault == JoinFault.diskFull.rawValue && !uploaded.contains($0.name)
+        }
+    }
+
+    /// The tables of `refusedIndexes` that have these names are to be moved after all.
+    mutating func retryIndexes(of names: Set<String>) {
+        let refused = Set(refusedIndexes.map(\.name)).intersection(names)
+        for track in tracks.indices {
+            for file in tracks[track].files.indices where refused.contains(tracks[track].files[file].name) {
+                tracks[track].files[file].index = .pending
+                tracks[track].files[file].indexFault = nil
+            }
+        }
+    }
+
     /// Its files are finished: those of its tracks are to be joined, or their tables to be moved.
     mutating func markForWork(movesIndexes: Bool) {
         if joinsTracks {

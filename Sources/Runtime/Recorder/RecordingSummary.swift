@@ -131,7 +131,7 @@ public struct RecordingSummary: Codable, Sendable, Hashable {
         case pending
         /// Before the data: a player shows the first frame before it has the whole file.
         case front
-        /// Behind the data, where it stays.
+        /// Behind the data, where it stays unless the disk had no room (`indexFault`) and has later.
         case end
     }
 
