@@ -105,7 +105,6 @@ struct MovieFragment {
         let firstFlags = flags & 4 != 0 ? moof.readUInt32(place) : nil
         if firstFlags != nil { place += 4 }
         let shift = file.tracks[track.index].shift
-        file.tracks[track.index].samples.reserveCapacity(file.tracks[track.index].samples.count + count)
         for index in 0..<count {
             let sample = try self.sample(
                 moof, &place, flags, index == 0 ? firstFlags : nil, track, shift: shift, offset: offset)
