@@ -8,8 +8,8 @@ struct PlaybackLane: ~Copyable {
         byteCount: PlaybackFeed.maximumPacket, alignment: 16)
     private var next = MonotonicTime.distantFuture
 
-    /// Tracks that one worker plays at a time; the player admits fewer.
-    static let maximumFeeds = 1_024
+    /// Tracks that one worker plays at a time: `playback.maximum` is 1,000 at most, with two tracks each.
+    static let maximumFeeds = 2_048
     /// Packets of one feed in a turn: a burst after a stall must not hold up the others.
     private static let packetsPerTurn = 64
     /// A feed in which nothing waits is looked at again after this: the player fills it long before its packets are due.
