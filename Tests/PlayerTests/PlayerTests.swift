@@ -1,5 +1,6 @@
 import Foundation
 import MP4
+import MediaControl
 import Movies
 import Playback
 import Primitives
@@ -48,17 +49,21 @@ struct PlaybackFolderTests {
 
 @Suite("Kinds of files that are played")
 struct PlayedFileTests {
-    private func tracks(_ bytes: [UInt8], named name: String) throws -> [MovieTrack] {
+    private typealias Bytes = MatroskaBytes
+
+    private func file(_ bytes: [UInt8], named name: String = "a.webm") throws -> PlayedFile {
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString)-\(name)").path
         try Data(bytes).write(to: URL(fileURLWithPath: path))
         defer { try? FileManager.default.removeItem(atPath: path) }
-        let file = try #require(PlayedFile(path: path))
-        return try file.movie().tracks
+        return try #require(PlayedFile(path: path))
+    }
+
+    private func tracks(_ bytes: [UInt8], named name: String) throws -> [MovieTrack] {
+        try file(bytes, named: name).movie().tracks
     }
 
     @Test("A file is read as what its bytes are, whatever its name says")
     func content() throws {
-        typealias Bytes = MatroskaBytes
         let block = Bytes.block(2, at: 0, [0xfc, 1])
         let webm = Bytes.header() + Bytes.segment(Bytes.tracks(Bytes.audio()), Bytes.cluster(at: 0, block))
         #expect(try tracks(webm, named: "a.mp4").map(\.format) == [.opus(channels: 2)])
@@ -72,6 +77,18 @@ struct PlayedFileTests {
         #expect(try tracks(movie, named: "a.webm").map(\.format) == [.opus(channels: 2)])
         #expect(throws: PlaybackRefusal.movie(.notMovie)) { try tracks(Array("no movie at all".utf8), named: "a.webm") }
         #expect(throws: PlaybackRefusal.movie(.notMovie)) { try tracks([0x1a], named: "a.webm") }
+    }
+
+    @Test("A second track of a kind is not played, and its codec no obstacle; that of the first is")
+    func severalTracks() throws {
+        func opened(_ entries: [UInt8]...) throws -> OpenedTracks {
+            let blocks = Bytes.block(2, at: 0, [0xfc, 1]) + Bytes.block(3, at: 0, [1, 2])
+            let content = [Bytes.tracks(entries.flatMap { $0 }), Bytes.cluster(at: 0, blocks)].flatMap { $0 }
+            return try OpenedTracks([(file: file(Bytes.header() + Bytes.segment(content)), start: .zero)])
+        }
+        let opus = Bytes.audio(number: 2), vorbis = Bytes.audio("A_VORBIS", number: 3)
+        #expect(try opened(opus, vorbis).tracks.map(\.track.codec) == [.opus])
+        #expect(throws: PlaybackRefusal.codec("A_VORBIS")) { _ = try opened(vorbis, opus) }
     }
 }
 

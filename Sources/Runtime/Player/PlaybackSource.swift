@@ -41,6 +41,8 @@ struct OpenedTracks: Sendable {
         let first = files.map(\.start).min() ?? .zero
         for (file, start) in files {
             for track in try file.movie().tracks {
+                // What is not played is no obstacle, whatever its format.
+                guard !found.contains(where: { $0.track.kind == (track.isVideo ? .video : .audio) }) else { continue }
                 let playable = try PlayableTrack(track, delay: start - first)
                 guard !found.contains(where: { $0.track.kind == playable.kind }) else { continue }
                 found.append(Track(track: playable, file: file))
