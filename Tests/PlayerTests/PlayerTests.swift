@@ -9,6 +9,7 @@ import Testing
 
 @testable import MediaWorkers
 @testable import Player
+@testable import Rooms
 
 @Suite("Files that may be played")
 struct PlaybackFolderTests {
@@ -89,6 +90,35 @@ struct PlayedFileTests {
         let opus = Bytes.audio(number: 2), vorbis = Bytes.audio("A_VORBIS", number: 3)
         #expect(try opened(opus, vorbis).tracks.map(\.track.codec) == [.opus])
         #expect(throws: PlaybackRefusal.codec("A_VORBIS")) { _ = try opened(vorbis, opus) }
+    }
+}
+
+@Suite("Playbacks")
+struct RunningPlaybackTests {
+    @Test("Of thousands of samples for one moment no more than a thousand are read at a time, and all in the end")
+    func crowdedFile() throws {
+        typealias Bytes = MatroskaBytes
+        let frames = ((0 as Int16)..<2_500).flatMap { Bytes.block(1, at: $0, [0x10, 1, 2]) }
+        let content = [Bytes.info(scale: 1_000), Bytes.tracks(Bytes.video("V_VP8")), Bytes.cluster(at: 0, frames)]
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path
+        try Data(Bytes.header() + Bytes.segment(content.flatMap { $0 })).write(to: URL(fileURLWithPath: path))
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let opened = try OpenedTracks([(file: try #require(PlayedFile(path: path)), start: .zero)])
+        let track = PlaybackInfo.Track(sid: "TR_1", kind: .video, codec: .vp8, ssrc: 1, payloadType: 96)
+        let info = PlaybackInfo(
+            sid: "PB_1", participant: "PA_1", identity: "player", peer: PeerID(1), tracks: [track], startedAt: 0)
+        let summary = PlaybackSummary(
+            sid: "PB_1", state: .playing, room: "r", roomSid: "RM_1", participant: "PA_1", identity: "player",
+            positionMilliseconds: 0, durationMilliseconds: 0, loop: false, startedAt: 0,
+            tracks: [PlaybackSummary.Track(sid: "TR_1", kind: "video", codec: "vp8")])
+        let now = MonotonicTime(milliseconds: 1_000)
+        var random = RandomSource(seed: 1)
+        let playback = RunningPlayback(info, opened, summary, at: now, random: &random)
+        let sent = (0..<4).map { _ in
+            playback.fill(at: now)
+            return playback.summary(at: now).tracks[0].samplesSent
+        }
+        #expect(sent == [1_000, 2_000, 2_500, 2_500])
     }
 }
 

@@ -34,6 +34,9 @@ final class RunningPlayback {
     /// Bytes of a feed: `ahead` of 40 Mbit/s video, and of audio.
     private static let videoFeed = 1 << 20
     private static let audioFeed = 1 << 15
+    /// Samples and bytes that are read at a time: a file may have a million samples for one moment, or megabytes in each, and other playbacks wait meanwhile.
+    private static let mostSamples = 1_000
+    private static let mostBytes = 16 << 20
     /// So many packets leave together: one call of the kernel (UDP_SEGMENT) sends them.
     private static let burst = 8
 
@@ -92,7 +95,12 @@ final class RunningPlayback {
     /// Makes what is due soon.
     func fill(at now: MonotonicTime) {
         guard pushWaiting() else { return }
-        while !hasFailed, let step = schedule.next(upTo: now + Self.ahead, at: now) {
+        var (samples, bytes) = (0, 0)
+        while !hasFailed, samples < Self.mostSamples, bytes < Self.mostBytes,
+            let step = schedule.next(upTo: now + Self.ahead, at: now)
+        {
+            samples += 1
+            bytes += Int(opened.tracks[step.track].track.samples[step.sample].length)
             guard read(step) else { continue }
             waiting = Waiting(step: step)
             guard pushWaiting() else { return }
