@@ -117,6 +117,19 @@ struct TrackPacketizerTests {
         #expect(Self.sequence(after[0]) == Self.sequence(before[before.count - 1]) &+ 1)
     }
 
+    @Test("A sample of more NAL units or OBUs than encoders make gives no packets", arguments: [Codec.h264, .av1])
+    func tooManyUnits(codec: Codec) throws {
+        let sequenceHeader: [UInt8] = [0x0a, 0x0b, 0x00, 0x00, 0x00, 0x24, 0xcf, 0x7f, 0x3c, 0xbf, 0xff, 0x30, 0x08]
+        let av1 = SampleEntry.av1(profile: 0, level: 1, isHighTier: false, sequenceHeader: sequenceHeader, size)
+        var packetizer = try Self.packetizer(codec == .av1 ? av1 : h264)
+        // A slice of one byte behind its length; a frame's header without content.
+        let unit: [UInt8] = codec == .av1 ? [0x1a, 0] : [0, 0, 0, 1, 0x61]
+        let all = [UInt8]((0..<10_000).flatMap { _ in unit })
+        let most = Self.packets(&packetizer, all, isSync: false, 0)
+        let more = Self.packets(&packetizer, all + unit, isSync: false, 3_000)
+        #expect(most != nil && more == nil)
+    }
+
     private static func sequence(_ packet: [UInt8]) -> UInt16 { UInt16(packet[2]) << 8 | UInt16(packet[3]) }
 
     @Test("VP8 and VP9 frames come back as they were", arguments: [Codec.vp8, .vp9])

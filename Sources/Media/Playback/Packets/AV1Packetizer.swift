@@ -42,13 +42,13 @@ struct AV1Packetizer: Sendable {
         return true
     }
 
-    /// nil where a size is wrong or missing but at the end.
+    /// nil where a size is wrong or missing but at the end, and where there are too many.
     private static func units(_ bytes: RawSpan) -> [Unit]? {
         var units: [Unit] = []
         var position = 0
         while position < bytes.byteCount {
             let first = bytes.readUInt8(position)
-            guard first & 0x80 == 0 else { return nil }
+            guard first & 0x80 == 0, units.count < PacketList.maximumUnits else { return nil }
             var header = [first & ~2]
             position += 1
             if first & 4 != 0 {

@@ -37,13 +37,16 @@ struct H264Packetizer: Sendable {
         return true
     }
 
-    /// Checks the lengths and takes the parameter sets; whether it is an IDR picture, nil where the lengths are wrong.
+    /// Checks the lengths and takes the parameter sets; whether it is an IDR picture, nil where the lengths are wrong or there are too many units.
     private mutating func look(through sample: UnsafeRawBufferPointer) -> Bool? {
         var position = 0
         var isRefresh = false
         var found: [[UInt8]] = []
         var hasSequenceSet = false, hasPictureSet = false
+        var count = 0
         while let unit = nextUnit(in: sample, &position) {
+            count += 1
+            guard count <= PacketList.maximumUnits else { return nil }
             switch sample[unit.lowerBound] & 0x1f {
             case H264.instantaneousRefresh: isRefresh = true
             case H264.sequenceParameterSet:

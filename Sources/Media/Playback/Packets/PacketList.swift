@@ -10,6 +10,8 @@ public struct PacketList: Sendable {
     static let headerLength = 12
     /// What is left for the payload.
     static let maximumPayload = maximumPacket - headerLength
+    /// NAL units or OBUs of a sample. Encoders that make a slice for each packet have fewer in the largest sample; more are as many packets, or as much memory, for nothing.
+    static let maximumUnits = 10_000
 
     /// An empty list.
     public init() {}
