@@ -55,15 +55,10 @@ extension Server {
                 "the recording has several participants or several files of a kind; name one file (several_files)")
         }
         let files = tracks.map { $0.files[0] }
-        // Only the sender's clock aligns audio and video, where both have it.
-        let usesSender = files.allSatisfy { $0.senderMicroseconds != nil }
-        return files.compactMap { file in
-            recorder.path(of: file.name, in: sid).map {
-                RecordedFile(
-                    path: $0,
-                    start: usesSender
-                        ? .microseconds(file.senderMicroseconds ?? 0) : .milliseconds(file.startMilliseconds))
-            }
+        let paths = files.compactMap { recorder.path(of: $0.name, in: sid) }
+        guard paths.count == files.count else {
+            throw RoomError(.fileNotFound, "not all files of the recording are here")
         }
+        return zip(paths, RecordingSummary.starts(of: files)).map { RecordedFile(path: $0, start: .microseconds($1)) }
     }
 }

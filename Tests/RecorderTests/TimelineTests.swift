@@ -122,6 +122,22 @@ struct TimelineTests {
         #expect(RecordingFile("\(bench.folder)/RM_1/RC_1/JB_1.mp4") == nil)
     }
 
+    @Test(
+        "Files that are played together begin by their publisher's clock, where all have it and it puts none over five seconds from where it arrived",
+        arguments: [
+            ([7_000_000, 7_100_000], [7_000_000, 7_100_000]), ([7_000_000, nil], [1_000_000, 1_250_000]),
+            ([9_000_000, 4_250_000], [9_000_000, 4_250_000]), ([9_000_000, 4_249_999], [1_000_000, 1_250_000]),
+            ([0, 3_600_000_000], [1_000_000, 1_250_000]),
+        ] as [([Int64?], [Int64])])
+    func playedTogether(sender: [Int64?], expected: [Int64]) {
+        let files = zip(sender, [1_000, 1_250] as [Int64]).map { moment, arrival in
+            RecordingSummary.File(
+                name: "a.mp4", codec: "opus", startMilliseconds: arrival, senderMicroseconds: moment, rtpTime: 0,
+                clockRate: 48_000, rotation: 0)
+        }
+        #expect(RecordingSummary.starts(of: files) == expected)
+    }
+
     @Test("A file that was deleted is named as unreadable")
     func unreadable() throws {
         let bench = try record(.tracks)

@@ -78,7 +78,7 @@ public enum FileAlignment {
     /// What a video is bent by at most: nobody sees 5 ms in a second.
     private static let slew: (numerator: Int64, denominator: Int64) = (5, 1_000)
     /// A publisher's clock that puts a file so far from where it arrived says something else.
-    private static let longestDelay: Int64 = 5_000_000
+    public static let longestDelay: Int64 = 5_000_000
 
     /// The places of `files`, in their order.
     public static func places(of files: [ClockedFile]) -> [FilePlace] {
