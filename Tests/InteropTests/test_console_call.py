@@ -109,6 +109,38 @@ def test_devices_are_chosen_before_joining_and_changed_during_the_call_without_n
     asyncio.run(run())
 
 
+#: Devices open when the test says so, and the page's audio contexts, of which each meter has one.
+GATED = """(() => {
+    const open = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices), Context = window.AudioContext;
+    window.gate = Promise.resolve();
+    navigator.mediaDevices.getUserMedia = async (constraints) => { await window.gate; return open(constraints); };
+    window.contexts = [];
+    window.AudioContext = class extends Context { constructor(...given) { super(...given); window.contexts.push(this); } };
+})()"""
+
+
+def test_a_microphone_that_opens_after_the_menus_were_closed_is_measured_no_more(server):
+    async def run():
+        async with chromium(CAMERAS) as browser:
+            page = await open_room(browser, server, "meter", "ada", send="camera", script=GATED)
+            await page.click("#devices-open")
+            await until(page, "contexts.length === 1")
+            await page.evaluate(f"void (window.former = {MICROPHONE}, window.gate = new Promise((resolve) => {{ window.letIn = resolve; }}))")
+            await choose_other(page, "devices-menus", "microphone")
+            await page.keyboard.press("Escape")
+            await until(page, "!document.querySelector('#devices').open")
+            await page.evaluate("letIn()")
+            await until(page, f"former.readyState === 'ended' && {MICROPHONE}.readyState === 'live'")
+            # The page looks at the devices once more; this look comes after that.
+            assert await page.evaluate("navigator.mediaDevices.enumerateDevices().then(() => contexts.length)") == 1
+            await until(page, "contexts[0].state === 'closed'")
+            await page.click("#devices-open")
+            await until(page, "contexts.length === 2")
+            assert not page.problems
+
+    asyncio.run(run())
+
+
 #: A machine without devices of these kinds.
 WITHOUT = """(() => {
     const open = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices), missing = %s;

@@ -21,6 +21,7 @@ export class DeviceChooser {
         this.menus = Object.fromEntries(Object.keys(KINDS).map((kind) => [kind, this.menu(kind)]));
         this.meter = new Meter();
         container.replaceChildren(this.menus.camera.label, this.menus.microphone.label, this.meter.element, this.menus.speaker.label);
+        this.isOpen = false;
         this.changed = () => this.refresh();
     }
 
@@ -34,17 +35,20 @@ export class DeviceChooser {
 
     /** Follows the devices that are there, and the microphone's level, until `close`. */
     async open() {
+        this.isOpen = true;
         navigator.mediaDevices?.addEventListener("devicechange", this.changed);
         await this.refresh();
     }
 
     close() {
+        this.isOpen = false;
         navigator.mediaDevices?.removeEventListener("devicechange", this.changed);
         this.meter.follow(null);
     }
 
     async refresh() {
         const devices = await listDevices();
+        if (!this.isOpen) return; // A device may take its place after the menus are closed: nobody would end the meter.
         const media = this.media();
         for (const [kind, { label, select }] of Object.entries(this.menus)) {
             const found = devices[KINDS[kind]];
