@@ -781,6 +781,44 @@ def test_what_is_subscribed_to_by_hand_with_a_view_is_shown_when_another_view_is
     asyncio.run(run())
 
 
+# What elements show: one that is attached twice, two of which one is thrown away, one that two publications share, and one that was made here.
+ELEMENTS = """() => import("/martlet.js").then(({ Publication }) => {
+    const draw = () => document.createElement("canvas").getContext("2d").canvas.captureStream(1).getTracks()[0];
+    const [large, small] = [1, 2].map(() => document.createElement("video")), shown = (element) => element.srcObject?.getTracks()[0] ?? null;
+    const [ada, bob] = ["TR_1", "TR_2"].map((sid) => new Publication({}, {}, { sid, kind: "video" }));
+    for (const one of [ada, bob]) one.setTrack(draw());
+    const found = {};
+    ada.attach(large);
+    const stream = large.srcObject;
+    found.isSteady = ada.attach(large).srcObject === stream;
+    ada.attach(small);
+    ada.detach(small);
+    ada.setTrack(draw());
+    found.isGone = shown(small) === null && shown(large) === ada.track;
+    bob.attach(large);
+    ada.setTrack(draw());
+    ada.detach();
+    found.isTheLast = shown(large) === bob.track;
+    const made = ada.attach();
+    document.body.append(made);
+    ada.detach(made);
+    found.isTakenOut = !made.isConnected && shown(made) === null && ada.attach() !== made;
+    for (const one of [ada, bob]) one.detach();
+    found.isOver = shown(large) === null;
+    return found;
+})"""
+
+
+def test_an_element_shows_what_was_attached_to_it_last_until_it_is_detached_alone_or_with_all(development_server):
+    async def run():
+        async with chromium() as browser:
+            page = await browser.new_page(bypass_csp=True)
+            await page.goto(development_server.url + "/examples")
+            assert await page.evaluate(ELEMENTS) == {"isSteady": True, "isGone": True, "isTheLast": True, "isTakenOut": True, "isOver": True}
+
+    asyncio.run(run())
+
+
 # One of two members leaves while its socket is away, and while it waits for a reply. What that rejects with, why the other sees it go, and after how many seconds.
 GOODBYE = """(tokens) => import("/martlet.js").then(async ({ connect }) => {
     const [ada, bob] = await Promise.all(tokens.map((one) => connect("", one)));

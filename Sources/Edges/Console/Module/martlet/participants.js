@@ -38,6 +38,9 @@ export class Participant {
     /** All that it publishes. @returns {(Publication | LocalPublication)[]} */ get tracks() { return [...this.publications.values()]; }
 }
 
+/** What an element shows: the publication that was attached to it last. @type {WeakMap<HTMLMediaElement, Showable>} */
+const shownIn = new WeakMap();
+
 /** A track that can be shown in elements. */
 class Showable {
     constructor(track) {
@@ -48,6 +51,7 @@ class Showable {
     /**
      * Shows a video in an element: in the one that is given, or in one that is made here, the same at each call. Also what is received later: an app that appends it at
      * each `trackSubscribed` moves it. `detach` and the end of the publication take an element that was made here out of the page.
+     * An element shows one publication: what is attached to it later takes the place of what it showed.
      * (Audio of others is played without this, unless the room has `playAudio: false`.)
      * @param {HTMLMediaElement} [element]
      * @returns {HTMLMediaElement}
@@ -55,6 +59,8 @@ class Showable {
     attach(element) {
         const shown = element ?? this.ownElement() ?? document.createElement(this.kind);
         if (shown instanceof HTMLVideoElement) Object.assign(shown, { muted: true, playsInline: true });
+        if (shownIn.get(shown) !== this) shownIn.get(shown)?.elements.delete(shown);
+        shownIn.set(shown, this);
         if (!this.elements.has(shown)) this.elements.set(shown, !element);
         this.play(shown);
         return shown;
@@ -63,17 +69,24 @@ class Showable {
     ownElement() { return [...this.elements].find(([, isMade]) => isMade)?.[0]; }
 
     play(element) {
-        element.srcObject = this.track && new MediaStream([this.track]);
+        const [track] = element.srcObject?.getTracks?.() ?? [];
+        // Another stream of the same track would only make it blink.
+        if (track !== (this.track ?? undefined)) element.srcObject = this.track && new MediaStream([this.track]);
         if (this.track) element.play().catch(() => {});
     }
 
-    /** Takes it out of all elements, and those that were made here out of the page. */
-    detach() {
-        for (const [element, isMade] of this.elements) {
-            element.srcObject = null;
-            if (isMade) element.remove();
+    /**
+     * Takes it out of an element, or of all, and those that were made here out of the page. An element that an app throws away goes on playing what is attached to it.
+     * @param {HTMLMediaElement} [element]
+     */
+    detach(element) {
+        for (const [shown, isMade] of this.elements) {
+            if (element && shown !== element) continue;
+            this.elements.delete(shown);
+            shownIn.delete(shown);
+            shown.srcObject = null;
+            if (isMade) shown.remove();
         }
-        this.elements.clear();
     }
 
     setTrack(track) {
