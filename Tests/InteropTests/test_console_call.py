@@ -393,6 +393,21 @@ def test_malformed_metadata_as_a_hand_hides_nobody_elses(server):
     asyncio.run(run())
 
 
+def test_a_video_that_the_browser_has_paused_is_played_when_the_page_is_seen_again_and_at_a_click(server):
+    async def run():
+        async with chromium() as browser:
+            page = await open_room(browser, server, "paused", "ada")
+            video = "document.querySelector('.tile.own video')"
+            await until(page, f"{video}?.paused === false")
+            for again in ("document.dispatchEvent(new Event('visibilitychange'))", "document.body.click()"):
+                await page.evaluate(f"{video}.pause()")
+                await page.evaluate(again)
+                assert await page.evaluate(f"{video}.paused") is False, again
+            assert not page.problems
+
+    asyncio.run(run())
+
+
 @pytest.mark.at_night
 def test_one_video_is_shown_on_the_full_screen_and_in_a_window_of_its_own(server):
     async def run():

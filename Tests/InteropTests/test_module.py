@@ -819,6 +819,44 @@ def test_an_element_shows_what_was_attached_to_it_last_until_it_is_detached_alon
     asyncio.run(run())
 
 
+# Somebody's audio that an app attaches itself and a video, which the browser plays only after a click, and pauses while the page is in the background; and one's stay ends.
+PLAYED = """(token) => import("/martlet.js").then(async ({ Room }) => {
+    const room = new Room("", token, { playAudio: false }), { play } = HTMLMediaElement.prototype, blocked = [];
+    room.on("audioBlocked", () => blocked.push("audioBlocked"));
+    await room.connect();
+    const tracks = ["audio", "video"].map((kind) => ({ sid: `TR_${kind}`, participant: "PA_bob", kind }));
+    room.people.add({ sid: "PA_bob", identity: "bob", name: "", tracks });
+    const [audio, video] = room.participants.get("PA_bob").tracks;
+    audio.setTrack(new AudioContext().createMediaStreamDestination().stream.getTracks()[0]);
+    video.setTrack(document.createElement("canvas").getContext("2d").canvas.captureStream(1).getTracks()[0]);
+    HTMLMediaElement.prototype.play = () => Promise.reject(new DOMException("", "NotAllowedError"));
+    const elements = [audio.attach(), video.attach()], paused = () => elements.map((one) => one.paused).join();
+    await new Promise((resolve) => { setTimeout(resolve); });
+    const found = [blocked.join(), paused()];
+    HTMLMediaElement.prototype.play = play;
+    room.startAudio();
+    found.push(paused());
+    for (const one of elements) one.pause();
+    document.dispatchEvent(new Event("visibilitychange"));
+    found.push(paused());
+    room.leave();
+    let isPlayed = false;
+    room.playAll = () => { isPlayed = true; };
+    document.dispatchEvent(new Event("visibilitychange"));
+    return [...found, isPlayed];
+})"""
+
+
+def test_what_the_browser_does_not_play_by_itself_is_played_after_a_click_and_when_the_page_is_seen_again(development_server):
+    async def run():
+        async with chromium() as browser:
+            page = await browser.new_page(bypass_csp=True)
+            await page.goto(development_server.url + "/examples")
+            assert await page.evaluate(PLAYED, token("ada", "played")) == ["audioBlocked", "true,true", "false,false", "false,false", False]
+
+    asyncio.run(run())
+
+
 # One of two members leaves while its socket is away, and while it waits for a reply. What that rejects with, why the other sees it go, and after how many seconds.
 GOODBYE = """(tokens) => import("/martlet.js").then(async ({ connect }) => {
     const [ada, bob] = await Promise.all(tokens.map((one) => connect("", one)));

@@ -222,6 +222,14 @@ function arrange() {
 
 new ResizeObserver(arrange).observe(floor);
 
+/** Safari pauses the videos of a page in the background, and plays none before a click where it saves power; Firefox pauses one whose window a person pauses. */
+function playAll() {
+    if (document.hidden) return;
+    for (const video of floor.querySelectorAll("video")) if (video.paused) video.play().catch(() => {});
+}
+
+for (const type of ["visibilitychange", "click"]) document.addEventListener(type, playAll);
+
 function make(tag, className = "", text = "") {
     return Object.assign(document.createElement(tag), { className, textContent: text });
 }

@@ -2,6 +2,7 @@
 
 import { openOther } from "./capture.js";
 import { left } from "./errors.js";
+import { start } from "./receiving.js";
 
 /**
  * @typedef {object} View what a subscriber prefers about one track (Protocol.md, section 5, `view`); each field that is absent has its default
@@ -72,8 +73,10 @@ class Showable {
         const [track] = element.srcObject?.getTracks?.() ?? [];
         // Another stream of the same track would only make it blink.
         if (track !== (this.track ?? undefined)) element.srcObject = this.track && new MediaStream([this.track]);
-        if (this.track) element.play().catch(() => {});
+        if (this.track) start(element, () => this.silenced());
     }
+
+    silenced() {}
 
     /**
      * Takes it out of an element, or of all, and those that were made here out of the page. An element that an app throws away goes on playing what is attached to it.
@@ -111,6 +114,8 @@ export class Publication extends Showable {
     /** @returns {boolean} */ get muted() { return this.info.muted; }
     /** @returns {number | undefined} */ get width() { return this.info.width; }
     /** @returns {number | undefined} */ get height() { return this.info.height; }
+
+    silenced() { this.room.fire("audioBlocked", {}); }
 
     /** What is shown of it, complete: what is absent has its default. The same twice is sent once. @param {View} view */
     view(view = {}) { this.room.receiving?.view(this.sid, view); }

@@ -7,6 +7,11 @@ const MOST_RENEWALS = 3;
 const RENEW_AFTER = 1;
 const RENEWAL = { connection: "sub", keepSubscriptions: true };
 
+/** Plays an element; `onSilenced()` where the browser wants a click first. It is asked for to hear something, not to see it. */
+export function start(element, onSilenced) {
+    element.play().catch((problem) => { if (problem.name === "NotAllowedError" && !element.muted) onSilenced(); });
+}
+
 export class Receiving {
     /**
      * `speaker()` is the id of the loudspeaker to play on, or "", or null: audio is not played here. `onTracks(tracks)` is called with all that is received, a Map of
@@ -103,17 +108,12 @@ export class Receiving {
             // Some browsers have one loudspeaker, and no such function.
             if (this.speaker()) made.setSinkId?.(this.speaker()).catch(this.onProblem);
             this.sounds.set(mid, made);
-            made.play().catch((problem) => { if (problem.name === "NotAllowedError") this.onSilenced(); });
+            start(made, this.onSilenced);
         }
     }
 
     /** Plays everything on the chosen loudspeaker. */
     async changeSpeaker() { await Promise.all([...this.sounds.values()].map((sound) => sound.setSinkId(this.speaker()))); }
-
-    /** After a click: what the browser would not play by itself. */
-    unsilence() {
-        for (const sound of this.sounds.values()) sound.play().catch(() => {});
-    }
 
     /** Says all that one wants of a track, the fields of `view`; {} is the default. The same twice only once. */
     view(sid, preferences) {

@@ -6,7 +6,7 @@ import { ENDINGS, MartletError, left, lost } from "./errors.js";
 import { FILE_TOPIC, FileExchange, MAX_FILE_BYTES } from "./files.js";
 import { People } from "./people.js";
 import { LocalPublications } from "./publications.js";
-import { Receiving } from "./receiving.js";
+import { Receiving, start } from "./receiving.js";
 import { Signal } from "./signal.js";
 
 /** What the module itself makes of the options; the rest are the fields of `join`. */
@@ -68,6 +68,7 @@ export class Room extends EventTarget {
         this.speaker = options.speaker ?? ""; // as chosen
         this.isSpeakerGone = false;
         this.devicesChanged = () => this.followSpeaker().catch((problem) => this.complain(problem));
+        this.seen = () => { if (!document.hidden) this.playAll(() => this.fire("audioBlocked", {})); };
         this.own = new LocalPublications({
             fire: (type, detail) => this.fire(type, detail), complain: (problem) => this.complain(problem), isOver: () => this.state === "closed",
             defaults: () => ({ ...this.options, simulcast: this.options.simulcast ?? true }),
@@ -102,6 +103,8 @@ export class Room extends EventTarget {
     begin() {
         this.isSilent = false;
         navigator.mediaDevices?.addEventListener("devicechange", this.devicesChanged);
+        // Safari pauses what a page in the background plays, and nobody would start it again.
+        document.addEventListener("visibilitychange", this.seen);
         const fields = Object.fromEntries(Object.entries(this.options).filter(([name]) => !OWN_OPTIONS.includes(name)));
         return new Promise((resolve, reject) => {
             this.settled = { resolve: () => resolve(this), reject };
@@ -199,6 +202,7 @@ export class Room extends EventTarget {
     end(error) {
         this.state = "closed";
         navigator.mediaDevices?.removeEventListener("devicechange", this.devicesChanged);
+        document.removeEventListener("visibilitychange", this.seen);
         this.drop(error ?? left());
         this.settled?.reject(error);
         this.settled = null;
@@ -315,8 +319,17 @@ export class Room extends EventTarget {
         await this.receiving?.changeSpeaker();
     }
 
-    /** To be called in a click after the event `audioBlocked`: browsers play no audio before a person has done something in the page. */
-    startAudio() { this.receiving?.unsilence(); }
+    /**
+     * To be called in a click after the event `audioBlocked`: browsers play no audio before a person has done something in the page, and no video where they save power.
+     * Plays all that is attached, too.
+     */
+    startAudio() { this.playAll(() => {}); }
+
+    /** Plays what the browser did not, or has paused. */
+    playAll(onSilenced) {
+        const shown = [...this.participants.values()].flatMap(({ tracks }) => tracks).concat([...this.publications.values()]).filter(({ track }) => track);
+        for (const one of [...this.receiving?.sounds.values() ?? [], ...shown.flatMap(({ elements }) => [...elements.keys()])]) if (one.paused) start(one, onSilenced);
+    }
 
     // MARK: Data
 
