@@ -857,6 +857,31 @@ def test_what_the_browser_does_not_play_by_itself_is_played_after_a_click_and_wh
     asyncio.run(run())
 
 
+# A microphone for music and a camera of one's own size, each replaced: by the browser's choice, and by a device that is gone.
+REPLACEMENTS = """() => import("/martlet.js").then(async ({ openDevices, openOther }) => {
+    const asked = { microphone: { echoCancellation: false, noiseSuppression: false }, camera: { width: { ideal: 640 }, facingMode: "user" } };
+    const [audio, video] = (await openDevices(asked)).map(({ track }) => track).sort((a, b) => a.kind.localeCompare(b.kind));
+    const others = [await openOther(audio), await openOther(video), await openOther(video, video.getSettings().deviceId)];
+    const [{ echoCancellation, noiseSuppression }, ...videos] = others.map((one) => one.getConstraints());
+    // Chromium gives a preference back without its "ideal".
+    const found = { echoCancellation, noiseSuppression, videos: videos.map((one) => ["width", "height", "facingMode"].map((name) => one[name]?.ideal ?? one[name] ?? "")) };
+    for (const one of [...others, audio, video]) one.stop();
+    return { ...found, ...await openOther(audio, "gone").catch(({ code, message }) => ({ code, message })) };
+})"""
+
+
+def test_another_device_has_what_was_asked_of_the_one_before_and_one_that_is_gone_is_said_to_be(development_server):
+    async def run():
+        async with chromium() as browser:
+            page = await browser.new_page(bypass_csp=True)
+            await page.goto(development_server.url + "/examples")
+            assert await page.evaluate(REPLACEMENTS) == {
+                "echoCancellation": False, "noiseSuppression": False, "videos": [[640, 720, "user"], [640, 720, ""]],
+                "code": "no_devices", "message": "Cannot use the camera or microphone: the chosen device is no longer there."}
+
+    asyncio.run(run())
+
+
 # One of two members leaves while its socket is away, and while it waits for a reply. What that rejects with, why the other sees it go, and after how many seconds.
 GOODBYE = """(tokens) => import("/martlet.js").then(async ({ connect }) => {
     const [ada, bob] = await Promise.all(tokens.map((one) => connect("", one)));

@@ -6,6 +6,8 @@ const VIDEO = { width: { ideal: 1280 }, height: { ideal: 720 }, frameRate: { ide
 const AUDIO = { echoCancellation: true, noiseSuppression: true };
 /** Text and slides are read: few frames, each of them sharp. */
 const SCREEN = { frameRate: { max: 15 } };
+/** Why a device does not open, by the name of the browser's error, or by what it could not meet, of which Chromium gives no message. */
+const REASONS = { NotAllowedError: "permission was denied", deviceId: "the chosen device is no longer there" };
 const KINDS = { videoinput: "cameras", audioinput: "microphones", audiooutput: "speakers" };
 
 /**
@@ -62,7 +64,7 @@ export function screenOf(stream) {
 }
 
 /**
- * The track of another camera or microphone, muted where the old one is. The old one goes on until it is stopped; where a machine opens one camera at a time, it is stopped here.
+ * The track of another camera or microphone, muted where the old one is, and opened with the same constraints. The old one goes on until it is stopped; where a machine opens one camera at a time, it is stopped here.
  * Where the other one does not open even then, as while another program has it, this rejects, and the old device is opened again for `putBack`. Without
  * `putBack`, or where that fails, the old track has the event `ended`.
  * @param {MediaStreamTrack} old
@@ -86,9 +88,11 @@ export async function openOther(old, deviceId, putBack) {
     }
 }
 
-/** A track of a device, of the old one's kind. */
+/** A track of a device, of the old one's kind, and with all that was asked of the old one but which device it is. */
 async function openLike(old, deviceId) {
-    const wanted = { ...(old.kind === "video" ? VIDEO : AUDIO), ...(deviceId && { deviceId: { exact: deviceId } }) };
+    const { deviceId: _, groupId: __, facingMode, ...asked } = old.getConstraints();
+    const which = deviceId ? { deviceId: { exact: deviceId } } : facingMode && { facingMode };
+    const wanted = { ...(old.kind === "video" ? VIDEO : AUDIO), ...asked, ...which };
     const [track] = (await ask("getUserMedia", { audio: old.kind === "audio" && wanted, video: old.kind === "video" && wanted })).getTracks();
     track.enabled = old.enabled;
     return track;
@@ -116,7 +120,7 @@ async function ask(method, constraints) {
         return await navigator.mediaDevices[method](constraints);
     } catch (problem) {
         if (["NotFoundError", "NotReadableError"].includes(problem.name)) throw problem;
-        const reason = problem.name === "NotAllowedError" ? "permission was denied" : problem.message;
+        const reason = REASONS[problem.constraint || problem.name] ?? (problem.message || `no device has the ${problem.constraint || "properties"} asked for`);
         throw unavailable(`Cannot use the camera or microphone: ${reason}.`);
     }
 }
