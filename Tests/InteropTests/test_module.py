@@ -882,6 +882,34 @@ def test_another_device_has_what_was_asked_of_the_one_before_and_one_that_is_gon
     asyncio.run(run())
 
 
+# Ten messages of 64 KB of each kind, on a link that stands still: how many wait, and for how many the sender does.
+STANDSTILL = """() => import("/martlet/channels.js").then(async ({ DataChannels }) => {
+    const channels = new DataChannels({ signal: {}, onMessage() {} }), found = {};
+    channels.connection = { sctp: { maxMessageSize: 262_144 } };
+    for (const label of ["lossy", "reliable"]) {
+        const channel = Object.assign(new EventTarget(), { readyState: "open", bufferedAmount: 0, count: 0 });
+        channel.send = ({ byteLength }) => { channel.bufferedAmount += byteLength; channel.count += 1; };
+        channels.open.set(label, channel);
+        let done = 0;
+        for (let n = 0; n < 10; n++) channels.send(new Uint8Array(65_536), { reliable: label === "reliable" }).then(() => { done += 1; });
+        await new Promise((resolve) => { setTimeout(resolve); });
+        found[label] = [channel.count, done];
+    }
+    return found;
+})"""
+
+
+def test_what_may_be_lost_is_not_kept_for_later_while_a_link_stands_still(development_server):
+    async def run():
+        async with chromium() as browser:
+            page = await browser.new_page(bypass_csp=True)
+            await page.goto(development_server.url + "/examples")
+            # A message beyond 128 KiB makes the sender of reliable ones wait; of those that may be lost no more than 256 KiB and one message wait.
+            assert await page.evaluate(STANDSTILL) == {"lossy": [4, 10], "reliable": [2, 1]}
+
+    asyncio.run(run())
+
+
 # One of two members leaves while its socket is away, and while it waits for a reply. What that rejects with, why the other sees it go, and after how many seconds.
 GOODBYE = """(tokens) => import("/martlet.js").then(async ({ connect }) => {
     const [ada, bob] = await Promise.all(tokens.map((one) => connect("", one)));

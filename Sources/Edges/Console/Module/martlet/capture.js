@@ -64,7 +64,8 @@ export function screenOf(stream) {
 }
 
 /**
- * The track of another camera or microphone, muted where the old one is, and opened with the same constraints. The old one goes on until it is stopped; where a machine opens one camera at a time, it is stopped here.
+ * The track of another camera or microphone, muted where the old one is, and opened with the same constraints. The old one goes on until it is stopped; where a machine
+ * opens one camera at a time, it is stopped here.
  * Where the other one does not open even then, as while another program has it, this rejects, and the old device is opened again for `putBack`. Without
  * `putBack`, or where that fails, the old track has the event `ended`.
  * @param {MediaStreamTrack} old

@@ -6,6 +6,8 @@ import { MartletError } from "./errors.js";
 const CHANNELS = { reliable: {}, lossy: { ordered: false, maxRetransmits: 0 } };
 /** Bytes that may wait in a channel before `send` waits: enough to keep it busy, and little to wait behind for a short message. */
 const BUFFERED = 128 * 1024;
+/** Bytes that may wait in a channel for a message that may be lost, as the server lets wait for a receiver (Protocol.md, section 10): what comes after them is too late. */
+const LOSSY_BUFFERED = 256 * 1024;
 /** What a description without `a=max-message-size` means (RFC 8841, section 6.1). */
 const DEFAULT_MESSAGE_BYTES = 65_536;
 /** Milliseconds for a channel to open that was negotiated: ICE and DTLS take a few round trips. What is sent before goes over the WebSocket. */
@@ -91,6 +93,8 @@ export class DataChannels {
         const size = typeof message === "string" ? new TextEncoder().encode(message).length : message.byteLength;
         const limit = this.connection.sctp?.maxMessageSize ?? DEFAULT_MESSAGE_BYTES;
         if (size > limit) throw new MartletError("too_large", `The message has ${size} bytes; on this connection, ${limit} are permitted.`);
+        // While a link stands still, a browser would keep all of it, and send it when nobody wants it any more.
+        if (label === "lossy" && channel.bufferedAmount > LOSSY_BUFFERED) return;
         channel.send(message);
         if (label === "reliable" && channel.bufferedAmount > BUFFERED) await drained(channel);
     }
