@@ -910,6 +910,33 @@ def test_what_may_be_lost_is_not_kept_for_later_while_a_link_stands_still(develo
     asyncio.run(run())
 
 
+# A loudspeaker that the browser refuses, for those who are heard and for those who come; and the states of a stay after another one.
+STAYS = """(token) => import("/martlet.js").then(async ({ Room }) => {
+    const room = new Room("", token), states = [];
+    room.on("stateChanged", ({ state }) => states.push(state));
+    await room.connect();
+    room.receiving.sounds.set("heard", { setSinkId: (id) => (id ? Promise.reject(new DOMException("", "NotFoundError")) : Promise.resolve()), remove() {} });
+    const refusal = await room.setSpeaker("gone").catch(({ name }) => name), speaker = room.receiving.speaker();
+    room.leave();
+    await room.connect();
+    room.signal.startOver();
+    for (let turn = 0; turn < 400 && states.length < 6; turn++) await new Promise((resolve) => { setTimeout(resolve, 20); });
+    room.leave();
+    return { refusal, speaker, states: [...new Set(states.map((one, index) => `${index < 2 ? 1 : 2} ${one}`))] };
+})"""
+
+
+def test_a_loudspeaker_that_is_refused_is_not_chosen_and_a_second_stay_begins_as_the_first(development_server):
+    async def run():
+        async with chromium() as browser:
+            page = await browser.new_page(bypass_csp=True)
+            await page.goto(development_server.url + "/examples")
+            assert await page.evaluate(STAYS, token("ada", "stays")) == {
+                "refusal": "NotFoundError", "speaker": "", "states": ["1 connecting", "1 connected", "2 connecting", "2 connected", "2 reconnecting"]}
+
+    asyncio.run(run())
+
+
 # One of two members leaves while its socket is away, and while it waits for a reply. What that rejects with, why the other sees it go, and after how many seconds.
 GOODBYE = """(tokens) => import("/martlet.js").then(async ({ connect }) => {
     const [ada, bob] = await Promise.all(tokens.map((one) => connect("", one)));

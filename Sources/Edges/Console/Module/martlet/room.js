@@ -177,7 +177,7 @@ export class Room extends EventTarget {
     }
 
     setState(state, cause) {
-        const name = state === "connecting" && this.localParticipant ? "reconnecting" : state;
+        const name = state === "connecting" && !this.settled ? "reconnecting" : state;
         if (name === "failed") return;
         this.state = name;
         this.fire("stateChanged", { state: name, cause });
@@ -302,11 +302,21 @@ export class Room extends EventTarget {
 
     // MARK: Audio
 
-    /** Plays the others on this loudspeaker, and on the system's, which is "", while it is unplugged. @param {string} deviceId */
+    /**
+     * Plays the others on this loudspeaker, and on the system's, which is "", while it is unplugged. Rejects where the browser does not, as without a permission; the former
+     * one stays then.
+     * @param {string} deviceId
+     */
     async setSpeaker(deviceId) {
-        this.speaker = deviceId;
-        this.isSpeakerGone = false;
-        await this.receiving?.changeSpeaker();
+        const { speaker, isSpeakerGone } = this;
+        Object.assign(this, { speaker: deviceId, isSpeakerGone: false });
+        try {
+            await this.receiving?.changeSpeaker();
+        } catch (problem) {
+            // Whoever comes next would be played on it in vain.
+            if (this.speaker === deviceId) Object.assign(this, { speaker, isSpeakerGone });
+            throw problem;
+        }
     }
 
     /** Browsers go on playing on a loudspeaker that was unplugged, as a headset whose battery is empty, and nobody hears it. */
