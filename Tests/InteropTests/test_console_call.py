@@ -103,6 +103,7 @@ def test_devices_are_chosen_before_joining_and_changed_during_the_call_without_n
             assert await page.evaluate("martlet.room.media.videoTrack.readyState") == "live"
             await page.evaluate(twice)
             await page.evaluate("document.querySelector('#leave').click()")
+            assert await page.evaluate("document.activeElement.id") == "join-title", "nor is it lost with the room"
             await until(page, f"opened.length > count && {ON} === ''")
             assert not page.problems and not bob.problems
 

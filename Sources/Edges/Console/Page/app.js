@@ -172,6 +172,7 @@ function showThatOneWaits() {
 
 /** The form again, with what ended the stay if a person should know. */
 function showForm(problem) {
+    const isFromRoom = element("join").hidden;
     media?.stop();
     if (["password_required", "password_wrong"].includes(problem?.code)) {
         element("password-field").hidden = false;
@@ -191,6 +192,7 @@ function showForm(problem) {
     element("room").hidden = true;
     element("join").hidden = false;
     if (problem?.code?.startsWith("password_")) element("password").focus();
+    else if (isFromRoom) element("join-title").focus(); // What had the focus is gone.
     showState("idle");
 }
 
