@@ -77,3 +77,28 @@ def test_people_chat_and_send_files_whatever_they_publish(development_server, tm
             assert not ada.problems and not bob.problems and not mute.problems
 
     asyncio.run(run())
+
+
+def test_names_and_messages_are_shown_in_the_direction_of_their_script(server):
+    direction = "getComputedStyle(document.querySelector({of!r})).direction"
+    said = "[...document.querySelectorAll('#chat-log li > p:last-child')].map((one) => `${getComputedStyle(one).direction} ${one.textContent}`).join('|')"
+
+    async def run():
+        async with chromium() as browser:
+            ada = await open_room(browser, server, "\u05d7\u05d3\u05e8 1", "\u05e2\u05d3\u05d4", send="nothing")
+            bob = await open_room(browser, server, "\u05d7\u05d3\u05e8 1", "Bob", send="nothing")
+            await until(bob, "document.querySelector('.tile:not(.own) .name b') !== null")
+            found = [await bob.evaluate(direction.format(of=of)) for of in (".tile:not(.own) .name b", ".tile.own .name b", "#room-title")]
+            assert found == ["rtl", "ltr", "rtl"]
+            for page, text in ((ada, "\u05e9\u05dc\u05d5\u05dd, Bob!"), (bob, "Hello.")):
+                await page.click("#chat-open")
+                await page.fill("#chat-text", text)
+                assert await page.evaluate(direction.format(of="#chat-text")) == ("rtl" if page is ada else "ltr")
+                await page.press("#chat-text", "Enter")
+                await until(bob, f"document.querySelector('#chat-log').textContent.includes({text!r})")
+            expected = "rtl \u05e9\u05dc\u05d5\u05dd, Bob!|ltr Hello."
+            for page in (ada, bob):
+                await until(page, f"{said} === {expected!r}")
+            assert not ada.problems and not bob.problems
+
+    asyncio.run(run())

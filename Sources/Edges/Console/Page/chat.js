@@ -114,13 +114,13 @@ export class Chat {
             return this.complain(problem.message);
         }
         if (call !== this.call()) return;
-        this.add(this.line("You", true, make("p", "", text)));
+        this.add(this.line("You", true, paragraph(text)));
     }
 
     /** A message of anybody; those of other topics are not for people. */
     received({ topic, text, participant, identity }) {
         if (topic !== TOPIC || text === undefined) return;
-        this.add(this.line(nameOf(participant, identity), false, make("p", "", text)));
+        this.add(this.line(nameOf(participant, identity), false, paragraph(text)));
         this.note();
     }
 
@@ -197,6 +197,9 @@ export class Chat {
 
     scroll() { element("chat-log").scrollTop = element("chat-log").scrollHeight; }
 }
+
+/** What somebody wrote, in the direction of its own script: a sentence of another one has its words and its full stop in the wrong places. */
+function paragraph(text) { return Object.assign(make("p", "", text), { dir: "auto" }); }
 
 function nameOf(participant, identity) { return participant?.name || participant?.identity || identity || "The server"; }
 

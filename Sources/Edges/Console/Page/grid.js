@@ -20,7 +20,8 @@ export class Tile {
         this.element.dataset.key = key;
         this.face = make("div", "face", initials(name));
         this.face.style.setProperty("--hue", hueOf(name));
-        this.label = make("b", "", own ? `${name} (you)` : name);
+        // A long name is cut at its end, which is on the left in some scripts.
+        this.label = Object.assign(make("b", "", own ? `${name} (you)` : name), { dir: "auto" });
         this.name = make("span", "name");
         this.name.innerHTML = '<svg aria-label="muted"><use href="#icon-microphone"/></svg>';
         this.hand = make("span", "hand");
