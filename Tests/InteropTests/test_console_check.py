@@ -84,6 +84,21 @@ def test_the_check_says_in_plain_words_that_no_media_reaches_the_server(server):
     asyncio.run(run())
 
 
+def test_a_check_whose_server_goes_away_says_so_and_blames_no_firewall(server):
+    async def run():
+        async with chromium() as browser:
+            page = await open_check(browser, server, script=BLOCKED)
+            await page.click("#check-start")
+            await until(page, "document.querySelector('#check-steps [data-name=udp]')?.dataset.state === 'running'")
+            await asyncio.to_thread(server.kill)
+            await until(page, "document.querySelector('#check-problem').textContent === 'The check was interrupted. The connection to the server was lost.'")
+            assert await page.is_hidden("#check-result") and await page.is_enabled("#check-start") and not await page.evaluate(DONE)
+            assert not page.problems
+            server.start()
+
+    asyncio.run(run())
+
+
 @pytest.mark.at_night
 def test_the_check_works_in_firefox(development_server):
     """With a token that a development server makes for the page."""

@@ -1,6 +1,6 @@
 // The page /check: whether a call would work from here. It tries signalling, then every way that media can take, with a video that the server sends back.
 
-import { Signal } from "/martlet.js";
+import { MartletError, Signal } from "/martlet.js";
 import { generatedStream } from "./generated.js";
 import { Loopback, within } from "./loopback.js";
 import { rate } from "./statistics.js";
@@ -82,6 +82,7 @@ class Check {
             const joinedAfter = performance.now() - startedAt;
             await this.sender.request("ping");
             const roundTrip = performance.now() - startedAt - joinedAfter;
+            this.isJoined = true;
             this.signalling.set("good", "Works.", `joined in ${milliseconds(joinedAfter)} · round trip ${milliseconds(roundTrip)}`);
         } catch (problem) {
             this.signalling.set("bad", `The WebSocket connection does not work: ${problem.message}`);
@@ -93,7 +94,11 @@ class Check {
         return new Promise((resolve, reject) => {
             const signal = new Signal({
                 token, join: { room }, onJoined: () => resolve(signal), onGuest() {}, onICEServers() {}, onEvent, onSuspended() {},
-                onState() {}, onEnd: reject,
+                onState: (state) => { if (state === "connecting" && this.isJoined) this.interruption ??= new Error("The connection to the server was lost."); },
+                onEnd: (problem) => {
+                    this.interruption = problem;
+                    reject(problem);
+                },
             });
             this.signals = [...(this.signals ?? []), signal];
         });
@@ -117,6 +122,9 @@ class Check {
             const faults = faultsOf(figures);
             step.set(faults.length ? "poor" : "good", faults.length ? `Works, but ${faults.join(" and ")}.` : "Works: the video came back.", inWords(figures, way));
         } catch (problem) {
+            // That says nothing of the network's firewalls.
+            const cause = this.interruption ?? (problem instanceof MartletError ? problem : null);
+            if (cause) throw new Error(`The check was interrupted. ${cause.message}`);
             step.set("bad", problem.message === "no video came back" ? "There is a connection, but the video does not come back." : FAILURES[way.name]);
         } finally {
             this.loopback = null;

@@ -33,7 +33,7 @@ export class Loopback {
     async run() {
         const startedAt = performance.now();
         try {
-            if (!await this.publish()) return null;
+            if (!await within(PATIENCE, this.publish(), "no connection")) return null;
             await within(PATIENCE, this.whenConnected(this.pub), "no connection");
             const connectedAfter = performance.now() - startedAt;
             await within(PATIENCE, this.whenReturned(), "no video came back");
@@ -98,8 +98,12 @@ export class Loopback {
         this.isClosed = true;
         this.pub?.close();
         this.sub?.close();
-        await this.sender.request("bye", { connection: this.connectionName }).catch(() => {});
-        await this.receiver.request("bye", { connection: "sub" }).catch(() => {});
+        const end = async () => {
+            await this.sender.request("bye", { connection: this.connectionName }).catch(() => {});
+            await this.receiver.request("bye", { connection: "sub" }).catch(() => {});
+        };
+        // A server that is away answers nothing.
+        await within(PATIENCE, end(), "no answer").catch(() => {});
     }
 }
 
