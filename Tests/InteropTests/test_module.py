@@ -937,6 +937,26 @@ def test_a_loudspeaker_that_is_refused_is_not_chosen_and_a_second_stay_begins_as
     asyncio.run(run())
 
 
+# A member without a data channel sends what fits only such a channel, and a request that is too long, then one that fits.
+TOO_LONG = """(token) => import("/martlet.js").then(async ({ connect }) => {
+    const room = await connect("", token), code = (work) => work.then(() => "", (problem) => problem.code);
+    const found = [await code(room.send(new Uint8Array(250_000))), await code(room.request("metadata", { metadata: "x".repeat(300_000) }))];
+    found.push(await code(room.request("metadata", { metadata: "short" })), room.state);
+    room.leave();
+    return found;
+})"""
+
+
+def test_whoever_sends_more_than_a_frame_takes_is_refused_and_stays_in_the_room(development_server):
+    async def run():
+        async with chromium() as browser:
+            page = await browser.new_page(bypass_csp=True)
+            await page.goto(development_server.url + "/examples")
+            assert await page.evaluate(TOO_LONG, token("ada", "too-long", canPublishData=True)) == ["too_large", "too_large", "", "connected"]
+
+    asyncio.run(run())
+
+
 # One of two members leaves while its socket is away, and while it waits for a reply. What that rejects with, why the other sees it go, and after how many seconds.
 GOODBYE = """(tokens) => import("/martlet.js").then(async ({ connect }) => {
     const [ada, bob] = await Promise.all(tokens.map((one) => connect("", one)));

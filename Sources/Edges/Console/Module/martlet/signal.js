@@ -48,6 +48,8 @@ const UNPASSED_TRIES = 3;
 const FORMER_SESSION = 5;
 /** Seconds within which the app's function gives a token for a stay that goes on: longer than any backend takes that still answers. */
 const TOKEN_WITHIN = 15;
+/** Bytes of a request before the server has said what it takes (Protocol.md, section 10). */
+const MOST_BYTES = 262_144;
 /** Seconds that a farewell without an open socket may take. */
 const FAREWELL = 5;
 
@@ -69,6 +71,7 @@ export class Signal {
         this.entered = false;
         this.over = false;
         this.tries = 0;
+        this.longest = MOST_BYTES; // of a request
         this.patience = GIVE_UP_AFTER; // with a socket on which the server has begun to speak
         this.unpassed = 0; // answers of NO_WEBSOCKET in a row, or of FULL: which, `unpassedAs` says
         this.isGuest = false; // waits to be let in
@@ -140,6 +143,9 @@ export class Signal {
     request(type, fields = {}, owner = null) {
         if (this.over) return Promise.reject(left());
         const message = { type, id: this.nextID++, ...fields };
+        const { length } = new TextEncoder().encode(JSON.stringify(message));
+        // The server would close the socket for good.
+        if (length > this.longest) return Promise.reject(new MartletError("too_large", `The request has ${length} bytes; ${this.longest} are permitted.`));
         return new Promise((resolve, reject) => {
             this.waiting.set(message.id, { message, owner, resolve, reject });
             // Before the session goes on, all others wait for their turn, so that the server takes them in the order in which they were made.
@@ -225,6 +231,7 @@ export class Signal {
             this.unpassed = 0;
             this.pingInterval = message.pingIntervalSeconds;
             this.resumeWindow = message.resumeWindowSeconds;
+            this.longest = message.maxMessageBytes ?? MOST_BYTES;
             this.pingLater();
             this.enter(message);
         } else if (message.type === "pong") {
