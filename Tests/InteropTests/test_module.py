@@ -249,6 +249,56 @@ SESSIONS = """import("/martlet.js").then(async ({ Room, Signal }) => {
     return found;
 })"""
 
+# 200 requests at once, of which a server answers ten before its socket is lost, and then the others: how many of them it has at a time, and whether all came in their order.
+MANY = """import("/martlet/signal.js").then(async ({ Signal }) => {
+    const { WebSocket } = window, sockets = [];
+    window.WebSocket = class {
+        static OPEN = 1;
+        readyState = 1;
+        asked = [];
+        constructor() { sockets.push(this); setTimeout(() => this.give({ type: "hello", pingIntervalSeconds: 60, resumeWindowSeconds: 30 })); }
+        give(message) { this.onmessage?.({ data: JSON.stringify(message) }); }
+        close() { this.readyState = 3; }
+        send(text) {
+            const { id, type, track } = JSON.parse(text);
+            if (type === "view") this.asked.push({ id, track });
+            else this.give({ type: type === "join" ? "joined" : "resumed", id, session: "SE_1", seq: 0 });
+        }
+        answer(index) { this.give({ type: "ok", id: this.asked[index].id }); }
+    };
+    const until = async (isTrue) => { for (let turn = 0; turn < 400 && !isTrue(); turn++) await new Promise((resolve) => { setTimeout(resolve, 20); }); };
+    const signal = new Signal({ url: "", token: "", join: {}, onJoined() {}, onICEServers() {}, onState() {}, onSuspended() {}, onEvent() {}, onEnd() {} });
+    await until(() => signal.isOpen);
+    const owner = {}, work = Array.from({ length: 200 }, (_, track) => signal.request("view", { track }, track < 100 ? owner : null).then(() => "ok", ({ code }) => code));
+    const [first] = sockets, found = [first.asked.length];
+    for (let n = 0; n < 10; n++) first.answer(n);
+    found.push(first.asked.length);
+    first.readyState = 3;
+    first.onclose({ code: 1006 });
+    await until(() => sockets.length === 2 && signal.isOpen);
+    const second = sockets[1];
+    found.push(second.asked.length, second.asked[0].track);
+    // Of those of a connection that has ended nobody waits for an answer.
+    signal.cancel(owner);
+    found.push(second.asked.length);
+    for (let n = 0; n < second.asked.length; n++) second.answer(n);
+    const ends = await Promise.all(work), tracks = second.asked.map(({ track }) => track);
+    signal.leave();
+    window.WebSocket = WebSocket;
+    return [...found, tracks.every((track, index) => !index || track > tracks[index - 1]), ends.filter((end) => end === "ok").length];
+})"""
+
+
+def test_many_requests_at_once_are_sent_as_earlier_ones_are_answered(development_server):
+    async def run():
+        async with chromium() as browser:
+            page = await browser.new_page(bypass_csp=True)
+            await page.goto(development_server.url + "/examples")
+            assert await page.evaluate(MANY) == [64, 74, 64, 10, 128, True, 110]
+
+    asyncio.run(run())
+
+
 # A server of which nothing comes after its replies, twice, as where the next message is long and the path slow; and once more after it has answered a ping. How many
 # seconds the client waits each time.
 SLOW_PATH = """import("/martlet/signal.js").then(async ({ Signal }) => {

@@ -15,6 +15,8 @@ const TEMPORARY = new Set(["draining", "overloaded", "rate_limited", "media_unav
 const NOT_JOINED = 4001;
 /** Requests by which a session begins or goes on; they hold for one socket. */
 const ENTERING = new Set(["join", "resume", "ping"]);
+/** Requests that have no reply yet: the server closes a socket of which 256 wait to be carried out, as where an app asks for a size of each of many videos. More wait here. */
+const MOST_UNANSWERED = 64;
 /** What a person reads where a close code is the last word; usually the event `ended` has said it before. */
 const LAST_WORDS = {
     4002: "This session was continued in another window.",
@@ -64,7 +66,7 @@ export class Signal {
     constructor({ url, token, join, onJoined, onGuest, onICEServers, onEvent, onState, onSuspended, onEnd }) {
         Object.assign(this, { url, token, join, onJoined, onGuest, onICEServers, onEvent, onState, onSuspended, onEnd });
         this.nextID = 1;
-        this.waiting = new Map(); // id -> { message, owner, resolve, reject }
+        this.waiting = new Map(); // id -> { message, owner, socket on which it was sent, resolve, reject }
         this.session = null;
         this.room = undefined; // its name
         this.sequence = 0;
@@ -147,10 +149,23 @@ export class Signal {
         // The server would close the socket for good.
         if (length > this.longest) return Promise.reject(new MartletError("too_large", `The request has ${length} bytes; ${this.longest} are permitted.`));
         return new Promise((resolve, reject) => {
-            this.waiting.set(message.id, { message, owner, resolve, reject });
-            // Before the session goes on, all others wait for their turn, so that the server takes them in the order in which they were made.
-            if (this.isOpen || ENTERING.has(type)) this.send(message);
+            this.waiting.set(message.id, { message, owner, socket: null, resolve, reject });
+            if (ENTERING.has(type)) this.send(message);
+            else this.sendWaiting();
         });
+    }
+
+    /** Sends what was not sent on this socket. Before the session goes on, all waits for its turn, so that the server takes it in the order in which it was made. */
+    sendWaiting() {
+        if (!this.isOpen) return;
+        let unanswered = 0;
+        for (const one of this.waiting.values()) {
+            if (ENTERING.has(one.message.type)) continue;
+            if (++unanswered > MOST_UNANSWERED) return;
+            if (one.socket === this.socket) continue;
+            one.socket = this.socket;
+            this.send(one.message);
+        }
     }
 
     /** A connection ended: its requests are not sent again, for the next connection has its name, and nobody needs their replies. They reject with `lost`. */
@@ -160,6 +175,7 @@ export class Signal {
             this.waiting.delete(id);
             reject(lost());
         }
+        this.sendWaiting();
     }
 
     send(message) {
@@ -222,6 +238,7 @@ export class Signal {
         const waiting = this.waiting.get(message.id);
         if (waiting) {
             this.waiting.delete(message.id);
+            this.sendWaiting();
             if (message.type !== "error") waiting.resolve(message);
             // The server has ended the connection; the event that says so may come after this reply.
             else if (waiting.owner && message.code === "connection_not_found") waiting.reject(lost());
@@ -267,7 +284,7 @@ export class Signal {
             }
             this.isOpen = true;
             // All requests of the module's are harmless twice (Protocol.md, section 8).
-            for (const { message } of this.waiting.values()) if (!ENTERING.has(message.type)) this.send(message);
+            this.sendWaiting();
             this.tries = 0;
             this.cause = undefined;
             this.onState("connected");
