@@ -205,6 +205,51 @@ def test_whoever_decides_about_a_guest_keeps_the_button_while_others_come_and_go
     asyncio.run(run())
 
 
+#: Which of the elements that assistive technology reads out are written to, in `written`.
+WRITTEN = """(...ids) => {
+    window.written = [];
+    for (const id of ids) new MutationObserver(() => written.push(id)).observe(document.getElementById(id), { childList: true, characterData: true, subtree: true });
+}"""
+
+
+def test_notices_are_read_out_once_however_often_the_page_hears_or_looks(development_server):
+    """A room's lock, its recordings and who shares or raises a hand, at each event; that no room is open, at each look of an operator."""
+    again = """() => {
+        const info = { ...martlet.room.room.info, lock: "password", recordings: [{ sid: "RE_1", startedAt: 0 }] };
+        martlet.room.handle({ type: "room", room: info });
+        const participant = { sid: "PA_bob", identity: "bob", name: "Bob", metadata: '{"hand":1}', permissions: {}, tracks: [] };
+        for (const type of ["participantJoined", "participantUpdated"]) martlet.room.handle({ type, participant });
+    }"""
+
+    async def run():
+        async with chromium() as browser:
+            operator = await browser.new_page(viewport={"width": 1280, "height": 800}, bypass_csp=True)
+            await operator.goto(f"{development_server.url}/#/rooms")
+            await until(operator, "document.querySelector('#no-room').textContent === 'No room is open.'")
+            await operator.evaluate(f"({WRITTEN})('no-room', 'operators-drain', 'operators-problem', 'members-problem')")
+            await operator.evaluate("""() => {
+                const { fetch } = window;
+                window.looks = 0;
+                window.fetch = (address, ...given) => {
+                    if (address === "/v1/node") window.looks += 1;
+                    return fetch(address, ...given);
+                };
+            }""")
+            # With the third look, the first one is shown.
+            await until(operator, "looks >= 3")
+            assert await operator.evaluate("written") == []
+            page = await open_room(browser, development_server, "said", "ada", send="nothing")
+            await page.evaluate(f"({WRITTEN})('lock', 'recording', 'news')")
+            await page.evaluate(again)
+            assert sorted(set(await page.evaluate("written"))) == ["lock", "news", "recording"]
+            await page.evaluate("void (written.length = 0)")
+            await page.evaluate(again)
+            assert await page.evaluate("written") == []
+            assert not page.problems
+
+    asyncio.run(run())
+
+
 def test_the_notice_of_a_server_that_ends_on_another_day_has_the_day(server):
     async def run():
         async with chromium() as browser:

@@ -8,7 +8,7 @@ import { openMedia, openScreen } from "./media.js";
 import { problemOfPerson, problemOfRoom } from "./names.js";
 import { Outage } from "./outage.js";
 import { ask } from "./dialog.js";
-import { element, moment } from "./elements.js";
+import { element, moment, say } from "./elements.js";
 import { showGuests } from "./guests.js";
 import { Operators } from "./operators.js";
 import { readPlace } from "./places.js";
@@ -69,7 +69,7 @@ async function join() {
             onUnmuteRequested: askToUnmute,
             onSharingEnded: showSharing,
             onCapture: showCapture,
-            onNews: (lines) => { element("news").textContent = lines.join(" · "); },
+            onNews: (lines) => say("news", lines.join(" · ")),
             onHand: showHand,
             onGuest: showThatOneWaits,
             onDrain: showDrain,
@@ -137,13 +137,13 @@ function showRoom({ name }) {
 
 /** Who may join: whoever is in the room should know why others do not come. */
 function showLock(lock) {
-    element("lock").textContent = { password: "Locked with a password", closed: "Locked" }[lock] ?? "";
+    say("lock", { password: "Locked with a password", closed: "Locked" }[lock] ?? "");
 }
 
 /** Everybody is told that, and on hover what, is being recorded. */
 function showRecording(recordings) {
     const isAll = recordings.some(({ participant, track, sources, participants }) => !participant && !track && !sources && !participants);
-    element("recording").textContent = recordings.length === 0 ? "" : isAll ? "Recording" : "Recording in part";
+    say("recording", recordings.length === 0 ? "" : isAll ? "Recording" : "Recording in part");
     element("recording").title = recordings.map(({ participant, track, sources, participants, startedAt, byPolicy }) => [
         track ? "One track" : sources ? sources.join(", ") : "All tracks", participant ? "of one participant" : participants ? `of ${participants.join(", ")}` : "",
         `since ${moment(startedAt)}`, byPolicy ? "by the room's rules" : "",
@@ -364,7 +364,7 @@ function waitForClick() {
 /** The server has said that this many tracks of others wait. */
 function showWaiting(count, limit) {
     const tracks = count === 1 ? "1 track of other participants is" : `${count} tracks of other participants are`;
-    element("waiting").textContent = count ? `${tracks} not received yet: a participant receives at most ${limit} tracks.` : "";
+    say("waiting", count ? `${tracks} not received yet: a participant receives at most ${limit} tracks.` : "");
 }
 
 /** Runs a person's action and shows what went wrong with it. */
@@ -378,8 +378,7 @@ async function act(action) {
     }
 }
 
-/** Only what differs is written: assistive technology reads out each change. */
-function complain(text) { if (element("room-problem").textContent !== text) element("room-problem").textContent = text; }
+function complain(text) { say("room-problem", text); }
 
 // MARK: Tabs
 

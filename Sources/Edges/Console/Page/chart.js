@@ -25,6 +25,8 @@ class Chart {
         Object.assign(this, { title, height, window: { from: 0, to: 1 } });
         this.element = make("figure", "chart");
         this.figure = make("output");
+        // It follows time: nobody listens to each of its figures.
+        this.figure.setAttribute("aria-live", "off");
         const caption = make("figcaption");
         caption.append(make("b", "", title), ...Object.entries(keys).map(([kind, words]) => make("span", `key ${kind}`, words)), this.figure);
         this.svg = draw("svg", { role: "img", "aria-label": title });

@@ -1,10 +1,13 @@
-// What the operators' screens share: elements and figures in words.
+// What the screens share: elements and figures in words.
 
 export const element = (id) => document.getElementById(id);
 
 export function make(tag, className = "", text = "") {
     return Object.assign(document.createElement(tag), { className, textContent: text });
 }
+
+/** Writes only what differs: assistive technology reads out each change of what has a role such as "status". */
+export function say(id, text) { if (element(id).textContent !== text) element(id).textContent = text; }
 
 export function link(href, className, text) { return Object.assign(make("a", className, text), { href }); }
 

@@ -3,7 +3,7 @@
 
 import { path } from "./api.js";
 import { LaneChart, LineChart } from "./chart.js";
-import { clock, day, dayAndClock, duration, element, link, make, moment } from "./elements.js";
+import { clock, day, dayAndClock, duration, element, link, make, moment, say } from "./elements.js";
 import { describe } from "./events.js";
 import { explain, forgottenBefore, kindOf, layerOf, lookAt, percent, rangeOf, videosOf } from "./moment.js";
 import { placeOf } from "./places.js";
@@ -148,7 +148,7 @@ export class MemberPage {
     }
 
     complain(problem) {
-        element("member-problem").textContent = problem.message;
+        say("member-problem", problem.message);
         element("member").classList.add("stale");
     }
 

@@ -4,7 +4,7 @@
 
 import { ControlAPI, path } from "./api.js";
 import { ask } from "./dialog.js";
-import { duration, element, make } from "./elements.js";
+import { duration, element, make, say } from "./elements.js";
 import { EventList } from "./events.js";
 import { MemberPage } from "./member.js";
 import { MemberRow } from "./members.js";
@@ -151,7 +151,7 @@ export class Operators {
     showProblems(changes) {
         Object.assign(this.problems, changes);
         const texts = Object.values(this.problems).filter(Boolean).map(({ message }) => message);
-        element("operators-problem").textContent = [...new Set(texts)].join(" ");
+        say("operators-problem", [...new Set(texts)].join(" "));
     }
 
     async refresh() {
@@ -188,7 +188,7 @@ export class Operators {
             "Packets received per second": perSecond("in"), "Packets sent per second": perSecond("out"), Uptime: duration(node.uptimeSeconds),
         };
         this.before = now;
-        element("operators-drain").textContent = noticesOf(node).join(" ");
+        say("operators-drain", noticesOf(node).join(" "));
         for (const [title, value] of Object.entries(figures)) this.nodeValue(title).textContent = value;
         element("operators").classList.remove("stale");
     }
@@ -219,7 +219,7 @@ export class Operators {
         // Whoever types goes on typing.
         element("rooms-find").hidden = !isPart && !prefix && document.activeElement !== element("rooms-prefix");
         element("no-room").hidden = !isPart && !isEmpty;
-        element("no-room").textContent = isPart ? `These are the first ${ROOMS} by name.` : prefix ? "No open room’s name begins so." : "No room is open.";
+        say("no-room", isPart ? `These are the first ${ROOMS} by name.` : prefix ? "No open room’s name begins so." : "No room is open.");
     }
 
     /** In the order of their names, which never moves a button that is there. */
@@ -284,7 +284,7 @@ export class Operators {
         }
         if (!isCurrent()) return;
         if (this.absent) problem = `The room “${this.absent}” is not open. ${problem}`.trim();
-        if (element("members-problem").textContent !== problem) element("members-problem").textContent = problem;
+        say("members-problem", problem);
         const members = detail?.participants ?? [];
         const figures = new Map((statistics?.participants ?? []).map((one) => [one.sid, one]));
         // Who was moved keeps the sid, but a row acts on the room that it was made for.

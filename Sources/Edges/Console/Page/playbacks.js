@@ -39,6 +39,7 @@ class Item {
         this.pause = make("button", "button small");
         this.stop = make("button", "button small danger", "Stop");
         this.loop = Object.assign(make("input"), { type: "checkbox" });
+        this.time.setAttribute("aria-live", "off"); // The slider says it to whoever asks.
         const label = make("label", "check");
         label.append(this.loop, "Loop");
         this.slider.setAttribute("aria-label", "Position");

@@ -1,7 +1,7 @@
 // One recording: its files to watch and to download, what is missing in them, and the way into a room.
 
 import { path } from "./api.js";
-import { bytes, count, dayAndClock, definitions, duration, element, make, newTable, position, setOptions } from "./elements.js";
+import { bytes, count, dayAndClock, definitions, duration, element, make, newTable, position, say, setOptions } from "./elements.js";
 import { JobList, madeOf, titleOfJob } from "./jobs.js";
 import { PlaybackList } from "./playbacks.js";
 import { RecordingPlayer } from "./player.js";
@@ -58,7 +58,7 @@ export class RecordingPage {
             await this.playbacks.look(isAny ? element("recording-play-room").value : null);
         } catch (problem) {
             if (look !== this.looks) return;
-            element("recording-problem").textContent = problem.message;
+            say("recording-problem", problem.message);
             if (problem.status === 404) for (const id of PANELS) element(id).hidden = true;
         }
     }

@@ -3,7 +3,7 @@
 
 import { path } from "./api.js";
 import { ask } from "./dialog.js";
-import { bytes, count, dayAndClock, duration, element, link, make, newTable, setOptions } from "./elements.js";
+import { bytes, count, dayAndClock, duration, element, link, make, newTable, say, setOptions } from "./elements.js";
 import { isAddressable } from "./names.js";
 import { placeOf } from "./places.js";
 
@@ -193,7 +193,7 @@ export class RecordingList {
             if (row.element === place) place = place.nextElementSibling;
             else this.body.insertBefore(row.element, place);
         }
-        element("recordings-none").textContent = recordings.length ? "" : this.room ? `There is no recording of “${this.room}”.` : "There is no recording.";
+        say("recordings-none", recordings.length ? "" : this.room ? `There is no recording of “${this.room}”.` : "There is no recording.");
         element("recordings-list").hidden = !recordings.length;
         element("recordings-more").hidden = recordings.length <= this.shown;
     }
