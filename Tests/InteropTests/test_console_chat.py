@@ -27,6 +27,7 @@ def test_people_chat_and_send_files_whatever_they_publish(development_server, tm
             await bob.press("#chat-text", "Enter")
             await until(ada, "document.querySelector('#chat-unread').textContent === '1'")
             assert await ada.is_hidden("#chat")
+            assert await ada.text_content("#chat-news") == "Bob: <img src=x onerror=alert(1)> Hello", "whoever listens does not see the count"
             # What is written while a message is sent is the next one's; what was not sent is there again.
             await bob.evaluate("void (martlet.room.room.send = () => new Promise((_, reject) => { window.fail = () => reject(new Error('Not sent.')); }))")
             for after in ("", "next"):
@@ -42,6 +43,7 @@ def test_people_chat_and_send_files_whatever_they_publish(development_server, tm
             await until(bob, f"{LOG}.includes('Hello')")
             await ada.click("#chat-open")
             await until(ada, "document.querySelector('#chat-unread').textContent === ''")
+            assert await ada.text_content("#chat-news") == ""
             assert await ada.evaluate("document.querySelector('#chat-log li p:last-child').textContent") == "<img src=x onerror=alert(1)> Hello"
             assert await ada.evaluate("document.querySelectorAll('#chat-log img').length") == 0
             await ada.set_input_files("#chat-file", small)

@@ -64,6 +64,7 @@ export class Chat {
         this.unread = count;
         element("chat-unread").textContent = count > 99 ? "99+" : count || "";
         element("chat-open").title = count ? `${count} unread ${count === 1 ? "message" : "messages"}` : "";
+        if (!count) element("chat-news").textContent = "";
     }
 
     /** Whether the room's rules and what one is permitted let one send. */
@@ -120,8 +121,9 @@ export class Chat {
     /** A message of anybody; those of other topics are not for people. */
     received({ topic, text, participant, identity }) {
         if (topic !== TOPIC || text === undefined) return;
-        this.add(this.line(nameOf(participant, identity), false, paragraph(text)));
-        this.note();
+        const name = nameOf(participant, identity);
+        this.add(this.line(name, false, paragraph(text)));
+        this.note(`${name}: ${text}`);
     }
 
     /** The server delivered nothing, and says why. */
@@ -163,7 +165,7 @@ export class Chat {
         const entry = new FileEntry(file.name, file.size);
         entry.offerEnd("Decline", () => file.decline());
         this.add(this.line(nameOf(participant), false, entry.element));
-        this.note();
+        this.note(`${nameOf(participant)}: ${file.name}`);
         try {
             const content = await file.accept({ onProgress: (done) => entry.progress(done) });
             // As bytes: a page or an image with scripts would be run where a browser shows it.
@@ -193,7 +195,12 @@ export class Chat {
         this.scroll();
     }
 
-    note() { if (element("chat").hidden) this.setUnread(this.unread + 1); }
+    /** Where the log is hidden, nobody hears it read out. */
+    note(text) {
+        if (!element("chat").hidden) return;
+        this.setUnread(this.unread + 1);
+        element("chat-news").textContent = text; // The same words again are another message.
+    }
 
     scroll() { element("chat-log").scrollTop = element("chat-log").scrollHeight; }
 }
