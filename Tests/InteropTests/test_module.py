@@ -1007,6 +1007,21 @@ def test_whoever_sends_more_than_a_frame_takes_is_refused_and_stays_in_the_room(
     asyncio.run(run())
 
 
+def test_the_audio_of_a_shared_screen_is_asked_for_without_what_the_page_plays_itself(development_server):
+    async def run():
+        async with chromium() as browser:
+            page = await browser.new_page(bypass_csp=True)
+            await page.goto(development_server.url + "/examples")
+            assert await page.evaluate("""() => import("/martlet.js").then(async ({ openScreen }) => {
+                const asked = [];
+                navigator.mediaDevices.getDisplayMedia = async ({ audio }) => { asked.push(audio); return new MediaStream(); };
+                for (const options of [undefined, { audio: true }, { audio: false }]) await openScreen(options);
+                return asked;
+            })""") == [{"restrictOwnAudio": True}, {"restrictOwnAudio": True}, False]
+
+    asyncio.run(run())
+
+
 # One of two members leaves while its socket is away, and while it waits for a reply. What that rejects with, why the other sees it go, and after how many seconds.
 GOODBYE = """(tokens) => import("/martlet.js").then(async ({ connect }) => {
     const [ada, bob] = await Promise.all(tokens.map((one) => connect("", one)));

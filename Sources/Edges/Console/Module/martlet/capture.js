@@ -6,6 +6,8 @@ const VIDEO = { width: { ideal: 1280 }, height: { ideal: 720 }, frameRate: { ide
 const AUDIO = { echoCancellation: true, noiseSuppression: true };
 /** Text and slides are read: few frames, each of them sharp. */
 const SCREEN = { frameRate: { max: 15 } };
+/** All that the machine plays is shared without what this page plays of it: the others would hear themselves. Browsers that cannot leave that out ignore it. */
+const SCREEN_AUDIO = { restrictOwnAudio: true };
 /** Why a device does not open, by the name of the browser's error, or by what it could not meet, of which Chromium gives no message. */
 const REASONS = { NotAllowedError: "permission was denied", deviceId: "the chosen device is no longer there" };
 const KINDS = { videoinput: "cameras", audioinput: "microphones", audiooutput: "speakers" };
@@ -47,7 +49,7 @@ export async function openDevices({ camera = true, microphone = true } = {}) {
 export async function openScreen({ audio = true, video = SCREEN } = {}) {
     if (!navigator.mediaDevices?.getDisplayMedia) throw unavailable("This browser cannot share a screen, or only over HTTPS.");
     try {
-        return screenOf(await navigator.mediaDevices.getDisplayMedia({ video, audio }));
+        return screenOf(await navigator.mediaDevices.getDisplayMedia({ video, audio: audio && SCREEN_AUDIO }));
     } catch (problem) {
         // Chromium's words, as on macOS before a person has permitted it in the settings. Whoever chose something would see nothing happen.
         if (problem.name === "NotAllowedError" && problem.message.includes("by system")) {
