@@ -20,7 +20,7 @@ import { start } from "./receiving.js";
 export class Participant {
     constructor(info, isLocal) {
         /** Whether it is this client itself. @type {boolean} */ this.isLocal = isLocal;
-        /** By the sid of the track. @type {Map<string, Publication | LocalPublication>} */ this.publications = new Map();
+        /** By the sid of the track; of oneself none (`Room.publications`). @type {Map<string, Publication>} */ this.publications = new Map();
         /** Whether it speaks now, where the room was joined with `speakers`. @type {boolean} */ this.isSpeaking = false;
         /** Of its network, 0 (lost) to 5 (excellent); null before it is known. @type {number | null} */ this.quality = null;
         this.update(info);
@@ -36,7 +36,7 @@ export class Participant {
     /** May be empty. Text from a stranger: show it as text. @returns {string} */ get name() { return this.info.name; }
     /** @returns {string} */ get metadata() { return this.info.metadata; }
     /** @returns {any} */ get permissions() { return this.info.permissions; }
-    /** All that it publishes. @returns {(Publication | LocalPublication)[]} */ get tracks() { return [...this.publications.values()]; }
+    /** All that it publishes; of oneself nothing (`Room.publications`). @returns {Publication[]} */ get tracks() { return [...this.publications.values()]; }
 }
 
 /** What an element shows: the publication that was attached to it last. @type {WeakMap<HTMLMediaElement, Showable>} */
