@@ -61,4 +61,35 @@ struct PathChangeTests {
         #expect(least >= 1_500e3)
         #expect(bench.estimator.queueDelay < .milliseconds(40))
     }
+
+    @Test(
+        "H4: a path that changes while no feedback comes: the shorter delay of the former one makes no queue of the new one's"
+    )
+    func handedOverInSilence() {
+        var estimator = BandwidthEstimator()
+        var phase = BandwidthEstimator.Phase.untested
+        var now = MonotonicTime(milliseconds: 1_000)
+        var waiting: [(sequence: UInt16, arrival: Int64)] = []
+        // A packet each 20 ms, feedback each 100 ms but from 9 to 11.3 s: the viewer's own packets are lost until, from 11 s on, it uses another path.
+        for step in 0..<650 {
+            let isNew = step >= 550
+            now = now + .milliseconds(20)
+            estimator.advance(to: now)
+            if step == 550 {
+                phase = estimator.phase
+                estimator.pathChanged(at: now)
+            }
+            estimator.sent(UInt16(step), size: 1_000, at: now)
+            waiting.append((UInt16(step), now.microseconds + (isNew ? 90_000 : 10_000)))
+            guard step % 5 == 4, !(450..<565).contains(step) else { continue }
+            let arrived = waiting.filter { $0.arrival <= now.microseconds }
+            waiting.removeFirst(arrived.count)
+            estimator.beginFeedback(at: now)
+            for packet in arrived { estimator.report(packet.sequence, arrival: packet.arrival) }
+            estimator.endFeedback(at: now)
+        }
+        #expect(phase == .silent)
+        #expect(estimator.phase == .measuring)
+        #expect(estimator.queueDelay < .milliseconds(20))
+    }
 }

@@ -175,7 +175,8 @@ extension BandwidthEstimator {
         packets.abandon(before: now - Self.patience)
         losses.forget()
         // It may be another path, as when a phone leaves a Wi-Fi; and packets that the old one still delivered are reported only now.
-        beginPath(since: min(lastFeedback + Self.patience, now))
+        // A change that was reported meanwhile came later.
+        beginPath(since: max(min(lastFeedback + Self.patience, now), pathSince))
         control.set(max(control.bitsPerSecond, rateBeforeSilence * 0.6), isProbe: false, at: now)
         planner.start(at: now)
     }
