@@ -141,6 +141,35 @@ struct FeedbackTests {
         #expect(stage.harness.engine.statistics.keyframeRequestsReceived == 200)
     }
 
+    @Test("A viewer that waits for a smaller size and needs a keyframe gets one, also where no other layer begins")
+    func keyframeInsteadOfShrinking() throws {
+        let stage = try Stage(viewers: 2)
+        stage.film(150, keyframeFirst: true)
+        let found = stage.harness.engine.tables.subscriptionIndex[1]
+        let index = try #require(found)
+        let state = stage.harness.engine.tables.subscriptions[index]
+        let size = try #require(state.pointee.allocation.layer).spatial
+        func offer(_ spatial: Int, _ temporal: Int) -> LayerOffer {
+            LayerOffer(
+                LayerPoint(spatial: spatial, temporal: temporal), bitrate: .kilobitsPerSecond(300), height: 360,
+                framesPerSecond: 30)
+        }
+        // Bandwidth falls short, but the moment for a smaller size has not come; by then it suffices again.
+        let request = AllocationRequest(id: SubscriptionID(1), offers: [offer(size, 0), offer(size, 1)])
+        var decision = AllocationDecision(
+            id: request.id, layer: offer(size - 1, 0), reason: .bandwidth(needed: .zero, available: .zero), next: nil)
+        let isPostponed = state.pointee.allocation.postpone(&decision, for: request, at: stage.harness.now) { _ in
+            false
+        }
+        #expect(isPostponed && state.pointee.allocation.isAboutToShrink)
+        let before = stage.publisher.keyframeRequests.count
+        stage.harness.sendRTCP(from: stage.viewers[0]) {
+            $0.appendPictureLoss(senderSSRC: 1, mediaSSRC: 0xa000_0001)
+        }
+        stage.film(3)
+        #expect(stage.publisher.keyframeRequests.count == before + 1)
+    }
+
     @Test("A batch that is too small for the turn is flushed as often as needed; no subscriber misses a packet")
     func smallBatch() throws {
         let stage = try Stage(viewers: 30, batchDatagrams: 24)

@@ -148,7 +148,14 @@ extension MediaEngine {
         else { return }
         // It would not be sent, but would cost all others: a keyframe is requested when its bandwidth is back.
         guard !state.pointee.subscription.isHeldBack else { return }
-        guard !state.pointee.allocation.isAboutToShrink else { return shrinkNow(state.pointee.track) }
+        if state.pointee.allocation.isAboutToShrink {
+            shrinkNow(state.pointee.track)
+            allocate(state.pointee.peer, at: clock)
+            // Another layer begins with a keyframe anyway; a smaller size inside the same stream does not, nor one that stays after all.
+            guard !state.pointee.subscription.isHeldBack,
+                state.pointee.subscription.layer == state.pointee.subscription.wantedLayer
+            else { return }
+        }
         let layer = state.pointee.subscription.layer ?? state.pointee.subscription.wantedLayer
         requestKeyframe(state.pointee.track, layer: layer)
     }
