@@ -59,6 +59,24 @@ struct AddressTests {
         #expect(viewer.rtp.count > before)
     }
 
+    @Test("A slow connection that holds video back gets no padding either")
+    func paddingOfSlowConnection() throws {
+        let stage = try FeedbackTests.Stage(viewers: 1)
+        let harness = stage.harness, viewer = stage.viewers[0]
+        stage.film(5, keyframeFirst: true)
+        // Feedback about the first packet, and none after it: an outage, whose end padding would show.
+        harness.sendRTCP(
+            [0x8f, 205, 0, 5, 0, 0, 0, 1, 0, 0, 0, 2, 0, 1, 0, 1, 0, 0, 1, 0, 0x20, 1, 1, 0], from: viewer)
+        stage.film(60)
+        let before = viewer.rtp.count
+        harness.run(for: .seconds(6))
+        let padded = viewer.rtp.count
+        harness.engine.holdVideo(to: viewer.address, at: harness.now)
+        harness.run(for: .seconds(6))
+        #expect(padded > before)
+        #expect(viewer.rtp.count == padded)
+    }
+
     @Test("A peer whose check comes from another peer's address takes nothing from it")
     func foreignAddress() throws {
         let stage = try FeedbackTests.Stage(viewers: 1)

@@ -266,7 +266,8 @@ public final class MediaEngine {
         downlink.pointee.advance(to: now)
         defer { countProbe(of: downlink) }
         guard downlink.pointee.isProbeDue(at: now) else { return true }
-        guard let route = SendRoute(over: peer.pointee.media, at: now) else {
+        // More waits for a slow reader already.
+        guard !downlink.pointee.isHeld, let route = SendRoute(over: peer.pointee.media, at: now) else {
             downlink.pointee.abandonProbe()
             return true
         }
