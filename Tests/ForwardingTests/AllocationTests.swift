@@ -321,4 +321,12 @@ struct AllocationTests {
         #expect(decision.reason == .bandwidth(needed: .kilobitsPerSecond(1_050), available: .kilobitsPerSecond(700)))
         #expect(decision.next?.height == 720)
     }
+
+    @Test("What a subscriber prefers of a video is within its limits: no more is probed for, or reported as wanted")
+    func preferred() {
+        let requests = [
+            camera(), camera(height: 180), camera(spatial: 1), camera(frames: 15), camera([]),
+        ]
+        #expect(requests.map(\.preferredBitrate.kilobitsPerSecond) == [1_500, 150, 500, 1_050, 0])
+    }
 }

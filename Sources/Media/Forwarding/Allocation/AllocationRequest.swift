@@ -91,6 +91,9 @@ public struct AllocationRequest: Sendable, Hashable {
         offers.first { $0.point == current }?.bitrate ?? .zero
     }
 
+    /// The bitrate of all that the subscriber prefers of it; zero while nothing is offered.
+    public var preferredBitrate: Bitrate { limits.apply(to: offers).map(\.bitrate).max() ?? .zero }
+
     var priority: TrackPriority { viewerPriority ?? publisherPriority }
 }
 

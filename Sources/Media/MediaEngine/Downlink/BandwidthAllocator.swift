@@ -261,7 +261,7 @@ struct BandwidthAllocator {
             let cost = Double(decision.layer?.bitrate.bitsPerSecond ?? 0)
             let isShort = decision.reason.isShort && !isCapped
             own += cost
-            all += isShort ? max(cost, request.offers.map { Double($0.bitrate.bitsPerSecond) }.max() ?? cost) : cost
+            all += isShort ? max(cost, Double(request.preferredBitrate.bitsPerSecond)) : cost
             guard isShort, let room = room(above: decision, cost: cost, for: request) else { continue }
             rise = min(rise ?? .infinity, room - cost)
         }
