@@ -580,7 +580,7 @@ def test_idle_connections_cannot_take_the_last_descriptor():
 
 @pytest.mark.judging
 def test_accepting_goes_on_after_an_accept_failed_for_want_of_descriptors():
-    """A limit that falls to what a running server has open: accepting fails at both ports, and goes on by itself once there is room again."""
+    """A limit that falls to what a running server has open: accepting fails at both ports and at that of media over TCP, and goes on by itself once there is room again."""
     server = Server(nofile=4096).start()
     try:
         def answers():
@@ -606,7 +606,7 @@ def test_accepting_goes_on_after_an_accept_failed_for_want_of_descriptors():
         kept = stand_still()
         # The next descriptor would have the smallest free number, which the limit excludes.
         limit(min(set(range(len(kept) + 1)) - kept))
-        waiting = [socket.create_connection(("127.0.0.1", port), 5) for port in (server.http, server.private)]
+        waiting = [socket.create_connection(("127.0.0.1", port), 5) for port in (server.udp, server.http, server.private)]
         asyncio.run(until_true(lambda: len(complaints()) >= 2, PATIENCE_S, "both listeners say so"))
         limit(4096)
         started = time.monotonic()
@@ -614,6 +614,7 @@ def test_accepting_goes_on_after_an_accept_failed_for_want_of_descriptors():
         took = time.monotonic() - started
         print(f"figures: both ports answered {took * 1000:.0f} ms after the limit was lifted; {limits(server)['descriptors']:.0f} failures")
         assert took < 2 and limits(server)["descriptors"] > 0
+        asyncio.run(until_true(lambda: server.metric("martlet_tcp_connections_accepted_total") == 1, PATIENCE_S, "media over TCP is accepted"))
         for s in waiting:
             s.close()
     finally:

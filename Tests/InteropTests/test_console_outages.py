@@ -14,7 +14,7 @@ from support.network import SERVER_ADDRESS, Lab
 from support.processes import browser_of, descendants, suspended
 from support.server import Server
 from support.tokens import token
-from support.waiting import PATIENCE_S, until_true
+from support.waiting import PATIENCE_S, standstills, until_true
 
 SHOWN = """(() => {
     const seen = (one) => one.checkVisibility({ opacityProperty: true, visibilityProperty: true }) && one.getBoundingClientRect().height > 0;
@@ -86,7 +86,7 @@ async def choices_hold(page, other, chosen, server, room, name):
 def test_4_4_a_dead_server_is_shown_as_disconnected(server, end):
     """Large and plain: the connection is lost, and why; no figure, bar or speaking frame remains, and each video shows for how long it has been frozen."""
     async def run():
-        async with chromium() as browser:
+        async with chromium() as browser, standstills() as still:
             await open_room(browser, server, "dead", "ada")
             bob = await open_room(browser, server, "dead", "bob")
             await wait_for_video(bob)
@@ -94,11 +94,16 @@ def test_4_4_a_dead_server_is_shown_as_disconnected(server, end):
             await until(bob, "/fps/.test(document.querySelector('.tile:not(.own) .figures').textContent)")
             server.process.send_signal(signal.SIGKILL if end == "killed" else signal.SIGSTOP)
             words = "The server does not answer|The connection to the server was closed" if end == "killed" else "The server stopped answering"
+            ended = time.monotonic()
+            await until(bob, f"/Connection lost.*({words})/.test({BAND})", PATIENCE_S)
+            # After 23 s a page once still looked alive.
+            took = (shown_at := time.monotonic()) - ended - still.within(ended, shown_at)
+            assert took < 20, f"shown after {took:.1f} s"
             await until(bob, f"/Connection lost.*({words})/.test({BAND}) && [...document.querySelectorAll('.tile .still')]"
                              ".some((one) => /^No frames for ([6-9]|\\d\\d) s$/.test(one.textContent))", 40)
             await bob.evaluate("for (const one of document.querySelectorAll('.tile')) one.classList.add('speaking')")
             shown = await bob.evaluate(SHOWN)
-            print(f"figures: after the server {end}: {shown}")
+            print(f"figures: after the server {end}, shown {took:.1f} s later: {shown}")
             assert re.search(f"Connection lost.*({words})", shown["band"]) and shown["bandHeight"] > 70 and shown["titleSize"] >= 20
             assert "fps" not in shown["figures"] and shown["bars"] == 0 and shown["speakingFrames"] == 0
             assert any(re.fullmatch(r"No frames for ([6-9]|\d\d) s", one) for one in shown["still"]), shown
