@@ -138,13 +138,18 @@ extension DTLSAssociation {
     /// What OpenSSL's last error means.
     static func lastFailure() -> HandshakeFailure {
         defer { ERR_clear_error() }
-        switch ERR_GET_REASON(ERR_peek_last_error()) {
+        return failure(ERR_GET_REASON(ERR_peek_last_error()))
+    }
+
+    /// What one of OpenSSL's reasons means.
+    static func failure(_ reason: Int32) -> HandshakeFailure {
+        switch reason {
         case SSL_R_UNSUPPORTED_PROTOCOL, SSL_R_UNKNOWN_PROTOCOL, SSL_R_VERSION_TOO_LOW, SSL_R_VERSION_TOO_HIGH,
             SSL_R_WRONG_VERSION_NUMBER, SSL_R_WRONG_SSL_VERSION, SSL_R_UNSUPPORTED_SSL_VERSION:
             return .noCommonVersion
         case SSL_R_NO_SHARED_CIPHER: return .noCommonCipher
-        // The alert's number is added to it.
-        case let reason where reason >= SSL_AD_REASON_OFFSET: return .refusedByPeer
+        // The number of the peer's alert, a byte, is added to it. Reasons that all of OpenSSL's libraries share have flags, which make them larger.
+        case SSL_AD_REASON_OFFSET...(SSL_AD_REASON_OFFSET + 255): return .refusedByPeer
         default: return .other
         }
     }
