@@ -48,6 +48,7 @@ struct MissingFolderTests {
         let log = RecordingFolder(bench.folder).contents("\(folder)/TR_camera.jsonl") ?? []
         #expect(String(decoding: log, as: UTF8.self) == "gap\nstart\nend\n")
     }
+
     @Test("A log that the disk refuses costs the media nothing, and goes on with a line of its own")
     func refusedLog() throws {
         let bench = try RecorderBench()

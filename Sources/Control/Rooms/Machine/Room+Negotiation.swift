@@ -196,7 +196,7 @@ extension Room {
         guard let announcements = state.roster[session]?.announcements else { return sections }
         func isAnnounced(_ section: NegotiatedSection) -> Bool { announcements.names(section.receiving?.trackID) }
         func isBackup(_ section: NegotiatedSection) -> Bool {
-            announcements.nameBackup(section.receiving?.trackID, section.mid)
+            announcements.namesBackup(section.receiving?.trackID, section.mid)
         }
         let tracks = sections.filter { !isBackup($0) }
         return tracks.filter(isAnnounced) + tracks.filter { !isAnnounced($0) } + sections.filter(isBackup)

@@ -16,7 +16,7 @@ struct AnnouncedTracks: Sendable {
     func names(_ trackID: String?) -> Bool { tracks.contains { $0.announcement.clientTrackID == trackID } }
 
     /// Whether what has this id or mid was announced as a track's encoding in its backup codec.
-    func nameBackup(_ trackID: String?, _ mid: String) -> Bool {
+    func namesBackup(_ trackID: String?, _ mid: String) -> Bool {
         tracks.contains { track in
             let id = track.announcement.clientTrackID
             return track.announcement.backupOf != nil && (id == trackID || id == mid)
