@@ -17,11 +17,8 @@ extension MetricsPage {
 
     /// What the media workers count. No label names a room or a person: their number has no bound.
     mutating func add(workers: [WorkerStatistics]) {
-        // A hung worker's earlier counts stay in the sums, which would otherwise seem to restart, and are reported for no worker.
         func all(_ value: (WorkerStatistics) -> Double) -> [(labels: [(String, String)], value: Double)] {
-            workers.enumerated().filter { !$0.element.hangs }.map {
-                ([("worker", String($0.offset))], value($0.element))
-            }
+            Self.perWorker(workers, value)
         }
         add("worker_peers", .gauge, "Peer connections on a media worker.", all { Double($0.peers) })
         add("worker_rooms", .gauge, "Rooms on a media worker.", all { Double($0.rooms) })
@@ -62,6 +59,29 @@ extension MetricsPage {
         add(
             "keyframe_requests_sent_total", .counter, "Keyframe requests sent to publishers.",
             all { Double($0.keyframeRequestsSent) })
+        add(
+            "commands_ignored_total", .counter, "Commands for peers, tracks or subscriptions that no longer exist.",
+            all { Double($0.commandsIgnored) })
+        add(socketsOf: workers)
+        add(sumsOf: workers)
+        add(handshakesOf: workers)
+        add(messagesOf: workers)
+    }
+
+    /// A value of each worker. A hung worker's earlier counts stay in the sums, which would otherwise seem to restart, and are reported for no worker.
+    private static func perWorker(
+        _ workers: [WorkerStatistics], _ value: (WorkerStatistics) -> Double
+    ) -> [(labels: [(String, String)], value: Double)] {
+        workers.enumerated().filter { !$0.element.hangs }.map {
+            ([("worker", String($0.offset))], value($0.element))
+        }
+    }
+
+    /// What the kernel does with the datagrams of each worker.
+    private mutating func add(socketsOf workers: [WorkerStatistics]) {
+        func all(_ value: (WorkerStatistics) -> Double) -> [(labels: [(String, String)], value: Double)] {
+            Self.perWorker(workers, value)
+        }
         add("socket_calls_total", .counter, "System calls on media sockets.", all { Double($0.socketCalls) })
         add(
             "packets_segmented_total", .counter, "UDP datagrams sent with segmentation offload (UDP_SEGMENT).",
@@ -73,12 +93,6 @@ extension MetricsPage {
         add(
             "receive_buffer_drops_total", .counter, "UDP datagrams dropped by the kernel: the receive buffer was full.",
             all { Double($0.receiveBufferDrops) })
-        add(
-            "commands_ignored_total", .counter, "Commands for peers, tracks or subscriptions that no longer exist.",
-            all { Double($0.commandsIgnored) })
-        add(sumsOf: workers)
-        add(handshakesOf: workers)
-        add(messagesOf: workers)
     }
 
     /// What the media workers count together, those that hang included: none of it names a worker.
