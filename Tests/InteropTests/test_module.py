@@ -920,7 +920,7 @@ REPLACEMENTS = """() => import("/martlet.js").then(async ({ openDevices, openOth
 })"""
 
 
-def test_another_device_has_what_was_asked_of_the_one_before_and_one_that_is_gone_is_said_to_be(development_server):
+def test_another_device_gets_the_constraints_of_the_one_before_and_a_missing_one_is_reported(development_server):
     async def run():
         async with chromium() as browser:
             page = await browser.new_page(bypass_csp=True)
