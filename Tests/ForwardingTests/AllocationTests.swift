@@ -254,6 +254,17 @@ struct AllocationTests {
             AllocationCase("but steps down at once", 200, [camera(at: (1, 2), mayRise: false)], "180p30"),
             AllocationCase(
                 "of equals, who has the layer keeps it", 1_010, [camera(), camera(at: (1, 2))], "360p15 360p30"),
+            AllocationCase(
+                "nor does it yield to one that costs a hundredth less", 900,
+                [camera(Offers.cheaper, at: (1, 1)), camera(at: (1, 2))], "360p15 360p30"),
+            AllocationCase(
+                "which does not rise beside it without the margin", 1_010,
+                [camera(Offers.cheaper, at: (1, 1)), camera(at: (1, 2))], "360p15 360p30"),
+            AllocationCase(
+                "and does with it", 1_050, [camera(Offers.cheaper, at: (1, 1)), camera(at: (1, 2))], "360p30 360p30"),
+            AllocationCase(
+                "a layer twice as large yields to it", 1_300, [camera(at: (0, 2)), camera(at: (2, 1))],
+                "360p30 360p30"),
             AllocationCase("a layer that vanished is no claim", 5_000, [camera(Offers.single, at: (2, 2))], "720p30"),
         ])
     func hysteresis(_ line: AllocationCase) { Self.check(line) }

@@ -5,8 +5,9 @@ import Primitives
 ///
 /// 1. Eligibility: blocked and surplus subscriptions are left out.
 /// 2. Base: in order of importance, each subscription gets its lowest step.
-/// 3. Upgrades: one step at a time goes to the subscription whose next step costs least per weight, until nothing fits. With weights of one
-///    class that is max-min fairness over bitrates; in presentation mode an earlier subscription outweighs all later ones.
+/// 3. Upgrades: one step at a time goes to the subscription whose next step costs least per weight, until nothing fits; of steps that cost about as much,
+///    those that are sent come first. With weights of one class that is max-min fairness over bitrates; in presentation mode an earlier subscription
+///    outweighs all later ones.
 ///
 /// Staying on a step needs only its bitrate; rising to one must fit with `riseMargin` to spare, and with more after attempts that failed, so
 /// that a layer whose bitrate fluctuates does not flap. Frames that a video lost to keep its size come back without a margin.
@@ -22,6 +23,9 @@ public enum Allocation {
     /// Additional share of its own bitrate by which a layer that has just become larger may exceed the budget: its keyframe inflates the measured rate
     /// by a tenth. Twice this share let subscribers behind one bottleneck displace each other.
     static let beginningSlack = 0.1
+    /// A step that is sent counts as this share of its price, so that a rise comes before it only where it costs a fifth less: rates of equal encoders differ by some
+    /// percent from second to second. Otherwise the cheapest of equals rose first on a full path, beyond the budget within the slack of those that stay, or in place of one of them.
+    static let sentPrice = 0.8
     /// Share of what is sent of a video that must be there for it to keep its size in too few frames: after a fall to 500 kbit/s the estimate left 75 to
     /// 93 % of it until it had recovered (Chromium, ten runs). A link that falls to a third fills its queue at once: too few frames of the large size, though
     /// they fit, froze the video for 1.1 s instead of 0.3 (2.5 to 0.8 Mbit/s in virtual time).
@@ -149,7 +153,8 @@ private struct AllocationRound {
         }
     }
 
-    /// The entry to raise next: the one whose next step costs least per weight; among equals one that already has the step, then the more important.
+    /// The entry to raise next: the one whose next step costs least per weight, where one that is sent already counts less; among equals one that already has
+    /// the step, then the more important.
     private func next(among open: [Int]) -> Int? {
         if rules.mode == .presentation { return open.first }
         return open.min { a, b in
@@ -164,7 +169,8 @@ private struct AllocationRound {
     private func price(of entry: Entry) -> Double {
         // The thinned step costs what the one above it does, for whose sake it exists.
         guard let next = entry.ladder.step(above: entry.step) else { return 0 }  // At the top: is closed at once.
-        return Double(next.bitrate.bitsPerSecond) / entry.weight
+        let price = Double(next.bitrate.bitsPerSecond) / entry.weight
+        return entry.current > entry.step ? price * Allocation.sentPrice : price
     }
 
     /// What an entry costs more on a step than on its own.
