@@ -325,6 +325,28 @@ struct AllocationTests {
         ])
     func atEase(_ line: AllocationCase) { Self.check(line) }
 
+    @Test(
+        "H9: no video rises to the sum that the path did not carry, later only with more headroom; what is sent stays"
+    )
+    func failedSums() {
+        let rising = [camera(at: (1, 2)), camera(at: (0, 2))], sent = [camera(at: (1, 2)), camera(at: (1, 2))]
+        let beginning = [camera(at: (1, 2)), camera()]
+        func outcome(_ requests: [AllocationRequest], on kilobits: Int64, most: Int64, barred: Bool) -> String {
+            let line = AllocationCase("", kilobits, requests, "")
+            var rules = line.rules
+            rules.failedSum = AllocationRules.FailedSum(
+                most: .kilobitsPerSecond(most), isBarred: barred, attempts: 1)
+            return Allocation.decide(line.requests, under: rules)
+                .map { "\(shown($0.layer)) \(word($0.reason))" }.joined(separator: ", ")
+        }
+        #expect(outcome(rising, on: 1_100, most: 800, barred: true) == "360p30 bandwidth, 180p30 settling")
+        #expect(outcome(rising, on: 1_100, most: 850, barred: true) == "360p30 bandwidth, 360p15 settling")
+        #expect(outcome(rising, on: 1_099, most: 800, barred: false) == "360p30 bandwidth, 360p15 settling")
+        #expect(outcome(rising, on: 1_100, most: 800, barred: false) == "360p30 bandwidth, 360p30 bandwidth")
+        #expect(outcome(sent, on: 1_100, most: 600, barred: true) == "360p30 bandwidth, 360p30 bandwidth")
+        #expect(outcome(beginning, on: 1_100, most: 600, barred: true) == "360p30 bandwidth, 360p30 bandwidth")
+    }
+
     @Test("H8: the reason states the required and the available bandwidth")
     func reasons() throws {
         let line = AllocationCase("", 700, [camera()], "")

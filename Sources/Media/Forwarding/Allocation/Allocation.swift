@@ -199,6 +199,7 @@ private struct AllocationRound {
         if fits(entry.step + 1, of: entry), next == aim || isWorthThinning(entry, with: available) {
             return nil
         }
+        if rules.failedSum != nil, available >= request.room(for: aim) { return .settling }
         return rules.isCapped
             ? .capped(needed: aim.bitrate, available: available)
             : .bandwidth(needed: aim.bitrate, available: available)
@@ -239,13 +240,20 @@ private struct AllocationRound {
         guard !regains(step, entry) else { return budget - flowing(besides: entry) }
         let offer = entry.ladder.steps[step]
         let spare = requests[entry.request].room(for: offer).bitsPerSecond - offer.bitrate.bitsPerSecond
-        return budget - spare - flowing(besides: entry)
+        let most = budget - spare - flowing(besides: entry)
+        // One that begins has not failed.
+        guard let failed = rules.failedSum, entry.current >= 0 else { return most }
+        let sent = sent(besides: entry)
+        let beyond = failed.isBarred ? 0 : budget - spare * Int64(1 + min(failed.attempts, 2)) - sent
+        return max(min(most, failed.most.bitsPerSecond - sent), beyond)
     }
 
-    /// The bitrate already sent to other subscriptions of at least this weight beyond their steps so far: without congestion it is not withdrawn for a rise.
-    private func flowing(besides entry: Entry) -> Int64 {
-        guard !rules.isCongested else { return 0 }
-        return entries.reduce(0) { sum, other in
+    /// What a rise has to leave to others: without congestion nothing that they are sent is withdrawn for it.
+    private func flowing(besides entry: Entry) -> Int64 { rules.isCongested ? 0 : sent(besides: entry) }
+
+    /// The bitrate already sent to other subscriptions of at least this weight beyond their steps so far.
+    private func sent(besides entry: Entry) -> Int64 {
+        entries.reduce(0) { sum, other in
             guard other.current > other.step, other.step >= 0, other.weight >= entry.weight else { return sum }
             let steps = other.ladder.steps
             return sum + steps[other.current].bitrate.bitsPerSecond - steps[other.step].bitrate.bitsPerSecond

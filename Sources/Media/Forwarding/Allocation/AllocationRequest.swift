@@ -115,6 +115,24 @@ public struct AllocationRules: Sendable, Hashable {
     /// Queues or losses show that the path carries no more. Without such a sign the estimate only reflects how much was tried, so layers already sent
     /// are not withdrawn for it; otherwise every video that grows would be (measured: Chromium going from 360p to 720p outran the estimate, and paused).
     public var isCongested: Bool
+    /// The sum of videos that the path recently did not carry; nil: none.
+    public var failedSum: FailedSum?
+
+    /// A sum of bitrates that could not be held: rises to as much need a longer wait and more headroom, whichever video would rise.
+    public struct FailedSum: Sendable, Hashable {
+        /// The most that is clearly less.
+        public var most: Bitrate
+        /// It is too soon for another attempt.
+        public var isBarred: Bool
+        /// How often it failed.
+        public var attempts: Int
+
+        public init(most: Bitrate, isBarred: Bool, attempts: Int) {
+            self.most = most
+            self.isBarred = isBarred
+            self.attempts = attempts
+        }
+    }
 
     public init(
         mode: Mode = .collaboration, shortage: Shortage = .pause, maximumVideos: Int? = nil, estimate: Bitrate,

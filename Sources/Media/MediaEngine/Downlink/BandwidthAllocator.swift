@@ -22,6 +22,7 @@ struct BandwidthAllocator {
     /// The bitrate of the selected layers, and of everything preferred, audio included.
     private var allocated = Bitrate.zero
     private var wanted = Bitrate.zero
+    private var sums = SumHistory()
     private var decisions = DecisionLog()
     private var estimates = EstimateLog()
 
@@ -112,11 +113,13 @@ struct BandwidthAllocator {
         if condition.certainty == .unknown, input.expectsFeedback(tables) { path.expectFeedback() }
         estimate = path.estimate(at: now)
         let outcome = path.condition(at: now)
-        let rules = self.rules(over: outcome, audioBitsPerSecond: input.audioBitsPerSecond)
+        var rules = self.rules(over: outcome, audioBitsPerSecond: input.audioBitsPerSecond)
+        rules.failedSum = failedSum(of: input, over: outcome, at: now)
         var results = Allocation.decide(input.requests, under: rules) { position in
             tables.sharesNetwork(input.subscriptions[position])
         }
         let next = postpone(&results, of: input, tables, at: now)
+        noteSum(of: results, for: input, tables, over: outcome, at: now)
         var changes: [Change] = []
         for (position, result) in results.enumerated() {
             let index = input.subscriptions[position]
@@ -153,6 +156,41 @@ struct BandwidthAllocator {
             next = min(next, moment > now ? moment : now + Self.interval)
         }
         return next
+    }
+
+    /// The sum that the path recently did not carry. A lone video remembers its own steps.
+    private mutating func failedSum(
+        of input: AllocationInput, over path: PathCondition, at now: MonotonicTime
+    ) -> AllocationRules.FailedSum? {
+        if let moment = path.wrongFall { sums.forgive(moment) }
+        let failed = sums.failedSum(on: path.estimate, at: now)
+        return input.requests.count { $0.blocked == nil } > 1 ? failed : nil
+    }
+
+    /// Records to which sum videos rise, or that one falls because the path is full. One that began a moment ago is being fitted in.
+    private mutating func noteSum(
+        of decisions: [AllocationDecision], for input: AllocationInput, _ tables: borrowing Tables,
+        over path: PathCondition, at now: MonotonicTime
+    ) {
+        var rises = false, falls = false
+        var sum: Int64 = 0
+        for (position, decision) in decisions.enumerated() {
+            sum += decision.layer?.bitrate.bitsPerSecond ?? 0
+            let state = tables.subscriptions[input.subscriptions[position]]
+            guard let old = input.requests[position].current, !state.pointee.allocation.isBeingFitted(at: now) else {
+                continue
+            }
+            if let new = decision.layer?.point, new >= old {
+                rises = rises || new > old
+            } else if decision.reason.isShort, !decision.isThinned {
+                falls = true
+            }
+        }
+        if falls, path.isCongested, !path.isSilent {
+            sums.noteFall(at: now)
+        } else if rises {
+            sums.noteRise(to: .bitsPerSecond(sum), at: now)
+        }
     }
 
     private mutating func scheduleNext(after decisions: [AllocationDecision], at now: MonotonicTime) {

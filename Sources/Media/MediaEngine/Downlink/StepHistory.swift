@@ -26,13 +26,13 @@ struct StepHistory {
     /// Below all layers.
     private static let nothing = LayerPoint(spatial: -1, temporal: -1)
     /// Minimum wait before rising again (at most one change in 5 s), twice as long if a rise has failed …
-    private static let settling = TimeInterval.seconds(5)
+    static let settling = TimeInterval.seconds(5)
     /// … which means that a fall followed within this time. The failed step waits twice as long each time, up to 80 s: each attempt
     /// fills the queue for a second, and the layer below is a good one (seen in ten minutes of Chromium on 600 kbit/s).
     private static let trial = TimeInterval.seconds(15)
-    private static let mostDoublings = 4
+    static let mostDoublings = 4
     /// After its wait it still needs more headroom; after this many waits since its fall it is forgotten.
-    private static let memory: Int64 = 3
+    static let memory: Int64 = 3
     /// By then queues of up to a second and a half are empty.
     private static let draining = TimeInterval.milliseconds(1_500)
     private static let fitting = TimeInterval.seconds(3)
@@ -41,7 +41,7 @@ struct StepHistory {
     /// Neighbouring layers differ by a factor of three, so a factor of eight means that the step was never in question.
     private static let interruption: Int64 = 8
     /// Layers step down as the estimate falls, before and after its largest step.
-    private static let stall = TimeInterval.milliseconds(800)
+    static let stall = TimeInterval.milliseconds(800)
 
     // MARK: - Limits
 

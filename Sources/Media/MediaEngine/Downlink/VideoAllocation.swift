@@ -25,6 +25,9 @@ struct VideoAllocation {
     /// It is sent in the fewest frames of its size until it may become smaller.
     private(set) var isAboutToShrink = false
 
+    /// It began a moment ago: its layers are being tried.
+    func isBeingFitted(at now: MonotonicTime) -> Bool { history.isBeingFitted(at: now) }
+
     mutating func setDisplay(_ display: DisplayPreference) { self.display = display }
 
     /// The policy has changed: the next decision is applied even if it is the same.
