@@ -194,6 +194,42 @@ struct PostponedChangeTests {
         #expect(Self.request(of: &video, after: 16).mayRise)
     }
 
+    @Test("H12: a size that grows where others share the network begins with few frames, and has all of them 2 s later")
+    func fewFrames() {
+        var video = Self.video(in: Self.offer(0, 1, 150), because: Self.short)
+        var decision = AllocationDecision(id: SubscriptionID(1), layer: Self.offer(1, 1, 500), reason: .best, next: nil)
+        let request = AllocationRequest(id: SubscriptionID(1), offers: Self.thinnable)
+        var raises: [Bitrate?] = []
+        let isPostponed = video.postpone(&decision, for: request, at: Self.start + .seconds(10)) { raise in
+            raises.append(raise)
+            return true
+        }
+        #expect(!isPostponed)
+        #expect(raises == [.kilobitsPerSecond(50)], "what it begins with, and no more")
+        video.beginWithFewFrames(&decision, for: request, at: Self.start + .seconds(10))
+        #expect(decision.layer?.point == LayerPoint(spatial: 1, temporal: 0))
+        #expect(decision.next?.point == LayerPoint(spatial: 1, temporal: 1))
+        #expect(decision.reason == .settling)
+        Self.apply(decision.layer, to: &video, after: 10)
+        let early = Self.outcome(of: &video, to: Self.offer(1, 1, 500), because: .best, after: 11)
+        #expect(early?.layer?.point == LayerPoint(spatial: 1, temporal: 0))
+        #expect(early?.next?.point == LayerPoint(spatial: 1, temporal: 1))
+        #expect(Self.outcome(of: &video, to: Self.offer(1, 1, 500), because: .best, after: 12) == nil)
+    }
+
+    @Test("A size whose frames cannot be fewer, and a screen's, grow at once")
+    func allFrames() {
+        for (hint, new) in [(ContentHint.motion, Self.offer(2, 1, 1_500)), (.detail, Self.offer(1, 1, 500))] {
+            var video = Self.video(in: Self.offer(0, 1, 150), because: Self.short)
+            var decision = AllocationDecision(id: SubscriptionID(1), layer: new, reason: .best, next: nil)
+            var request = AllocationRequest(id: SubscriptionID(1), offers: Self.thinnable)
+            request.hint = hint
+            video.beginWithFewFrames(&decision, for: request, at: Self.start + .seconds(10))
+            #expect(decision.layer == new)
+            #expect(decision.reason == .best)
+        }
+    }
+
     @Test("Without temporal layers, in its first 3 s, or by the subscriber's preference a change is immediate")
     func immediate() {
         var whole = Self.video(in: Self.offer(2, 1, 1_500), because: .best)

@@ -86,6 +86,11 @@ public struct AllocationRequest: Sendable, Hashable {
         return .bitsPerSecond(Int64(Double(bitrate.bitsPerSecond) * (1 + margin)))
     }
 
+    /// The lowest step of a size; nil: the size is none of its steps.
+    public func firstStep(ofSize spatial: Int) -> LayerOffer? {
+        Ladder(offers, hint: hint, limits: limits).steps.first { $0.point.spatial == spatial }
+    }
+
     /// The bitrate of the layers that are forwarded now; zero for none.
     public var currentBitrate: Bitrate {
         offers.first { $0.point == current }?.bitrate ?? .zero

@@ -141,6 +141,7 @@ struct BandwidthAllocator {
         for (position, index) in input.subscriptions.enumerated() {
             let state = tables.subscriptions[index], track = tables.tracks[state.pointee.track]
             guard tables.isShared(state.pointee.track) else { continue }
+            var growsAmongOthers = false
             let isPostponed = state.pointee.allocation.postpone(
                 &decisions[position], for: input.requests[position], at: now
             ) { step in
@@ -148,7 +149,13 @@ struct BandwidthAllocator {
                 guard track.pointee.sizeChanges.isOpen(at: now) else { return false }
                 let group = tables.group(ofSubscription: index)
                 guard let step else { return track.pointee.sizeChanges.admitFall(in: group, at: now) }
-                return track.pointee.sizeChanges.admitRaise(by: step, in: group, at: now)
+                let isAdmitted = track.pointee.sizeChanges.admitRaise(by: step, in: group, at: now)
+                growsAmongOthers = isAdmitted && group.map { $0.count > 1 } ?? false
+                return isAdmitted
+            }
+            if growsAmongOthers {
+                state.pointee.allocation.beginWithFewFrames(
+                    &decisions[position], for: input.requests[position], at: now)
             }
             guard isPostponed else { continue }
             let moment = track.pointee.sizeChanges.next

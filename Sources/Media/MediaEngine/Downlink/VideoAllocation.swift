@@ -24,6 +24,12 @@ struct VideoAllocation {
 
     /// It is sent in the fewest frames of its size until it may become smaller.
     private(set) var isAboutToShrink = false
+    /// Until then it has only some of the frames of the size that it grew to.
+    private var fewFramesUntil = MonotonicTime.zero
+
+    /// How long a larger size has few frames where others share its network: as long as nobody else of them grows, and until whether it was too much shows in the queue, after its
+    /// keyframe and a report.
+    private static let fewFrames = TimeInterval.seconds(2)
 
     /// It began a moment ago: its layers are being tried.
     func isBeingFitted(at now: MonotonicTime) -> Bool { history.isBeingFitted(at: now) }
@@ -59,18 +65,24 @@ struct VideoAllocation {
 
     /// Replaces a decision that changes the size for bandwidth, unless `mayChange` admits it now (by how much it
     /// becomes larger; nil: it becomes smaller): a larger video waits in its layer, or in the one that it had before it was thinned, a smaller one in the
-    /// fewest frames of its size. True when it was replaced. A video that has no fewer frames cannot wait, nor can one that has just begun.
+    /// fewest frames of its size, and one that has just become larger with few frames waits for the others. True when it was replaced. A video that has no fewer frames
+    /// cannot wait, nor can one that has just begun.
     mutating func postpone(
         _ decision: inout AllocationDecision, for request: AllocationRequest, at now: MonotonicTime,
         unless mayChange: (_ raise: Bitrate?) -> Bool
     ) -> Bool {
-        guard !history.isBeingFitted(at: now), let layer, let new = decision.layer, new.point.spatial != layer.spatial
-        else { return false }
+        guard !history.isBeingFitted(at: now), let layer, let new = decision.layer else { return false }
         let sameSize = request.offers.filter { $0.point.spatial == layer.spatial && $0.bitrate > .zero }
-        if new.point.spatial > layer.spatial {
+        if new.point.spatial == layer.spatial {
+            guard new.point > layer, now < fewFramesUntil, let current = sameSize.first(where: { $0.point == layer })
+            else { return false }
+            decision.layer = current
+            decision.next = new
+        } else if new.point.spatial > layer.spatial {
             let step = sameSize.first { $0.point == history.stepBeforeThinning } ?? sameSize.first { $0.point == layer }
+            let first = Self.beginning(of: new, for: request)
             guard record?.reason.isShort == true, let current = step,
-                !mayChange(.bitsPerSecond(new.bitrate.bitsPerSecond - current.bitrate.bitsPerSecond))
+                !mayChange(.bitsPerSecond(first.bitrate.bitsPerSecond - current.bitrate.bitsPerSecond))
             else { return false }
             decision.layer = current
             decision.next = new
@@ -81,6 +93,27 @@ struct VideoAllocation {
         }
         decision.reason = .settling
         return true
+    }
+
+    /// Has a larger size begin with the fewest frames that look smooth, because others share its network: what is too much then shows before it is all of it, and
+    /// frames are withdrawn without a keyframe.
+    mutating func beginWithFewFrames(
+        _ decision: inout AllocationDecision, for request: AllocationRequest, at now: MonotonicTime
+    ) {
+        guard let new = decision.layer else { return }
+        let first = Self.beginning(of: new, for: request)
+        guard first != new else { return }
+        decision.layer = first
+        decision.next = new
+        decision.reason = .settling
+        fewFramesUntil = now + Self.fewFrames
+    }
+
+    private static func beginning(of new: LayerOffer, for request: AllocationRequest) -> LayerOffer {
+        guard !request.hint.keepsResolution, let first = request.firstStep(ofSize: new.point.spatial),
+            first.point < new.point
+        else { return new }
+        return first
     }
 
     /// Puts a decision in force; true when it differs from the former one. `costBefore` is the bitrate of the former layers.
