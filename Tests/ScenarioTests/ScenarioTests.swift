@@ -190,7 +190,7 @@ struct ScenarioTests {
     }
 
     @Test(
-        "All participants of a large room join at once behind one link; every video is shown, and from 15 s on its layer changes twice in 5 s at most"
+        "All participants of a large room join at once behind one link; every video is shown, and from 15 s on its layer changes once in 5 s at most"
     )
     func bigRoom() throws {
         let scenario = try Scenario("Join of a big room", seed: 22, link: Scenario.link(4_000))
@@ -198,7 +198,9 @@ struct ScenarioTests {
         for client in others { scenario.show(.simulcast(), by: client) }
         scenario.hear()
         scenario.run(45)
-        scenario.judge(Thresholds.room, from: 15, wanted: 4_000e3)
+        var limits = Thresholds.room
+        limits.switches = 1
+        scenario.judge(limits, from: 15, wanted: 4_000e3)
         #expect(scenario.samples.last!.layers.allSatisfy { $0 >= 0 }, "everybody is seen")
     }
 

@@ -73,15 +73,9 @@ struct TraceTests {
         let share = own / 3_000e3, rest = other / 3_000e3
         print("H5 \(control) \(queue): videos \(Int(share * 100)) %, TCP \(Int(rest * 100)) % of the link")
         scenario.judge(Thresholds.crossTraffic, from: start, wanted: 3_000e3)
-        // Not met with CUBIC and a queue of 300 ms: with one seed of eight a video was out of sight for a moment, with another the videos had 19.0 % of the link.
-        withKnownIssue("CUBIC now and then takes a video's place", isIntermittent: true) {
-            #expect(scenario.settled(from: start).allSatisfy { $0.layers.allSatisfy { $0 >= 0 } }, "all are seen")
-            #expect(share >= Thresholds.fairShare.aim, "videos")
-        } when: {
-            control == .cubic && queue == 300
-        }
-        #expect(share >= Thresholds.fairShare.least, "videos")
-        #expect(rest >= Thresholds.fairShare.aim, "TCP")
+        #expect(scenario.settled(from: start).allSatisfy { $0.layers.allSatisfy { $0 >= 0 } }, "all are seen")
+        #expect(share >= Thresholds.fairShare, "videos")
+        #expect(rest >= Thresholds.fairShare, "TCP")
         flow.stop()
         scenario.change { _ in }
         scenario.run(15)
