@@ -249,7 +249,8 @@ SESSIONS = """import("/martlet.js").then(async ({ Room, Signal }) => {
     return found;
 })"""
 
-# 200 requests at once, of which a server answers ten before its socket is lost, and then the others: how many of them it has at a time, and whether all came in their order.
+# 200 requests at once, of which a server answers ten before its socket is lost, and then the others: how many of them it has at a time, and whether all came in their order. Then
+# 20 of 60 kB each: how many of them it has at first, and in the end.
 MANY = """import("/martlet/signal.js").then(async ({ Signal }) => {
     const { WebSocket } = window, sockets = [];
     window.WebSocket = class {
@@ -283,9 +284,16 @@ MANY = """import("/martlet/signal.js").then(async ({ Signal }) => {
     found.push(second.asked.length);
     for (let n = 0; n < second.asked.length; n++) second.answer(n);
     const ends = await Promise.all(work), tracks = second.asked.map(({ track }) => track);
+    found.push(tracks.every((track, index) => !index || track > tracks[index - 1]), ends.filter((end) => end === "ok").length);
+    second.asked.length = 0;
+    const long = Array.from({ length: 20 }, () => signal.request("view", { text: "x".repeat(60_000) }));
+    found.push(second.asked.length);
+    for (let n = 0; n < second.asked.length; n++) second.answer(n);
+    await Promise.all(long);
+    found.push(second.asked.length);
     signal.leave();
     window.WebSocket = WebSocket;
-    return [...found, tracks.every((track, index) => !index || track > tracks[index - 1]), ends.filter((end) => end === "ok").length];
+    return found;
 })"""
 
 
@@ -294,7 +302,7 @@ def test_many_requests_at_once_are_sent_as_earlier_ones_are_answered(development
         async with chromium() as browser:
             page = await browser.new_page(bypass_csp=True)
             await page.goto(development_server.url + "/examples")
-            assert await page.evaluate(MANY) == [64, 74, 64, 10, 128, True, 110]
+            assert await page.evaluate(MANY) == [64, 74, 64, 10, 128, True, 110, 8, 20]
 
     asyncio.run(run())
 

@@ -15,8 +15,12 @@ const TEMPORARY = new Set(["draining", "overloaded", "rate_limited", "media_unav
 const NOT_JOINED = 4001;
 /** Requests by which a session begins or goes on; they hold for one socket. */
 const ENTERING = new Set(["join", "resume", "ping"]);
-/** Requests that have no reply yet: the server closes a socket of which 256 wait to be carried out, as where an app asks for a size of each of many videos. More wait here. */
+/**
+ * Requests that have no reply yet, and their bytes: the server closes a socket of which 256 wait to be carried out, or 1 MiB, as where an app asks for a size of each of many
+ * videos. More wait here.
+ */
 const MOST_UNANSWERED = 64;
+const MOST_UNANSWERED_BYTES = 524_288;
 /** What a person reads where a close code is the last word; usually the event `ended` has said it before. */
 const LAST_WORDS = {
     4002: "This session was continued in another window.",
@@ -66,7 +70,7 @@ export class Signal {
     constructor({ url, token, join, onJoined, onGuest, onICEServers, onEvent, onState, onSuspended, onEnd }) {
         Object.assign(this, { url, token, join, onJoined, onGuest, onICEServers, onEvent, onState, onSuspended, onEnd });
         this.nextID = 1;
-        this.waiting = new Map(); // id -> { message, owner, socket on which it was sent, resolve, reject }
+        this.waiting = new Map(); // id -> { message, its length in bytes, owner, socket on which it was sent, resolve, reject }
         this.session = null;
         this.room = undefined; // its name
         this.sequence = 0;
@@ -149,7 +153,7 @@ export class Signal {
         // The server would close the socket for good.
         if (length > this.longest) return Promise.reject(new MartletError("too_large", `The request has ${length} bytes; ${this.longest} are permitted.`));
         return new Promise((resolve, reject) => {
-            this.waiting.set(message.id, { message, owner, socket: null, resolve, reject });
+            this.waiting.set(message.id, { message, length, owner, socket: null, resolve, reject });
             if (ENTERING.has(type)) this.send(message);
             else this.sendWaiting();
         });
@@ -158,10 +162,12 @@ export class Signal {
     /** Sends what was not sent on this socket. Before the session goes on, all waits for its turn, so that the server takes it in the order in which it was made. */
     sendWaiting() {
         if (!this.isOpen) return;
-        let unanswered = 0;
+        let unanswered = 0, bytes = 0;
         for (const one of this.waiting.values()) {
             if (ENTERING.has(one.message.type)) continue;
-            if (++unanswered > MOST_UNANSWERED) return;
+            unanswered += 1;
+            bytes += one.length;
+            if (unanswered > MOST_UNANSWERED || (unanswered > 1 && bytes > MOST_UNANSWERED_BYTES)) return;
             if (one.socket === this.socket) continue;
             one.socket = this.socket;
             this.send(one.message);
