@@ -250,8 +250,8 @@ SESSIONS = """import("/martlet.js").then(async ({ Room, Signal }) => {
 })"""
 
 # 200 requests at once, of which a server answers ten before its socket is lost, and then the others: how many of them it has at a time, and whether all came in their order. Then
-# 20 of 60 kB each: how many of them it has at first, and in the end.
-MANY = """import("/martlet/signal.js").then(async ({ Signal }) => {
+# 20 of 60 kB each: how many of them it has at first, how many wait beside a message that may be lost, and how many it has in the end.
+MANY = """Promise.all([import("/martlet/signal.js"), import("/martlet/channels.js")]).then(async ([{ Signal }, { DataChannels }]) => {
     const { WebSocket } = window, sockets = [];
     window.WebSocket = class {
         static OPEN = 1;
@@ -287,7 +287,8 @@ MANY = """import("/martlet/signal.js").then(async ({ Signal }) => {
     found.push(tracks.every((track, index) => !index || track > tracks[index - 1]), ends.filter((end) => end === "ok").length);
     second.asked.length = 0;
     const long = Array.from({ length: 20 }, () => signal.request("view", { text: "x".repeat(60_000) }));
-    found.push(second.asked.length);
+    await new DataChannels({ signal, onMessage() {} }).send("late", { reliable: false });
+    found.push(second.asked.length, signal.waiting.size);
     for (let n = 0; n < second.asked.length; n++) second.answer(n);
     await Promise.all(long);
     found.push(second.asked.length);
@@ -302,7 +303,7 @@ def test_many_requests_at_once_are_sent_as_earlier_ones_are_answered(development
         async with chromium() as browser:
             page = await browser.new_page(bypass_csp=True)
             await page.goto(development_server.url + "/examples")
-            assert await page.evaluate(MANY) == [64, 74, 64, 10, 128, True, 110, 8, 20]
+            assert await page.evaluate(MANY) == [64, 74, 64, 10, 128, True, 110, 8, 20, 20]
 
     asyncio.run(run())
 

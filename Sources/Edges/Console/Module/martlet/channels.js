@@ -100,7 +100,8 @@ export class DataChannels {
     }
 
     async sendBySocket(content, fields) {
-        if (!fields.reliable && this.signal.isOpen === false) return; // It may be lost, and waits for no other socket.
+        // It may be lost, and waits for no other socket, nor behind what waits for replies.
+        if (!fields.reliable && (this.signal.isOpen === false || this.signal.isFull)) return;
         const body = typeof content === "string" ? { text: content } : { bytes: encoded(bytesOf(content)) };
         while (true) {
             try {

@@ -78,6 +78,7 @@ export class Signal {
         this.over = false;
         this.tries = 0;
         this.longest = MOST_BYTES; // of a request
+        this.isFull = false; // requests wait for the replies to earlier ones
         this.patience = GIVE_UP_AFTER; // with a socket on which the server has begun to speak
         this.unpassed = 0; // answers of NO_WEBSOCKET in a row, or of FULL: which, `unpassedAs` says
         this.isGuest = false; // waits to be let in
@@ -163,6 +164,7 @@ export class Signal {
     sendWaiting() {
         if (!this.isOpen) return;
         let unanswered = 0, bytes = 0;
+        this.isFull = true;
         for (const one of this.waiting.values()) {
             if (ENTERING.has(one.message.type)) continue;
             unanswered += 1;
@@ -172,6 +174,7 @@ export class Signal {
             one.socket = this.socket;
             this.send(one.message);
         }
+        this.isFull = false;
     }
 
     /** A connection ended: its requests are not sent again, for the next connection has its name, and nobody needs their replies. They reject with `lost`. */
