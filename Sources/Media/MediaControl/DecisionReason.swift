@@ -10,7 +10,7 @@ public enum DecisionReason: Sendable, Hashable {
     case bandwidth(needed: Bitrate, available: Bitrate)
     /// As `bandwidth`, but the policy's cap is the limit.
     case capped(needed: Bitrate, available: Bitrate)
-    /// More fits, but the layer was lowered too recently.
+    /// More fits, but the layer was changed too recently, other subscribers change at another moment, or the path recently did not carry as much.
     case settling
     /// A screen waits for bandwidth: no other video rises meanwhile.
     case yieldsToScreen

@@ -75,7 +75,7 @@ public struct DecisionModel: Encodable, Sendable, Hashable {
         case .bandwidth(let needed, let available): shortage(needed, available, record)
         case .capped(let needed, let available):
             "\(shortage(needed, available, record)); \(cap(limits?.maxDownlinkBitrate))"
-        case .settling: "recently lowered; waiting before raising again"
+        case .settling: "recently changed, or a raise did not hold; waiting before raising again"
         case .yieldsToScreen: "a screen share waits for bandwidth"
         case .oversent(let excess):
             "\(excess.kilobitsPerSecond) kbit/s above \(bound(record, limits)), to keep some video"
