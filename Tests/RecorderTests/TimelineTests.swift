@@ -53,8 +53,8 @@ struct TimelineTests {
         #expect(timeline.parts.first { $0.isVideo }?.rotation == 90)
     }
 
-    @Test("Of a video that is turned in mid-call each part says how it is turned, also where one file has both")
-    func turned() throws {
+    /// A room in one file, whose video is turned while it is recorded.
+    private func turnedInMidCall() throws -> RecorderBench {
         let bench = try RecorderBench(indexes: true)
         bench.begin { $0.files = .room }
         bench.record(6, Self.camera)
@@ -65,6 +65,12 @@ struct TimelineTests {
         bench.audio(0..<0, stream: 6, then: [.ended])
         bench.end()
         bench.finisher?.workOff()
+        return bench
+    }
+
+    @Test("Of a video that is turned in mid-call each part says how it is turned, also where one file has both")
+    func turned() throws {
+        let bench = try turnedInMidCall()
         let videos = try timeline(bench).parts.filter(\.isVideo)
         #expect(videos.map(\.rotation).sorted() == [0, 90])
         #expect(Set(videos.map(\.file)).count == 1)
@@ -72,16 +78,7 @@ struct TimelineTests {
 
     @Test("Each video of a joined file gets a file of its own with the same samples at the same moments")
     func split() throws {
-        let bench = try RecorderBench(indexes: true)
-        bench.begin { $0.files = .room }
-        bench.record(6, Self.camera)
-        bench.audio(0..<400)
-        bench.video(0..<150, stream: 6, after: 1)
-        bench.video(150..<240, stream: 6, after: 1, rotation: 1)
-        bench.read()
-        bench.audio(0..<0, stream: 6, then: [.ended])
-        bench.end()
-        bench.finisher?.workOff()
+        let bench = try turnedInMidCall()
         let videos = try timeline(bench).parts.filter(\.isVideo), summary = try #require(bench.summary)
         let name = try #require(videos.first?.file), folder = "\(bench.folder)/RM_1/RC_1"
         let books = JobBooks(bench.books, settled: { _ in })

@@ -53,10 +53,7 @@ struct LimitTests {
         let ada = try bench.join("ada")
         try bench.join("bob")
         func code(_ request: SessionRequest) -> RoomError.Code? {
-            do throws(RoomError) {
-                try bench.perform(request, ada)
-                return nil
-            } catch { return error.code }
+            bench.refusal(of: request, by: ada)
         }
         // Twenty notifications at once, two of each.
         for number in 0..<10 { #expect(code(.setMetadata(name: nil, metadata: "\(number)")) == nil) }
@@ -93,10 +90,7 @@ struct LimitTests {
         let ada = try bench.join("ada")
         try bench.join("bob")
         func code(_ request: SessionRequest) -> RoomError.Code? {
-            do throws(RoomError) {
-                try bench.perform(request, ada)
-                return nil
-            } catch { return error.code }
+            bench.refusal(of: request, by: ada)
         }
         func refusals() -> [RoomError.Code] {
             bench.takeEvents(ada).compactMap {
@@ -132,10 +126,7 @@ struct LimitTests {
         var bench = RoomBench(limits: limits)
         let ada = try bench.join("ada"), bob = try bench.join("bob")
         func code(_ request: SessionRequest, _ session: SessionID) -> RoomError.Code? {
-            do throws(RoomError) {
-                try bench.perform(request, session)
-                return nil
-            } catch { return error.code }
+            bench.refusal(of: request, by: session)
         }
         for _ in 0..<4 {
             #expect(code(.dataTrack(.publish(DataTrackInfo(handle: 1, name: "d"))), ada) == nil)

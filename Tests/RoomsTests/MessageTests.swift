@@ -122,10 +122,7 @@ struct MessageTests {
         var bench = RoomBench(limits: limits)
         let ada = try bench.join("ada"), bob = try bench.join("bob")
         func code(_ message: RoomMessage) -> RoomError.Code? {
-            do throws(RoomError) {
-                try bench.perform(.send(message), ada)
-                return nil
-            } catch { return error.code }
+            bench.refusal(of: .send(message), by: ada)
         }
         #expect(code(RoomMessage(topic: "t", content: .text("x"), to: ["nobody"])) == .participantNotFound)
         #expect(code(RoomMessage(topic: "t", content: .text("x"), to: ["nobody", "bob"])) == nil)
@@ -211,10 +208,7 @@ struct MessageTests {
         func send(_ sequence: UInt32, _ bench: inout RoomBench) -> RoomError.Code? {
             var message = RoomMessage(topic: "t", content: .text("\(sequence)"))
             message.sequence = sequence
-            do throws(RoomError) {
-                try bench.perform(.send(message), ada)
-                return nil
-            } catch { return error.code }
+            return bench.refusal(of: .send(message), by: ada)
         }
         var codes: [RoomError.Code?] = []
         for sequence in [1, 2, 2, 3] as [UInt32] { codes.append(send(sequence, &bench)) }

@@ -150,6 +150,14 @@ struct RoomBench {
         try step { (room, turn) throws(RoomError) in try room.perform(request, session: session, turn: &turn) }
     }
 
+    /// Why the request is refused; nil if it is not.
+    mutating func refusal(of request: SessionRequest, by session: SessionID) -> RoomError.Code? {
+        do throws(RoomError) {
+            try perform(request, session)
+            return nil
+        } catch { return error.code }
+    }
+
     mutating func setPolicy(_ policy: RoomPolicy, removesExcess: Bool = false) throws(RoomError) {
         try step { (room, turn) throws(RoomError) in
             try room.setPolicy(policy, removesExcess: removesExcess, turn: &turn)

@@ -40,18 +40,3 @@ extension Member {
         }
     }
 }
-
-extension RoomState {
-    /// Puts a member on the roster.
-    mutating func admit(_ member: Member) {
-        var member = member
-        formerBudgets.restore(to: &member)
-        roster.insert(member)
-    }
-
-    /// Takes a member off the roster.
-    mutating func dismiss(_ member: Member, at now: MonotonicTime) {
-        formerBudgets.keep(roster[member.session] ?? member, at: now)
-        roster.remove(member.session)
-    }
-}

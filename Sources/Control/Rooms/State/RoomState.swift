@@ -20,7 +20,7 @@ struct RoomState: Sendable {
     /// Tracks that are sent in their backup codec to everybody.
     var regressions = Regressions()
     /// Of those who have left.
-    var formerBudgets = FormerBudgets()
+    private var formerBudgets = FormerBudgets()
     /// Who speaks, as was announced last.
     private var speakers: [SpeakerInfo] = []
     private var counter: UInt64 = 0
@@ -32,6 +32,19 @@ struct RoomState: Sendable {
         self.name = name
         self.policy = policy
         self.context = context
+    }
+
+    /// Puts a member on the roster.
+    mutating func admit(_ member: Member) {
+        var member = member
+        formerBudgets.restore(to: &member)
+        roster.insert(member)
+    }
+
+    /// Takes a member off the roster.
+    mutating func dismiss(_ member: Member, at now: MonotonicTime) {
+        formerBudgets.keep(roster[member.session] ?? member, at: now)
+        roster.remove(member.session)
     }
 
     /// A number that nothing else in the process has: the room's in the high half, a count in the low.
