@@ -11,7 +11,7 @@ import Simulation
 final class DataRoom {
     private static let server = SocketAddress(ipv4: 0x7f00_0001, port: 7_900)
     private static let labels = (reliable: "reliable", lossy: "lossy")
-    private let engine: MediaEngine
+    private let engine: WorkerEngine
     private var now = MonotonicTime(milliseconds: 1_000)
     private var clients: [ClientTransport] = []
     private var batch = OutboundBatch(datagrams: 4_096, bytes: 4_096 * 1_300)
@@ -29,7 +29,7 @@ final class DataRoom {
         configuration.consentTimeout = .seconds(1_000_000)
         configuration.data.messagesPerSecond = 1_000_000
         configuration.data.bytesPerSecond = 1_000_000_000
-        engine = try MediaEngine(configuration: configuration, certificate: certificate, seed: 7)
+        engine = try WorkerEngine(configuration: configuration, certificate: certificate, seed: 7)
         engine.apply(.addRoom(Descriptions.room), at: now, into: &batch)
         for number in 1...UInt64(count) { add(number, context, certificate) }
         run(for: .seconds(2))

@@ -8,7 +8,7 @@ import Simulation
 /// An engine with one publisher and its subscribers in virtual time, without sockets: what is sent is thrown away.
 final class EngineRoom {
     static let server = SocketAddress(ipv4: 0x7f00_0001, port: 7_900)
-    let engine: MediaEngine
+    let engine: WorkerEngine
     private(set) var now = MonotonicTime(milliseconds: 1_000)
     private(set) var subscribers: [ClientTransport] = []
     let publisher: ClientTransport
@@ -30,7 +30,7 @@ final class EngineRoom {
         var configuration = EngineConfiguration()
         // Virtual hours without checks from the clients.
         configuration.consentTimeout = .seconds(1_000_000)
-        engine = try MediaEngine(configuration: configuration, certificate: certificate, seed: 7)
+        engine = try WorkerEngine(configuration: configuration, certificate: certificate, seed: 7)
         publisher = Self.client(1, context, certificate)
         engine.apply(.addRoom(Descriptions.room), at: now, into: &batch)
         connect(publisher, as: 1)

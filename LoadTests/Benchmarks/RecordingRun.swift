@@ -22,7 +22,7 @@ struct RecordingRun {
         let ring = RecordRing(bytes: 1 << 24)
         var configuration = RecorderConfiguration(directory: folder)
         configuration.reserveBytes = 0
-        let recorder = try Recorder(
+        let recorder = try FileRecorder(
             configuration, rings: [ring],
             codec: RecordingCodec(
                 encode: { Self.json($0) }, decode: { try? JSONDecoder().decode(RecordingSummary.self, from: Data($0)) },

@@ -15,11 +15,11 @@ struct AddressKeeper: Sendable {
 
     private let server: HostAndPort
     private let workers: MediaWorkerPool
-    private let rooms: RoomService
+    private let rooms: RoomHost
     private let logger: Logger
 
     /// nil where the configuration names all addresses.
-    init?(_ configuration: Configuration, _ workers: MediaWorkerPool, _ rooms: RoomService, _ logger: Logger) {
+    init?(_ configuration: Configuration, _ workers: MediaWorkerPool, _ rooms: RoomHost, _ logger: Logger) {
         guard configuration.media.discoversAddresses, let server = configuration.stunServer else { return nil }
         self.server = server
         self.workers = workers

@@ -44,7 +44,7 @@ struct HeapKeeper {
     }
 
     /// Looks until the task is cancelled.
-    static func run(_ rooms: RoomService, _ listener: HTTPServer, _ logger: Logger) async {
+    static func run(_ rooms: RoomHost, _ listener: HTTPServer, _ logger: Logger) async {
         var keeper = HeapKeeper(residentBytes: MachineMemory.residentBytes())
         while (try? await Task.sleep(for: interval)) != nil {
             let before = MachineMemory.residentBytes()

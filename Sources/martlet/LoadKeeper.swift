@@ -9,7 +9,7 @@ enum LoadKeeper {
     static let interval = Duration.seconds(1)
 
     /// Measures until the task is cancelled.
-    static func run(_ gate: LoadGate, _ workers: MediaWorkerPool, _ rooms: RoomService) async {
+    static func run(_ gate: LoadGate, _ workers: MediaWorkerPool, _ rooms: RoomHost) async {
         while (try? await Task.sleep(for: interval)) != nil {
             var sample = LoadSample(workers: await workers.statistics().map(LoadSample.Worker.init))
             let totals = await rooms.statistics()

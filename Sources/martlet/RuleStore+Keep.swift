@@ -4,7 +4,7 @@ import RoomService
 import RuleStore
 import Storage
 
-extension RuleStore {
+extension RuleDatabase {
     /// Writes a rule down; where the database fails it holds until the process ends.
     func keep(_ rule: StandingRule, _ logger: Logger) async {
         do throws(DatabaseError) {

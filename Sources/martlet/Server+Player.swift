@@ -8,14 +8,14 @@ import Rooms
 extension Server {
     /// The player: of files where there is a folder for them, and of recordings where those are made; nil where there is neither.
     static func openPlayer(
-        _ configuration: Configuration, _ workers: MediaWorkerPool, _ recorder: Recorder?
-    ) throws(CommandError) -> Player? {
+        _ configuration: Configuration, _ workers: MediaWorkerPool, _ recorder: FileRecorder?
+    ) throws(CommandError) -> FilePlayer? {
         guard configuration.playbackDirectory != nil || recorder != nil else { return nil }
         var settings = PlayerConfiguration(directory: configuration.playbackDirectory)
         settings.maximumPlaybacks = configuration.maximumPlaybacks
         var generator = SystemRandomNumberGenerator()
         do throws(SystemError) {
-            return try Player(settings, workers: workers, seed: generator.next()) {
+            return try FilePlayer(settings, workers: workers, seed: generator.next()) {
                 (sid, name) throws(RoomError) -> [RecordedFile] in
                 try Self.files(of: sid, name, recorder)
             }
@@ -26,7 +26,7 @@ extension Server {
 
     /// The files of a recording that are played together: the named one, or one of each kind of its only participant.
     private static func files(
-        of sid: String, _ name: String?, _ recorder: Recorder?
+        of sid: String, _ name: String?, _ recorder: FileRecorder?
     ) throws(RoomError) -> [RecordedFile] {
         guard let recorder, let summary = recorder[sid] else {
             throw RoomError(.recordingNotFound, "there is no such recording")

@@ -9,7 +9,7 @@ extension Server {
     /// Recordings of an earlier life are finished before anything else begins.
     static func openRecorder(
         _ configuration: Configuration, _ workers: MediaWorkerPool, _ logger: Logger
-    ) throws(CommandError) -> Recorder? {
+    ) throws(CommandError) -> FileRecorder? {
         let settings: RecorderConfiguration?
         do throws(SettingProblem) {
             settings = try configuration.recording.recorder()
@@ -19,7 +19,7 @@ extension Server {
         }
         guard let settings else { return nil }
         do throws(SystemError) {
-            return try Recorder(
+            return try FileRecorder(
                 settings, rings: workers.recordRings,
                 codec: RecordingCodec(
                     encode: { JSONCoding.encode($0) },
@@ -37,12 +37,12 @@ extension Server {
 
     /// What makes files of finished recordings; nil where there are no recordings.
     static func openJobs(
-        _ configuration: Configuration, _ recorder: Recorder?, _ logger: Logger
-    ) throws(CommandError) -> OfflineJobs? {
+        _ configuration: Configuration, _ recorder: FileRecorder?, _ logger: Logger
+    ) throws(CommandError) -> JobRunner? {
         guard let recorder else { return nil }
         var generator = SystemRandomNumberGenerator()
         do throws(SystemError) {
-            return try OfflineJobs(
+            return try JobRunner(
                 configuration.recording.jobs.configuration, recorder.jobs, seed: generator.next(),
                 logger: logger.named("jobs"))
         } catch {
@@ -52,7 +52,7 @@ extension Server {
 
     /// No room is left, and what workers recorded is in the rings: whoever waits for the files is notified of them, unless the disk hangs. `task` is in
     /// ``Recorder/run(_:)``.
-    static func announceRecordings(_ recorder: Recorder?, _ task: Task<Void, Never>?) async {
+    static func announceRecordings(_ recorder: FileRecorder?, _ task: Task<Void, Never>?) async {
         guard let recorder, let task else { return }
         recorder.finish()
         let timer = Task {

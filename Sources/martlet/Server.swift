@@ -29,17 +29,17 @@ import Webhooks
 struct Server {
     let live: LiveConfiguration
     let workers: MediaWorkerPool
-    let rooms: RoomService
-    let recorder: Recorder?
+    let rooms: RoomHost
+    let recorder: FileRecorder?
     private let recorderTask: Task<Void, Never>?
-    private let jobs: OfflineJobs?
-    private let player: Player?
-    let webhooks: Webhooks
+    private let jobs: JobRunner?
+    private let player: FilePlayer?
+    let webhooks: WebhookSender
     private let traces: TraceExporter?
     private let tracesTask: Task<Void, Never>?
     private let roomsTask: Task<Void, Never>
     private let webhooksTask: Task<Void, Never>
-    private let sessions: SessionStore
+    private let sessions: SessionDatabase
     private let sessionsTask: Task<Void, Never>
     /// The workers' watchdog, and who looks after heap, load and addresses.
     private let keepers: [Task<Void, Never>]
@@ -64,10 +64,10 @@ struct Server {
         let recorder = try openRecorder(configuration, workers, logger)
         let jobs = try openJobs(configuration, recorder, logger)
         let player = try openPlayer(configuration, workers, recorder)
-        let rules = RuleStore(database, encode: PolicyText.encode, decode: PolicyText.decode)
+        let rules = RuleDatabase(database, encode: PolicyText.encode, decode: PolicyText.decode)
         let load = LoadGate(limits: configuration.loadLimits(openFiles: openFiles), workers: workers.workers.count)
         let traces = Self.traceExporter(configuration, logger)
-        let rooms = RoomService(
+        let rooms = RoomHost(
             configuration: configuration.roomsHere, media: WorkerPoolPlane(workers),
             log: RoomLog(logger: logger.named("rooms")).write, stayEnded: { sessions.add($0) },
             traced: Self.adder(to: traces), keep: { await rules.keep($0, logger) }, recorder: recorder, player: player,
@@ -148,22 +148,23 @@ struct Server {
     private static func openDatabase(_ configuration: Configuration) throws(CommandError) -> Database {
         do throws(DatabaseError) {
             return try Database(
-                path: configuration.databasePath, schema: Webhooks.schema + SessionStore.schema + RuleStore.schema)
+                path: configuration.databasePath,
+                schema: WebhookSender.schema + SessionDatabase.schema + RuleDatabase.schema)
         } catch {
             throw databaseFailed(error)
         }
     }
 
-    private static func openSessions(_ configuration: Configuration, _ database: Database) -> SessionStore {
-        SessionStore(
+    private static func openSessions(_ configuration: Configuration, _ database: Database) -> SessionDatabase {
+        SessionDatabase(
             database, kept: configuration.sessionsKept, wallClock: MonotonicClock.wallMilliseconds,
-            maxSessions: configuration.databasePath == nil ? SessionStore.maxInMemory : SessionStore.maxInFile,
+            maxSessions: configuration.databasePath == nil ? SessionDatabase.maxInMemory : SessionDatabase.maxInFile,
             encode: { JSONCoding.encode(SessionModel($0)) }, encodeHistory: { JSONCoding.encode(HistoryModel($0)) })
     }
 
     /// Presets, bans and revocations of an earlier life.
     private static func restore(
-        _ rules: RuleStore, _ rooms: RoomService, _ logger: Logger
+        _ rules: RuleDatabase, _ rooms: RoomHost, _ logger: Logger
     ) async throws(CommandError) {
         do throws(DatabaseError) {
             let standing = try await rules.load(now: MonotonicClock.wallMilliseconds()) {
@@ -200,11 +201,11 @@ struct Server {
     }
 
     private static func openWebhooks(
-        _ configuration: Configuration, _ database: Database, _ rooms: RoomService, _ recorder: Recorder?,
+        _ configuration: Configuration, _ database: Database, _ rooms: RoomHost, _ recorder: FileRecorder?,
         _ logger: Logger
-    ) async throws(CommandError) -> Webhooks {
+    ) async throws(CommandError) -> WebhookSender {
         let liveKit = WebhookTranslator { sid in recorder?[sid] }
-        let webhooks = Webhooks(
+        let webhooks = WebhookSender(
             of: rooms, database: database, keys: configuration.apiKeys,
             allowsPrivate: configuration.webhooksAllowPrivate,
             encode: { entry, formats in

@@ -90,6 +90,21 @@ struct ArchitectureTests {
         }
     }
 
+    /// Where a type hides its module, nothing else of the module can be named in full.
+    @Test("No module has a type of its own name")
+    func moduleNames() throws {
+        let kinds: Set<Substring> = ["class", "struct", "actor", "enum", "protocol", "typealias"]
+        for folder in ["Sources", "LoadTests"] {
+            for file in try SourceTree.files(in: folder) {
+                for (number, line) in Self.code(file) {
+                    let words = line.split { !$0.isLetter && !$0.isNumber && $0 != "_" }
+                    let declares = zip(words, words.dropFirst()).contains { kinds.contains($0) && $1 == file.module }
+                    #expect(!declares, "\(file.path):\(number) declares \(file.module) in the module \(file.module)")
+                }
+            }
+        }
+    }
+
     /// A file may hold one type whole, with its private state and all that changes it; what outgrows this hides another type.
     @Test("No file is longer than 400 lines")
     func fileSizes() throws {

@@ -15,8 +15,8 @@ import Testing
 private final class Shelf {
     let house: House
     private let root = FileManager.default.temporaryDirectory.appending(path: "martlet-shelf-\(UUID().uuidString)")
-    private let recorder: Recorder
-    let jobs: OfflineJobs
+    private let recorder: FileRecorder
+    let jobs: JobRunner
 
     /// `former` are jobs on the first one that an earlier life of the server has left.
     init(
@@ -42,7 +42,7 @@ private final class Shelf {
                 """
             try Data(summary.utf8).write(to: folder.appending(path: "recording.json"))
         }
-        recorder = try Recorder(
+        recorder = try FileRecorder(
             RecorderConfiguration(directory: root.path), rings: [],
             codec: RecordingCodec(
                 encode: { JSONCoding.encode($0) },
@@ -51,7 +51,7 @@ private final class Shelf {
             logger: .quiet)
         var configuration = JobConfiguration()
         (configuration.program, configuration.maximumRunning, configuration.maximumQueued) = (program, 0, queued)
-        jobs = try OfflineJobs(configuration, recorder.jobs, seed: 1, logger: .quiet)
+        jobs = try JobRunner(configuration, recorder.jobs, seed: 1, logger: .quiet)
         house = House(recorder: recorder, jobs: jobs)
     }
 

@@ -15,7 +15,7 @@ private final class Archive {
     let house: House
     let content = Data((0..<Int(RecordingDownload.longestPart) + 100_000).map { UInt8(truncatingIfNeeded: $0 / 7) })
     private let root = FileManager.default.temporaryDirectory.appending(path: "martlet-archive-\(UUID().uuidString)")
-    private let recorder: Recorder
+    private let recorder: FileRecorder
 
     init() throws {
         let folder = root.appending(path: "RM_1/RC_1")
@@ -35,7 +35,7 @@ private final class Archive {
              "tracks":[\(track("TR_1", "a.mp4", content.count)),\(track("TR_2", "b.mp4", 10))]}
             """
         try Data(summary.utf8).write(to: folder.appending(path: "recording.json"))
-        recorder = try Recorder(
+        recorder = try FileRecorder(
             RecorderConfiguration(directory: root.path), rings: [],
             codec: RecordingCodec(
                 encode: { JSONCoding.encode($0) },

@@ -23,7 +23,7 @@ struct House {
     let router: Router
 
     init(
-        callsPerSecond: Int = 1_000, recorder: Recorder? = nil, jobs: OfflineJobs? = nil,
+        callsPerSecond: Int = 1_000, recorder: FileRecorder? = nil, jobs: JobRunner? = nil,
         configuration: RoomServiceConfiguration = RoomServiceConfiguration()
     ) {
         rooms = TestRooms(configuration: configuration)
@@ -33,15 +33,15 @@ struct House {
     }
 
     static func edge(
-        _ rooms: TestRooms, callsPerSecond: Int = 1_000, recorder: Recorder? = nil, jobs: OfflineJobs? = nil
+        _ rooms: TestRooms, callsPerSecond: Int = 1_000, recorder: FileRecorder? = nil, jobs: JobRunner? = nil
     ) -> ControlAPIEdge {
-        guard let database = try? Database(path: nil, schema: Webhooks.schema + SessionStore.schema) else {
+        guard let database = try? Database(path: nil, schema: WebhookSender.schema + SessionDatabase.schema) else {
             preconditionFailure("no memory for a database")
         }
-        let webhooks = Webhooks(
+        let webhooks = WebhookSender(
             of: rooms.rooms, database: database, keys: [], allowsPrivate: false, encode: { _, _ in [:] },
             wallClock: { 0 }, logger: .quiet)
-        let sessions = SessionStore(
+        let sessions = SessionDatabase(
             database, kept: .seconds(60), wallClock: { 0 }, maxSessions: 100,
             encode: { JSONCoding.encode(SessionModel($0)) }, encodeHistory: { JSONCoding.encode(HistoryModel($0)) })
         return ControlAPIEdge(

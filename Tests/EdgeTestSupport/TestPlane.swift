@@ -71,7 +71,7 @@ public final class TestPlane: MediaPlane {
 /// Rooms without media, and an edge's context over them.
 public struct TestRooms: Sendable {
     public let plane = TestPlane()
-    public let rooms: RoomService
+    public let rooms: RoomHost
     public let context: EdgeContext
 
     /// Rooms with this configuration; `iceServers` are told to clients.
@@ -85,7 +85,7 @@ public struct TestRooms: Sendable {
         configuration: RoomServiceConfiguration = RoomServiceConfiguration(), iceServers: Live<ICEServers.Settings>
     ) {
         let plane = plane
-        rooms = RoomService(configuration: configuration, media: plane)
+        rooms = RoomHost(configuration: configuration, media: plane)
         context = EdgeContext(
             rooms: rooms, gate: TestTokens.gate, iceServers: ICEServers(iceServers, now: { 0 }),
             server: "martlet/test", logger: .quiet,

@@ -211,11 +211,11 @@ struct RefusedJoinTests {
         var status = 503
         var retryAfter: String?
         var text: String
-        var put: @Sendable (RoomService) async throws -> Void
+        var put: @Sendable (RoomHost) async throws -> Void
     }
 
     private static func limit(_ change: @escaping @Sendable (inout RoomServiceConfiguration) -> Void)
-        -> @Sendable (RoomService) async throws -> Void
+        -> @Sendable (RoomHost) async throws -> Void
     {
         { rooms in
             var configuration = RoomServiceConfiguration()

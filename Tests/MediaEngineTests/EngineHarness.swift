@@ -83,7 +83,7 @@ final class TestClient {
 /// An engine and its clients in virtual time, with a network that delivers at once.
 final class EngineHarness {
     static let server = SocketAddress(ipv4: 0x7f00_0001, port: 7_900)
-    let engine: MediaEngine
+    let engine: WorkerEngine
     let certificate: Certificate
     let clientContext: ClientContext
     private(set) var now = MonotonicTime(milliseconds: 1_000)
@@ -101,7 +101,7 @@ final class EngineHarness {
         configuration: EngineConfiguration = .init(), batchDatagrams: Int = 512, profiles: String? = nil
     ) throws {
         certificate = try Certificate.selfSigned()
-        engine = try MediaEngine(configuration: configuration, certificate: certificate, seed: 7)
+        engine = try WorkerEngine(configuration: configuration, certificate: certificate, seed: 7)
         let own = try Certificate.selfSigned()
         clientContext =
             try profiles.map { try ClientContext(certificate: own, profiles: $0) } ?? ClientContext(certificate: own)

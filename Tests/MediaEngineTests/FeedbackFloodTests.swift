@@ -34,7 +34,7 @@ struct FeedbackFloodTests {
         return head + requests
     }
 
-    private func downlink(of client: TestClient, _ engine: MediaEngine) -> UnsafeMutablePointer<Downlink> {
+    private func downlink(of client: TestClient, _ engine: WorkerEngine) -> UnsafeMutablePointer<Downlink> {
         guard let peer = engine.whereabouts.owner(of: client.address),
             let downlink = engine.tables.peers[peer].pointee.downlink
         else {

@@ -12,7 +12,7 @@ private struct Records {
     /// Streams that have ended.
     var ended: [UInt64] = []
 
-    mutating func take(from engine: MediaEngine, room: Int = .max, isAmple: Bool = true) {
+    mutating func take(from engine: WorkerEngine, room: Int = .max, isAmple: Bool = true) {
         engine.handOnRecords { bytes in
             var offset = 0
             while offset < bytes.count, let header = RecordBatch.Header(.init(rebasing: bytes[offset...])) {

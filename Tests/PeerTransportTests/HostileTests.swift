@@ -120,7 +120,7 @@ struct HostileTests {
         }
         #expect(Array(packet[..<17]) == TransportPair.rtp(77, 0x1111_1111, [9, 8, 7, 6, 5]))
         var report: [UInt8] =
-            [0x81, 201, 0, 1, 0, 0, 0, 1] + [UInt8](repeating: 0, count: PeerTransport.protectionOverhead)
+            [0x81, 201, 0, 1, 0, 0, 0, 1] + [UInt8](repeating: 0, count: WebRTCTransport.protectionOverhead)
         let length = try #require(report.withUnsafeMutableBytes { pair.server.protectRTCP($0, length: 8) })
         var received = Array(report[..<length])
         received.withUnsafeMutableBytes { bytes in
@@ -133,7 +133,7 @@ struct HostileTests {
     }
 }
 
-extension PeerTransport {
+extension WebRTCTransport {
     /// For floods: whatever the server answers goes nowhere.
     fileprivate func inject(_ bytes: [UInt8], from source: SocketAddress, at now: MonotonicTime) -> Received {
         var bytes = bytes

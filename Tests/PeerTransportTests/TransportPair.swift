@@ -21,7 +21,7 @@ final class TransportPair {
 
     /// The server's.
     let context: TransportContext
-    let server: PeerTransport
+    let server: WebRTCTransport
     let client: ClientTransport
     var now = MonotonicTime(milliseconds: 1_000)
     var clientAddress = SocketAddress(ipv4: 0xc000_0201, port: 50_000)
@@ -50,7 +50,7 @@ final class TransportPair {
         let remote = RemoteTransport(
             ice: Self.clientICE, fingerprintSHA256: fingerprint ?? clientCertificate.fingerprintSHA256,
             localRole: behaviour.role == .client ? .server : .client)
-        server = PeerTransport(
+        server = WebRTCTransport(
             description: PeerDescription(
                 id: PeerID(1), room: RoomID(1), profile: .full, localICE: Self.serverICE,
                 remote: remoteKnown ? remote : nil, feedbackSSRC: 1), context: context, at: now)
@@ -142,7 +142,7 @@ final class TransportPair {
         guard let destination = server.media.pointee.destination else { return false }
         var slot = Self.rtp(sequence, 0x2222_2222, [UInt8](repeating: 7, count: payload))
         let length = slot.count
-        slot += [UInt8](repeating: 0, count: PeerTransport.protectionOverhead)
+        slot += [UInt8](repeating: 0, count: WebRTCTransport.protectionOverhead)
         slot.withUnsafeMutableBytes { slot in
             guard let length = server.protectRTP(slot, length: length) else { return }
             _ = output.append(UnsafeRawBufferPointer(rebasing: slot[..<length]), to: destination)

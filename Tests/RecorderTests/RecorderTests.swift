@@ -119,12 +119,12 @@ struct RecorderTests {
 
     private func recorder(
         _ folder: TemporaryFolder, _ ring: RecordRing, _ change: (inout RecorderConfiguration) -> Void = { _ in }
-    ) throws -> Recorder {
+    ) throws -> FileRecorder {
         var configuration = RecorderConfiguration(directory: folder.path)
         configuration.reserveBytes = 0
         configuration.movesIndexes = false
         change(&configuration)
-        return try Recorder(
+        return try FileRecorder(
             configuration, rings: [ring],
             codec: RecordingCodec(
                 encode: { [shelf] in shelf.put($0) }, decode: { [shelf] in shelf.get($0) },
@@ -153,7 +153,7 @@ struct RecorderTests {
         ring.push(batch.bytes)
     }
 
-    private func begin(_ recorder: Recorder) {
+    private func begin(_ recorder: FileRecorder) {
         let info = RecordingInfo(sid: "RC_1", scope: RecordingScope(), startedAt: MonotonicClock.wallMilliseconds())
         recorder.apply(.started(info), room: "lecture", roomSID: "RM_1")
         recorder.apply(
@@ -246,7 +246,7 @@ struct RecorderTests {
     }
 
     /// How many recordings were announced as ready until the news ended, or so many were.
-    private func ready(_ recorder: Recorder, upTo most: Int = .max) async -> Int {
+    private func ready(_ recorder: FileRecorder, upTo most: Int = .max) async -> Int {
         var count = 0
         for await item in recorder.news where item.event?.kind == .ready {
             count += 1

@@ -239,7 +239,7 @@ struct LoadAdmissionTests {
     )
     func oneFull() async throws {
         let gate = LoadGate(workers: 2)
-        let service = RoomService(media: plane, load: gate)
+        let service = RoomHost(media: plane, load: gate)
         _ = try await service.join(request("ada", room: "A"))
         full(gate, workers: [1])
         let foreseen = await #expect(throws: RoomError.self) { try await service.checkJoin(request("bob", room: "A")) }
@@ -256,7 +256,7 @@ struct LoadAdmissionTests {
     @Test("K3: where every worker is full no room is made by a join; an operator still makes one")
     func allFull() async throws {
         let gate = LoadGate(workers: 2)
-        let service = RoomService(media: plane, load: gate)
+        let service = RoomHost(media: plane, load: gate)
         full(gate, workers: [0, 1])
         #expect(gate.report.load == 1)
         #expect(await code { _ = try await service.join(request("bob", room: "B")) } == .overloaded)

@@ -11,10 +11,10 @@ struct CapacityTests {
     let plane = FakePlane()
     let client = ClientDescriptions()
 
-    private func service(connections: Int) -> RoomService {
+    private func service(connections: Int) -> RoomHost {
         var configuration = RoomServiceConfiguration()
         configuration.maxConnections = connections
-        return RoomService(configuration: configuration, media: plane)
+        return RoomHost(configuration: configuration, media: plane)
     }
 
     @Test("A join for whose connections there is no memory is refused before anything of it is made, over all rooms")
@@ -88,7 +88,7 @@ struct CapacityTests {
             let sample = LoadSample(workers: [worker, worker])
             gate.apply(sample, at: MonotonicTime(milliseconds: Int64(1_000 * second)))
         }
-        let service = RoomService(configuration: RoomServiceConfiguration(), media: plane, load: gate)
+        let service = RoomHost(configuration: RoomServiceConfiguration(), media: plane, load: gate)
         var policy = PolicyDocument()
         policy.waitingRoom = true
         _ = try await service.createRoom(named: "closed", policy: policy)
@@ -101,7 +101,7 @@ struct CapacityTests {
     }
 
     /// A server of two workers, of which each may still take three participants.
-    private func loadedService() -> RoomService {
+    private func loadedService() -> RoomHost {
         let gate = LoadGate(workers: 2)
         var worker = LoadSample.Worker()
         worker.peers = 2
@@ -110,7 +110,7 @@ struct CapacityTests {
             let sample = LoadSample(workers: [worker, worker])
             gate.apply(sample, at: MonotonicTime(milliseconds: Int64(1_000 * second)))
         }
-        return RoomService(configuration: RoomServiceConfiguration(), media: plane, load: gate)
+        return RoomHost(configuration: RoomServiceConfiguration(), media: plane, load: gate)
     }
 
     @Test("K3: a server that takes nobody more takes whoever has just left, once for each departure")
@@ -143,7 +143,7 @@ struct CapacityTests {
     func oneClient() async throws {
         var configuration = RoomServiceConfiguration()
         configuration.maxJoinsPerSecond = 120
-        let service = RoomService(configuration: configuration, media: plane)
+        let service = RoomHost(configuration: configuration, media: plane)
         func attempt(from address: String, room: String = "R") async -> RoomError.Code? {
             let join = request("eve", room: room) { $0.address = address }
             return await code { _ = try await service.joinPublisher(join, offer: "v=0") }
@@ -163,7 +163,7 @@ struct CapacityTests {
     func guestsAndReturns() async throws {
         var configuration = RoomServiceConfiguration()
         (configuration.maxJoinsPerSecond, configuration.maxParticipants) = (4, 2)
-        let service = RoomService(configuration: configuration, media: plane)
+        let service = RoomHost(configuration: configuration, media: plane)
         var policy = PolicyDocument()
         policy.waitingRoom = true
         _ = try await service.createRoom(named: "closed", policy: policy)

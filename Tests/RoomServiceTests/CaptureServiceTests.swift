@@ -13,10 +13,10 @@ struct CaptureServiceTests {
     let client = ClientDescriptions()
     static let wanted = CaptureRequest(duration: .seconds(10), maxBytes: 100_000, keepsPayload: false, by: "k/operator")
 
-    private func service(allows: Bool = true) -> RoomService {
+    private func service(allows: Bool = true) -> RoomHost {
         var configuration = RoomServiceConfiguration()
         configuration.allowsCaptures = allows
-        return RoomService(configuration: configuration, media: plane)
+        return RoomHost(configuration: configuration, media: plane)
     }
 
     private var captured: [(peer: PeerID, isOn: Bool)] {
@@ -99,7 +99,7 @@ struct CaptureServiceTests {
         #expect(await code { _ = try await service.startCapture(of: "ada", in: "R", Self.wanted) } == .rateLimited)
     }
 
-    private func notices(_ service: RoomService) async -> [CaptureNotice] {
+    private func notices(_ service: RoomHost) async -> [CaptureNotice] {
         await service.pastEvents(room: "R", after: .beginning, limit: 100).events.compactMap {
             if case .captureChanged(_, let notice) = $0.event { notice } else { nil }
         }
@@ -179,7 +179,7 @@ struct CaptureServiceTests {
         var configuration = RoomServiceConfiguration()
         configuration.maxChecks = 1
         configuration.defaultPolicy.waitingRoom = true
-        let service = RoomService(configuration: configuration, media: plane)
+        let service = RoomHost(configuration: configuration, media: plane)
         let room = try await open(service, "ada")
         #expect(await code { _ = try await open(service, "bob") } == .rateLimited)
         let ada = try await service.join(request("sender", room: room))
@@ -193,7 +193,7 @@ struct CaptureServiceTests {
     }
 
     private func open(
-        _ service: RoomService, _ identity: String, from address: String = "192.0.2.1"
+        _ service: RoomHost, _ identity: String, from address: String = "192.0.2.1"
     ) async throws(RoomError) -> String {
         try await service.openCheck(request(identity).claims, from: address)
     }
@@ -202,7 +202,7 @@ struct CaptureServiceTests {
     func checksOfOne() async throws {
         var configuration = RoomServiceConfiguration()
         configuration.maxChecks = 6
-        let service = RoomService(configuration: configuration, media: plane)
+        let service = RoomHost(configuration: configuration, media: plane)
         for host in 1...3 { _ = try await open(service, "ada", from: "2001:db8::\(host)") }
         #expect(await code { _ = try await open(service, "ada", from: "2001:db8::9") } == .rateLimited)
         _ = try await open(service, "bob", from: "2001:db8::9")

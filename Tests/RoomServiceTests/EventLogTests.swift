@@ -172,7 +172,7 @@ struct EventLogTests {
     @Test("A refused publication is an event, one in a second for each code")
     func refusedPublications() async throws {
         let plane = FakePlane()
-        let service = RoomService(media: plane)
+        let service = RoomHost(media: plane)
         var document = PolicyDocument()
         document.maxPublishers = 0
         let feed = await service.follow(room: "R", after: nil)
@@ -196,7 +196,7 @@ struct EventLogTests {
 
     @Test("A server that ends reports what it waits for after its rooms have ended, and then no more")
     func lastNews() async throws {
-        let service = RoomService(media: FakePlane())
+        let service = RoomHost(media: FakePlane())
         let feed = await service.follow(room: nil, after: nil)
         let room = try await service.createRoom(named: "R")
         await service.shutDown {
@@ -231,7 +231,7 @@ struct EventLogTests {
     )
     func service() async throws {
         let plane = FakePlane()
-        let service = RoomService(media: plane)
+        let service = RoomHost(media: plane)
         let feed = await service.follow(room: "R", after: nil)
         _ = try await service.createRoom(named: "R")
         let ada = try await service.join(request("ada"))

@@ -12,7 +12,7 @@ struct LargeRoomTests {
 
     @Test("The offers that the step of a publication leaves over are made with the next tick")
     func offers() async throws {
-        let service = RoomService(media: plane)
+        let service = RoomHost(media: plane)
         let ada = try await service.join(request("ada") { $0.autoSubscribe = false })
         for index in 0..<150 { _ = try await service.join(request("member \(index)") { $0.wantsRoster = false }) }
         _ = try await service.offer(ada.session, connection: "pub", sdp: client.offer([.audio("0")]))
@@ -33,7 +33,7 @@ struct LargeRoomTests {
         for (limit, slow) in [(30, 0 as UInt64), (29, 1)] {
             var configuration = RoomServiceConfiguration()
             configuration.maxQueuedEvents = limit
-            let service = RoomService(configuration: configuration, media: plane)
+            let service = RoomHost(configuration: configuration, media: plane)
             for index in 0..<30 { _ = try await service.join(request("member \(index)") { $0.wantsRoster = false }) }
             let eve = try await service.join(request("eve") { $0.wantsRoster = false })
             #expect(eve.snapshot.others.isEmpty)

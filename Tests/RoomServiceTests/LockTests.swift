@@ -20,7 +20,7 @@ struct LockTests {
 
     @Test("C3: without a password, with a wrong one, with the right one; moderators need none, WHIP and WHEP do")
     func password() async throws {
-        let service = RoomService(media: plane)
+        let service = RoomHost(media: plane)
         let ada = try await service.join(request("ada"))
         #expect(try await service.lock(room: "R", password: "correct horse").lock == .password)
         #expect(await code { _ = try await service.join(joining("bob")) } == .passwordRequired)
@@ -45,7 +45,7 @@ struct LockTests {
 
     @Test("C3: the addresses of one IPv6 /64 are one client's; another /64 is another's")
     func networks() async throws {
-        let service = RoomService(media: plane)
+        let service = RoomHost(media: plane)
         try await service.createRooms(["R"])
         try await service.lock(room: "R", password: "right")
         for guess in 0..<10 {
@@ -61,7 +61,7 @@ struct LockTests {
         "C3: after ten wrong passwords within ten seconds an address is not heard in this room for a while, and others are"
     )
     func guesses() async throws {
-        let service = RoomService(media: plane)
+        let service = RoomHost(media: plane)
         try await service.createRooms(["R", "S"])
         try await service.lock(room: "R", password: "right")
         try await service.lock(room: "S", password: "right")
@@ -85,7 +85,7 @@ struct LockTests {
 
     @Test("Guesses at once are no way around: of 30 from one address ten are heard")
     func burst() async throws {
-        let service = RoomService(media: plane)
+        let service = RoomHost(media: plane)
         try await service.createRooms(["R"])
         try await service.lock(room: "R", password: "right")
         let codes = await withTaskGroup(of: RoomError.Code?.self) { group in
@@ -100,7 +100,7 @@ struct LockTests {
 
     @Test("Many who know the password come in at once from one address")
     func classroom() async throws {
-        let service = RoomService(media: plane)
+        let service = RoomHost(media: plane)
         try await service.createRooms(["R"])
         try await service.lock(room: "R", password: "right")
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -115,7 +115,7 @@ struct LockTests {
 
     @Test("A closed room lets nobody in but moderators, with whatever password")
     func closed() async throws {
-        let service = RoomService(media: plane)
+        let service = RoomHost(media: plane)
         try await service.createRooms(["R"])
         #expect(try await service.lock(room: "R", password: nil).lock == .closed)
         #expect(await code { _ = try await service.join(joining("bob", password: "x")) } == .roomLocked)
@@ -128,7 +128,7 @@ struct LockTests {
 
     @Test("A lock keeps newcomers out: who is in or has just left connects anew, for a minute, not after a removal")
     func returns() async throws {
-        let service = RoomService(media: plane)
+        let service = RoomHost(media: plane)
         let ada = try await service.join(request("ada")), bob = try await service.join(request("bob"))
         _ = try await service.join(request("eve"))
         _ = try await service.join(request("host"))
@@ -168,7 +168,7 @@ struct LockTests {
 
     @Test("C4: members get each change of the lock with the next tick, which comes within 100 ms")
     func announced() async throws {
-        let service = RoomService(media: plane)
+        let service = RoomHost(media: plane)
         let ada = try await service.join(request("ada"))
         await service.tick()
         try await service.lock(room: "R", password: "x")
@@ -179,7 +179,7 @@ struct LockTests {
             if case .roomUpdated(let info) = $0.event { info.lock } else { nil }
         }
         #expect(locks == [.open, .password, .open])
-        #expect(RoomService.tickInterval == .milliseconds(100))
+        #expect(RoomHost.tickInterval == .milliseconds(100))
     }
 
     @Test(
@@ -188,7 +188,7 @@ struct LockTests {
             (.operators, [false, false]), (.moderators, [false, true]), (.members, [true, true]),
         ] as [(RoomPolicy.LockRight, [Bool])])
     func right(_ right: RoomPolicy.LockRight, may: [Bool]) async throws {
-        let service = RoomService(media: plane)
+        let service = RoomHost(media: plane)
         var document = PolicyDocument()
         document.lockRight = right
         _ = try await service.createRoom(named: "R", policy: document)
@@ -205,7 +205,7 @@ struct LockTests {
     }
 }
 
-extension RoomService {
+extension RoomHost {
     fileprivate func createRooms(_ names: [String]) async throws {
         for name in names { _ = try await createRoom(named: name) }
     }

@@ -21,7 +21,7 @@ struct MessageTests {
         "The worker learns whom to slow down for a reliable message, and after each message that the next may come"
     )
     func backPressure() async throws {
-        let service = RoomService(media: plane, codecs: [DataProtocol.martlet.name: Self.codec])
+        let service = RoomHost(media: plane, codecs: [DataProtocol.martlet.name: Self.codec])
         var peers: [PeerID] = []
         for name in ["ada", "bob"] {
             let member = try await service.join(request(name))

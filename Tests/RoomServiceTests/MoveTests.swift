@@ -16,8 +16,8 @@ struct MoveTests {
         "I8: the worker moves the peers, what it reports of them reaches the new room, and both rooms' logs have the stay"
     )
     func move() async throws {
-        let log = Recorder()
-        let service = RoomService(media: plane, log: { log.append($0) })
+        let log = FileRecorder()
+        let service = RoomHost(media: plane, log: { log.append($0) })
         let ada = try await service.join(request("ada")), carl = try await service.join(request("carl", room: "Q"))
         _ = try await service.offer(ada.session, connection: "pub", sdp: client.offer([.video("0")]))
         let peer = try #require(
@@ -57,7 +57,7 @@ struct MoveTests {
     @Test(
         "I8: a room that is not there is made beside the first, or not where joins make none; refusals change nothing")
     func rooms() async throws {
-        let service = RoomService(media: plane)
+        let service = RoomHost(media: plane)
         _ = try await service.join(request("ada"))
         let phone = try await service.joinPublisher(request("phone"), offer: client.offer([.video("0")]))
         plane.turnWorkers()
@@ -84,7 +84,7 @@ struct MoveTests {
         "I8: to a room of another worker the peers of the first end there, and the client's next offer makes one on the other"
     )
     func acrossWorkers() async throws {
-        let service = RoomService(media: plane)
+        let service = RoomHost(media: plane)
         let ada = try await service.join(request("ada"))
         _ = try await service.offer(ada.session, connection: "pub", sdp: client.offer([.video("0")]))
         plane.turnWorkers()
@@ -110,7 +110,7 @@ struct MoveTests {
         "I8: one that makes connections by joining takes its place by a join, through lock, waiting room and taken identity; its former socket's events end, and what that says late counts no more"
     )
     func byJoining() async throws {
-        let service = RoomService(media: plane)
+        let service = RoomHost(media: plane)
         let ada = try await service.join(request("ada") { $0.recovery = .byJoining })
         _ = try await service.offer(ada.session, connection: "main", sdp: client.offer([.video("0")]))
         plane.turnWorkers()
@@ -157,7 +157,7 @@ struct MoveTests {
         "I8: a client whose socket was down during a move resumes in the new room, with a token of any room that it was in and of no other"
     )
     func awayMeanwhile() async throws {
-        let service = RoomService(media: plane)
+        let service = RoomHost(media: plane)
         func from(_ room: String, _ identity: String = "ada") -> JoinRequest {
             request(identity) {
                 $0.claims.video.room = room
@@ -188,7 +188,7 @@ struct MoveTests {
 
     @Test("I8: a client whose socket was down during a move that ended its connections joins the new room")
     func joinsWhereItIs() async throws {
-        let service = RoomService(media: plane)
+        let service = RoomHost(media: plane)
         let first = request("ada") {
             $0.claims.video.room = "R"
             ($0.recovery, $0.understandsMoves) = (.byJoining, false)
@@ -216,7 +216,7 @@ struct MoveTests {
 
     @Test("I8: whoever was moved past a waiting room need not wait when it comes back")
     func waitingRoom() async throws {
-        let service = RoomService(media: plane)
+        let service = RoomHost(media: plane)
         let ada = try await service.join(request("ada"))
         var policy = PolicyDocument()
         policy.waitingRoom = true
@@ -232,7 +232,7 @@ struct MoveTests {
         "I8: a banned identity is not moved into the room; a session that was moved is resumed with the token that joined"
     )
     func bansAndResume() async throws {
-        let service = RoomService(media: plane)
+        let service = RoomHost(media: plane)
         let ada = try await service.join(request("ada") { $0.claims.video.room = "R" })
         _ = try await service.join(request("ada", room: "Q"))
         _ = try await service.remove("ada", from: "Q", ban: .seconds(60))
@@ -246,6 +246,6 @@ struct MoveTests {
     }
 }
 
-extension RoomService {
+extension RoomHost {
     fileprivate var hasForgottenMoves: Bool { rooms.moved.isEmpty }
 }

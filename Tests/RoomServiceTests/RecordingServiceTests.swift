@@ -18,7 +18,7 @@ struct RecordingServiceTests {
     )
     func givenUp() async throws {
         let plane = FakePlane()
-        let service = RoomService(media: plane, recorder: Books())
+        let service = RoomHost(media: plane, recorder: Books())
         _ = try await service.joinPublisher(request("ada"), offer: ClientDescriptions().offer([.video("0")]))
         let recording = try await service.startRecording(RecordingScope(), options: RecordingOptions(), in: "R")
         let stream = try #require(

@@ -47,7 +47,7 @@ struct RevocationTests {
 
     @Test("Who follows events does so as long as its token is good: until it is revoked, or a minute after its end")
     func feeds() async throws {
-        let service = RoomService(media: plane)
+        let service = RoomHost(media: plane)
         func claims(_ identity: String, until expiresAt: Int64) -> AccessClaims {
             AccessClaims(apiKey: "k", identity: identity, expiresAt: expiresAt)
         }
@@ -69,7 +69,7 @@ struct RevocationTests {
 
     @Test("Who follows events with a token of a key that is replaced comes to the end; readers of other keys go on")
     func feedsOfKeys() async throws {
-        let service = RoomService(media: plane)
+        let service = RoomHost(media: plane)
         var feeds: [EventFeed] = []
         for key in ["leaked", "kept"] {
             let claims = AccessClaims(apiKey: key, identity: "mod", expiresAt: .max)
@@ -86,7 +86,7 @@ struct RevocationTests {
 
     @Test("I8: a revoked token ends the stay that it began and begins none; another token of the identity does")
     func byToken() async throws {
-        let service = RoomService(media: plane)
+        let service = RoomHost(media: plane)
         let ada = try await service.join(joining("ada", token: "t-1"))
         _ = try await service.join(joining("bob", token: "t-2"))
         _ = try await service.revoke(.token("t-1"), for: .seconds(60))
@@ -102,7 +102,7 @@ struct RevocationTests {
 
     @Test("I8: a revoked identity leaves every room; tokens that were issued before are refused, later ones are not")
     func byIdentity() async throws {
-        let service = RoomService(media: plane)
+        let service = RoomHost(media: plane)
         let second = plane.wallClockMilliseconds() / 1_000
         _ = try await service.join(joining("ada", issuedAt: second))
         _ = try await service.join(request("ada") { $0.room = "S" })
@@ -116,7 +116,7 @@ struct RevocationTests {
 
     @Test("A revocation is an event of the server, before the stays that it ends, and its end is one")
     func events() async throws {
-        let service = RoomService(media: plane)
+        let service = RoomHost(media: plane)
         _ = try await service.join(joining("ada", token: "t-1"))
         let feed = await service.follow(
             room: nil, types: [.revocationStarted, .revocationEnded, .participantLeft], after: .beginning)
@@ -138,7 +138,7 @@ struct RevocationTests {
         .timeLimit(.minutes(1)))
     func slowStore() async throws {
         let store = SlowStore()
-        let service = RoomService(media: plane, keep: { await store.keep($0) })
+        let service = RoomHost(media: plane, keep: { await store.keep($0) })
         _ = try await service.join(request("ada"))
         _ = try await service.join(joining("bob", token: "t-1"))
         store.hold()
@@ -169,7 +169,7 @@ struct RevocationTests {
 
     @Test("A token that is revoked during a stay cannot prolong it")
     func refresh() async throws {
-        let service = RoomService(media: plane)
+        let service = RoomHost(media: plane)
         let ada = try await service.join(joining("ada", token: "t-1"))
         _ = try await service.revoke(.token("t-2"), for: .seconds(60))
         let revoked = joining("ada", token: "t-2").claims
@@ -178,7 +178,7 @@ struct RevocationTests {
 
     @Test("I8: a ban ends every stay of its identity, where a policy lets it be there more than once")
     func banOfTwoStays() async throws {
-        let service = RoomService(media: plane)
+        let service = RoomHost(media: plane)
         var policy = PolicyDocument()
         policy.duplicateIdentity = .allow
         _ = try await service.createRoom(named: "R", policy: policy)
@@ -193,7 +193,7 @@ struct RevocationTests {
     @Test("I8: a ban is kept, and ends the stay, also while the room's media worker hangs")
     func banWhileWorkerHangs() async throws {
         let kept = Mutex<[StandingRule]>([])
-        let service = RoomService(media: plane, keep: { rule in kept.withLock { $0.append(rule) } })
+        let service = RoomHost(media: plane, keep: { rule in kept.withLock { $0.append(rule) } })
         _ = try await service.join(request("eve"))
         _ = try await service.join(request("bob"))
         plane.setHangs(true)
@@ -206,7 +206,7 @@ struct RevocationTests {
     @Test("Presets, bans, revocations and closed rooms hold in the next life of the service; what was ended does not")
     func restore() async throws {
         let kept = Mutex<[StandingRule]>([])
-        let first = RoomService(media: plane, keep: { rule in kept.withLock { $0.append(rule) } })
+        let first = RoomHost(media: plane, keep: { rule in kept.withLock { $0.append(rule) } })
         var document = PolicyDocument()
         document.maxParticipants = 1
         #expect(try await first.setPreset(document, named: "small"))
@@ -218,7 +218,7 @@ struct RevocationTests {
         _ = try await first.revoke(.token("t-2"), for: .seconds(60))
         try await first.endRevocation(of: .token("t-2"))
         let rules = kept.withLock { $0 }
-        let second = RoomService(media: plane)
+        let second = RoomHost(media: plane)
         await second.restore(
             rules.filter { rule in
                 // What a store gives back: the last word about each.

@@ -45,7 +45,7 @@ struct RoomServiceTests {
 
     @Test("Publish and subscribe: commands reach the worker before the answer returns, the receiver is offered")
     func publishAndSubscribe() async throws {
-        let service = RoomService(media: plane)
+        let service = RoomHost(media: plane)
         let bob = try await service.join(request("bob"))
         let ada = try await service.join(request("ada"))
         let answer = try await service.offer(
@@ -71,7 +71,7 @@ struct RoomServiceTests {
 
     @Test("C2: fifty first joins at once make exactly one room")
     func oneRoom() async throws {
-        let service = RoomService(media: plane)
+        let service = RoomHost(media: plane)
         await withTaskGroup(of: Void.self) { group in
             for index in 0..<50 { group.addTask { _ = try? await service.join(request("m\(index)", room: "new")) } }
         }
@@ -82,7 +82,7 @@ struct RoomServiceTests {
 
     @Test("B4: the room is the token's, the asked, the default or a generated one")
     func roomNames() async throws {
-        let service = RoomService(media: plane)
+        let service = RoomHost(media: plane)
         func joined(_ granted: String?, _ asked: String?) async throws -> String {
             try await service.join(request("x", room: asked) { $0.claims.video.room = granted }).snapshot.room.name
         }
@@ -95,7 +95,7 @@ struct RoomServiceTests {
 
     @Test("A refused join leaves no room behind")
     func refusedJoin() async throws {
-        let service = RoomService(media: plane)
+        let service = RoomHost(media: plane)
         #expect(await code { _ = try await service.join(request("")) } == .identityRequired)
         #expect(
             await code { _ = try await service.join(request("a", room: String(repeating: "r", count: 300))) }
@@ -110,14 +110,14 @@ struct RoomServiceTests {
         var configuration = RoomServiceConfiguration()
         configuration.maxRooms = 1
         configuration.maxParticipants = 3
-        let service = RoomService(configuration: configuration, media: plane)
+        let service = RoomHost(configuration: configuration, media: plane)
         for index in 0..<3 { _ = try await service.join(request("\(index)")) }
         #expect(await code { _ = try await service.join(request("4")) } == .overloaded)
 
         configuration = RoomServiceConfiguration()
         configuration.maxJoinsPerSecond = 2
         configuration.autoCreateRooms = false
-        let slow = RoomService(configuration: configuration, media: plane)
+        let slow = RoomHost(configuration: configuration, media: plane)
         #expect(await code { _ = try await slow.join(request("0")) } == .roomNotFound)
         _ = try await slow.createRoom(named: "R")
         #expect(await code { _ = try await slow.createRoom(named: "R") } == .roomExists)
@@ -129,7 +129,7 @@ struct RoomServiceTests {
 
     @Test("K2: a draining server makes no rooms and serves its own; members are notified, without a roster, too")
     func drain() async throws {
-        let service = RoomService(media: plane)
+        let service = RoomHost(media: plane)
         let ada = try await service.join(request("ada"))
         let alone = try await service.join(request("alone") { $0.wantsRoster = false })
         let notice = DrainNotice(deadline: 1_790_000_600_000)
@@ -154,7 +154,7 @@ struct RoomServiceTests {
 
     @Test("Operators: list, look, mute, remove, delete; members are notified with the reason")
     func operators() async throws {
-        let service = RoomService(media: plane)
+        let service = RoomHost(media: plane)
         let bob = try await service.join(request("bob"))
         let ada = try await service.join(request("ada"))
         let answer = try await service.offer(ada.session, connection: "pub", sdp: client.offer([.audio("0")]))
@@ -179,7 +179,7 @@ struct RoomServiceTests {
     )
     func olderTokens() async throws {
         let second = plane.wallClockMilliseconds() / 1_000
-        let service = RoomService(media: plane)
+        let service = RoomHost(media: plane)
         func join(_ identity: String, issuedAt: Int64?) async -> RoomError.Code? {
             await code {
                 _ = try await service.join(request(identity) { $0.claims.issuedAt = issuedAt })
@@ -213,7 +213,7 @@ struct RoomServiceTests {
 
     @Test("A WHIP publisher that is refused leaves its older session of the same identity as it was")
     func refusedPublisherEndsNothing() async throws {
-        let service = RoomService(media: plane)
+        let service = RoomHost(media: plane)
         let bob = try await service.join(request("bob"))
         let live = try await service.joinPublisher(request("ada"), offer: client.offer([.video("0")]))
         plane.turnWorkers()
@@ -234,7 +234,7 @@ struct RoomServiceTests {
     func olderTokensAccepted() async throws {
         var configuration = RoomServiceConfiguration()
         configuration.closedFor = .zero
-        let service = RoomService(configuration: configuration, media: plane)
+        let service = RoomHost(configuration: configuration, media: plane)
         _ = try await service.join(request("ada"))
         try await service.remove("ada", from: "R")
         _ = try await service.join(request("ada"))
@@ -244,7 +244,7 @@ struct RoomServiceTests {
 
     @Test("Graceful end: every member is notified, every room ends, nobody comes in")
     func shutDown() async throws {
-        let service = RoomService(media: plane)
+        let service = RoomHost(media: plane)
         let ada = try await service.join(request("ada"))
         let bob = try await service.join(request("bob", room: "other"))
         await service.shutDown()
@@ -258,7 +258,7 @@ struct RoomServiceTests {
     func endOfLargeRoom() async throws {
         var configuration = RoomServiceConfiguration()
         configuration.maxQueuedEvents = 4
-        let service = RoomService(configuration: configuration, media: plane)
+        let service = RoomHost(configuration: configuration, media: plane)
         var members: [JoinedSession] = []
         for index in 0..<8 {
             let joined = try await service.join(request("m\(index)"))
@@ -274,8 +274,8 @@ struct RoomServiceTests {
 
     @Test("The log has what happens, in order")
     func log() async throws {
-        let entries = Recorder()
-        let service = RoomService(media: plane) { entries.append($0) }
+        let entries = FileRecorder()
+        let service = RoomHost(media: plane) { entries.append($0) }
         let ada = try await service.join(request("ada"))
         _ = try await service.offer(ada.session, connection: "pub", sdp: client.offer([.audio("0")]))
         await service.leave(ada.session)

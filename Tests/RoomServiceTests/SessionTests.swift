@@ -9,7 +9,7 @@ import Testing
 @testable import RoomService
 
 /// Collects log entries.
-final class Recorder: Sendable {
+final class FileRecorder: Sendable {
     private let entries = Mutex<[RoomLogEntry]>([])
     var all: [RoomLogEntry] { entries.withLock { $0 } }
     func append(_ entry: RoomLogEntry) { entries.withLock { $0.append(entry) } }
@@ -22,7 +22,7 @@ struct SessionTests {
 
     @Test("Resume: a dropped socket misses nothing, media is not touched, the older stream ends")
     func resume() async throws {
-        let service = RoomService(media: plane)
+        let service = RoomHost(media: plane)
         let bob = try await service.join(request("bob"))
         for index in 0..<3 { _ = try await service.join(request("m\(index)")) }
         #expect(await take(2, from: bob.events).map(\.sequence) == [1, 2])
@@ -57,7 +57,7 @@ struct SessionTests {
             (nil, { $0.expiresAt = 99 }), (nil, { $0.name = "Bob" }),
         ]
         for (number, (expected, change)) in cases.enumerated() {
-            let service = RoomService(media: plane)
+            let service = RoomHost(media: plane)
             let bob = try await service.join(request("bob"))
             var claims = request("bob").claims
             change(&claims)
@@ -73,7 +73,7 @@ struct SessionTests {
 
     @Test("D6: keep-alive and the resume window end sessions; signs of life keep them")
     func timeouts() async throws {
-        let service = RoomService(media: plane)
+        let service = RoomHost(media: plane)
         let ada = try await service.join(request("ada"))
         let bob = try await service.join(request("bob"))
         for _ in 0..<6 {
@@ -96,7 +96,7 @@ struct SessionTests {
 
     @Test("C17: a hundred thousand events reach twenty members without a gap, over dropped and resumed sockets")
     func hundredThousandEvents() async throws {
-        let service = RoomService(media: plane)
+        let service = RoomHost(media: plane)
         var dice = RandomSource(seed: 17)
         var members: [(joined: JoinedSession, events: SessionEvents, attachment: UInt64, last: UInt64)] = []
         for index in 0..<20 {
@@ -141,7 +141,7 @@ struct SessionTests {
     func slowReader() async throws {
         var configuration = RoomServiceConfiguration()
         configuration.maxQueuedEvents = 4
-        let service = RoomService(configuration: configuration, media: plane)
+        let service = RoomHost(configuration: configuration, media: plane)
         let slow = try await service.join(request("slow"))
         for index in 0..<6 { _ = try await service.join(request("m\(index)") { $0.wantsRoster = false }) }
         #expect(await rest(of: slow.events).map(\.sequence) == [1, 2, 3, 4])
@@ -155,7 +155,7 @@ struct SessionTests {
     func earlierDeadline() async throws {
         var configuration = RoomServiceConfiguration()
         configuration.resumeWindow = .seconds(5)
-        let service = RoomService(configuration: configuration, media: plane)
+        let service = RoomHost(configuration: configuration, media: plane)
         let bob = try await service.join(request("bob"))
         for _ in 0..<2 { await service.tick() }
         await service.detach(bob.session, attachment: bob.attachment)
@@ -171,7 +171,7 @@ struct SessionTests {
     func replayBound() async throws {
         var configuration = RoomServiceConfiguration()
         configuration.maxReplayEvents = 3
-        let service = RoomService(configuration: configuration, media: plane)
+        let service = RoomHost(configuration: configuration, media: plane)
         let bob = try await service.join(request("bob"))
         for index in 0..<5 { _ = try await service.join(request("m\(index)")) }
         #expect(
@@ -183,7 +183,7 @@ struct SessionTests {
 
     @Test("WHIP: joins and publishes in one step; what publishes nothing is refused and leaves nothing")
     func whip() async throws {
-        let service = RoomService(media: plane)
+        let service = RoomHost(media: plane)
         let session = try await service.joinPublisher(request("cam"), offer: client.offer([.audio("0"), .video("1")]))
         #expect(
             session.room == "R" && session.participant.tracks.count == 2 && session.participant.profile == .publishOnly)
@@ -203,7 +203,7 @@ struct SessionTests {
 
     @Test("WHEP: plays one participant or follows the dominant speaker")
     func whep() async throws {
-        let service = RoomService(media: plane)
+        let service = RoomHost(media: plane)
         let offer = client.offer([.audio("0", "recvonly"), .video("1", "recvonly")])
         let cam = try await service.joinPublisher(request("cam"), offer: client.offer([.audio("0"), .video("1")]))
         let viewer = try await service.joinViewer(request("v1"), offer: offer, follow: .identity("cam"))
@@ -219,7 +219,7 @@ struct SessionTests {
 
     @Test("Media events find their room by number; a WHIP session ends with its transport")
     func mediaEvents() async throws {
-        let service = RoomService(media: plane)
+        let service = RoomHost(media: plane)
         let watcher = try await service.join(request("watcher"))
         _ = try await service.joinPublisher(request("cam"), offer: client.offer([.audio("0")]))
         guard case .addPeer(let peer)? = plane.commands.first(where: { if case .addPeer = $0 { true } else { false } })
@@ -240,7 +240,7 @@ struct SessionTests {
 
     @Test("Statistics of the worker come back with the names of the control plane")
     func report() async throws {
-        let service = RoomService(media: plane)
+        let service = RoomHost(media: plane)
         let ada = try await service.join(request("ada"))
         let answer = try await service.offer(ada.session, connection: "pub", sdp: client.offer([.audio("0")]))
         var (room, peer, track) = (RoomID(0), PeerID(0), TrackID(0))
@@ -298,7 +298,7 @@ struct SessionTests {
 
     @Test("Whoever returns after a connection has ended joins again: news of that may not have arrived")
     func lostConnection() async throws {
-        let service = RoomService(media: plane)
+        let service = RoomHost(media: plane)
         let joining = request("ada") { ($0.claims.video.room, $0.recovery) = ("R", .byJoining) }
         let ada = try await service.join(joining)
         let sid = ada.snapshot.participant.sid
@@ -318,7 +318,7 @@ struct SessionTests {
         "Whoever returns while the worker hangs keeps the older socket; where the worker begins to hang, the session waits for the next one"
     )
     func returnsToHungWorker() async throws {
-        let service = RoomService(media: plane)
+        let service = RoomHost(media: plane)
         let joining = request("ada") {
             $0.claims.video.room = "R"
             ($0.recovery, $0.offering, $0.receivingConnection) = (.byJoining, .serverAtOnce, Room.serverConnection)
@@ -345,7 +345,7 @@ struct SessionTests {
     func manyTracks() async throws {
         var configuration = RoomServiceConfiguration()
         configuration.maxQueuedEvents = 4
-        let service = RoomService(configuration: configuration, media: plane)
+        let service = RoomHost(configuration: configuration, media: plane)
         for index in 0..<4 {
             let offer = client.offer([.audio("0"), .video("1")])
             _ = try await service.joinPublisher(request("p\(index)"), offer: offer)
@@ -364,7 +364,7 @@ struct SessionTests {
 
     @Test("Whoever returns gets no notice that somebody left who has come back under another sid")
     func departedForGood() async throws {
-        let service = RoomService(media: plane)
+        let service = RoomHost(media: plane)
         let joining = request("ada") { ($0.claims.video.room, $0.recovery) = ("R", .byJoining) }
         let ada = try await service.join(joining)
         let bob = try await service.join(request("bob"))

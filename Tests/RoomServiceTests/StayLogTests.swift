@@ -234,7 +234,7 @@ struct StayLogTests {
         arguments: [false, true])
     func shortStayOfService(roomEnds: Bool) async throws {
         let plane = FakePlane(), summaries = Mutex<[StaySummary]>([])
-        let service = RoomService(media: plane, stayEnded: { summary in summaries.withLock { $0.append(summary) } })
+        let service = RoomHost(media: plane, stayEnded: { summary in summaries.withLock { $0.append(summary) } })
         let ada = try await service.join(request("ada")).session
         let offer = ClientDescriptions(ufrag: "clnt").offer([.audio("0"), .video("1")])
         _ = try await service.offer(ada, connection: "pub", sdp: offer)

@@ -24,7 +24,7 @@ struct WorkerPoolTests {
         let pool = try MediaWorkerPool(
             configuration: configuration, certificate: Certificate.selfSigned(),
             logger: Logger("test", output: LogOutput(level: .error)))
-        let service = RoomService(media: WorkerPoolPlane(pool))
+        let service = RoomHost(media: WorkerPoolPlane(pool))
         let running = Task { await service.run() }
         let client = ClientDescriptions()
         var ports = Set<String>()

@@ -13,11 +13,11 @@ import Testing
 @Suite("Rules that outlast the process")
 struct RuleStoreTests {
     private let database: Database
-    private let store: RuleStore
+    private let store: RuleDatabase
 
     init() throws {
-        database = try Database(path: nil, schema: RuleStore.schema)
-        store = RuleStore(database, encode: PolicyText.encode, decode: PolicyText.decode)
+        database = try Database(path: nil, schema: RuleDatabase.schema)
+        store = RuleDatabase(database, encode: PolicyText.encode, decode: PolicyText.decode)
     }
 
     private static let preset: PolicyDocument = {
@@ -63,7 +63,7 @@ struct RuleStoreTests {
     @Test("A preset that cannot be read is named and left out, and the others come back")
     func unreadable() async throws {
         try await store.keep(Self.rules[0], now: 0)
-        let strange = RuleStore(database, encode: { _ in Array("{\"moon\":1}".utf8) }, decode: PolicyText.decode)
+        let strange = RuleDatabase(database, encode: { _ in Array("{\"moon\":1}".utf8) }, decode: PolicyText.decode)
         try await strange.keep(.preset(name: "old", PolicyDocument()), now: 0)
         try await confirmation { named in
             let loaded = try await store.load(now: 0) { if $0 == "old" { named() } }

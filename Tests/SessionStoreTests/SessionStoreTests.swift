@@ -22,25 +22,27 @@ struct SessionStoreTests {
 
     private func store(
         _ database: Database, kept: TimeInterval = .seconds(60), maxSessions: Int64 = 100, at now: Int64 = 5_000
-    ) -> SessionStore {
-        SessionStore(
+    ) -> SessionDatabase {
+        SessionDatabase(
             database, kept: kept, wallClock: { now }, maxSessions: maxSessions,
             encode: { Array($0.info.sid.utf8) }, encodeHistory: { Array("\($0.samples.count)".utf8) })
     }
 
-    private func sids(_ page: SessionStore.Page) -> [String] { page.bodies.map { String(decoding: $0, as: UTF8.self) } }
+    private func sids(_ page: SessionDatabase.Page) -> [String] {
+        page.bodies.map { String(decoding: $0, as: UTF8.self) }
+    }
 
     @Test(
         "Pages follow each other without a gap, all or those of one room and identity; of stays that ended together the one written last is first"
     )
     func pages() async throws {
-        let store = store(try Database(path: nil, schema: SessionStore.schema))
+        let store = store(try Database(path: nil, schema: SessionDatabase.schema))
         for number in 0..<10 {
             try await store.write(
                 summary(number, room: number % 2 == 0 ? "even" : "odd", identity: number < 5 ? "ada" : "bob"))
         }
         var all: [String] = []
-        var query = SessionStore.Query(limit: 4)
+        var query = SessionDatabase.Query(limit: 4)
         repeat {
             let page = try await store.page(query)
             all += sids(page)
@@ -58,26 +60,26 @@ struct SessionStoreTests {
         "A stay that is written down later than one that ended after it still stands in the order they ended in, on any page"
     )
     func writtenLate() async throws {
-        let store = store(try Database(path: nil, schema: SessionStore.schema))
+        let store = store(try Database(path: nil, schema: SessionDatabase.schema))
         for (number, leftAt) in [(1, 3_000), (2, 1_000), (3, 2_000), (4, 3_000)] as [(Int, Int64)] {
             try await store.write(summary(number, leftAt: leftAt))
         }
         var pages: [[String]] = []
-        var query = SessionStore.Query(room: "R", identity: "ada", limit: 1)
+        var query = SessionDatabase.Query(room: "R", identity: "ada", limit: 1)
         repeat {
             let page = try await store.page(query)
             pages.append(sids(page))
-            query.before = page.next.flatMap { SessionStore.Place($0.description) }
+            query.before = page.next.flatMap { SessionDatabase.Place($0.description) }
         } while query.before != nil
         #expect(pages == [["PA_4"], ["PA_1"], ["PA_3"], ["PA_2"]])
         for text in ["", "5", "-5", "5-", "-5-3", "+5-3", "5-3-1", "5-x", "99999999999999999999-1"] {
-            #expect(SessionStore.Place(text) == nil, "\(text) is no place")
+            #expect(SessionDatabase.Place(text) == nil, "\(text) is no place")
         }
     }
 
     @Test("Summaries that are older than they may become are read by nobody, and deleted when the server starts")
     func age() async throws {
-        let database = try Database(path: nil, schema: SessionStore.schema)
+        let database = try Database(path: nil, schema: SessionDatabase.schema)
         let store = store(database, kept: .seconds(10), at: 11_000)
         for (number, leftAt) in [(1, 1_000), (2, 5_000), (3, 11_000)] as [(Int, Int64)] {
             try await store.write(summary(number, leftAt: leftAt))
@@ -96,19 +98,19 @@ struct SessionStoreTests {
 
     @Test("Summaries that are too old, or more than there may be, are deleted with the next that is written")
     func retention() async throws {
-        let database = try Database(path: nil, schema: SessionStore.schema)
+        let database = try Database(path: nil, schema: SessionDatabase.schema)
         for (number, leftAt) in [(1, 1_000), (2, 5_000), (3, 11_001)] as [(Int, Int64)] {
             try await store(database, kept: .seconds(10), at: leftAt).write(summary(number, leftAt: leftAt))
         }
         #expect(sids(try await store(database).page(.init(limit: 9))) == ["PA_3", "PA_2"])
-        let small = self.store(try Database(path: nil, schema: SessionStore.schema), maxSessions: 2)
+        let small = self.store(try Database(path: nil, schema: SessionDatabase.schema), maxSessions: 2)
         for number in 0..<5 { try await small.write(summary(number)) }
         #expect(sids(try await small.page(.init(limit: 9))) == ["PA_4", "PA_3"], "the newest stay within the bound")
     }
 
     @Test("Each summary has its history, of which the newest are kept: one for each fifty summaries")
     func histories() async throws {
-        let store = store(try Database(path: nil, schema: SessionStore.schema), maxSessions: 150)
+        let store = store(try Database(path: nil, schema: SessionDatabase.schema), maxSessions: 150)
         for number in 1...5 {
             var summary = summary(number)
             summary.history.samples = (0..<number).map {
@@ -128,8 +130,8 @@ struct SessionStoreTests {
 
     @Test("I6: whoever is moved has a past stay in each room, and its sid finds the last one, or that of a room")
     func movedStays() async throws {
-        let database = try Database(path: nil, schema: SessionStore.schema)
-        let store = SessionStore(
+        let database = try Database(path: nil, schema: SessionDatabase.schema)
+        let store = SessionDatabase(
             database, kept: .seconds(60), wallClock: { 9_000 }, maxSessions: 1_000,
             encode: { Array("\($0.room) \($0.leftAt)".utf8) },
             encodeHistory: { Array("\($0.samples.count)".utf8) })
@@ -163,7 +165,7 @@ struct SessionStoreTests {
 
     @Test("What is added is written in order before the store ends, and a database that fails is reported")
     func running() async throws {
-        let store = store(try Database(path: nil, schema: SessionStore.schema))
+        let store = store(try Database(path: nil, schema: SessionDatabase.schema))
         for number in 0..<5 { store.add(summary(number)) }
         store.finish()
         await store.run { Issue.record("\($0)") }

@@ -30,8 +30,8 @@ final class Receiver: Sendable {
     /// What happens in each wait of the sender.
     func onWait(_ happens: @escaping @Sendable (_ count: Int) async -> Void) { state.withLock { $0.onWait = happens } }
 
-    var world: Webhooks.World {
-        Webhooks.World(
+    var world: WebhookSender.World {
+        WebhookSender.World(
             post: { [self] request, _ in
                 let body = String(decoding: request.body, as: UTF8.self)
                 let outcome = state.withLock { state in

@@ -20,7 +20,7 @@ struct WebhookQueueTests {
 
     @Test("Beyond the bound the oldest event of a webhook goes for each new one, whatever its lane")
     func bound() async throws {
-        let database = try Database(path: nil, schema: Webhooks.schema)
+        let database = try Database(path: nil, schema: WebhookSender.schema)
         let queue = WebhookQueue(database, maxEvents: 3)
         // "a" to "d" are of four lanes.
         #expect(Set(["a", "b", "c", "d"].map(WebhookQueue.lane)).count == 4)
@@ -42,7 +42,7 @@ struct WebhookQueueTests {
         let path = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path
         defer { for ending in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + ending) } }
         do {
-            let database = try Database(path: path, schema: Webhooks.schema)
+            let database = try Database(path: path, schema: WebhookSender.schema)
             let queue = WebhookQueue(database)
             for number in 0..<5 {
                 _ = try await queue.add(Self.message(number), in: .martlet, room: "a", to: ["v", "w"])
@@ -57,7 +57,7 @@ struct WebhookQueueTests {
             }
             #expect(try await Self.backlog(of: "w", queue, database) == [4, 4])
         }
-        let database = try Database(path: path, schema: Webhooks.schema)
+        let database = try Database(path: path, schema: WebhookSender.schema)
         let queue = WebhookQueue(database)
         #expect(try await Self.backlog(of: "w", queue, database) == [4, 4])
         try await queue.delete("w")

@@ -19,10 +19,10 @@ struct WebhooksTests {
     }
 
     private func webhooks(
-        _ rooms: RoomService, _ database: Database, _ receiver: Receiver, allowsPrivate: Bool = false,
-        world: Webhooks.World? = nil
-    ) -> Webhooks {
-        Webhooks(
+        _ rooms: RoomHost, _ database: Database, _ receiver: Receiver, allowsPrivate: Bool = false,
+        world: WebhookSender.World? = nil
+    ) -> WebhookSender {
+        WebhookSender(
             of: rooms, database: database, keys: [APIKey(name: "app", secret: "app-secret")],
             allowsPrivate: allowsPrivate,
             encode: { entry, formats in
@@ -39,10 +39,10 @@ struct WebhooksTests {
     /// Runs webhooks over rooms of their own until `body` has ended.
     private func with(
         _ database: Database? = nil, _ receiver: Receiver,
-        _ body: (RoomService, Webhooks) async throws -> Void
+        _ body: (RoomHost, WebhookSender) async throws -> Void
     ) async throws {
-        let database = try database ?? Database(path: nil, schema: Webhooks.schema)
-        let rooms = RoomService(media: TestPlane())
+        let database = try database ?? Database(path: nil, schema: WebhookSender.schema)
+        let rooms = RoomHost(media: TestPlane())
         let webhooks = webhooks(rooms, database, receiver)
         try await webhooks.load()
         let task = Task { await webhooks.run() }
@@ -80,7 +80,7 @@ struct WebhooksTests {
         "I4: what waits when the server ends is posted in its next life, before what happens then, and the webhook is still there"
     )
     func restart() async throws {
-        let database = try Database(path: nil, schema: Webhooks.schema)
+        let database = try Database(path: nil, schema: WebhookSender.schema)
         let dead = Receiver()
         dead.answer { _, _ in .failed("nobody listens") }
         try await with(database, dead) { rooms, webhooks in
@@ -100,7 +100,7 @@ struct WebhooksTests {
 
     @Test("I4: a webhook that is set before the server runs is sent once what waits for it since an earlier life")
     func setEarly() async throws {
-        let database = try Database(path: nil, schema: Webhooks.schema)
+        let database = try Database(path: nil, schema: WebhookSender.schema)
         let dead = Receiver()
         dead.answer { _, _ in .failed("nobody listens") }
         try await with(database, dead) { rooms, webhooks in
@@ -115,7 +115,7 @@ struct WebhooksTests {
             await gate.wait()
             return await post(request, allowsPrivate)
         }
-        let rooms = RoomService(media: TestPlane())
+        let rooms = RoomHost(media: TestPlane())
         let webhooks = webhooks(rooms, database, receiver, world: world)
         try await webhooks.load()
         try await webhooks.put(webhook())
@@ -136,7 +136,7 @@ struct WebhooksTests {
         "A receiver that accepts nothing for a day is parked, over a restart too; set again it gets what waited, in order"
     )
     func parking() async throws {
-        let database = try Database(path: nil, schema: Webhooks.schema)
+        let database = try Database(path: nil, schema: WebhookSender.schema)
         let dead = Receiver()
         dead.answer { _, _ in .failed("nobody listens") }
         try await with(database, dead) { rooms, webhooks in
@@ -179,7 +179,7 @@ struct WebhooksTests {
         )
         let keeper: SchemaStep = .statement(
             "CREATE TRIGGER keeper BEFORE DELETE ON webhooks BEGIN SELECT RAISE(ABORT, 'locked'); END")
-        let database = try Database(path: nil, schema: Webhooks.schema + [refusal, keeper])
+        let database = try Database(path: nil, schema: WebhookSender.schema + [refusal, keeper])
         let changed = Webhook(name: "w", url: url, signer: .secret(Self.secret))
         let added = Webhook(name: "new", url: url, signer: .secret(Self.secret))
         let receiver = Receiver()
@@ -203,7 +203,7 @@ struct WebhooksTests {
 
     @Test("I4: an event that was accepted is not posted again while the database does not forget it")
     func forgetful() async throws {
-        let database = try Database(path: nil, schema: Webhooks.schema)
+        let database = try Database(path: nil, schema: WebhookSender.schema)
         let receiver = Receiver()
         try await with(database, receiver) { rooms, webhooks in
             try await webhooks.put(webhook())
@@ -225,7 +225,7 @@ struct WebhooksTests {
 
     @Test("I4: what happened before a call was answered is in the database by then, in order, though nobody takes it")
     func settled() async throws {
-        let database = try Database(path: nil, schema: Webhooks.schema)
+        let database = try Database(path: nil, schema: WebhookSender.schema)
         let dead = Receiver()
         dead.answer { _, _ in .failed("nobody listens") }
         try await with(database, dead) { rooms, webhooks in
@@ -262,7 +262,7 @@ struct WebhooksTests {
         "Each webhook is sent its own format, and what waits when that is changed keeps the one in which it was written"
     )
     func formats() async throws {
-        let database = try Database(path: nil, schema: Webhooks.schema)
+        let database = try Database(path: nil, schema: WebhookSender.schema)
         let dead = Receiver()
         dead.answer { _, _ in .failed("nobody listens") }
         var lk = webhook("lk", events: ["roomStarted"])
@@ -343,8 +343,8 @@ struct WebhooksTests {
 
     @Test("What a webhook says is checked, and its error says what must be there")
     func checks() async throws {
-        let rooms = RoomService(media: TestPlane())
-        let webhooks = webhooks(rooms, try Database(path: nil, schema: Webhooks.schema), Receiver())
+        let rooms = RoomHost(media: TestPlane())
+        let webhooks = webhooks(rooms, try Database(path: nil, schema: WebhookSender.schema), Receiver())
         let urls = [
             "", "ftp://example.com", "https://", "https:///x", "https://a b", "http://localhost/x", "http://127.0.0.1",
             "http://[::1]:80/", "http://10.1.2.3/x", "http://169.254.169.254/latest", "https://\u{e9}.com",

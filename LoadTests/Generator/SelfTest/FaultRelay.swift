@@ -12,12 +12,12 @@ import Synchronization
 final class FaultRelay {
     /// One connection to it.
     private final class Member {
-        let transport: PeerTransport
+        let transport: WebRTCTransport
         let ufrag: [UInt8]
         let publishes: Bool
         var schedules: [UInt32: FaultSchedule] = [:]
 
-        init(transport: PeerTransport, ufrag: String, publishes: Bool) {
+        init(transport: WebRTCTransport, ufrag: String, publishes: Bool) {
             self.transport = transport
             self.ufrag = Array(ufrag.utf8)
             self.publishes = publishes
@@ -77,7 +77,7 @@ final class FaultRelay {
     private func add(_ entry: FaultRelayHandle.Entry) {
         let remote = RemoteTransport(
             ice: entry.remoteICE, fingerprintSHA256: entry.fingerprint, localRole: .server)
-        let transport = PeerTransport(
+        let transport = WebRTCTransport(
             description: PeerDescription(
                 id: PeerID(UInt64(members.count + 1)), room: RoomID(1), profile: .full, localICE: entry.localICE,
                 remote: remote, feedbackSSRC: UInt32(members.count + 1)), context: context, at: now)

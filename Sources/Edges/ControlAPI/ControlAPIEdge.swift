@@ -12,7 +12,7 @@ public import Webhooks
 /// The operators' API: JSON under `/v1`, described by `/openapi.json`.
 public struct ControlAPIEdge: Sendable {
     private let context: EdgeContext
-    private let webhooks: Webhooks
+    private let webhooks: WebhookSender
     private let client: ClientResource
     private let events: EventsResource
     private let resources: [any Resource]
@@ -21,8 +21,8 @@ public struct ControlAPIEdge: Sendable {
     /// are none), `node` reports on the process, `drain` begins a drain or (nil) ends it;
     /// false: the process ends, which nobody can undo.
     public init(
-        context: EdgeContext, webhooks: Webhooks, sessions: SessionStore, recorder: Recorder? = nil,
-        jobs: OfflineJobs? = nil, player: Player? = nil,
+        context: EdgeContext, webhooks: WebhookSender, sessions: SessionDatabase, recorder: FileRecorder? = nil,
+        jobs: JobRunner? = nil, player: FilePlayer? = nil,
         callsPerSecond: Live<Int>,
         node: @escaping @Sendable () async -> NodeReport,
         drain: @escaping @Sendable (DrainNotice?) async -> Bool = { _ in false }

@@ -6,14 +6,14 @@ import Recorder
 struct RecordingDownload: Sendable {
     private let file: RecordingFile
     private let name: String
-    private let recorder: Recorder
+    private let recorder: FileRecorder
 
     /// The longest part that is held in memory at once; a longer one is read while it is sent.
     static let longestPart: Int64 = 1 << 20
     /// Short, so that a client on a slow link has read one before it seems to read nothing.
     private static let pieceLength: Int64 = 64 << 10
 
-    init(_ file: RecordingFile, name: String, of recorder: Recorder) {
+    init(_ file: RecordingFile, name: String, of recorder: FileRecorder) {
         self.file = file
         self.name = name
         self.recorder = recorder
@@ -46,7 +46,7 @@ struct RecordingDownload: Sendable {
     ) async throws(Problem) -> HTTPResponse {
         let length = part.upperBound - part.lowerBound
         if length <= Self.longestPart, request.method == .get {
-            let bytes = try await onDisk { () async throws(Recorder.DiskIsBusy) in
+            let bytes = try await onDisk { () async throws(FileRecorder.DiskIsBusy) in
                 try await recorder.read(file, Int(length), at: part.lowerBound)
             }
             // A disk that fails gives less than was promised, which a client must notice.
@@ -83,8 +83,8 @@ struct RecordingDownload: Sendable {
 }
 
 /// Does something with a recording's files; busy disks are a refusal that says so.
-func onDisk<Result>(_ body: () async throws(Recorder.DiskIsBusy) -> Result) async throws(Problem) -> Result {
-    do throws(Recorder.DiskIsBusy) {
+func onDisk<Result>(_ body: () async throws(FileRecorder.DiskIsBusy) -> Result) async throws(Problem) -> Result {
+    do throws(FileRecorder.DiskIsBusy) {
         return try await body()
     } catch {
         throw Problem(503, "overloaded", "Too much waits for the disk of the recordings; try again.")

@@ -6,7 +6,7 @@ public import RoomService
 /// What every edge needs: the rooms, the gate, and what the configuration says to clients.
 public struct EdgeContext: Sendable {
     /// The rooms.
-    public let rooms: RoomService
+    public let rooms: RoomHost
     /// Verifies access tokens.
     public let gate: TokenGate
     /// What clients are told of on joining.
@@ -22,7 +22,7 @@ public struct EdgeContext: Sendable {
 
     /// A context of these parts.
     public init(
-        rooms: RoomService, gate: TokenGate, iceServers: ICEServers, server: String, logger: Logger,
+        rooms: RoomHost, gate: TokenGate, iceServers: ICEServers, server: String, logger: Logger,
         now: @escaping @Sendable () -> MonotonicTime
     ) {
         self.rooms = rooms

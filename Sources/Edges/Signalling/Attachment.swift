@@ -10,16 +10,16 @@ struct Attachment: Sendable {
 
     /// The session goes on without this socket. false: it had ended, or another socket has it.
     @discardableResult
-    func detach(from rooms: RoomService) async -> Bool { await rooms.detach(session, attachment: number) }
+    func detach(from rooms: RoomHost) async -> Bool { await rooms.detach(session, attachment: number) }
 
     /// A sign of life. false: another socket has the session.
-    func keepAlive(in rooms: RoomService) async -> Bool { await rooms.keepAlive(session, attachment: number) }
+    func keepAlive(in rooms: RoomHost) async -> Bool { await rooms.keepAlive(session, attachment: number) }
 
     /// Ends the session, but for one that another socket has.
-    func leave(_ rooms: RoomService) async { await rooms.leave(session, attachment: number) }
+    func leave(_ rooms: RoomHost) async { await rooms.leave(session, attachment: number) }
 
     /// Takes the events to the socket, in order, and closes it when there are no more.
-    func pump(to socket: some SignallingSocket, texts: EventTexts, rooms: RoomService) async {
+    func pump(to socket: some SignallingSocket, texts: EventTexts, rooms: RoomHost) async {
         for await event in events {
             socket.send(texts.text(of: event))
             guard case .ended(let reason, _) = event.event else { continue }

@@ -12,13 +12,13 @@ public import Webhooks
 
 /// The private listener: `/metrics` for Prometheus, `/healthz` for liveness, `/readyz` for readiness.
 public struct TelemetryEdge: Sendable {
-    private let rooms: RoomService
-    private let webhooks: Webhooks
+    private let rooms: RoomHost
+    private let webhooks: WebhookSender
     private let traces: TraceExporter?
     private let workers: MediaWorkerPool
-    private let recorder: Recorder?
-    private let jobs: OfflineJobs?
-    private let player: Player?
+    private let recorder: FileRecorder?
+    private let jobs: JobRunner?
+    private let player: FilePlayer?
     private let listener: HTTPServer
     private let calls: CallStatistics
     private let health: Health
@@ -26,8 +26,8 @@ public struct TelemetryEdge: Sendable {
 
     /// Reports on these parts; `listener` is the public one.
     public init(
-        context: EdgeContext, webhooks: Webhooks, traces: TraceExporter?, workers: MediaWorkerPool,
-        recorder: Recorder? = nil, jobs: OfflineJobs? = nil, player: Player? = nil, listener: HTTPServer,
+        context: EdgeContext, webhooks: WebhookSender, traces: TraceExporter?, workers: MediaWorkerPool,
+        recorder: FileRecorder? = nil, jobs: JobRunner? = nil, player: FilePlayer? = nil, listener: HTTPServer,
         health: Health, version: String
     ) {
         rooms = context.rooms

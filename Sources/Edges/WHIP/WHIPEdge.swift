@@ -56,7 +56,7 @@ public struct WHIPEdge: Sendable {
 
     static let sdp = "application/sdp"
     static let fragment = "application/trickle-ice-sdpfrag"
-    /// Both have one connection, which `RoomService` calls so.
+    /// Both have one connection, which `RoomHost` calls so.
     static let connection = "main"
 
     private static let endpointOptions = HTTPResponse(

@@ -44,7 +44,7 @@ public struct MediaPath {
     }
 
     /// Encrypts the RTP packet of `length` bytes at the start of `slot` in place; returns the new length, or -1 when there are no keys or
-    /// the packet is refused. The slot has `PeerTransport.protectionOverhead` bytes of room after the packet.
+    /// the packet is refused. The slot has `WebRTCTransport.protectionOverhead` bytes of room after the packet.
     @inline(__always)
     public mutating func protectRTP(_ slot: UnsafeMutableRawBufferPointer, length: Int) -> Int {
         guard let sender, let base = slot.baseAddress else { return protectThroughLibrary(slot, length: length) }

@@ -33,7 +33,7 @@ public actor MediaWorker {
     public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
     init(
-        index: Int, engine: sending MediaEngine, socket: consuming sending UDPSocket,
+        index: Int, engine: sending WorkerEngine, socket: consuming sending UDPSocket,
         configuration: UDPSocketConfiguration, tcp: sending TCPLane?, executor: LoopExecutor,
         gatherLimit: TimeInterval, records: RecordRing?,
         publishEvents: @escaping @Sendable ([MediaEvent]) -> Void

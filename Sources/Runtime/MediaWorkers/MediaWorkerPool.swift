@@ -102,7 +102,7 @@ public final class MediaWorkerPool: Sendable {
                 throw .tcp(index: nil, port: acceptor.port, error)
             }
         }
-        let ciphers = MediaEngine.cipherDescriptions
+        let ciphers = WorkerEngine.cipherDescriptions
         logger.info(
             "media workers started",
             [
@@ -207,7 +207,7 @@ public final class MediaWorkerPool: Sendable {
         var address = UDPSocketConfiguration(address: configuration.bindAddress, port: port)
         address.marksMedia = configuration.marksMedia
         do {
-            let engine = try MediaEngine(configuration: configuration.engine, certificate: certificate, seed: seed)
+            let engine = try WorkerEngine(configuration: configuration.engine, certificate: certificate, seed: seed)
             var socket = try UDPSocket(address)
             var listener: TCPSocket?
             // A port of the system's choice may be taken for TCP: another one.

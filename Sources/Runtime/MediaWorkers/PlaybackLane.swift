@@ -29,7 +29,7 @@ struct PlaybackLane: ~Copyable {
     var nextDeadline: MonotonicTime { next }
 
     /// Hands what is due to the engine. Nothing is allocated.
-    mutating func play(into engine: MediaEngine, at now: MonotonicTime) {
+    mutating func play(into engine: WorkerEngine, at now: MonotonicTime) {
         guard next <= now else { return }
         next = .distantFuture
         var index = 0

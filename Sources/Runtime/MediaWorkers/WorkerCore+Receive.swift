@@ -47,7 +47,7 @@ extension WorkerCore {
     /// Asks for the memory of the senders of the runs that come next, each a step further along the pointers than the one behind it.
     @inline(__always)
     private func prefetchSenders(of runs: UnsafeBufferPointer<ReceivedRun>, behind index: Int) {
-        let count = runs.count, steps = MediaEngine.prefetchSteps
+        let count = runs.count, steps = WorkerEngine.prefetchSteps
         guard count > 1 else { return }
         if index == 0 { for ahead in 1..<min(steps, count) { owners[ahead] = engine.owner(of: runs[ahead].source) } }
         for step in 1..<steps where index &+ steps &- step < count {

@@ -15,7 +15,7 @@ struct WorkerCore: ~Copyable {
     /// Packets of one frame that were sent in one go are some 10 us apart, and a sleeping processor needs 50 us to wake up.
     private static let gatherStep = TimeInterval.microseconds(200)
 
-    let engine: MediaEngine
+    let engine: WorkerEngine
     /// Where records go; nil: nothing is recorded here, and what the engine is told to record is dropped.
     private let records: RecordRing?
     private let gatherLimit: TimeInterval
@@ -44,7 +44,7 @@ struct WorkerCore: ~Copyable {
 
     /// `configuration` is that of `socket`.
     init(
-        engine: MediaEngine, socket: consuming UDPSocket, configuration: UDPSocketConfiguration, tcp: TCPLane?,
+        engine: WorkerEngine, socket: consuming UDPSocket, configuration: UDPSocketConfiguration, tcp: TCPLane?,
         gatherLimit: TimeInterval, records: RecordRing?
     ) {
         self.engine = engine
@@ -162,8 +162,8 @@ struct WorkerCore: ~Copyable {
     /// Sends the batch when the engine's next call might not find room in it.
     mutating func makeRoom() {
         let isRoomy =
-            batch.used + MediaEngine.transportReserve <= batch.arena.count
-            && batch.count + MediaEngine.transportReserveDatagrams <= batch.capacity
+            batch.used + WorkerEngine.transportReserve <= batch.arena.count
+            && batch.count + WorkerEngine.transportReserveDatagrams <= batch.capacity
         if !isRoomy { flush() }
     }
 

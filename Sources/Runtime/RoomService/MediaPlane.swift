@@ -14,7 +14,7 @@ public struct WorkerIndex: Sendable, Hashable, Comparable {
     public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
 }
 
-/// What RoomService needs of the media workers; the real pool and the fake of tests both speak it.
+/// What RoomHost needs of the media workers; the real pool and the fake of tests both speak it.
 ///
 /// Whatever waits for a worker fails when it hangs, within `Watchdog.patience` and a second.
 /// `apply` runs on the caller's actor until it reaches the worker: so batches arrive in the order in which an actor calls.
@@ -38,7 +38,7 @@ public protocol MediaPlane: Sendable {
     func report(_ scope: ReportScope, on worker: WorkerIndex) async throws(WorkerHangs) -> MediaReport?
     /// What happened, from each worker, in order.
     var events: AsyncStream<[MediaEvent]> { get }
-    /// The monotonic clock; the only one that RoomService reads.
+    /// The monotonic clock; the only one that RoomHost reads.
     func now() -> MonotonicTime
     /// Milliseconds since 1970, for reports.
     func wallClockMilliseconds() -> Int64

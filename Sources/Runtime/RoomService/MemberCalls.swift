@@ -59,7 +59,7 @@ struct MemberCalls {
     private mutating func end(_ number: String) { calls.removeValue(forKey: number)?.answers.finish() }
 }
 
-extension RoomService {
+extension RoomHost {
     /// How long a call may take until it has arrived, as LiveKit's own server and clients have it.
     private static let arrival = Duration.seconds(7)
 

@@ -1,6 +1,6 @@
 public import Rooms
 
-/// What RoomService needs of a player.
+/// What RoomHost needs of a player.
 public protocol PlaybackPlane: Sendable {
     /// The playback's participant is in the room, and the worker has its tracks: it begins. Returns at once.
     func begin(_ info: PlaybackInfo, of file: OpenedFile, room: String, roomSID: String, worker: WorkerIndex)

@@ -1,6 +1,6 @@
 public import Rooms
 
-/// What RoomService needs of a recorder.
+/// What RoomHost needs of a recorder.
 public protocol RecordingPlane: Sendable {
     /// What can be recorded beside what was applied so far. Returns at once.
     var admission: RecordingAdmission { get }

@@ -1,6 +1,6 @@
 public import Rooms
 
-/// A rule that outlasts rooms, and the process where somebody writes it down: ``RoomService`` says each as it changes, and is given them back at the
+/// A rule that outlasts rooms, and the process where somebody writes it down: ``RoomHost`` says each as it changes, and is given them back at the
 /// next start.
 public enum StandingRule: Sendable, Hashable {
     /// A named policy; nil: it was deleted.

@@ -32,7 +32,7 @@ public enum ClientReceived: Sendable, Hashable {
     case rtcp(length: Int)
 }
 
-/// The other end of a `PeerTransport`: a controlling ICE agent with one candidate pair, DTLS and SRTP. Sans-IO.
+/// The other end of a `WebRTCTransport`: a controlling ICE agent with one candidate pair, DTLS and SRTP. Sans-IO.
 ///
 /// It has no address of its own: who carries its datagrams decides where they come from, so a NAT rebinding is a
 /// matter of the network model.

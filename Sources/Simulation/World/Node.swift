@@ -13,7 +13,7 @@ public import Primitives
 /// What all have in common, the two loops in `finishTurn`, is the engine's own contract; one driver with a switch for each of these would be longer than they are.
 public final class Node {
     /// The engine under test.
-    public let engine: MediaEngine
+    public let engine: WorkerEngine
     /// Where clients send to.
     public let address: SocketAddress
     /// Turns that needed more than one batch.
@@ -21,7 +21,7 @@ public final class Node {
     private var batch = OutboundBatch(datagrams: 512, bytes: 1 << 20)
     private var isDirty = false
 
-    init(engine: MediaEngine, address: SocketAddress) {
+    init(engine: WorkerEngine, address: SocketAddress) {
         self.engine = engine
         self.address = address
     }
@@ -66,8 +66,8 @@ public final class Node {
 
     private func makeRoom(_ carry: (OutboundBatch.Entry, UnsafeRawBufferPointer) -> Void) {
         guard
-            !batch.hasRoom(for: MediaEngine.transportReserve)
-                || batch.count + MediaEngine.transportReserveDatagrams > batch.capacity
+            !batch.hasRoom(for: WorkerEngine.transportReserve)
+                || batch.count + WorkerEngine.transportReserveDatagrams > batch.capacity
         else { return }
         flush(carry)
     }

@@ -60,7 +60,7 @@ public final class World {
             let certificate = try Certificate.selfSigned()
             var nodes: [Node] = []
             for index in 0..<count {
-                let engine = try MediaEngine(
+                let engine = try WorkerEngine(
                     configuration: configuration, certificate: certificate, seed: random.next())
                 nodes.append(
                     Node(engine: engine, address: SocketAddress(ipv4: 0x0aff_0001 + UInt32(index), port: 7_900)))

@@ -20,7 +20,7 @@ final class FuzzRoom {
         var ufrag: String { "srv\(rawValue)" }
     }
 
-    private let engine: MediaEngine
+    private let engine: WorkerEngine
     private var batch = OutboundBatch(datagrams: 256, bytes: 400_000)
     private var now = MonotonicTime(milliseconds: 1_000)
     /// The members' ends of their SRTP.
@@ -30,7 +30,7 @@ final class FuzzRoom {
     private static let material = (0..<56).map { UInt8($0) }
 
     init() throws {
-        engine = try MediaEngine(configuration: EngineConfiguration(), certificate: Certificate.selfSigned(), seed: 7)
+        engine = try WorkerEngine(configuration: EngineConfiguration(), certificate: Certificate.selfSigned(), seed: 7)
     }
 
     /// Packets that went to subscribers so far.

@@ -39,7 +39,7 @@ enum TransportTarget {
     }
 
     private struct Peer: ~Copyable {
-        let transport: PeerTransport
+        let transport: WebRTCTransport
         let context: TransportContext
         var output = OutboundBatch(datagrams: 64, bytes: 65_536)
         var now = MonotonicTime(milliseconds: 1_000)
@@ -52,7 +52,7 @@ enum TransportTarget {
             let remote = RemoteTransport(
                 ice: ICECredentials(ufrag: ICETarget.remote.ufrag, password: ICETarget.remote.password),
                 fingerprintSHA256: [UInt8](repeating: 9, count: 32), localRole: localRole)
-            transport = PeerTransport(
+            transport = WebRTCTransport(
                 description: PeerDescription(
                     id: PeerID(1), room: RoomID(1), profile: .full,
                     localICE: ICECredentials(ufrag: ICETarget.local.ufrag, password: ICETarget.local.password),

@@ -4,7 +4,7 @@ public import Primitives
 /// From when on tokens must have been issued to be good for a room that was deleted, or for a participant that was removed.
 ///
 /// A token outlives what an operator ends, so without this it would be back at once. What names people rather than their tokens, and lasts, is
-/// a ban: a table of its own, asked at the same place (`RoomService.admit`).
+/// a ban: a table of its own, asked at the same place (`RoomHost.admit`).
 public struct TokenCutoffs: Sendable {
     /// What was ended: a room, or one identity in it.
     private struct Place: Sendable, Hashable {

@@ -1,5 +1,5 @@
 /// How a member's messages are written on its data channels. Rooms knows its name and its channels only; whoever speaks it encodes and decodes
-/// (`RoomService.MessageCodec`).
+/// (`RoomHost.MessageCodec`).
 public struct DataProtocol: Sendable, Hashable {
     public var name: String
     /// Labels of the channels for reliable and for lossy messages.

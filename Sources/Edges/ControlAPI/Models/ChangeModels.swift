@@ -92,8 +92,8 @@ struct ParticipantEdit: Codable {
     }
 
     /// What it changes of a participant.
-    func change(of detail: ParticipantDetail) -> RoomService.ParticipantChange {
-        var change = RoomService.ParticipantChange()
+    func change(of detail: ParticipantDetail) -> RoomHost.ParticipantChange {
+        var change = RoomHost.ParticipantChange()
         change.name = name ?? ""
         change.metadata = metadata ?? ""
         change.permissions = (permissions ?? Permission(detail.granted))

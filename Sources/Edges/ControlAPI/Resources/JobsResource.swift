@@ -8,10 +8,10 @@ import Rooms
 /// Jobs that make files of finished recordings: begun and cancelled by an operator, a moderator or a bearer of the grant `recorder`, of whose room they are.
 struct JobsResource: Resource {
     let access: APIAccess
-    private let recorder: Recorder?
-    private let jobs: OfflineJobs?
+    private let recorder: FileRecorder?
+    private let jobs: JobRunner?
 
-    init(access: APIAccess, recorder: Recorder?, jobs: OfflineJobs?) {
+    init(access: APIAccess, recorder: FileRecorder?, jobs: JobRunner?) {
         self.access = access
         self.recorder = recorder
         self.jobs = jobs
@@ -55,7 +55,7 @@ struct JobsResource: Resource {
     /// Cancels a job that waits or is at work; removes one that is over, with its file. The query's `state` says which of both is meant.
     func removeJob(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let job = try job(request)
-        let stage: OfflineJobs.Stage? =
+        let stage: JobRunner.Stage? =
             switch request.query["state"] {
             case nil: nil
             case "open": .open
@@ -88,7 +88,7 @@ struct JobsResource: Resource {
 
 /// What is to be made of a recording.
 struct JobRequestModel: Decodable {
-    let request: OfflineJobs.Request
+    let request: JobRunner.Request
 
     static let widths = 160...3_840
     static let heights = 90...2_160
@@ -107,7 +107,7 @@ struct JobRequestModel: Decodable {
         guard let kind: RecordingJob.Kind = try Self.word(.kind, fields) else {
             throw JSONFault(fields.codingPath, CodingKeys.kind, .missing)
         }
-        var request = OfflineJobs.Request(kind)
+        var request = JobRunner.Request(kind)
         request.layout = try Self.word(.layout, fields)
         request.source = try fields.text(.file, upTo: Bounds.path)
         request.container = try Self.word(.container, fields)

@@ -9,10 +9,10 @@ import Rooms
 /// Playbacks: files and recordings that become participants, begun and ended by an operator or a moderator.
 struct PlaybacksResource: Resource {
     let access: APIAccess
-    private let player: Player?
-    private let recorder: Recorder?
+    private let player: FilePlayer?
+    private let recorder: FileRecorder?
 
-    init(access: APIAccess, player: Player?, recorder: Recorder?) {
+    init(access: APIAccess, player: FilePlayer?, recorder: FileRecorder?) {
         self.access = access
         self.player = player
         self.recorder = recorder
@@ -89,7 +89,7 @@ struct PlaybacksResource: Resource {
         return HTTPResponse(status: 204)
     }
 
-    private func playback(_ request: HTTPRequest) throws(Problem) -> (player: Player, summary: PlaybackSummary) {
+    private func playback(_ request: HTTPRequest) throws(Problem) -> (player: FilePlayer, summary: PlaybackSummary) {
         let claims = try authorize(request) { $0.roomAdmin }
         guard let player, let summary = player[try request.parameter("playback")],
             Self.covers(claims.video, summary.room)

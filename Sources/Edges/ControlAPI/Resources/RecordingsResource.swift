@@ -9,9 +9,9 @@ import Rooms
 /// Recordings: begun and ended by an operator, a moderator or a bearer of the grant `recorder`, of whose room they are.
 struct RecordingsResource: Resource {
     let access: APIAccess
-    private let recorder: Recorder?
+    private let recorder: FileRecorder?
 
-    init(access: APIAccess, recorder: Recorder?) {
+    init(access: APIAccess, recorder: FileRecorder?) {
         self.access = access
         self.recorder = recorder
     }
@@ -79,7 +79,7 @@ struct RecordingsResource: Resource {
                 try await context.rooms.stopRecording(summary.sid, in: summary.room)
             }
         } else {
-            let isDeleted = try await onDisk { () async throws(Recorder.DiskIsBusy) in
+            let isDeleted = try await onDisk { () async throws(FileRecorder.DiskIsBusy) in
                 try await recorder?.delete(summary.sid) ?? false
             }
             guard isDeleted else { throw Self.noSuchRecording }
@@ -99,7 +99,7 @@ struct RecordingsResource: Resource {
             let (summary, claims) = try permitted(request)
             place = try RecordingLink(to: request.query["name"], of: summary, by: claims)
         }
-        let file = try await onDisk { () async throws(Recorder.DiskIsBusy) in
+        let file = try await onDisk { () async throws(FileRecorder.DiskIsBusy) in
             try await recorder?.file(place.file, of: place.recording)
         }
         guard let recorder, let file else { throw RecordingLink.noSuchFile }

@@ -11,9 +11,9 @@ import Storage
 /// Past stays, and the last hour of one that goes on.
 struct SessionsResource: Resource {
     let access: APIAccess
-    private let sessions: SessionStore
+    private let sessions: SessionDatabase
 
-    init(access: APIAccess, sessions: SessionStore) {
+    init(access: APIAccess, sessions: SessionDatabase) {
         self.access = access
         self.sessions = sessions
     }
@@ -30,11 +30,11 @@ struct SessionsResource: Resource {
     /// Past stays, latest end first, for whoever may moderate the room, or all rooms.
     func listSessions(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let claims = try authorize(request) { $0.roomAdmin }
-        var query = SessionStore.Query(limit: try request.number("limit", in: 1...1_000) ?? 100)
+        var query = SessionDatabase.Query(limit: try request.number("limit", in: 1...1_000) ?? 100)
         query.room = try room(request, claims)
         query.identity = request.query["identity"]
         if let text = request.query["before"] {
-            guard let before = SessionStore.Place(text) else {
+            guard let before = SessionDatabase.Place(text) else {
                 throw Problem(400, "invalid_request", "The query's before must be what the page before gave as next.")
             }
             query.before = before

@@ -6,9 +6,9 @@ import Webhooks
 /// Receivers of events.
 struct WebhooksResource: Resource {
     let access: APIAccess
-    private let webhooks: Webhooks
+    private let webhooks: WebhookSender
 
-    init(access: APIAccess, webhooks: Webhooks) {
+    init(access: APIAccess, webhooks: WebhookSender) {
         self.access = access
         self.webhooks = webhooks
     }

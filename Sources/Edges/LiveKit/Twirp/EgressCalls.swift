@@ -10,7 +10,7 @@ import Rooms
 /// One call of `livekit.Egress`, as far as recordings are what it asks for: of a track or of a participant, as they are sent, into files of this server.
 struct EgressCalls: Sendable {
     let context: EdgeContext
-    let recorder: Recorder
+    let recorder: FileRecorder
     let claims: AccessClaims
     let request: HTTPRequest
 

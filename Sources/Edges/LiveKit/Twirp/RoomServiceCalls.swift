@@ -13,7 +13,7 @@ struct RoomServiceCalls: Sendable {
     let claims: AccessClaims
     let request: HTTPRequest
 
-    private var rooms: RoomService { context.rooms }
+    private var rooms: RoomHost { context.rooms }
     private var body: TwirpBody { TwirpBody(request: request) }
 
     func perform(_ method: String) async throws(TwirpError) -> HTTPResponse {
@@ -289,7 +289,7 @@ struct RoomServiceCalls: Sendable {
         try checkModerates(room)
         let info = try await asking { () async throws(RoomError) -> ParticipantInfo in
             let changed = try await rooms.change(identity, in: room) { detail -> Result<_, Never> in
-                var change = RoomService.ParticipantChange()
+                var change = RoomHost.ParticipantChange()
                 if !name.isEmpty { change.name = name }
                 if !metadata.isEmpty { change.metadata = metadata }
                 if !attributes.isEmpty { change.attributes = attributes }

@@ -7,11 +7,11 @@ import Rooms
 /// LiveKit's server API: `POST /twirp/livekit.RoomService/…` and `…/livekit.Egress/…`, in protobuf or JSON.
 public struct TwirpEdge: Sendable {
     let context: EdgeContext
-    private let recorder: Recorder?
+    private let recorder: FileRecorder?
     private let limit: CallLimit
 
     /// An API over `context`, of which each API key may make `callsPerSecond` calls; `recorder` writes recordings (nil: there are none).
-    public init(context: EdgeContext, recorder: Recorder? = nil, callsPerSecond: Live<Int>) {
+    public init(context: EdgeContext, recorder: FileRecorder? = nil, callsPerSecond: Live<Int>) {
         self.context = context
         self.recorder = recorder
         limit = CallLimit(perSecond: callsPerSecond)

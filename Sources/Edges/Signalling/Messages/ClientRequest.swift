@@ -20,7 +20,7 @@ enum ClientRequest: Sendable, Hashable {
     case answer(connection: String, sdp: String)
     case ice(connection: String, candidate: String?, mid: String?)
     case bye(connection: String, keepsSubscriptions: Bool)
-    /// Everything that `RoomService.perform` does; `announce` may bring several at once.
+    /// Everything that `RoomHost.perform` does; `announce` may bring several at once.
     case perform([SessionRequest])
     /// nil: nobody but moderators may come in.
     case lock(password: String?)

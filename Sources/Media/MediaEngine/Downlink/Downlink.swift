@@ -38,7 +38,7 @@ struct Downlink: ~Copyable {
     /// Size of everything before the list of subscriptions.
     static let hotBytes = 48 + SendPath.hotBytes
     /// Room for the largest packet with all additions.
-    static let slotLength = Subscription.maximumLength + PeerTransport.protectionOverhead
+    static let slotLength = Subscription.maximumLength + WebRTCTransport.protectionOverhead
     /// Assumed size of a queued packet: an encoder's usual packet with its headers.
     private static let waitingLength = 1_100
 

@@ -9,7 +9,7 @@ struct PeerState: ~Copyable {
     /// Index of its room; ``Tables/movePeer(_:to:)`` changes it.
     var room: Int
     let profile: PeerProfile
-    let transport: PeerTransport
+    let transport: WebRTCTransport
     /// The transport's media path, for the packet path.
     let media: UnsafeMutablePointer<MediaPath>
     let uplink: Uplink
@@ -50,7 +50,7 @@ struct PeerState: ~Copyable {
     /// Whether media can pass. A player's packets come from this process, so it has no transport to wait for.
     var isConnected: Bool { transport.isConnected || profile == .player }
 
-    init(_ description: PeerDescription, room: Int, transport: PeerTransport, uplink: Uplink) {
+    init(_ description: PeerDescription, room: Int, transport: WebRTCTransport, uplink: Uplink) {
         id = description.id
         group = description.group
         self.room = room

@@ -127,7 +127,7 @@ final class TCPAcceptor: Sendable {
         guard end <= buffer.count else { return close(connection, .malformed, in: &waiting) }
         guard bytes.count >= end else { return }
         let worker = bytes.withUnsafeBytes {
-            MediaEngine.worker(ofCheck: UnsafeRawBufferPointer(rebasing: $0[StreamFrame.headerLength..<end]))
+            WorkerEngine.worker(ofCheck: UnsafeRawBufferPointer(rebasing: $0[StreamFrame.headerLength..<end]))
         }
         guard let worker else { return close(connection, .withoutCheck, in: &waiting) }
         waiting.remove(connection)

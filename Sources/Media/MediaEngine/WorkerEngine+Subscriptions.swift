@@ -5,7 +5,7 @@ import Primitives
 
 // Subscriptions: how they are added, changed and removed, how their videos start, and how each peer's bandwidth is divided among them.
 
-extension MediaEngine {
+extension WorkerEngine {
     func subscribe(_ description: SubscriptionDescription, at now: MonotonicTime) -> Bool {
         guard let peer = tables.peerIndex[description.peer.rawValue],
             tables.subscriptionIndex[description.id.rawValue] == nil,

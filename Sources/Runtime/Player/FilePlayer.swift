@@ -8,7 +8,7 @@ public import Rooms
 import Synchronization
 
 /// Plays files into rooms, on a thread of its own.
-public final class Player: PlaybackPlane {
+public final class FilePlayer: PlaybackPlane {
     /// Finds the files of a recording: all, or the one of this name.
     public typealias Recordings = @Sendable (_ sid: String, _ file: String?) throws(RoomError) -> [RecordedFile]
 
@@ -79,7 +79,7 @@ public final class Player: PlaybackPlane {
     }
 
     /// Lets participants of files that are at their end leave, until the player stops.
-    public func run(_ rooms: RoomService) async {
+    public func run(_ rooms: RoomHost) async {
         for await item in news { await rooms.playbackHasEnded(item.playback, item.end, room: item.room) }
     }
 

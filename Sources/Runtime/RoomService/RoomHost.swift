@@ -9,7 +9,7 @@ import Synchronization
 ///
 /// Every step is: the room decides (``Rooms/Room``), events go into mailboxes at once and in order, commands go to the room's
 /// worker, and the caller goes on when the worker has carried them out. Nothing here waits for a reader of events.
-public actor RoomService {
+public actor RoomHost {
     private let live: Mutex<RoomServiceConfiguration>
     let media: any MediaPlane
     /// For the recorder; nil: nothing can be recorded.
@@ -163,7 +163,7 @@ public actor RoomService {
 
 // MARK: - Steps
 
-extension RoomService {
+extension RoomHost {
     /// One step of a room: decide, deliver events, then let the worker catch up.
     func step<Reply: Sendable>(
         _ hosted: HostedRoom, _ turn: consuming RoomTurn? = nil,
@@ -268,7 +268,7 @@ extension RoomService {
 
 // MARK: - Running
 
-extension RoomService {
+extension RoomHost {
     /// How often deadlines are looked at: members learn of a changed room within 300 ms.
     static let tickInterval = Duration.milliseconds(100)
     /// How often all deadlines are looked at where nothing has changed: they are of seconds and longer.

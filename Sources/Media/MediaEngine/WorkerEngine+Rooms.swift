@@ -4,7 +4,7 @@ import Primitives
 
 // Rooms: how they are added and removed, their dominant speaker, and the layers that nobody in them prefers any more.
 
-extension MediaEngine {
+extension WorkerEngine {
     func addRoom(_ id: RoomID) -> Bool {
         guard tables.roomIndex[id.rawValue] == nil else { return false }
         tables.addRoom(id)

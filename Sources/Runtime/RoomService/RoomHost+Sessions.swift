@@ -5,7 +5,7 @@ public import Rooms
 
 // What sessions ask for while they are in a room.
 
-extension RoomService {
+extension RoomHost {
     /// A complete snapshot of now, for a client that wants to start over on its session.
     public func snapshot(_ session: SessionID) throws(RoomError) -> SessionSnapshot {
         try hosted(of: session).room.snapshot(session)
@@ -110,7 +110,7 @@ extension RoomService {
 
 // MARK: - Offer, answer, ICE, bye
 
-extension RoomService {
+extension RoomHost {
     /// Answers a client's offer on `connection` (a name that the client chose; created on first use).
     public func offer(
         _ session: SessionID, connection: String, sdp: String
@@ -190,7 +190,7 @@ extension RoomService {
 
 // MARK: - Messages
 
-extension RoomService {
+extension RoomHost {
     /// A message arrived on a member's data channel: decoded by its protocol, decided by the room. A refusal becomes an event for its sender.
     func receive(_ payload: DataPayload, label: String, from peer: PeerID, _ hosted: HostedRoom) async {
         guard let sender = hosted.room.messageSender(peer) else { return }

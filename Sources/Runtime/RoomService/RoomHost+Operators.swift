@@ -7,7 +7,7 @@ public import Rooms
 
 // What operators, and the API on behalf of clients, do with rooms and participants.
 
-extension RoomService {
+extension RoomHost {
     /// Every room by name; those of pre-call checks only where `includesChecks`.
     public func listRooms(includesChecks: Bool = false) -> [RoomInfo] {
         rooms.all.filter { includesChecks || !$0.isCheck }.map(\.room.info).sorted { $0.name < $1.name }
@@ -169,7 +169,7 @@ extension RoomService {
 
 // MARK: - Locks
 
-extension RoomService {
+extension RoomHost {
     /// Locks a room for newcomers: without a password for all but moderators, with one for who does not bring it. Members stay.
     ///
     /// `session` is who does so (nil: an operator); `permission_denied` where the room's policy does not let it.
@@ -212,7 +212,7 @@ extension RoomService {
 
 // MARK: - Moves
 
-extension RoomService {
+extension RoomHost {
     /// Moves a participant, named by sid or identity, to another room, with its connections and what it publishes: nothing is negotiated for that. A room that
     /// is not there is made where a join may make one; a move to the same room changes nothing. Where the other room is on another media worker, the
     /// participant's client connects and publishes anew, in the same session, or goes on with that by joining the other room.
@@ -303,7 +303,7 @@ extension RoomService {
 // MARK: - Playbacks
 
 // The player opens a file, the room lets it in as a participant, the player sends it.
-extension RoomService {
+extension RoomHost {
     /// Plays a file that the player has opened into a room that there is. `request` names its formats.
     public func startPlayback(
         _ request: PlaybackRequest, of file: OpenedFile, in name: String

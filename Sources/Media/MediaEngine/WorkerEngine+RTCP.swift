@@ -7,7 +7,7 @@ import RTP
 // RTCP: what publishers and subscribers send (RFC 3550, 4585, 5104, transport-wide feedback), the sender reports for what the server forwards, and
 // the uplinks' feedback.
 
-extension MediaEngine {
+extension WorkerEngine {
     func receiveRTCP(
         _ datagram: UnsafeMutableRawBufferPointer, _ length: Int, of index: Int, at now: MonotonicTime
     ) {
@@ -206,7 +206,9 @@ extension MediaEngine {
         var next = chain.next()
         var nextCheck = MonotonicTime.distantFuture
         while next != nil {
-            guard let slot = batch.reserve(Self.maximumReport + PeerTransport.protectionOverhead) else { return false }
+            guard let slot = batch.reserve(Self.maximumReport + WebRTCTransport.protectionOverhead) else {
+                return false
+            }
             var writer = RTCPWriter(UnsafeMutableRawBufferPointer(rebasing: slot[..<Self.maximumReport]))
             while let subscription = next, writer.length + Self.reportRoom <= Self.maximumReport {
                 nextCheck = min(nextCheck, appendReport(of: subscription, to: &writer, at: now))
@@ -253,7 +255,9 @@ extension MediaEngine {
             uplink.setRoundTripTime(checked, at: now)
         }
         while uplink.nextDeadline <= now {
-            guard let slot = batch.reserve(Self.maximumReport + PeerTransport.protectionOverhead) else { return false }
+            guard let slot = batch.reserve(Self.maximumReport + WebRTCTransport.protectionOverhead) else {
+                return false
+            }
             let room = UnsafeMutableRawBufferPointer(rebasing: slot[..<Self.maximumReport])
             let length = uplink.advance(to: now, feedback: room)
             guard length > 0 else { break }

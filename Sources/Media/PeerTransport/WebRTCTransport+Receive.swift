@@ -4,7 +4,7 @@ public import Primitives
 internal import RTP
 internal import SRTP
 
-extension PeerTransport {
+extension WebRTCTransport {
     /// Processes a datagram; RTP and RTCP are decrypted in place.
     ///
     /// RFC 7983 section 7: the first byte determines the protocol. DTLS and SRTP are accepted only from addresses that an

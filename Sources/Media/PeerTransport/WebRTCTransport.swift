@@ -8,7 +8,7 @@ internal import SRTP
 /// The transport of one peer: RFC 7983 demultiplexing over ICE-lite, DTLS and SRTP.
 ///
 /// Sans-IO, not Sendable: its worker's engine calls it. Nothing is allocated for a media packet.
-public final class PeerTransport {
+public final class WebRTCTransport {
     /// Bytes that a slot needs after a packet for `protectRTP` and `protectRTCP` (GCM tag of 16, SRTCP index of 4,
     /// rounded up).
     public static let protectionOverhead = 32

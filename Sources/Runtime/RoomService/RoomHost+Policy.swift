@@ -3,7 +3,7 @@ public import Rooms
 
 // Rules: of a room, of a participant in it, and those that hold beyond any room.
 
-extension RoomService {
+extension RoomHost {
     /// The rules of a room.
     public func rules(ofRoom name: String) throws(RoomError) -> RoomRules { rules(of: try hosted(named: name)) }
 
@@ -63,7 +63,7 @@ extension RoomService {
 
 // MARK: - Participants
 
-extension RoomService {
+extension RoomHost {
     /// Changes of one participant; nil leaves what it has.
     public struct ParticipantChange: Sendable, Hashable {
         public var name: String?
@@ -139,7 +139,7 @@ extension RoomService {
 
 // MARK: - Standing rules
 
-extension RoomService {
+extension RoomHost {
     /// Takes up what was written down in an earlier life of the server. Call before the first join. What has run out meanwhile is left out.
     public func restore(_ kept: [StandingRule]) { rules.restore(kept, newTurn()) }
 

@@ -4,7 +4,7 @@ import Rooms
 public import Storage
 
 /// The summaries of past stays, in the database for as long as they are kept.
-public struct SessionStore: Sendable {
+public struct SessionDatabase: Sendable {
     /// Which summaries are wanted, latest end of a stay first.
     public struct Query: Sendable, Hashable {
         public var room: String?

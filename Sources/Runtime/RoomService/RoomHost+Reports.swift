@@ -5,7 +5,7 @@ public import Rooms
 
 // What workers measure, copy and record, with names.
 
-extension RoomService {
+extension RoomHost {
     /// One room's media statistics with names.
     public func report(onRoom name: String) async throws(RoomError) -> RoomReport {
         let hosted = try hosted(named: name)
@@ -114,7 +114,7 @@ extension RoomService {
 
 // MARK: - Network quality, 0 to 5 a participant
 
-extension RoomService {
+extension RoomHost {
     /// Looks at every room with somebody in it, keeps what it sees for an hour, and reports whose network changed.
     func measureQuality() async {
         var streamsLeft = StreamLog.maxStreams
@@ -142,7 +142,7 @@ extension RoomService {
 // MARK: - Captures
 
 /// Captures of participants' packets in clear text. Only where the configuration permits them; the participant is notified, and the event log has who asked.
-extension RoomService {
+extension RoomHost {
     /// How often workers are asked for what they copied.
     static let captureInterval = Duration.milliseconds(200)
 
@@ -282,7 +282,7 @@ extension RoomService {
 // MARK: - Recordings
 
 // The room decides what is recorded, the recorder writes it and reports what happens.
-extension RoomService {
+extension RoomHost {
     /// Begins a recording of a room, or of a participant or a track in it.
     public func startRecording(
         _ scope: RecordingScope, options: RecordingOptions = RecordingOptions(), in name: String

@@ -3,7 +3,7 @@ public import Rooms
 
 // What happens is written down, and told to whoever follows.
 
-extension RoomService {
+extension RoomHost {
     /// Writes down what happened in a room, and tells everybody who follows.
     func record(_ event: RoomLogEvent, in hosted: HostedRoom) {
         guard let milliseconds = journal.record(event, in: hosted, at: media.wallClockMilliseconds()) else { return }

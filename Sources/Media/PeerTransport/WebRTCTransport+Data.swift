@@ -5,7 +5,7 @@ public import Primitives
 
 // Data channels: SCTP packets are application data of the DTLS association (RFC 8261).
 
-/// What became of `PeerTransport.writeData`.
+/// What became of `WebRTCTransport.writeData`.
 public enum DataWritten: Sendable, Hashable {
     /// There is nothing more to write now.
     case done
@@ -15,7 +15,7 @@ public enum DataWritten: Sendable, Hashable {
     case full
 }
 
-/// What became of `PeerTransport.sendData`.
+/// What became of `WebRTCTransport.sendData`.
 public enum DataSent: Sendable, Hashable {
     case queued
     /// The peer has no open channel with this label, or no data channels at all.
@@ -26,7 +26,7 @@ public enum DataSent: Sendable, Hashable {
     case tooSlow
 }
 
-extension PeerTransport {
+extension WebRTCTransport {
     /// The peer's data section is accepted. A peer has one association: false when it has it already.
     public func acceptData(_ transport: DataTransport, at now: MonotonicTime) -> Bool {
         guard !isOver, data == nil else { return false }

@@ -8,7 +8,7 @@ public import Rooms
 import Synchronization
 
 /// Makes files of finished recordings, in processes of their own that have time: compositions, files of another bit rate, copies in another container.
-public final class OfflineJobs: Sendable {
+public final class JobRunner: Sendable {
     /// What is to be made. Values that the API has checked.
     public struct Request: Sendable, Hashable {
         public var kind: RecordingJob.Kind
@@ -251,7 +251,7 @@ public final class OfflineJobs: Sendable {
     }
 
     /// Reports to `rooms` what happens, until the server stops.
-    public func run(_ rooms: RoomService) async {
+    public func run(_ rooms: RoomHost) async {
         for await item in news {
             await rooms.recordingHappened(item.event, room: item.room, roomSID: item.roomSID)
         }

@@ -6,7 +6,7 @@ import RTP
 
 // Steps 2 to 4 of a packet's way: find its peer, classify it, and store it in the track's history.
 
-extension MediaEngine {
+extension WorkerEngine {
     /// Processes one datagram; it is decrypted in place. Forwarding happens in `endTurn`.
     public func receive(
         _ datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress, at now: MonotonicTime,

@@ -5,7 +5,7 @@ internal import MediaControl
 internal import Primitives
 internal import SRTP
 
-extension PeerTransport {
+extension WebRTCTransport {
     /// Applies credentials and fingerprint of the remote side.
     func adopt(_ new: RemoteTransport, at now: MonotonicTime) {
         // Another fingerprint requires another association (RFC 8842 section 4); here that is a new peer.

@@ -4,7 +4,7 @@ import Primitives
 
 // Messages on data channels: the control plane decides who receives them; here they are queued, and written after audio and video.
 
-extension MediaEngine {
+extension WorkerEngine {
     /// Packets with messages to one peer per turn: 37 kB, so that a queue of the largest size needs 30 turns, in which media goes first.
     private static let dataPacketsPerTurn = 32
     /// About what a packet of them takes of an allowance in bytes.

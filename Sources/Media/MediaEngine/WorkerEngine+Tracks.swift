@@ -6,7 +6,7 @@ import Primitives
 // Tracks: how they are added, changed and removed, which of their layers are in demand, and their recording: a track's best layer as one more stream, which
 // goes into records for a recorder instead of to a peer. A track is recorded once at most.
 
-extension MediaEngine {
+extension WorkerEngine {
     func addTrack(_ description: TrackDescription, at now: MonotonicTime) -> Bool {
         guard let peer = tables.peerIndex[description.peer.rawValue], tables.trackIndex[description.id.rawValue] == nil,
             let track = tables.peers[peer].pointee.uplink.addTrack(description, at: now)

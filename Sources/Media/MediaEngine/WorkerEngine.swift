@@ -20,7 +20,7 @@ import RTP
 /// one, call nothing else: unwritten packets would be lost (and counted as `outboundFull`).
 ///
 /// Not Sendable and without locks: one worker owns it.
-public final class MediaEngine {
+public final class WorkerEngine {
     /// Maximum bytes that one `receive` or `apply` writes: a DTLS flight with a certificate.
     public static let transportReserve = 16_384
     /// Maximum datagrams that one `receive` or `apply` writes.

@@ -5,7 +5,7 @@ public import Rooms
 
 // Coming into a room, and coming back.
 
-extension RoomService {
+extension RoomHost {
     /// Joins a room, creating it where that is allowed.
     public func join(_ request: JoinRequest) async throws(RoomError) -> JoinedSession {
         do throws(RoomError) {
@@ -237,7 +237,7 @@ extension RoomService {
 // MARK: - Passwords
 
 // Checks are slow and happen outside of the actor; what they were made for is looked at again afterwards.
-extension RoomService {
+extension RoomHost {
     /// Refuses a join that the room's lock keeps out. Returns in the moment at which it is known: the caller joins without waiting for anything else.
     func checkLock(_ request: JoinRequest) async throws(RoomError) {
         // As often as somebody changes the password meanwhile, but not for ever.
@@ -292,7 +292,7 @@ extension RoomService {
 
 // MARK: - Coming back
 
-extension RoomService {
+extension RoomHost {
     /// The socket is closed: the session waits for `resume` as long as the configuration says; media goes on.
     ///
     /// `attachment` names the stream that the socket read. false, and nothing is done, when another socket has resumed the session

@@ -6,7 +6,7 @@ public import Primitives
 // Peers: how they are added, how their addresses and user name fragments are managed, how they are removed; and their TCP connections (ICE-TCP): to the
 // engine each is an address, which can end, and whose reader can be slow.
 
-extension MediaEngine {
+extension WorkerEngine {
     func addPeer(_ description: PeerDescription, at now: MonotonicTime) -> Bool {
         guard let room = tables.roomIndex[description.room.rawValue], tables.peerIndex[description.id.rawValue] == nil
         else {
@@ -18,7 +18,7 @@ extension MediaEngine {
             emit(.peerEnded(description.id, .overloaded))
             return true
         }
-        let transport = PeerTransport(description: description, context: transports, at: now)
+        let transport = WebRTCTransport(description: description, context: transports, at: now)
         let uplink = Uplink(feedbackSSRC: description.feedbackSSRC, profile: description.profile)
         let index = tables.addPeer(PeerState(description, room: room, transport: transport, uplink: uplink))
         // A player has no other side that could check for it.

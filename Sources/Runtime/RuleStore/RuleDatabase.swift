@@ -3,7 +3,7 @@ public import Rooms
 public import Storage
 
 /// What operators decided and what must outlast the process, in the database: presets, bans, revoked tokens and what was closed to older tokens.
-public struct RuleStore: Sendable {
+public struct RuleDatabase: Sendable {
     private let database: Database
     private let encode: @Sendable (PolicyDocument) -> [UInt8]
     private let decode: @Sendable ([UInt8]) -> PolicyDocument?

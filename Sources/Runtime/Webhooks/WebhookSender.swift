@@ -11,7 +11,7 @@ public import Storage
 ///
 /// Events come from the event log, go into the database at once, and leave it when a receiver has accepted them: a receiver that is away, or a server that
 /// was restarted, delays them. Media waits for nothing of this.
-public actor Webhooks {
+public actor WebhookSender {
     /// What the module takes from outside.
     struct World: Sendable {
         /// With whether receivers may be on this machine and in its networks.
@@ -46,7 +46,7 @@ public actor Webhooks {
         var lastError: String?
     }
 
-    private let rooms: RoomService
+    private let rooms: RoomHost
     private let queue: WebhookQueue
     private var keys: [APIKey]
     private var allowsPrivate: Bool
@@ -63,7 +63,7 @@ public actor Webhooks {
     /// The webhooks in `database`. `encode` writes an event; `keys` sign for those that name one. `allowsPrivate`: receivers may be on this machine and in
     /// its networks.
     public init(
-        of rooms: RoomService, database: Database, keys: [APIKey], allowsPrivate: Bool,
+        of rooms: RoomHost, database: Database, keys: [APIKey], allowsPrivate: Bool,
         encode: @escaping WebhookEncoder,
         wallClock: @escaping @Sendable () -> Int64, logger: Logger
     ) {
@@ -80,7 +80,7 @@ public actor Webhooks {
     }
 
     init(
-        of rooms: RoomService, database: Database, keys: [APIKey], allowsPrivate: Bool,
+        of rooms: RoomHost, database: Database, keys: [APIKey], allowsPrivate: Bool,
         encode: @escaping WebhookEncoder, world: World, logger: Logger
     ) {
         self.rooms = rooms
@@ -180,7 +180,7 @@ public actor Webhooks {
 
 // MARK: Administration
 
-extension Webhooks {
+extension WebhookSender {
     /// Every webhook by name.
     public func list() async throws(WebhookError) -> [WebhookStatus] {
         var all: [WebhookStatus] = []
@@ -289,7 +289,7 @@ extension Webhooks {
 
 // MARK: Sending
 
-extension Webhooks {
+extension WebhookSender {
     private func open(_ name: String) {
         entries[name]?.lanes = (0..<WebhookQueue.lanes).map { lane in
             let (signals, wake) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))

@@ -5,7 +5,7 @@ public import Primitives
 
 // The control plane: its commands come in, reports go out.
 
-extension MediaEngine {
+extension WorkerEngine {
     // MARK: - Commands
 
     /// Executes a command of the control plane; an unknown id is counted and ignored.

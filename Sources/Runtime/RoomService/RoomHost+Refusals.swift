@@ -4,7 +4,7 @@ public import Rooms
 
 // What a join is refused for.
 
-extension RoomService {
+extension RoomHost {
     /// What keeps a join out whether or not there is its room already.
     func checkServer(_ claims: AccessClaims, room name: String) throws(RoomError) {
         try rules.check(claims, room: name, now: media.now())

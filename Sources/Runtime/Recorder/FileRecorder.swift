@@ -30,7 +30,7 @@ public struct RecordingCodec: Sendable {
 }
 
 /// Writes what rooms record into files, on a thread of its own, and keeps the books.
-public final class Recorder: RecordingPlane {
+public final class FileRecorder: RecordingPlane {
     private let configuration: RecorderConfiguration
     private let books: RecordingBooks
     private let rings: [RecordRing]
@@ -119,7 +119,7 @@ public final class Recorder: RecordingPlane {
     }
 
     /// Tells `rooms` what happens, deletes what has expired, and finishes what the disk has refused, until the recorder stops.
-    public func run(_ rooms: RoomService) async {
+    public func run(_ rooms: RoomHost) async {
         let sweeper = Task { [books, disk, finisher] in
             while !Task.isCancelled {
                 _ = await disk.run {
@@ -129,7 +129,7 @@ public final class Recorder: RecordingPlane {
                     books.deleteExpired(wallClock: MonotonicClock.wallMilliseconds(), at: MonotonicClock.now())
                     books.deleteExcess()
                 }
-                await Recorder.secure(books, disk)
+                await FileRecorder.secure(books, disk)
                 try? await Task.sleep(for: Self.sweepInterval)
             }
         }
