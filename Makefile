@@ -55,11 +55,10 @@ loadtest:
 	LoadTests/run.sh $(or $(SCENARIO),webinar) $(ARGS)
 
 ## Impaired links in virtual time, eight seeds each: distributions, what a seed breaks, plots in .build/scenarios: make scenarios SEEDS="0 10"
-scenarios: SCENARIO_BUILD := .build/scenario-tests
 scenarios:
 	Tests/Support/install.sh load
-	swift build $(STRICT) -c release -Xswiftc -enable-testing --build-tests --scratch-path $(SCENARIO_BUILD)
-	Tests/Support/scenarios.py $(SCENARIO_BUILD)/release/martletPackageTests.xctest $(CURDIR)/.build/scenarios $(SEEDS)
+	Tests/Support/build_tests.sh
+	Tests/Support/scenarios.py .build/tested/release/martletPackageTests.xctest $(CURDIR)/.build/scenarios $(SEEDS)
 
 ## Martlet and Janus in turn over the same scenarios: one table with ratios, one page with a plot in .build/compare. Needs root.
 compare:

@@ -26,8 +26,9 @@ fi
 length="${FUZZ_SECONDS:-600} ${ROOMS:-10000} ${SEEDS:-8} ${CHURN_JOINS:-100000} ${STORM_RATE:-30000} ${SOAK_SECONDS:-1800} ${CALL_MINUTES:-10} ${SCHEMA_EXAMPLES:-100}"
 was_good() { [ -n "${CONTINUE:-}" ] && [ -n "$NIGHTLY_CODE" ] && grep -qsxF "$NIGHTLY_CODE $length $1" "$work/good"; }
 
-# Tests of the simulator, optimised: the whole numbers take hours otherwise.
-simulated() { swift test -q "${strict[@]}" -c release -Xswiftc -enable-testing --scratch-path .build/optimised --filter "$1"; }
+# Swift tests in the build of `make test`, in which what packets pass through is optimised: the whole numbers take hours otherwise.
+tested=.build/tested/release/martletPackageTests.xctest
+simulated() { Tests/Support/build_tests.sh && "$tested" --testing-library swift-testing --filter "$1"; }
 server() { swift build -q "${strict[@]}" -c release --product martlet; }
 
 address() { Tests/Support/sanitize.sh address; }

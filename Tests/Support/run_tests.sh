@@ -18,13 +18,6 @@ if [ ! -w "${HOME:-/nonexistent}" ]; then
     export HOME="$logs/home"
     mkdir -p "$HOME"
 fi
-# One build for the server and for the tests of its modules: with assertions, open to @testable, and what packets pass through optimised as what is shipped
-# (MARTLET_ONE_RUN in the manifest). In a folder of its own, so that it does not alternate with that of `make run`. Nobody steps through what is built here:
-# without symbols for debuggers the compiler takes a tenth less time. Through the index the package manager finds tests; what it would say of the system's
-# modules, nobody asks.
-built=(-c release --scratch-path .build/tested --explicit-target-dependency-import-check error)
-built+=(-Xswiftc -warnings-as-errors -Xswiftc -enable-testing -Xswiftc -assert-config -Xswiftc Debug -Xswiftc -gnone)
-built+=(-Xswiftc -index-ignore-system-modules -Xswiftc -index-ignore-clang-modules)
 export PROGRAM_FOLDER=$PWD/.build/tested/release
 broken=""
 child=""
@@ -141,7 +134,7 @@ Tests/Support/install.sh permission
 phase install cat Tests/Support/install.sh load || exit
 # What interop needs is downloaded while the compiler works.
 begin clients Tests/Support/install.sh test
-build() { phase "$1" "tail -60" env MARTLET_ONE_RUN=1 swift build -q "${built[@]}" --product "$1" || exit; }
+build() { phase "$1" "tail -60" Tests/Support/build_tests.sh "$1" || exit; }
 build martletPackageTests
 build martlet
 build bench
