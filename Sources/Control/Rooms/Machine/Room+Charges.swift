@@ -35,7 +35,7 @@ extension Room {
             guard let sending = section.receiving, let kind = MediaKind(section.kind),
                 let track = connection.trackByMid[section.mid].flatMap({ state.routing[$0] })
             else { continue }
-            if !Self.subscribersSeeTheSame(track.formats, sending.formats) {
+            if !track.formats.lookTheSame(as: sending.formats) {
                 formats += 1
             } else if track.info.sent(as: sending) != track.info
                 || awaitedTrack(sending, kind, section.mid, on: connection, by: member) != nil

@@ -30,7 +30,7 @@ extension Room {
             return refuse(sending, code, mid: section.mid, on: name, of: session, &turn)
         }
         if let main = announced?.backupOf {
-            return receiveBackup(of: main, sending, mid: section.mid, on: connection, of: session, &turn)
+            return state.receiveBackup(of: main, sending, mid: section.mid, on: connection, of: session, &turn)
         }
         let id = TrackID(state.nextNumber())
         var info = TrackInfo(
@@ -147,25 +147,16 @@ extension Room {
             }
             state.trackChanged(track.id, &turn)
         }
-        guard !Self.subscribersSeeTheSame(track.formats, sending.formats) else { return }
+        guard !track.formats.lookTheSame(as: sending.formats) else { return }
         state.routing.update(track.id) { $0.formats = sending.formats }
-        for id in state.routing.subscribers(of: track.main ?? track.id) { distribution.renegotiate(id, &state) }
-    }
-
-    /// Whether the change stays between the publisher and the server: payload types differ anyway.
-    static func subscribersSeeTheSame(_ a: [NegotiatedFormat], _ b: [NegotiatedFormat]) -> Bool {
-        a.count == b.count
-            && zip(a, b).allSatisfy {
-                $0.codec == $1.codec && $0.variant == $1.variant && $0.parameters == $1.parameters
-                    && $0.clockRateHz == $1.clockRateHz && $0.channels == $1.channels
-            }
+        for id in state.routing.subscribers(of: track.main ?? track.id) { state.renegotiate(id) }
     }
 
     /// Takes a track away, with what others receive of it.
     mutating func unpublish(_ id: TrackID, commandsWorker: Bool = true, _ turn: inout RoomTurn) {
         guard let track = state.routing[id] else { return }
         if let main = track.main {
-            endBackup(track, of: main, &turn)
+            state.endBackup(track, of: main, &turn)
         } else {
             withdraw(track, notifiesPublisher: true, &turn)
             state.roster.update(track.publisher) { $0.announcements.removeBackup(of: track.info.sid) }
@@ -293,7 +284,7 @@ extension Room {
                 if let description = state.routing[track.id]?.description { turn.media(.updateTrack(description)) }
                 trackMayBeRecorded(track.id, &turn)
             }
-            if info.backupCodec != track.info.backupCodec { expectBackup(of: track.id, announcement, &turn) }
+            if info.backupCodec != track.info.backupCodec { state.expectBackup(of: track.id, announcement, &turn) }
             state.trackChanged(track.id, &turn)
         }
         if let muted = announcement.muted { setMuted(track.id, muted, &turn) }

@@ -67,6 +67,63 @@ extension RoomState {
     }
 }
 
+// MARK: - The encoding in the backup codec comes and ends
+
+extension RoomState {
+    /// A track that is published was announced with a backup codec: subscribers' sections offer both from now on.
+    mutating func expectBackup(of id: TrackID, _ announcement: TrackAnnouncement, _ turn: inout RoomTurn) {
+        guard let track = routing[id], var announcements = roster[track.publisher]?.announcements else { return }
+        if let backup = announcement.backup(of: track.info.sid) {
+            announcements.expect(backup) { turn.sid("TR_") }
+            roster.update(track.publisher) { $0.announcements = announcements }
+        }
+        for subscription in routing.subscribers(of: id) { renegotiate(subscription) }
+    }
+
+    /// The encoding of the track `main` in its backup codec: nobody sees a track of its own.
+    mutating func receiveBackup(
+        of main: String, _ sending: RemoteSending, mid: String, on connection: Connection, of session: SessionID,
+        _ turn: inout RoomTurn
+    ) {
+        // What its publisher unpublished meanwhile has none any more.
+        guard let track = routing.track(sid: main), track.publisher == session, track.backup == nil,
+            track.connection == connection.id
+        else { return }
+        let id = TrackID(nextNumber())
+        var info = track.info
+        info.mid = mid
+        info.clientTrackID = sending.shownTrackID
+        let description = TrackDescription(
+            id, peer: connection.peer, info, sending, maximumBitrate: track.description.maximumBitrate)
+        routing.insert(
+            RoomTrack(
+                id: id, publisher: session, connection: connection.id, info: info, description: description,
+                formats: sending.formats, preferredCodec: info.backupCodec, main: track.id))
+        roster.updateConnection(connection.id, of: session) { $0.trackByMid[mid] = id }
+        turn.media(.addTrack(description))
+        if info.muted { turn.media(.setTrackMuted(id, true)) }
+        if TrackTraits(info) != TrackTraits() { turn.media(.setTrackTraits(id, TrackTraits(info))) }
+        capTracks(of: session, &turn)
+        let expected = info.backupCodec.map(NegotiatedFormat.expected) ?? []
+        if !expected.lookTheSame(as: sending.formats) {
+            for subscription in routing.subscribers(of: track.id) { renegotiate(subscription) }
+        }
+        chooseEncodings(of: track.id, &turn)
+    }
+
+    /// The second encoding of a track has ended. Where the track goes on, its section may come back without another announcement.
+    mutating func endBackup(_ backup: RoomTrack, of main: TrackID, _ turn: inout RoomTurn) {
+        routing.remove(backup.id)
+        chooseEncodings(of: main, &turn)
+        guard let info = routing[main]?.info, let codec = info.backupCodec,
+            var announcements = roster[backup.publisher]?.announcements
+        else { return }
+        let id = backup.info.clientTrackID ?? backup.info.mid
+        announcements.expect(.backup(id, in: codec, of: info.sid, from: info.source)) { turn.sid("TR_") }
+        roster.update(backup.publisher) { $0.announcements = announcements }
+    }
+}
+
 // MARK: - The backup codec in the place of the first
 
 extension RoomState {

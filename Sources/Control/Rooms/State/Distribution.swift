@@ -123,16 +123,6 @@ struct Distribution: Sendable {
             end(id, notifies: true, &state, &turn)
         }
     }
-
-    /// A subscription's section must be described anew.
-    mutating func renegotiate(_ id: SubscriptionID, _ state: inout RoomState) {
-        guard let subscription = state.routing[id] else { return }
-        if subscription.state == .noCommonCodec { state.routing.update(id) { $0.state = .pending } }
-        if let connection = subscription.connection {
-            state.roster.updateConnection(connection, of: subscription.member) { $0.needsOffer = true }
-        }
-        state.outdated.insert(subscription.member)
-    }
 }
 
 // MARK: - Tracks that wait
@@ -261,7 +251,7 @@ extension Distribution {
         state.roster.update(member.session) { _ = $0.unwanted.remove(track.id) }
         if let existing = try? state.subscription(of: member, to: sid) {
             // Again: what waits for a connection may have one now.
-            if existing.state != .active { renegotiate(existing.id, &state) }
+            if existing.state != .active { state.renegotiate(existing.id) }
             return
         }
         guard !(track.info.kind == .video && state.policy.audioOnly) else {

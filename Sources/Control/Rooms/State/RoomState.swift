@@ -169,6 +169,16 @@ extension RoomState {
         roster.notify(subscription.member, .subscriptionUpdated(info(of: subscription)), &turn)
     }
 
+    /// A subscription's section must be described anew.
+    mutating func renegotiate(_ id: SubscriptionID) {
+        guard let subscription = routing[id] else { return }
+        if subscription.state == .noCommonCodec { routing.update(id) { $0.state = .pending } }
+        if let connection = subscription.connection {
+            roster.updateConnection(connection, of: subscription.member) { $0.needsOffer = true }
+        }
+        outdated.insert(subscription.member)
+    }
+
     /// The publisher of a track learns, the first time, that somebody has agreed to receive it; once packets of it have come, before which LiveKit's JavaScript SDK may not
     /// know the track by its sid. It may be muted since.
     mutating func announceSubscribed(_ id: TrackID?, _ turn: inout RoomTurn) {

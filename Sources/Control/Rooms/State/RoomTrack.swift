@@ -41,3 +41,14 @@ struct RoomTrack: Sendable {
         var area: Int { width * height }
     }
 }
+
+extension [NegotiatedFormat] {
+    /// Whether subscribers see the same of both, so that a change stays between the publisher and the server: payload types differ anyway.
+    func lookTheSame(as other: [NegotiatedFormat]) -> Bool {
+        count == other.count
+            && zip(self, other).allSatisfy {
+                $0.codec == $1.codec && $0.variant == $1.variant && $0.parameters == $1.parameters
+                    && $0.clockRateHz == $1.clockRateHz && $0.channels == $1.channels
+            }
+    }
+}
