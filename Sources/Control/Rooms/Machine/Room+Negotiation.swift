@@ -42,7 +42,7 @@ extension Room {
                 "the session description is refused: \(refusals.first?.rawValue ?? "it has no media section to connect")"
             )
         }
-        try chargeChanges(by: answer.sections, on: connection, of: member, at: turn.now)
+        try state.chargeChanges(by: answer.sections, on: connection, of: member, at: turn.now)
         connection.openOrUpdate(outcome.transport, of: member, iceRestarted: outcome.iceRestarted, state, &turn)
         connection.acceptData(outcome, &turn)
         unbindUnplaced(placed, &connection, &turn)
@@ -127,7 +127,7 @@ extension Room {
         ofOneBeside trackCount: Int, _ member: inout Member, at now: MonotonicTime
     ) throws(RoomError) -> RoomError.Code? {
         do throws(RoomError) {
-            try checkPublisherLimit(member)
+            try state.checkPublisherLimit(member)
         } catch {
             guard member.options.recovery == .byJoining else { throw error }
             return error.code
@@ -135,17 +135,9 @@ extension Room {
         let limits = state.context.limits
         guard trackCount < limits.tracksPerParticipant else { return .limitExceeded }
         do throws(RoomError) {
-            try member.charge(.publication, to: state.roster.count, limits, at: now)
+            try member.budgets.charge(.publication, to: state.roster.count, limits, at: now)
             return nil
         } catch { return error.code }
-    }
-
-    /// Throws `limit_exceeded` where as many publish as the room's policy lets, and this one does not yet.
-    func checkPublisherLimit(_ member: Member) throws(RoomError) {
-        guard let most = policy.maxPublishers, !state.routing.publishes(member.session) else { return }
-        guard state.routing.publisherCount < most else {
-            throw RoomError(.limitExceeded, "publisher limit of the room reached")
-        }
     }
 
     /// A client that named no receiving connection and offers to receive only has named one by that.

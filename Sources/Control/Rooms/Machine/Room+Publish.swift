@@ -13,7 +13,7 @@ extension Room {
         guard let kind = MediaKind(section.kind), let connection = try? state.connection(name, of: session),
             let member = state.roster[session]
         else { return }
-        let pending = awaitedTrack(sending, kind, section.mid, on: connection, by: member)
+        let pending = state.awaitedTrack(sending, kind, section.mid, on: connection, by: member)
         let announced = pending?.announcement
         if let pending {
             state.roster.update(session) { member in member.announcements.remove(pending.sid) }
@@ -62,22 +62,14 @@ extension Room {
         trackMayBeRecorded(id, &turn)
     }
 
-    /// What was announced of what comes in on a section. One that goes on under its own track's id is not what was announced under another.
-    func awaitedTrack(
-        _ sending: RemoteSending, _ kind: MediaKind, _ mid: String, on connection: Connection, by member: Member
-    ) -> AnnouncedTrack? {
-        let known = connection.trackByMid[mid].flatMap { state.routing[$0]?.info.clientTrackID }
-        return known != nil && known == sending.trackID ? nil : member.announcements.find(sending.trackID, mid, kind)
-    }
-
     /// Why a member that may publish `kind` publishes no further track of it; nil: it is counted. Files are played by operators.
     private mutating func refusal(of kind: MediaKind, by member: Member, at now: MonotonicTime) -> RoomError.Code? {
         if kind == .video, policy.audioOnly { return .permissionDenied }
         let count = state.routing.encodings(of: member.session).count
         guard count < state.context.limits.tracksPerParticipant else { return .limitExceeded }
         do throws(RoomError) {
-            try checkPublisherLimit(member)
-            if member.playback == nil { try charge(.publication, of: member, at: now) }
+            try state.checkPublisherLimit(member)
+            if member.playback == nil { try state.charge(.publication, of: member.session, at: now) }
             return nil
         } catch { return error.code }
     }
@@ -224,7 +216,7 @@ extension Room {
             throw RoomError(.permissionDenied, "not permitted to publish \(announcement.source.rawValue)")
         }
         // Before the offer, whose refusal some clients take for the end of the call.
-        try checkPublisherLimit(member)
+        try state.checkPublisherLimit(member)
         if let track = publishedTrack(of: announcement, by: member.session) {
             guard announcement.source.fits(track.info.kind) else {
                 throw RoomError(
@@ -232,7 +224,7 @@ extension Room {
             }
             let unmutes = announcement.muted == false && track.info.muted
             if unmutes || track.info.changed(by: announcement) != track.info {
-                try charge(unmutes ? .unmute : .details, of: member, at: turn.now)
+                try state.charge(unmutes ? .unmute : .details, of: member.session, at: turn.now)
             }
             update(track, announcement, &turn)
             return state.routing[track.id]?.info ?? track.info
@@ -300,7 +292,7 @@ extension Room {
         }
         let track = try state.track(sid)
         if track.publisher == member.session {
-            if !muted, track.info.muted { try charge(.unmute, of: member, at: turn.now) }
+            if !muted, track.info.muted { try state.charge(.unmute, of: member.session, at: turn.now) }
             return setMuted(track.id, muted, &turn)
         }
         guard member.permissions.roomAdmin, muted else {

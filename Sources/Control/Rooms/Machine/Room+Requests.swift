@@ -27,10 +27,11 @@ extension Room {
             // LiveKit's SDKs repeat both with every change of an attribute: what stays as it is costs nothing and concerns nobody.
             let info = member.info
             guard (name ?? info.name, metadata ?? info.metadata) != (info.name, info.metadata) else { break }
-            try chargeChange(of: member, adding: (name ?? "").utf8.count + (metadata ?? "").utf8.count, at: turn.now)
+            let bytes = (name ?? "").utf8.count + (metadata ?? "").utf8.count
+            try state.chargeChange(of: member, adding: bytes, at: turn.now)
             try rename(session, name, metadata, &turn)
         case .setAttributes(let attributes):
-            try chargeChange(of: member, adding: Self.bytes(of: attributes), at: turn.now)
+            try state.chargeChange(of: member, adding: attributes.byteCount, at: turn.now)
             try setAttributes(attributes, of: session, &turn)
         case .relay(let to, let payload): try relay(payload, to: to, from: member, &turn)
         case .requestUnmute(let track):
@@ -42,14 +43,14 @@ extension Room {
             try member.checkModerates()
             remove(try state.session(named: participant), reason: .removed, turn: &turn)
         case .setAudience(let audience):
-            try chargeAudience(audience, of: member, at: turn.now)
+            try state.chargeAudience(audience, of: member, at: turn.now)
             try distribution.setAudience(audience, of: session, &state, &turn)
         case .requestRoster: giveRoster(session, &turn)
         case .send(let message): try send(message, from: session, turn: &turn)
         case .wantSpeakers(let wants): state.roster.update(session) { $0.options.wantsSpeakers = wants }
         case .report(let reports): note(reports, of: member, &turn)
         case .dataTrack(let request):
-            if case .publish = request { try charge(.publication, of: member, at: turn.now) }
+            if case .publish = request { try state.charge(.publication, of: session, at: turn.now) }
             try dataTracks.perform(request, by: member, &state, &turn)
         }
         makeOffers(&turn)
@@ -69,10 +70,6 @@ extension Room {
             }
         }
         if isKnown { turn.effects.append(.freezesReported(participant: member.info.sid, new)) }
-    }
-
-    static func bytes(of attributes: [String: String]) -> Int {
-        attributes.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count }
     }
 
     /// Another name or other metadata of a participant, where nil leaves it; `attributes` are merged into its own.
@@ -121,7 +118,7 @@ extension Room {
     ) throws(RoomError) -> [String: String] {
         let merged = attributes.merging(changes) { $1 }.filter { !$0.value.isEmpty }
         guard merged.count <= AccessTokenLimits.attributeCount,
-            bytes(of: merged) <= AccessTokenLimits.metadataBytes
+            merged.byteCount <= AccessTokenLimits.metadataBytes
         else { throw RoomError(.tooLarge, "the attributes are too many or too long") }
         for (name, text) in changes {
             try TextRule.label.check(name, "an attribute's name")

@@ -22,21 +22,3 @@ struct FormerBudgets: Sendable {
         if let former = budgets.removeValue(forKey: member.info.identity) { member.budgets.add(former) }
     }
 }
-
-extension Member {
-    /// Limits of what it makes everybody be sent.
-    struct Budgets: Sendable {
-        /// How often it changes what it says about itself.
-        var changes = RateLimit()
-        /// How often it begins to publish, unmutes, and changes what a track is.
-        var publications = RateLimit()
-
-        func areWhole(at now: MonotonicTime) -> Bool { changes.isWhole(at: now) && publications.isWhole(at: now) }
-
-        /// What another stay of the same participant has used up is used up of these, too.
-        mutating func add(_ other: Budgets) {
-            changes.usesUp(asMuchAs: other.changes)
-            publications.usesUp(asMuchAs: other.publications)
-        }
-    }
-}

@@ -232,43 +232,6 @@ extension Member {
                 .rateLimited, "more than \(limits.messagesPerSecond) messages per second", retryAfter: .seconds(1))
         }
     }
-
-    /// Counts a change of what it says about itself, `bytes` of which are sent to each of `count` members.
-    mutating func chargeChange(to count: Int, bytes: Int, _ limits: RoomLimits, at now: MonotonicTime) throws(RoomError)
-    {
-        let most = limits.notificationsPerSecond * 5
-        let interval = TimeInterval.nanoseconds(1_000_000_000 / Int64(limits.notificationsPerSecond))
-        let cost = min(count * (1 + bytes / 1_024), most)
-        guard budgets.changes.accept(cost, every: interval, atOnce: most, at: now) else {
-            throw RoomError(
-                .rateLimited, "too many changes of name, metadata and attributes for a room of this size",
-                retryAfter: .seconds(1))
-        }
-    }
-
-    /// Counts what it does with its tracks, of which each of `count` members is notified. At once it may do five seconds' worth, or publish all tracks that it may
-    /// have twice, where that is more: whoever comes back publishes anew.
-    mutating func charge(
-        _ change: TrackChange, tracks: Int = 1, to count: Int, _ limits: RoomLimits, at now: MonotonicTime
-    ) throws(RoomError) {
-        let (count, perSecond) = (max(count, 1), limits.notificationsPerSecond)
-        let atOnce = max(2 * limits.tracksPerParticipant * TrackChange.publication.rawValue, perSecond * 5 / count)
-        let interval = TimeInterval.nanoseconds(1_000_000_000 * Int64(count) / Int64(perSecond))
-        guard budgets.publications.accept(change.rawValue * tracks, every: interval, atOnce: atOnce, at: now) else {
-            throw RoomError(
-                .rateLimited, "too many changes of what is published for a room of this size", retryAfter: .seconds(1))
-        }
-    }
-}
-
-/// What a member does with its tracks, and how many notifications of each other member that makes.
-enum TrackChange: Int {
-    /// Another name, size or source.
-    case details = 1
-    /// With the mute before it, which is never refused.
-    case unmute = 2
-    /// Of the track, its codec, its size and its end; those of its subscription and its offer are their receivers' own.
-    case publication = 4
 }
 
 /// A file that is a participant.

@@ -71,6 +71,22 @@ extension RoomState {
         return guesses.first { mayPublish($0, member) }
     }
 
+    /// What was announced of what comes in on a section. One that goes on under its own track's id is not what was announced under another.
+    func awaitedTrack(
+        _ sending: RemoteSending, _ kind: MediaKind, _ mid: String, on connection: Connection, by member: Member
+    ) -> AnnouncedTrack? {
+        let known = connection.trackByMid[mid].flatMap { routing[$0]?.info.clientTrackID }
+        return known != nil && known == sending.trackID ? nil : member.announcements.find(sending.trackID, mid, kind)
+    }
+
+    /// Throws `limit_exceeded` where as many publish as the room's policy lets, and this one does not yet.
+    func checkPublisherLimit(_ member: Member) throws(RoomError) {
+        guard let most = policy.maxPublishers, !routing.publishes(member.session) else { return }
+        guard routing.publisherCount < most else {
+            throw RoomError(.limitExceeded, "publisher limit of the room reached")
+        }
+    }
+
     /// Whether rules and publisher let `member` receive `track`.
     func permits(_ track: RoomTrack, for member: Member) -> Bool {
         // Of the two layers of rules, the participant's own stand in the place of the room's.

@@ -1,0 +1,125 @@
+import MediaControl
+import Primitives
+import SDP
+
+// What members do as often as they like is sent to all others: in a large room one of them could fill the server's link, and keep the room service busy.
+
+extension Member {
+    /// Limits of what it makes everybody be sent.
+    struct Budgets: Sendable {
+        /// How often it changes what it says about itself.
+        private var changes = RateLimit()
+        /// How often it begins to publish, unmutes, and changes what a track is.
+        var publications = RateLimit()
+
+        /// Counts a change of what it says about itself, `bytes` of which are sent to each of `count` members.
+        mutating func chargeChange(
+            to count: Int, bytes: Int, _ limits: RoomLimits, at now: MonotonicTime
+        ) throws(RoomError) {
+            let most = limits.notificationsPerSecond * 5
+            let interval = TimeInterval.nanoseconds(1_000_000_000 / Int64(limits.notificationsPerSecond))
+            let cost = min(count * (1 + bytes / 1_024), most)
+            guard changes.accept(cost, every: interval, atOnce: most, at: now) else {
+                throw RoomError(
+                    .rateLimited, "too many changes of name, metadata and attributes for a room of this size",
+                    retryAfter: .seconds(1))
+            }
+        }
+
+        /// Counts what it does with its tracks, of which each of `count` members is notified. At once it may do five seconds' worth, or publish all tracks that it may
+        /// have twice, where that is more: whoever comes back publishes anew.
+        mutating func charge(
+            _ change: TrackChange, tracks: Int = 1, to count: Int, _ limits: RoomLimits, at now: MonotonicTime
+        ) throws(RoomError) {
+            let (count, perSecond) = (max(count, 1), limits.notificationsPerSecond)
+            let atOnce = max(2 * limits.tracksPerParticipant * TrackChange.publication.rawValue, perSecond * 5 / count)
+            let interval = TimeInterval.nanoseconds(1_000_000_000 * Int64(count) / Int64(perSecond))
+            guard publications.accept(change.rawValue * tracks, every: interval, atOnce: atOnce, at: now) else {
+                throw RoomError(
+                    .rateLimited, "too many changes of what is published for a room of this size",
+                    retryAfter: .seconds(1))
+            }
+        }
+
+        func areWhole(at now: MonotonicTime) -> Bool { changes.isWhole(at: now) && publications.isWhole(at: now) }
+
+        /// What another stay of the same participant has used up is used up of these, too.
+        mutating func add(_ other: Budgets) {
+            changes.usesUp(asMuchAs: other.changes)
+            publications.usesUp(asMuchAs: other.publications)
+        }
+    }
+}
+
+/// What a member does with its tracks, and how many notifications of each other member that makes.
+enum TrackChange: Int {
+    /// Another name, size or source.
+    case details = 1
+    /// With the mute before it, which is never refused.
+    case unmute = 2
+    /// Of the track, its codec, its size and its end; those of its subscription and its offer are their receivers' own.
+    case publication = 4
+}
+
+extension [String: String] {
+    /// Of a participant's attributes: names and texts together.
+    var byteCount: Int { reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count } }
+}
+
+// MARK: - What a member of this room does
+
+extension RoomState {
+    /// Counts a change that a member makes of itself. Each sends everybody all that it says about itself, whatever its token permits: in a large room one viewer could
+    /// fill the server's link.
+    mutating func chargeChange(of member: Member, adding bytes: Int, at now: MonotonicTime) throws(RoomError) {
+        let info = member.info
+        let all = info.name.utf8.count + info.metadata.utf8.count + info.attributes.byteCount + bytes
+        var budgets = try self.member(member.session).budgets
+        try budgets.chargeChange(to: roster.count, bytes: all, context.limits, at: now)
+        set(budgets, of: member.session)
+    }
+
+    /// Counts what a member does with `tracks` of its tracks, or refuses it for all of them.
+    mutating func charge(
+        _ change: TrackChange, tracks: Int = 1, of session: SessionID, at now: MonotonicTime
+    ) throws(RoomError) {
+        var budgets = try member(session).budgets
+        try budgets.charge(change, tracks: tracks, to: roster.count, context.limits, at: now)
+        set(budgets, of: session)
+    }
+
+    private mutating func set(_ budgets: Member.Budgets, of session: SessionID) {
+        roster.update(session) { $0.budgets = budgets }
+    }
+
+    /// Counts what an offer makes of tracks that go on, or refuses it: another source behind a section is news to everybody, and other formats are an offer to each receiver.
+    mutating func chargeChanges(
+        by sections: [NegotiatedSection], on connection: Connection, of member: Member, at now: MonotonicTime
+    ) throws(RoomError) {
+        var formats = 0, details = 0
+        for section in sections {
+            guard let sending = section.receiving, let kind = MediaKind(section.kind),
+                let track = connection.trackByMid[section.mid].flatMap({ routing[$0] })
+            else { continue }
+            if !track.formats.lookTheSame(as: sending.formats) {
+                formats += 1
+            } else if track.info.sent(as: sending) != track.info
+                || awaitedTrack(sending, kind, section.mid, on: connection, by: member) != nil
+            {
+                details += 1
+            }
+        }
+        if formats > 0 { try charge(.publication, tracks: formats, of: member.session, at: now) }
+        if details > 0 { try charge(.details, tracks: details, of: member.session, at: now) }
+    }
+
+    /// Counts another audience, to whom each of a member's tracks comes, or for whom it ends: all of them together, since whoever is refused and asks again would
+    /// use up each time what it waits for. That nobody is to receive them is never refused.
+    mutating func chargeAudience(
+        _ audience: Audience?, of member: Member, at now: MonotonicTime
+    ) throws(RoomError) {
+        let tracks = routing.tracks(of: member.session).count
+        guard audience != member.audience, audience?.identityCount != 0, tracks > 0 else { return }
+        try charge(.publication, tracks: tracks, of: member.session, at: now)
+    }
+}
