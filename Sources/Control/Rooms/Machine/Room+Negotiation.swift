@@ -28,7 +28,8 @@ extension Room {
         if outcome.iceRestarted, connection.isOpened {
             connection.restartICE(with: turn.iceCredentials(state.context), at: state.context)
         }
-        var (answers, refused) = try publishing(outcome, name, member, at: turn.now)
+        let publishing = try PublishingAnswers(to: outcome, on: name, of: member, state, at: turn.now)
+        var answers = publishing.sections
         chooseReceivingConnection(name, outcome, session)
         if member.options.follow != nil, state.routing.subscriptionCount(of: session) == 0 {
             distribution.makeSlots(for: outcome, session, &state, &turn)
@@ -49,95 +50,12 @@ extension Room {
         state.roster.store(connection, of: session)
         reach(.offer, session, &turn)
         apply(answer.sections, to: name, of: session, &turn)
-        for (section, code) in refused { refuseBeyondLimit(section, code, on: name, of: session, &turn) }
+        for (section, code) in publishing.refused { refuseBeyondLimit(section, code, on: name, of: session, &turn) }
         state.outdated.insert(session)
         makeOffers(&turn)
         return ConnectionAnswer(
             sdp: answer.text, tracks: state.shown(on: name, of: session), iceTag: connection.ice.ufrag,
-            tracksBeyondLimit: refused.count)
-    }
-
-    /// Which sections of an offer may publish, and which may not because the participant has as many tracks as it may, or has begun too many, or the room has as many
-    /// publishers.
-    private func publishing(
-        _ outcome: OfferOutcome, _ name: String, _ member: Member, at now: MonotonicTime
-    ) throws(RoomError) -> (answers: [String: SectionAnswer], refused: [(OfferedSection, RoomError.Code)]) {
-        var answers: [String: SectionAnswer] = [:]
-        var refused: [(OfferedSection, RoomError.Code)] = []
-        // Tracks are counted as they are made.
-        var charged = member
-        var trackCount = state.routing.encodings(of: member.session).count
-        // Other connections have sections of the same names.
-        let known = member.connectionIndex(name).map { member.connections[$0].trackByMid } ?? [:]
-        for section in outcome.sections where section.refusal == nil {
-            guard let kind = MediaKind(section.kind) else { continue }
-            var answer = SectionAnswer()
-            answer.rejects = kind == .video && policy.audioOnly
-            if let sends = section.remoteSends, !answer.rejects {
-                let isNew = known[section.mid] == nil
-                answer.codecs = codecs(kind, of: known[section.mid], sends, mid: section.mid, member)
-                let details = details(kind, of: known[section.mid], sends, mid: section.mid, member)
-                answer.takesStereo = kind == .audio && details?.isStereo == true
-                answer.asksForDTX = kind == .audio && details?.usesDTX == true
-                if kind == .audio, details?.disablesRED == true { answer.codecs = codecsWithoutRED(answer.codecs) }
-                answer.receives =
-                    member.profile != .viewer
-                    && state.permittedSource(kind, sends, mid: section.mid, of: name, member) != nil
-                if answer.receives, isNew, let code = try refusal(ofOneBeside: trackCount, &charged, at: now) {
-                    answer.receives = false
-                    refused.append((section, code))
-                }
-                if answer.receives, isNew { trackCount += 1 }
-                if kind == .video { answer.maximumBitrate = state.negotiatedCap(of: member) }
-            }
-            answers[section.mid] = answer
-        }
-        return (answers, refused)
-    }
-
-    /// What the section of a track is to carry: the codec that its publisher announced, where the room allows it, and any other where it is not in the offer.
-    /// nil: as the offer prefers.
-    private func codecs(
-        _ kind: MediaKind, of track: TrackID?, _ sending: RemoteSending, mid: String, _ member: Member
-    ) -> [CodecName]? {
-        let announced = member.announcements.find(sending.trackID, mid, kind)?.announcement.codecs.first
-        guard let names = (track.map { state.routing[$0]?.preferredCodec } ?? announced)?.names else { return nil }
-        let allowed = state.negotiationRules.codecs(for: kind.sectionKind).allowed
-        return allowed.filter(names.contains) + allowed.filter { !names.contains($0) }
-    }
-
-    /// What was announced of the track of a section. LiveKit's clients say there and not in their offers whether it is stereo, and may be sent with DTX: they encode,
-    /// and others decode, in mono and without pauses unless the server's descriptions have it.
-    private func details(
-        _ kind: MediaKind, of track: TrackID?, _ sending: RemoteSending, mid: String, _ member: Member
-    ) -> TrackDetails? {
-        guard let track else { return member.announcements.find(sending.trackID, mid, kind)?.announcement.details }
-        return state.routing[track]?.info.details
-    }
-
-    /// For a publisher that sends no RED, even where the room prefers it: what it encrypts end to end, nobody could take apart.
-    private func codecsWithoutRED(_ codecs: [CodecName]?) -> [CodecName]? {
-        let others = (codecs ?? state.negotiationRules.audio.allowed).filter { $0 != .red }
-        return others.isEmpty ? codecs : others
-    }
-
-    /// Why a member with so many tracks may publish no further one. Where as many others publish as may, the offer is refused as a whole, but not to a
-    /// client that has no word for a refused offer, and takes it for the end of the call.
-    private func refusal(
-        ofOneBeside trackCount: Int, _ member: inout Member, at now: MonotonicTime
-    ) throws(RoomError) -> RoomError.Code? {
-        do throws(RoomError) {
-            try state.checkPublisherLimit(member)
-        } catch {
-            guard member.options.recovery == .byJoining else { throw error }
-            return error.code
-        }
-        let limits = state.context.limits
-        guard trackCount < limits.tracksPerParticipant else { return .limitExceeded }
-        do throws(RoomError) {
-            try member.budgets.charge(.publication, to: state.roster.count, limits, at: now)
-            return nil
-        } catch { return error.code }
+            tracksBeyondLimit: publishing.refused.count)
     }
 
     /// A client that named no receiving connection and offers to receive only has named one by that.
@@ -182,23 +100,11 @@ extension Room {
         }
     }
 
-    /// Those whose track was announced under its own id come before those that take what is left: a client goes on sending what the server has ended. Second
-    /// encodings come behind their tracks.
-    private func announcedFirst(_ sections: [NegotiatedSection], of session: SessionID) -> [NegotiatedSection] {
-        guard let announcements = state.roster[session]?.announcements else { return sections }
-        func isAnnounced(_ section: NegotiatedSection) -> Bool { announcements.names(section.receiving?.trackID) }
-        func isBackup(_ section: NegotiatedSection) -> Bool {
-            announcements.namesBackup(section.receiving?.trackID, section.mid)
-        }
-        let tracks = sections.filter { !isBackup($0) }
-        return tracks.filter(isAnnounced) + tracks.filter { !isAnnounced($0) } + sections.filter(isBackup)
-    }
-
     /// What was agreed becomes tracks and subscriptions of the worker.
     mutating func apply(
         _ sections: [NegotiatedSection], to name: String, of session: SessionID, _ turn: inout RoomTurn
     ) {
-        for section in announcedFirst(sections, of: session) {
+        for section in state.roster[session]?.announcements.inOrder(sections) ?? sections {
             if let receiving = section.receiving {
                 receive(receiving, section: section, on: name, of: session, &turn)
             } else if let connection = try? state.connection(name, of: session),

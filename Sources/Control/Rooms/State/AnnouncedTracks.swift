@@ -12,11 +12,20 @@ struct AnnouncedTracks: Sendable {
             ?? tracks.first { $0.announcement.kind == kind }
     }
 
+    /// Those whose track was announced under its own id come before those that take what is left: a client goes on sending what the server has ended. Second
+    /// encodings come behind their tracks.
+    func inOrder(_ sections: [NegotiatedSection]) -> [NegotiatedSection] {
+        func isAnnounced(_ section: NegotiatedSection) -> Bool { names(section.receiving?.trackID) }
+        func isBackup(_ section: NegotiatedSection) -> Bool { namesBackup(section.receiving?.trackID, section.mid) }
+        let tracks = sections.filter { !isBackup($0) }
+        return tracks.filter(isAnnounced) + tracks.filter { !isAnnounced($0) } + sections.filter(isBackup)
+    }
+
     /// Whether a track with this id was announced.
-    func names(_ trackID: String?) -> Bool { tracks.contains { $0.announcement.clientTrackID == trackID } }
+    private func names(_ trackID: String?) -> Bool { tracks.contains { $0.announcement.clientTrackID == trackID } }
 
     /// Whether what has this id or mid was announced as a track's encoding in its backup codec.
-    func namesBackup(_ trackID: String?, _ mid: String) -> Bool {
+    private func namesBackup(_ trackID: String?, _ mid: String) -> Bool {
         tracks.contains { track in
             let id = track.announcement.clientTrackID
             return track.announcement.backupOf != nil && (id == trackID || id == mid)
