@@ -49,7 +49,7 @@ extension Room {
         state.roster.update(session) { $0.options.autoSubscribe = false }
         var lostConnections: [String] = []
         if losesConnections {
-            state.roster.update(session) { for one in $0.connections { $0.formerConnections.add(one) } }
+            state.roster.update(session) { $0.rememberConnections() }
             lostConnections = endConnections(of: session, &turn)
         }
         // In the other room it begins with the first codec, as a track that is published anew.
@@ -69,7 +69,7 @@ extension Room {
             member: try state.member(session), tracks: tracks, losesConnections: losesConnections,
             lostConnections: lostConnections, publishes: publishes, policy: policy)
         moving.member.options.autoSubscribe = options.autoSubscribe
-        moving.member.formerRooms.insert(self.name)
+        moving.member.leave(self.name)
         depart(moving.member, .moved, keepsConnections: !losesConnections, &turn)
         distribution.follow(&state, &turn)
         makeOffers(&turn)
@@ -97,16 +97,7 @@ extension Room {
         for session in older { remove(session, reason: .duplicateIdentity, turn: &turn) }
         var member = moving.member
         let session = member.session
-        member.joined = turn.now
-        member.lastSign = turn.now
-        member.info.joinedAt = turn.wallClock
-        member.unwanted = []
-        member.views = [:]
-        // Its client may count anew in another room.
-        member.lastSequence = 0
-        for index in member.connections.indices { member.connections[index].requestedSections = nil }
-        if moving.losesConnections { member.loseConnections() }
-        member.formerRooms.remove(name)
+        member.enter(name, losesConnections: moving.losesConnections, turn)
         arrive(member, &turn)
         for connection in member.connections where connection.isOpened {
             turn.media(.movePeer(connection.peer, to: id))
@@ -233,7 +224,7 @@ extension Room {
         var connection = try makeConnection(Self.playbackConnection, for: try state.member(session), &turn)
         connection.openForPlayer(in: id, &turn)
         state.roster.store(connection, of: session)
-        state.roster.update(session) { $0.hasConnected = true }
+        state.roster.update(session) { $0.stay.connect() }
         return connection
     }
 

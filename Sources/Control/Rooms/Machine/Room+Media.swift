@@ -47,8 +47,8 @@ extension Room {
 
     /// Notes what a stay reaches, the first time.
     mutating func reach(_ step: JoinStep, _ session: SessionID?, _ turn: inout RoomTurn) {
-        guard let session, let member = state.roster[session], !member.steps.contains(step) else { return }
-        state.roster.update(session) { _ = $0.steps.insert(step) }
+        guard let session, let member = state.roster[session], !member.stay.hasReached(step) else { return }
+        state.roster.update(session) { $0.stay.reach(step) }
         turn.effects.append(.joinStep(participant: member.info.sid, step))
     }
 
@@ -57,7 +57,7 @@ extension Room {
         state.roster.updateConnection(owner.connection, of: owner.session) {
             $0.state = reached == .moved ? .connected : reached
         }
-        state.roster.update(owner.session) { $0.hasConnected = true }
+        state.roster.update(owner.session) { $0.stay.connect() }
         state.roster.notify(
             owner.session, .connectionChanged(connection: owner.connection, state: reached, reason: nil), &turn)
         turn.log(

@@ -66,7 +66,7 @@ extension Room {
             else { continue }
             isKnown = true
             state.routing.update(subscription.id) { subscription in
-                new = new + subscription.freezes.note(report.freezes, stay: turn.now - member.joined)
+                new = new + subscription.freezes.note(report.freezes, stay: turn.now - member.stay.joined)
             }
         }
         if isKnown { turn.effects.append(.freezesReported(participant: member.info.sid, new)) }
@@ -347,7 +347,7 @@ extension Room {
     }
 
     /// Sessions that wait to be resumed.
-    public var detachedCount: Int { state.roster.all.count { $0.detachedSince != nil } }
+    public var detachedCount: Int { state.roster.all.count { $0.stay.isDetached } }
 
     /// Whether nobody is there.
     public var isEmpty: Bool { state.roster.isEmpty }

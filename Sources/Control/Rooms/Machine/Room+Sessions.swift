@@ -37,15 +37,13 @@ extension Room {
 
     /// A sign of life of a signalled session.
     public mutating func touch(_ session: SessionID, turn: inout RoomTurn) {
-        state.roster.update(session) { $0.lastSign = turn.now }
+        state.roster.update(session) { $0.stay.showSign(at: turn.now) }
     }
 
     /// The socket of `session` is closed; media goes on.
     public mutating func detach(_ session: SessionID, turn: inout RoomTurn) {
-        guard let member = state.roster[session], member.options.isSignalled, member.detachedSince == nil else {
-            return
-        }
-        state.roster.update(session) { $0.detachedSince = turn.now }
+        guard let member = state.roster[session], member.options.isSignalled, !member.stay.isDetached else { return }
+        state.roster.update(session) { $0.stay.detach(at: turn.now) }
     }
 
     /// `session` has a socket again.
@@ -54,8 +52,7 @@ extension Room {
             throw RoomError(.sessionNotFound, "there is no such session")
         }
         state.roster.update(session) { member in
-            member.detachedSince = nil
-            member.lastSign = turn.now
+            member.stay.attach(at: turn.now)
             for index in member.connections.indices { member.connections[index].clientCameBack() }
         }
     }

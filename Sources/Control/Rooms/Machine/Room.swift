@@ -70,9 +70,7 @@ extension Room {
             throw RoomError(.identityTaken, "a participant with this identity is in the room")
         }
         // What is freed with the older sessions can be had again.
-        let freed = older.compactMap { state.roster[$0] }.reduce(0) { sum, member in
-            sum + max(member.promisedConnections, member.connections.count)
-        }
+        let freed = older.compactMap { state.roster[$0]?.reservedConnections }.reduce(0, +)
         try turn.reserveConnections(max(0, promised - freed))
         for session in older { remove(session, reason: .duplicateIdentity, turn: &turn) }
         let session = turn.sessionID()
@@ -227,7 +225,8 @@ extension Room {
         roomChanged()
         turn.log(
             .participantLeft(
-                member.info, reason: reason, hasConnected: member.hasConnected, keepsConnections: keepsConnections))
+                member.info, reason: reason, hasConnected: member.stay.hasConnected, keepsConnections: keepsConnections)
+        )
         if distribution.followMode.isDominant(session) { distribution.setDominant(nil, &state, &turn) }
         if state.roster.isEmpty { occupancy.lastMemberLeft(at: turn.now) }
     }

@@ -13,17 +13,17 @@ struct Member: Sendable {
     private(set) var tokenID: String?
     /// When its token expires.
     private(set) var tokenExpiry: MonotonicTime
-    /// The beginning of its stay in this room.
-    var joined: MonotonicTime
+    /// Since when it is here, and what keeps it here.
+    var stay: Stay
     /// Rooms that it was moved out of: its client may show a token of any of them.
-    var formerRooms: Set<String> = []
+    private(set) var formerRooms: Set<String> = []
     /// What others see, without tracks.
     var info: ParticipantInfo
     var options: MemberOptions
     /// In the order of their making.
     var connections: [Connection] = []
     /// Those that moves ended.
-    var formerConnections = FormerConnections()
+    private(set) var formerConnections = FormerConnections()
     /// It was moved here without its connections, and its client has yet to join again.
     private(set) var isAwaited = false
     /// So many can always be opened: the server keeps room for them.
@@ -50,19 +50,30 @@ struct Member: Sendable {
     var budgets = Budgets()
     /// The number of the last message that it sent, where its client counts them.
     var lastSequence: UInt32 = 0
-    /// The last sign of life.
-    var lastSign: MonotonicTime
-    /// Whether one of its connections ever came up.
-    var hasConnected = false
-    /// What its stay has reached.
-    var steps: Set<JoinStep> = []
-    /// Since when there is no socket.
-    var detachedSince: MonotonicTime?
     /// What it plays, where it is a file and no client.
     var playback: ActivePlayback?
 
+    init(
+        session: SessionID, apiKey: String, granted: Permissions, tokenID: String? = nil, tokenExpiry: MonotonicTime,
+        joined: MonotonicTime, info: ParticipantInfo, options: MemberOptions, promisedConnections: Int,
+        grantedRules: [SubscribeRule]? = nil, lastSign: MonotonicTime
+    ) {
+        self.session = session
+        self.apiKey = apiKey
+        self.granted = granted
+        self.tokenID = tokenID
+        self.tokenExpiry = tokenExpiry
+        self.info = info
+        self.options = options
+        self.promisedConnections = promisedConnections
+        self.grantedRules = grantedRules
+        stay = Stay(joined: joined, lastSign: lastSign)
+    }
+
     var profile: ParticipantProfile { info.profile }
     var permissions: Permissions { info.permissions }
+    /// The server keeps so many connections for it: as many as its join was promised, or as it has, where these are more.
+    var reservedConnections: Int { max(promisedConnections, connections.count) }
     /// Rules of its own, which stand in the place of the room's.
     var subscribeRules: [SubscribeRule]? { operatorRules ?? grantedRules }
     var isHidden: Bool { info.permissions.hidden }
@@ -135,11 +146,30 @@ extension AccessClaims {
 // MARK: - Moves
 
 extension Member {
+    /// It leaves a room for another one.
+    mutating func leave(_ room: String) { formerRooms.insert(room) }
+
+    /// It goes on in another room, which knows nothing yet of what it prefers.
+    mutating func enter(_ room: String, losesConnections: Bool, _ turn: RoomTurn) {
+        stay.beginAnew(at: turn.now)
+        info.joinedAt = turn.wallClock
+        unwanted = []
+        views = [:]
+        // Its client may count anew in another room.
+        lastSequence = 0
+        for index in connections.indices { connections[index].requestedSections = nil }
+        if losesConnections { loseConnections() }
+        formerRooms.remove(room)
+    }
+
+    /// A move is about to end its connections.
+    mutating func rememberConnections() {
+        for connection in connections { formerConnections.add(connection) }
+    }
+
     /// A move has ended its connections, if it had any. Nothing is offered to a client that joins again until it has, and nothing subscribed for it.
-    mutating func loseConnections() {
-        // It connects as one who joins does, and how long that takes is measured anew.
-        hasConnected = false
-        steps = []
+    private mutating func loseConnections() {
+        stay.loseConnections()
         info.dataTracks = []
         if options.recovery == .byJoining { awaitJoin() }
     }
@@ -161,8 +191,7 @@ extension Member {
         lastSequence = 0
         info.client = request.client
         info.clientTraits = request.clientTraits
-        detachedSince = nil
-        lastSign = turn.now
+        stay.attach(at: turn.now)
     }
 
     /// Refuses descriptions until an awaited client has joined: they come from its former socket.
@@ -191,22 +220,12 @@ extension Member {
 
     /// When the policy ends the stay.
     func stayDeadline(_ policy: RoomPolicy) -> MonotonicTime {
-        let longest = policy.maxStay.map { joined + $0 } ?? .distantFuture
+        let longest = policy.maxStay.map { stay.joined + $0 } ?? .distantFuture
         return policy.endsStayWithToken ? min(longest, tokenExpiry) : longest
     }
 
     private func signDeadline(_ limits: RoomLimits) -> MonotonicTime {
-        guard options.isSignalled else { return connectDeadline(limits) }
-        if let since = detachedSince { return since + limits.resumeWindow }
-        return lastSign + limits.keepAliveTimeout
-    }
-
-    /// WHIP and WHEP sessions live as long as their connection. One that is up is watched by its worker, which reports its end; of one that does
-    /// not come up nothing may ever be reported.
-    private func connectDeadline(_ limits: RoomLimits) -> MonotonicTime {
-        guard !connections.contains(where: { $0.state == .connected }) else { return .distantFuture }
-        let latest = connections.map(\.connectingSince).max() ?? lastSign
-        return latest + limits.connectTimeout
+        options.isSignalled ? stay.signDeadline(limits) : stay.connectDeadline(of: connections, limits)
     }
 }
 

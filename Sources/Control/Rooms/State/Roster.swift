@@ -12,7 +12,7 @@ struct Roster: Sendable {
     private var olderSessions: [String: [SessionID]] = [:]
     private var sessionBySID: [String: SessionID] = [:]
     private var owners: [PeerID: PeerOwner] = [:]
-    /// The server's connections that are kept for these members: of each as many as its join was promised, or as it has, where these are more.
+    /// The server's connections that are kept for these members, over all of them.
     private(set) var reservedConnections = 0
 
     /// Whose peer it is.
@@ -54,7 +54,7 @@ extension Roster {
         for connection in member.connections {
             owners[connection.peer] = PeerOwner(session: member.session, connection: connection.id)
         }
-        reservedConnections += max(member.promisedConnections, member.connections.count)
+        reservedConnections += member.reservedConnections
     }
 
     mutating func remove(_ session: SessionID) {
@@ -63,7 +63,7 @@ extension Roster {
         sessionBySID[member.info.sid] = nil
         forget(session, identity: member.info.identity)
         for connection in member.connections { owners[connection.peer] = nil }
-        reservedConnections -= max(member.promisedConnections, member.connections.count)
+        reservedConnections -= member.reservedConnections
     }
 
     private mutating func forget(_ session: SessionID, identity: String) {
