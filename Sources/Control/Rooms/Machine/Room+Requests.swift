@@ -1,4 +1,3 @@
-import AccessTokens
 import MediaControl
 public import Primitives
 
@@ -78,7 +77,7 @@ extension Room {
         turn: inout RoomTurn
     ) throws(RoomError) {
         let session = try state.session(named: participant)
-        let merged = try Self.merged(try state.member(session).info.attributes, attributes)
+        let merged = try state.member(session).info.attributes.changed(by: attributes)
         try checkTexts(name, metadata)
         state.roster.update(session) { $0.info.attributes = merged }
         try rename(session, name, metadata, &turn)
@@ -106,25 +105,10 @@ extension Room {
     mutating func setAttributes(
         _ changes: [String: String], of session: SessionID, _ turn: inout RoomTurn
     ) throws(RoomError) {
-        let attributes = try Self.merged(try state.member(session).info.attributes, changes)
+        let attributes = try state.member(session).info.attributes.changed(by: changes)
         state.roster.update(session) { $0.info.attributes = attributes }
         state.participantChanged(session, &turn)
         if let info = participant(session) { turn.log(.participantUpdated(info)) }
-    }
-
-    /// As many as a token may have, together as long as metadata.
-    static func merged(
-        _ attributes: [String: String], _ changes: [String: String]
-    ) throws(RoomError) -> [String: String] {
-        let merged = attributes.merging(changes) { $1 }.filter { !$0.value.isEmpty }
-        guard merged.count <= AccessTokenLimits.attributeCount,
-            merged.byteCount <= AccessTokenLimits.metadataBytes
-        else { throw RoomError(.tooLarge, "the attributes are too many or too long") }
-        for (name, text) in changes {
-            try TextRule.label.check(name, "an attribute's name")
-            try TextRule.metadata.check(text, "an attribute's text")
-        }
-        return merged
     }
 
     private mutating func relay(

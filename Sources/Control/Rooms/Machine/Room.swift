@@ -62,7 +62,8 @@ extension Room {
     public mutating func join(
         _ request: JoinRequest, isSignalled: Bool, follow: FollowTarget? = nil, turn: inout RoomTurn
     ) throws(RoomError) -> SessionID {
-        let info = try admit(request, turn: &turn)
+        let identity = try checkJoin(request, at: turn.now)
+        let info = try ParticipantInfo(request, identity: identity, &turn)
         let promised = promisedConnections(request.profile, isSignalled: isSignalled)
         // Several where the policy allowed them until now.
         let older = policy.duplicateIdentity == .allow ? [] : state.roster.sessions(identity: info.identity)
@@ -111,23 +112,6 @@ extension Room {
         let identity = try state.check(request)
         guard !keepsWaiting(request) else { throw waitingRoom.refusal(of: identity, at: now) }
         return identity
-    }
-
-    /// Whether the newcomer may come in, and how it will be shown.
-    private func admit(_ request: JoinRequest, turn: inout RoomTurn) throws(RoomError) -> ParticipantInfo {
-        let identity = try checkJoin(request, at: turn.now)
-        let claims = request.claims
-        let permissions = Permissions(claims.video)
-        var info = ParticipantInfo(
-            sid: turn.sid("PA_"), identity: identity, name: request.shownName, metadata: request.shownMetadata,
-            profile: request.profile, permissions: permissions, joinedAt: turn.wallClock)
-        info.kind = claims.kind
-        info.encrypts = request.encrypts
-        info.attributes = claims.attributes
-        if permissions.canUpdateMetadata { info.attributes = try Self.merged(info.attributes, request.attributes) }
-        info.client = request.client
-        info.clientTraits = request.clientTraits
-        return info
     }
 }
 

@@ -61,11 +61,6 @@ enum TrackChange: Int {
     case publication = 4
 }
 
-extension [String: String] {
-    /// Of a participant's attributes: names and texts together.
-    var byteCount: Int { reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count } }
-}
-
 // MARK: - What a member of this room does
 
 extension RoomState {

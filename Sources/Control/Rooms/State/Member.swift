@@ -312,3 +312,20 @@ extension MemberOptions {
         streamNames = request.streamNames
     }
 }
+
+extension ParticipantInfo {
+    /// How a newcomer is shown.
+    init(_ request: JoinRequest, identity: String, _ turn: inout RoomTurn) throws(RoomError) {
+        let claims = request.claims
+        let permissions = Permissions(claims.video)
+        self.init(
+            sid: turn.sid("PA_"), identity: identity, name: request.shownName, metadata: request.shownMetadata,
+            profile: request.profile, permissions: permissions, joinedAt: turn.wallClock)
+        kind = claims.kind
+        encrypts = request.encrypts
+        attributes = claims.attributes
+        if permissions.canUpdateMetadata { attributes = try attributes.changed(by: request.attributes) }
+        client = request.client
+        clientTraits = request.clientTraits
+    }
+}
