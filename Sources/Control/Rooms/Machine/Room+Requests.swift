@@ -156,17 +156,15 @@ extension Room {
     public mutating func send(
         _ message: RoomMessage, from session: SessionID, over peer: PeerID? = nil, turn: inout RoomTurn
     ) throws(RoomError) {
-        var member = try state.member(session)
+        let member = try state.member(session)
         try state.checkSendsMessages(member)
         try message.check(state.context.limits)
-        if let sequence = message.sequence, sequence <= member.lastSequence { return }
-        if peer == nil {
-            try member.chargeMessage(state.context.limits, at: turn.now)
-            let messages = member.messages
-            state.roster.update(session) { $0.messages = messages }
-        }
+        var sent = member.sentMessages
+        guard !sent.includes(message) else { return }
         // Of one that came too early the sender may not have read so: sent again, it is delivered.
-        if let sequence = message.sequence { state.roster.update(session) { $0.lastSequence = sequence } }
+        if peer == nil { try sent.charge(state.context.limits, at: turn.now) }
+        sent.note(message)
+        state.roster.update(session) { $0.sentMessages = sent }
         var message = message
         message.participant = member.info.sid
         message.identity = member.info.identity
@@ -192,7 +190,7 @@ extension Room {
         try message.check(state.context.limits)
         // A message that reaches nobody may be sent again.
         let receivers = try state.roster.receivers(of: message, except: nil)
-        guard nonces.accept(message.nonce) else { return }
+        guard accepts(message) else { return }
         var message = message
         message.participant = nil
         message.identity = nil
@@ -210,7 +208,7 @@ extension Room {
     }
 
     /// The number of the last message that a member sent; 0 where its client counts none.
-    public func lastSequence(of session: SessionID) -> UInt32 { state.roster[session]?.lastSequence ?? 0 }
+    public func lastSequence(of session: SessionID) -> UInt32 { state.roster[session]?.sentMessages.lastSequence ?? 0 }
 
     /// A message that came on a data channel was refused: there is no reply on a channel, so its sender gets an event.
     public mutating func refuseMessage(

@@ -20,7 +20,7 @@ public struct Room: Sendable {
     var state: RoomState
     var distribution = Distribution()
     var dataTracks = DataTracks()
-    var nonces = RecentNonces()
+    private var nonces = RecentNonces()
     private(set) var recordings = Recordings()
     private var waitingRoom = WaitingRoom()
     private var announcement = RoomAnnouncement()
@@ -52,6 +52,9 @@ public struct Room: Sendable {
 
     /// How many may be in the room from the next join on, if its policy permits more.
     public mutating func set(participants: Int) { state.set(participants: participants) }
+
+    /// Whether a message of the application's server was not sent before; from now on it was.
+    mutating func accepts(_ message: RoomMessage) -> Bool { nonces.accept(message.nonce) }
 }
 
 // MARK: - Coming in

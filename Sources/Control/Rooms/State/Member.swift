@@ -44,12 +44,9 @@ struct Member: Sendable {
     /// The number of the last event sent to it.
     var sequence: UInt64 = 0
     var allVideoPaused = false
-    /// Limits what it sends.
-    var messages = RateLimit()
+    var sentMessages = SentMessages()
     /// Limits what it makes everybody be sent.
     var budgets = Budgets()
-    /// The number of the last message that it sent, where its client counts them.
-    var lastSequence: UInt32 = 0
     /// What it plays, where it is a file and no client.
     var playback: ActivePlayback?
 
@@ -156,7 +153,7 @@ extension Member {
         unwanted = []
         views = [:]
         // Its client may count anew in another room.
-        lastSequence = 0
+        sentMessages.countAnew()
         for index in connections.indices { connections[index].requestedSections = nil }
         if losesConnections { loseConnections() }
         formerRooms.remove(room)
@@ -188,7 +185,7 @@ extension Member {
         formerConnections = FormerConnections()
         announcements = AnnouncedTracks()
         allVideoPaused = false
-        lastSequence = 0
+        sentMessages.countAnew()
         info.client = request.client
         info.clientTraits = request.clientTraits
         stay.attach(at: turn.now)
@@ -241,15 +238,6 @@ extension Member {
             }
         }
         return nil
-    }
-
-    /// Counts a message; one to nobody costs a look at the roster, too.
-    mutating func chargeMessage(_ limits: RoomLimits, at now: MonotonicTime) throws(RoomError) {
-        let interval = TimeInterval.nanoseconds(1_000_000_000 / Int64(limits.messagesPerSecond))
-        guard messages.accept(every: interval, atOnce: limits.messagesPerSecond * 2, at: now) else {
-            throw RoomError(
-                .rateLimited, "more than \(limits.messagesPerSecond) messages per second", retryAfter: .seconds(1))
-        }
     }
 }
 

@@ -1,0 +1,27 @@
+import Primitives
+
+extension Member {
+    /// The messages that a member has sent: how many for now, and which was the last, where its client counts them.
+    struct SentMessages: Sendable {
+        private var rate = RateLimit()
+        /// 0 where its client counts none.
+        private(set) var lastSequence: UInt32 = 0
+
+        /// Whether a message was sent before, and is sent again.
+        func includes(_ message: RoomMessage) -> Bool { message.sequence.map { $0 <= lastSequence } ?? false }
+
+        mutating func note(_ message: RoomMessage) { lastSequence = message.sequence ?? lastSequence }
+
+        /// Its client counts anew.
+        mutating func countAnew() { lastSequence = 0 }
+
+        /// Counts a message; one to nobody costs a look at the roster, too.
+        mutating func charge(_ limits: RoomLimits, at now: MonotonicTime) throws(RoomError) {
+            let interval = TimeInterval.nanoseconds(1_000_000_000 / Int64(limits.messagesPerSecond))
+            guard rate.accept(every: interval, atOnce: limits.messagesPerSecond * 2, at: now) else {
+                throw RoomError(
+                    .rateLimited, "more than \(limits.messagesPerSecond) messages per second", retryAfter: .seconds(1))
+            }
+        }
+    }
+}
