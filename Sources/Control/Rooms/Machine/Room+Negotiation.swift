@@ -87,9 +87,7 @@ extension Room {
         _ placed: [String: SubscriptionID], _ connection: inout Connection, _ turn: inout RoomTurn
     ) {
         let kept = Set(placed.values)
-        // The client's own offer tells anew what is sent, so no offer of the server's is due for this connection.
-        connection.needsOffer = false
-        connection.requestedSections = nil
+        connection.clientOffered()
         for id in connection.subscriptionByMid.values.sorted() where !kept.contains(id) {
             if state.routing[id]?.description != nil { turn.media(.unsubscribe(id)) }
             state.routing.update(id) { $0.unbind() }
@@ -188,21 +186,13 @@ extension Room {
         guard let member = state.roster[session] else { return }
         var withoutSection = 0
         defer { distribution.lacksSections(withoutSection, for: session) }
-        for connection in member.connections where connection.negotiation.state == .stable {
+        for var connection in member.connections where connection.negotiation.state == .stable {
             guard connection.needsOffer || state.hasUnplaced(connection, member) else { continue }
             let wanted = state.wanted(on: connection, of: session).map(\.sending)
-            let missing = connection.negotiation.missingSections(for: wanted)
-            // An offer of more sections would be refused, and end the call: what finds none waits until something else ends.
-            let asked = missing.prefix(connection.negotiation.remainingSections)
-            withoutSection += missing.count - asked.count
-            let need = SectionNeed(audio: asked.count { $0.kind == .audio }, video: asked.count { $0.kind == .video })
-            // Where no section can be added, another offer is good for what finds one that is free.
-            let isFull = asked.isEmpty && !missing.isEmpty
-            let findsSection = wanted.count - missing.count > connection.subscriptionByMid.count
-            guard connection.needsOffer || !isFull || findsSection, connection.requestedSections != need else {
-                continue
-            }
-            state.roster.updateConnection(connection.id, of: session) { $0.requestedSections = need }
+            let (need, lacking) = connection.requestSections(for: wanted)
+            withoutSection += lacking
+            guard let need else { continue }
+            state.roster.store(connection, of: session)
             state.roster.notify(
                 session, .sectionsNeeded(connection: connection.id, audio: need.audio, video: need.video), &turn)
         }

@@ -39,7 +39,7 @@ struct Connection: Sendable {
     /// A digest of the fragment that restarted ICE last, and the server's own, which answered it.
     private(set) var lastRestart: (fragment: Int, answer: String)?
     /// Sections that a client which makes all offers itself was last asked for, since its last offer.
-    var requestedSections: SectionNeed?
+    private(set) var requestedSections: SectionNeed?
     /// The track that comes in on each section.
     var trackByMid: [String: TrackID] = [:]
     /// The track that came in on a section before.
@@ -245,6 +245,35 @@ extension Connection {
         turn.media(.acceptData(peer, DataTransport(port: facts.sctpPort, longestMessage: longest)))
         return true
     }
+}
+
+// MARK: - Sections that its client is asked for
+
+extension Connection {
+    /// What a client that makes all offers itself is to offer for `wanted`; nil where it was asked for that already, or its offer would be good for nothing.
+    /// `lacking`: so many find no section, because the description is full.
+    mutating func requestSections(for wanted: [LocalSending]) -> (need: SectionNeed?, lacking: Int) {
+        let missing = negotiation.missingSections(for: wanted)
+        // An offer of more sections would be refused, and end the call: what finds none waits until something else ends.
+        let asked = missing.prefix(negotiation.remainingSections)
+        let lacking = missing.count - asked.count
+        let need = SectionNeed(audio: asked.count { $0.kind == .audio }, video: asked.count { $0.kind == .video })
+        // Where no section can be added, another offer is good for what finds one that is free.
+        let isFull = asked.isEmpty && !missing.isEmpty
+        let findsSection = wanted.count - missing.count > subscriptionByMid.count
+        guard needsOffer || !isFull || findsSection, requestedSections != need else { return (nil, lacking) }
+        requestedSections = need
+        return (need, lacking)
+    }
+
+    /// The client's own offer shows anew what is sent, so no offer of the server's is due on this connection.
+    mutating func clientOffered() {
+        needsOffer = false
+        requestedSections = nil
+    }
+
+    /// Its member is in another room, where it is asked anew.
+    mutating func forgetRequestedSections() { requestedSections = nil }
 }
 
 /// How many receiving sections a connection lacks.

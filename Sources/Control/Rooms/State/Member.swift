@@ -154,7 +154,7 @@ extension Member {
         views = [:]
         // Its client may count anew in another room.
         sentMessages.countAnew()
-        for index in connections.indices { connections[index].requestedSections = nil }
+        for index in connections.indices { connections[index].forgetRequestedSections() }
         if losesConnections { loseConnections() }
         formerRooms.remove(room)
     }
