@@ -12,18 +12,13 @@ import Testing
 
 @Suite("Configuration")
 struct ConfigurationTests {
-    private func apply(_ text: String) throws -> (Configuration, [String]) {
-        var configuration = Configuration()
-        var faults: [ConfigurationFault] = []
-        configuration.apply(try YAMLDocument(parsing: text), from: "m.yaml", &faults)
-        return (configuration, faults.map(\.description))
-    }
+    private func apply(_ text: String) throws -> (Configuration, [String]) { try apply([:], over: text) }
 
     private func apply(_ environment: [String: String], over text: String = "") throws -> (Configuration, [String]) {
-        var (configuration, _) = try apply(text)
-        var faults: [ConfigurationFault] = []
-        configuration.apply(environment, &faults)
-        return (configuration, faults.map(\.description))
+        var reader = ConfigurationReader()
+        reader.apply(try YAMLDocument(parsing: text), from: "m.yaml")
+        reader.apply(environment)
+        return (reader.configuration, reader.faults.map(\.description))
     }
 
     @Test("A file's values end up in their settings")

@@ -9,15 +9,14 @@ extension FuzzTarget {
 /// A configuration file, and the same text as the value of every environment variable.
 func fuzzConfiguration(_ input: UnsafeRawBufferPointer) {
     let text = String(decoding: input, as: UTF8.self)
-    var configuration = Configuration()
-    var faults: [ConfigurationFault] = []
+    var reader = ConfigurationReader()
     if let document = try? YAMLDocument(parsing: text) {
         checkLines(document.members)
-        configuration.apply(document, from: "fuzz.yaml", &faults)
+        reader.apply(document, from: "fuzz.yaml")
     }
     let names = Setting.all.map(\.variable) + ["MARTLET_KEYS", "MARTLET_KEYS_APP"]
-    configuration.apply(Dictionary(uniqueKeysWithValues: names.map { ($0, text) }), &faults)
-    faults += configuration.keyFaults
+    reader.apply(Dictionary(uniqueKeysWithValues: names.map { ($0, text) }))
+    let faults = reader.faults + reader.configuration.keyFaults
     for fault in faults { precondition(fault.line > 0 && !fault.description.isEmpty) }
     _ = Spelling.nearest(to: String(text.prefix(100)), among: names)
 }
