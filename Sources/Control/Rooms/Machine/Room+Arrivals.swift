@@ -1,4 +1,3 @@
-import AccessTokens
 import MediaControl
 import Primitives
 import SDP
@@ -143,16 +142,6 @@ extension Room {
     /// Its only connection, which has no other side.
     private static let playbackConnection = "playback"
 
-    /// Dynamic payload types (RFC 3551 section 6), one of each kind; nobody but this server sees them.
-    private static let payloadTypes: [MediaKind: UInt8] = [.audio: 111, .video: 96]
-
-    private static var playbackGrant: VideoGrant {
-        var grant = VideoGrant.join(nil)
-        grant.canSubscribe = false
-        grant.canPublishData = false
-        return grant
-    }
-
     /// Lets a file in as a participant with its tracks. Refused, before anything has changed, where the room's rules do not permit it.
     public mutating func startPlayback(
         _ request: PlaybackRequest, turn: inout RoomTurn
@@ -161,18 +150,12 @@ extension Room {
             throw RoomError(.limitExceeded, "the room has as many playbacks as it may have")
         }
         try request.check(in: state)
-        var claims = AccessClaims(
-            apiKey: "", identity: request.identity, name: request.name, expiresAt: .max, video: Self.playbackGrant)
         let sid = turn.sid("PB_")
-        claims.attributes = ["playback": sid]
-        var join = JoinRequest(claims: claims)
-        join.profile = .publishOnly
-        join.autoSubscribe = false
         let (former, before) = (self, turn)
         do throws(RoomError) {
             // An operator let it in by starting it.
             letIn(request.identity)
-            let session = try self.join(join, isSignalled: false, turn: &turn)
+            let session = try join(request.joinRequest(sid), isSignalled: false, turn: &turn)
             let connection = try openPlaybackConnection(session, &turn)
             let info = PlaybackInfo(
                 sid: sid, participant: try state.member(session).info.sid, identity: request.identity,
@@ -233,27 +216,22 @@ extension Room {
     ) -> [PlaybackInfo.Track] {
         var tracks: [PlaybackInfo.Track] = []
         for (index, format) in request.formats.enumerated() {
-            let kind = format.codec.kind, mid = String(index), source = request.source(of: kind)
+            let kind = format.codec.kind, mid = String(index)
             let ssrc = turn.ssrc { ssrc in tracks.contains { $0.ssrc == ssrc } }
-            let payloadType = Self.payloadTypes[kind] ?? 96
-            let announcement = TrackAnnouncement(
-                "\(kind)", source: source, width: format.width, height: format.height)
+            let announcement = format.announcement(from: request.source(of: kind))
             state.roster.update(session) { member in
                 _ = try? member.announcements.add(announcement, most: request.formats.count) { turn.sid("TR_") }
             }
-            // No feedback: a file cannot be asked for keyframes or packets.
-            let sending = RemoteSending(
-                formats: [format.negotiated(payloadType)], encodings: [RemoteEncoding(ssrc: ssrc)],
-                trackID: "\(kind)")
             let section = NegotiatedSection(receivingOn: mid, index: index, kind: kind.sectionKind)
-            receive(sending, section: section, on: Self.playbackConnection, of: session, &turn)
+            receive(format.sending(ssrc), section: section, on: Self.playbackConnection, of: session, &turn)
             let published = state.routing.tracks(of: session).compactMap { state.routing[$0] }
             guard let track = published.first(where: { $0.info.mid == mid }) else { continue }
             // Files have no levels, by which the loudest are chosen.
             if kind == .audio { turn.media(.setTrackAlwaysForwarded(track.id, true)) }
             tracks.append(
                 PlaybackInfo.Track(
-                    sid: track.info.sid, kind: kind, codec: format.codec, ssrc: ssrc, payloadType: payloadType))
+                    sid: track.info.sid, kind: kind, codec: format.codec, ssrc: ssrc, payloadType: format.payloadType)
+            )
         }
         return tracks
     }

@@ -1,3 +1,4 @@
+import AccessTokens
 import MediaControl
 import SDP
 
@@ -26,6 +27,19 @@ extension PlaybackRequest {
             }
             if let reason = format.refusal(NegotiationPolicy(policy)) { throw RoomError(.codecNotAllowed, reason) }
         }
+    }
+
+    /// The file joins as a participant that publishes only, by nobody's token. `sid`: the playback's.
+    func joinRequest(_ sid: String) -> JoinRequest {
+        var grant = VideoGrant.join(nil)
+        grant.canSubscribe = false
+        grant.canPublishData = false
+        var claims = AccessClaims(apiKey: "", identity: identity, name: name, expiresAt: .max, video: grant)
+        claims.attributes = ["playback": sid]
+        var request = JoinRequest(claims: claims)
+        request.profile = .publishOnly
+        request.autoSubscribe = false
+        return request
     }
 
     /// What a track of the file is shown as.
@@ -61,8 +75,22 @@ extension PlaybackFormat {
         allowed.contains(profile ?? 0) ? nil : "the room does not permit the \(codec) profile \(profile ?? 0)"
     }
 
+    /// Dynamic ones (RFC 3551 section 6), one of each kind; nobody but this server sees them.
+    var payloadType: UInt8 { codec.kind == .audio ? 111 : 96 }
+
+    /// The track as a client would have announced it.
+    func announcement(from source: TrackSource) -> TrackAnnouncement {
+        TrackAnnouncement("\(codec.kind)", source: source, width: width, height: height)
+    }
+
+    /// What comes in as a client's offer would have it. No feedback: a file cannot be asked for keyframes or packets.
+    func sending(_ ssrc: UInt32) -> RemoteSending {
+        RemoteSending(
+            formats: [negotiated(payloadType)], encodings: [RemoteEncoding(ssrc: ssrc)], trackID: "\(codec.kind)")
+    }
+
     /// The format as a client would have negotiated it.
-    func negotiated(_ payloadType: UInt8) -> NegotiatedFormat {
+    private func negotiated(_ payloadType: UInt8) -> NegotiatedFormat {
         let name = codec.names[0]
         switch codec {
         case .h264:
