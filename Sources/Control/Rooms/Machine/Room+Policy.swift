@@ -229,66 +229,14 @@ extension Room {
             copy.remove(member.session, reason: .policyChanged, turn: &turn)
         }
         var impact = PolicyImpact()
-        for session in sessions {
-            guard var participant = change(of: session, to: copy) else { continue }
-            let end = copy.state.roster[session].map { copy.endOfStay($0) } ?? .distantFuture
-            if participant.changesEnd, end < .distantFuture {
-                participant.endsAt = turn.wallClock + (end - turn.now).milliseconds
-            }
-            impact.participants.append(participant)
-        }
+        impact.participants = RoomComparison(self, copy).changes(at: turn)
         impact.participantsBeyondLimit = copy.excess.count
         impact.publishersBeyondLimit = max(0, copy.state.routing.publisherCount - (new.maxPublishers ?? .max))
         return impact
     }
 
     /// When the policy ends the member's stay, by itself or with the room.
-    private func endOfStay(_ member: Member) -> MonotonicTime { min(roomDeadline, member.stayDeadline(policy)) }
-
-    /// How `session` fares otherwise in `copy`; nil where it does not.
-    private func change(of session: SessionID, to copy: Room) -> PolicyImpact.Participant? {
-        guard let member = state.roster[session] else { return nil }
-        let none = PolicyImpact.Participant(sid: member.info.sid, identity: member.info.identity)
-        var change = none
-        guard let other = copy.state.roster[session] else {
-            change.leaves = true
-            return change
-        }
-        change.changesEnd = endOfStay(member) != copy.endOfStay(other)
-        for id in state.routing.tracks(of: session) {
-            guard let track = state.routing[id] else { continue }
-            if let kept = copy.state.routing[id] {
-                if kept.description.maximumBitrate != track.description.maximumBitrate {
-                    change.cappedTracks.append(track.info.sid)
-                }
-            } else {
-                change.endedTracks.append(track.info.sid)
-            }
-        }
-        let before = subscribedTracks(of: session)
-        let after = copy.subscribedTracks(of: session)
-        change.endedSubscriptions = before.filter { !after.contains($0) }
-        change.newSubscriptions = after.filter { !before.contains($0) }
-        let recorded = recordedTracks(of: session)
-        let recordedLater = copy.recordedTracks(of: session)
-        change.endedRecordings = recorded.filter { !recordedLater.contains($0) }
-        change.newRecordings = recordedLater.filter { !recorded.contains($0) }
-        change.changesBandwidth =
-            state.settings(of: member).downlinkPolicy != copy.state.settings(of: other).downlinkPolicy
-        return change == none ? nil : change
-    }
-
-    private func recordedTracks(of session: SessionID) -> [String] {
-        state.routing.tracks(of: session).filter { recordings.isRecorded($0) }.compactMap {
-            state.routing[$0]?.info.sid
-        }
-    }
-
-    private func subscribedTracks(of session: SessionID) -> [String] {
-        state.routing.subscriptions(of: session).compactMap { state.routing[$0] }.compactMap {
-            state.routing.track(of: $0)?.info.sid
-        }
-    }
+    func endOfStay(_ member: Member) -> MonotonicTime { min(roomDeadline, member.stayDeadline(policy)) }
 }
 
 extension RoomPolicy {
