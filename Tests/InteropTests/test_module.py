@@ -298,12 +298,69 @@ MANY = """Promise.all([import("/martlet/signal.js"), import("/martlet/channels.j
 })"""
 
 
-def test_many_requests_at_once_are_sent_as_earlier_ones_are_answered(development_server):
+# An app prefers something of each of 1,000 videos at once, and of the first and the last something else a little later. The server carries out 100 requests at once, and as many
+# again after a while; where it has refused more than 100 in a row, it closes the socket for good. Then its session ends while views wait. Of how many videos the server knows the
+# newest preference, why the stay ended before, whether one more message that may be lost waited behind them, and how many views were sent
+# in the next session.
+REFUSED_VIEWS = """Promise.all([import("/martlet/signal.js"), import("/martlet/channels.js"), import("/martlet/receiving.js")]).then(async ([{ Signal }, { DataChannels }, { Receiving }]) => {
+    const { WebSocket } = window, kept = new Map(), pause = (milliseconds) => new Promise((resolve) => { setTimeout(resolve, milliseconds); });
+    let left = 100, refused = 0, asked = 0, sockets = 0, end = "", isOver = false;
+    const refill = setInterval(() => { if (!isOver) left = 100; }, 40);
+    window.WebSocket = class {
+        static OPEN = 1;
+        readyState = 1;
+        constructor() { sockets += 1; setTimeout(() => this.give({ type: "hello", pingIntervalSeconds: 60, resumeWindowSeconds: 30 })); }
+        give(message) { this.onmessage?.({ data: JSON.stringify(message) }); }
+        close() { this.readyState = 3; }
+        send(text) {
+            const { id, type, track, ...preferences } = JSON.parse(text);
+            if (type === "join") return this.give({ type: "joined", id, session: "SE_1", seq: 0 });
+            if (type !== "view") return;
+            asked += 1;
+            const isTaken = left > 0;
+            left -= 1;
+            refused = isTaken ? 0 : refused + 1;
+            if (refused > 100) return this.onclose?.({ code: 1008 });
+            if (isTaken) kept.set(track, JSON.stringify(preferences));
+            Promise.resolve().then(() => this.give(isTaken ? { type: "ok", id } : { type: "error", id, code: "too_many_requests", message: "", retryAfter: 0.1 }));
+        }
+    };
+    const signal = new Signal({ url: "", token: "", join: {}, onJoined() {}, onICEServers() {}, onState() {}, onSuspended() {}, onEvent() {}, onEnd: ({ code }) => { end = code; } });
+    while (!signal.isOpen) await pause(10);
+    const receiving = new Receiving({ signal, speaker: () => null, onTracks() {}, onProblem() {} }), tracks = Array.from({ length: 1000 }, (_, n) => `TR_${n}`);
+    for (const track of tracks) receiving.view(track, { height: 180 });
+    await pause(20);
+    for (const track of [tracks[0], tracks.at(-1)]) receiving.view(track, { hidden: true });
+    await new DataChannels({ signal, onMessage() {} }).send("late", { reliable: false });
+    const isLost = [...signal.waiting.values()].every(({ message }) => message.type === "view");
+    const expected = (track) => (receiving.views.get(track) === kept.get(track) ? 1 : 0), sum = () => tracks.reduce((total, track) => total + expected(track), 0);
+    for (let turn = 0; turn < 400 && !end && sum() < 1000; turn++) await pause(20);
+    const found = [sum(), kept.get(tracks[0]), kept.get(tracks.at(-1)), end, isLost];
+    isOver = true;
+    left = 0;
+    for (const track of tracks.slice(0, 10)) receiving.view(track, { height: 360 });
+    await pause(20); // They are refused, and wait.
+    // The server forgets the session.
+    signal.startOver();
+    receiving.end();
+    asked = 0;
+    while (sockets < 2 || !signal.isOpen) await pause(10);
+    await pause(200);
+    signal.leave();
+    clearInterval(refill);
+    window.WebSocket = WebSocket;
+    return [...found, asked];
+})"""
+
+
+def test_many_requests_at_once_are_sent_as_earlier_ones_are_answered_and_views_that_came_too_fast_again(development_server):
     async def run():
         async with chromium() as browser:
             page = await browser.new_page(bypass_csp=True)
             await page.goto(development_server.url + "/examples")
             assert await page.evaluate(MANY) == [64, 74, 64, 10, 128, True, 110, 8, 20, 20]
+            hidden = '{"hidden":true}'
+            assert await page.evaluate(REFUSED_VIEWS) == [1000, hidden, hidden, "", True, 0]
 
     asyncio.run(run())
 

@@ -6,6 +6,8 @@ import { lost } from "./errors.js";
 const MOST_RENEWALS = 3;
 const RENEW_AFTER = 1;
 const RENEWAL = { connection: "sub", keepSubscriptions: true };
+/** Refusals of a request that was made too soon after others. */
+const TOO_SOON = new Set(["too_many_requests", "rate_limited"]);
 
 /** Plays an element; `onSilenced()` where the browser wants a click first. It is asked for to hear something, not to see it. */
 export function start(element, onSilenced) {
@@ -120,7 +122,19 @@ export class Receiving {
         const text = JSON.stringify(preferences);
         if (text === this.views.get(sid)) return;
         this.views.set(sid, text);
-        this.signal.request("view", { track: sid, ...preferences }).catch(() => this.forgetViewOf(sid, text));
+        this.sendView(sid, text);
+    }
+
+    /** Until the server takes it, as where an app prefers something of each of hundreds of videos at once, or something else is preferred of this one. */
+    async sendView(sid, text) {
+        while (this.views.get(sid) === text) {
+            try {
+                return await this.signal.request("view", { track: sid, ...JSON.parse(text) });
+            } catch (problem) {
+                if (!TOO_SOON.has(problem.code)) return this.forgetViewOf(sid, text);
+                await new Promise((resolve) => { setTimeout(resolve, (problem.retryAfter ?? 1) * 1000); });
+            }
+        }
     }
 
     /** Receives a track, with all that one wants of it. */
@@ -150,6 +164,12 @@ export class Receiving {
         this.tracks.clear();
         this.views.clear();
         this.showAll();
+    }
+
+    /** The session is over, and its sids mean nothing any more. */
+    end() {
+        this.views.clear();
+        this.reset();
     }
 
     /** The connection ended; another may come. The server keeps what was asked for of a track (`views`) until its subscription ends. */

@@ -193,7 +193,7 @@ export class Room extends EventTarget {
     drop(problem) {
         this.files.stop(problem);
         this.publishing?.close();
-        this.receiving?.reset();
+        this.receiving?.end();
         this.receiving = null;
         this.own.stop();
         this.people.clear(problem.code);

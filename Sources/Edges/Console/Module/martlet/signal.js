@@ -21,6 +21,8 @@ const ENTERING = new Set(["join", "resume", "ping"]);
  */
 const MOST_UNANSWERED = 64;
 const MOST_UNANSWERED_BYTES = 524_288;
+/** The refusal of a request beyond 200 per second, or 400 at once (Protocol.md, section 10): of one that is refused the server has done nothing. */
+const TOO_MANY = "too_many_requests";
 /** What a person reads where a close code is the last word; usually the event `ended` has said it before. */
 const LAST_WORDS = {
     4002: "This session was continued in another window.",
@@ -78,7 +80,8 @@ export class Signal {
         this.over = false;
         this.tries = 0;
         this.longest = MOST_BYTES; // of a request
-        this.isFull = false; // requests wait for the replies to earlier ones
+        this.isFull = false; // requests wait for the replies to earlier ones, or until the server takes more
+        this.holding = null; // a timer, until which they wait for that
         this.patience = GIVE_UP_AFTER; // with a socket on which the server has begun to speak
         this.unpassed = 0; // answers of NO_WEBSOCKET in a row, or of FULL: which, `unpassedAs` says
         this.isGuest = false; // waits to be let in
@@ -106,7 +109,8 @@ export class Signal {
 
     connect() {
         clearTimeout(this.retrying);
-        this.retrying = this.socket = null;
+        clearTimeout(this.holding);
+        this.retrying = this.socket = this.holding = null;
         this.greeted = this.isOpen = false;
         this.quiet = this.sinceAsked = 0;
         this.onState("connecting", this.cause);
@@ -162,7 +166,7 @@ export class Signal {
 
     /** Sends what was not sent on this socket. Before the session goes on, all waits for its turn, so that the server takes it in the order in which it was made. */
     sendWaiting() {
-        if (!this.isOpen) return;
+        if (!this.isOpen || this.holding) return;
         let unanswered = 0, bytes = 0;
         this.isFull = true;
         for (const one of this.waiting.values()) {
@@ -175,6 +179,16 @@ export class Signal {
             this.send(one.message);
         }
         this.isFull = false;
+    }
+
+    /** The server has refused a request because too many came: what follows would be refused, too, and where that goes on, the server closes the socket for good. */
+    hold(seconds) {
+        clearTimeout(this.holding);
+        this.isFull = true;
+        this.holding = setTimeout(() => {
+            this.holding = null;
+            this.sendWaiting();
+        }, seconds * 1000);
     }
 
     /** A connection ended: its requests are not sent again, for the next connection has its name, and nobody needs their replies. They reject with `lost`. */
@@ -247,6 +261,7 @@ export class Signal {
         const waiting = this.waiting.get(message.id);
         if (waiting) {
             this.waiting.delete(message.id);
+            if (message.code === TOO_MANY) this.hold(message.retryAfter ?? 1);
             this.sendWaiting();
             if (message.type !== "error") waiting.resolve(message);
             // The server has ended the connection; the event that says so may come after this reply.
@@ -414,6 +429,7 @@ export class Signal {
         clearInterval(this.timer);
         clearTimeout(this.retrying);
         clearTimeout(this.pinging);
+        clearTimeout(this.holding);
         removeEventListener("online", this.online);
     }
 
