@@ -397,6 +397,71 @@ SLOW_PATH = """import("/martlet/signal.js").then(async ({ Signal }) => {
     return waited;
 })"""
 
+# A stay of an hour with tokens that are good for ten minutes, on a machine whose clock is an hour behind the server's: of the app's function, which fails once, and a string. The
+# socket is lost once. Which tokens the server was sent in what second, how often the function was asked, and what the page reports.
+RENEWALS = """import("/martlet/signal.js").then(async ({ Signal }) => {
+    const { WebSocket } = window, { now } = Date, { warn } = console, AHEAD = 3_600_000, began = now(), reported = [], pause = () => new Promise((resolve) => { setTimeout(resolve); });
+    let clock = began, socket, sent = [], asked = 0;
+    const second = () => (clock - began) / 1000, give = (number) => `.${btoa(JSON.stringify({ exp: (clock + AHEAD) / 1000 + 600, number, name: "\u00fc?~" })).replace(/[+]/g, "-").replace(/[/]/g, "_")}.`;
+    Date.now = () => clock;
+    console.warn = (...words) => reported.push(words.join(" "));
+    window.WebSocket = class {
+        static OPEN = 1;
+        readyState = 1;
+        constructor() { socket = this; setTimeout(() => this.give({ type: "hello", pingIntervalSeconds: 60, resumeWindowSeconds: 30 })); }
+        give(message) { this.onmessage?.({ data: JSON.stringify(message) }); }
+        close() { this.readyState = 3; }
+        send(text) {
+            const { id, type, token } = JSON.parse(text);
+            if (type === "token") sent.push([second(), JSON.parse(atob(token.split(".")[1].replace(/-/g, "+").replace(/_/g, "/"))).number]);
+            const replies = { join: { type: "joined", session: "SE_1", seq: 0, participant: { joinedAt: clock + AHEAD } }, resume: { type: "resumed" }, ping: { type: "pong" }, token: { type: "ok" } };
+            this.give({ ...replies[type], id });
+        }
+    };
+    const run = async (token, seconds) => {
+        const signal = new Signal({ url: "", token, join: {}, onJoined() {}, onICEServers() {}, onState() {}, onSuspended() {}, onEvent() {}, onEnd() {} });
+        clearInterval(signal.timer);
+        const isOpen = async () => { for (let turn = 0; turn < 400 && !signal.isOpen; turn++) await new Promise((resolve) => { setTimeout(resolve, 20); }); };
+        await isOpen();
+        const end = second() + seconds;
+        while (second() < end) {
+            clock += 1000;
+            signal.turn();
+            await pause();
+            if (second() === 1200) {
+                socket.readyState = 3;
+                socket.onclose({ code: 1006 });
+                signal.isOpen = false;
+                await isOpen();
+                await pause();
+            }
+        }
+        signal.leave();
+    };
+    await run(() => {
+        if (++asked === 2) throw new Error("no backend");
+        return give(asked);
+    }, 1800);
+    const found = [sent, asked, reported];
+    sent = [];
+    await run(give(0), 600);
+    Object.assign(window, { WebSocket });
+    Object.assign(Date, { now });
+    Object.assign(console, { warn });
+    return [...found, sent];
+})"""
+
+
+def test_a_token_is_renewed_before_it_ends_where_a_function_gives_tokens_and_after_a_resume(development_server):
+    async def run():
+        async with chromium() as browser:
+            page = await browser.new_page(bypass_csp=True)
+            await page.goto(development_server.url + "/examples")
+            assert await page.evaluate(RENEWALS) == [[[570, 3], [1110, 4], [1200, 5], [1740, 6]], 6, ["Cannot renew the access token yet: no backend"], []]
+
+    asyncio.run(run())
+
+
 # Two cameras that may not be sent, of which the second is added while the first one's announcement is under way.
 DENIED = """import("/martlet/publishing.js").then(async ({ Publishing }) => {
     const pause = (milliseconds) => new Promise((resolve) => { setTimeout(resolve, milliseconds); });

@@ -57,7 +57,7 @@ export class Room extends EventTarget {
     /**
      * Nothing happens before `connect`, so that listeners can be added first.
      * @param {string} url the server's address, "" for the one that served the page
-     * @param {string | (() => string | Promise<string>)} token an access token, or a function that gets one; it is called before each reconnect, and has 15 s then
+     * @param {string | (() => string | Promise<string>)} token an access token, or a function that gets one; it is called before each reconnect and before a token ends, and has 15 s then
      * @param {RoomOptions} [options]
      */
     constructor(url, token, options = {}) {

@@ -56,6 +56,8 @@ const UNPASSED_TRIES = 3;
 const FORMER_SESSION = 5;
 /** Seconds within which the app's function gives a token for a stay that goes on: longer than any backend takes that still answers. */
 const TOKEN_WITHIN = 15;
+/** Milliseconds before a token's end when the app's function is asked for another one: as long as four tries of TOKEN_WITHIN. Of a shorter time half. */
+const RENEW_BEFORE = 60_000;
 /** Bytes of a request before the server has said what it takes (Protocol.md, section 10). */
 const MOST_BYTES = 262_144;
 /** Seconds that a farewell without an open socket may take. */
@@ -64,7 +66,7 @@ const FAREWELL = 5;
 export class Signal {
     /**
      * `url` is the server's address (http, https, ws or wss); `join` is the join request's fields; `token` the access token, or a function that returns one, or a
-     * promise of one: it is called before each socket, so that a stay may outlast its first token. Before the first join it may take its time, as while a person logs in;
+     * promise of one: it is called before each socket and before a token ends, so that a stay may outlast its first token. Before the first join it may take its time, as while a person logs in;
      * later, a token that does not come within 15 s is as a server that does not answer.
      * Handlers: onJoined(reply, iceServers), onGuest() while nobody has let one in, onICEServers(servers) with new credentials, onEvent(event), onState("connecting" | "connected" | "failed", cause), onSuspended(seconds),
      * onEnd(problem). `cause` is why a connection was lost: "stopping", "silent", "closed" or "unreachable".
@@ -86,6 +88,9 @@ export class Signal {
         this.unpassed = 0; // answers of NO_WEBSOCKET in a row, or of FULL: which, `unpassedAs` says
         this.isGuest = false; // waits to be let in
         this.isRenewing = false; // another token was asked for, because the last one had expired
+        this.held = ""; // the token that the server goes by
+        this.ahead = 0; // milliseconds by which the server's clock is ahead of this machine's
+        this.renewAt = Infinity; // on the clock: when another token is due
         this.formerUntil = 0; // on the clock: until then a session that could not be resumed may still be known to the server
         this.ranAt = Date.now();
         this.timer = setInterval(() => this.turn(), 1000);
@@ -208,6 +213,7 @@ export class Signal {
     /** Once a second: keeps the session alive, and notices a server that is silent and a page that did not run. */
     turn() {
         this.noticeSuspension();
+        this.renewWhenDue();
         if (this.retrying || !this.socket || this.socket.readyState > WebSocket.OPEN) return;
         this.quiet += 1;
         this.sinceAsked += 1;
@@ -231,6 +237,7 @@ export class Signal {
         clearTimeout(this.pinging);
         this.pinging = setTimeout(() => {
             this.noticeSuspension();
+            this.renewWhenDue();
             this.ping();
         }, this.pingInterval * 1000);
     }
@@ -244,6 +251,23 @@ export class Signal {
         // What the server sent meanwhile is about to be read.
         this.quiet = 0;
         this.sinceAsked = Infinity;
+    }
+
+    /** Asks for another token in time: a room's policy may end stays with their tokens. */
+    renewWhenDue() { if (Date.now() >= this.renewAt) this.renew(() => this.newToken()); }
+
+    /** Lets the server go by the token that `given` returns; where that fails, another one is asked for a little later. */
+    async renew(given) {
+        this.renewAt = Infinity; // One after the other.
+        try {
+            const token = await given();
+            if (token !== this.held) await this.request("token", { token });
+            this.held = token;
+        } catch (problem) {
+            if (!this.over && problem.code !== "lost") console.warn("Cannot renew the access token yet:", problem.message);
+        }
+        const left = endOf(this.held) - this.ahead - Date.now();
+        if (typeof this.token === "function" && left > 0) this.renewAt = Date.now() + Math.max(left - RENEW_BEFORE, left / 2);
     }
 
     /** Gives the socket up without waiting for the server to close it too, which it may never do. */
@@ -302,6 +326,8 @@ export class Signal {
                 this.room = reply.room?.name;
                 this.sequence = reply.seq;
                 this.entered = true;
+                this.held = this.used;
+                if (reply.participant) this.ahead = reply.participant.joinedAt - Date.now();
                 this.isRenewing = this.isGuest = false;
                 this.onJoined(reply, this.iceServers);
                 if (this.over) return; // Whoever heard that has left.
@@ -311,6 +337,7 @@ export class Signal {
             this.sendWaiting();
             this.tries = 0;
             this.cause = undefined;
+            this.renew(() => this.used); // A resume alone leaves the end of a stay where it was.
             this.onState("connected");
         } catch (problem) {
             if (this.over || problem.code === "lost") return;
@@ -459,6 +486,15 @@ export class Signal {
             else if (type === "resumed") send({ type: "leave" });
             else if (type === "ok" || type === "error") socket.close(1000);
         };
+    }
+}
+
+/** When an access token ends, in milliseconds since 1970; NaN where it does not say. */
+function endOf(token) {
+    try {
+        return JSON.parse(atob(token.split(".")[1].replace(/-/g, "+").replace(/_/g, "/"))).exp * 1000;
+    } catch {
+        return NaN;
     }
 }
 
