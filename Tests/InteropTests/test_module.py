@@ -1051,7 +1051,32 @@ REPLACEMENTS = """() => import("/martlet.js").then(async ({ openDevices, openOth
 })"""
 
 
-def test_another_device_gets_the_constraints_of_the_one_before_and_a_missing_one_is_reported(development_server):
+# A camera of which an app requires a size, a rate and a side is unplugged, and so is one that only one program may use at a time. The other one has another size, no side, and is busy
+# until the first one was stopped. What it is opened with, and whether a device that is gone is still reported.
+REQUIRED = """() => import("/martlet.js").then(async ({ openDevices, openOther }) => {
+    const devices = navigator.mediaDevices, open = devices.getUserMedia.bind(devices), asked = [];
+    const required = { width: { exact: 640 }, height: { min: 360, ideal: 480 }, frameRate: { max: 15 }, facingMode: { exact: "user" } };
+    const old = (await open({ video: true })).getVideoTracks()[0], { deviceId } = old.getSettings();
+    old.getConstraints = () => required;
+    let isBusy = false;
+    devices.getUserMedia = async ({ video, audio }) => {
+        if (isBusy && old.readyState === "live") throw new DOMException("", "NotReadableError");
+        if (video.deviceId?.exact === "gone") throw new OverconstrainedError("deviceId");
+        if (video.width.exact) throw new OverconstrainedError("width");
+        asked.push([JSON.stringify({ ...video, deviceId: undefined }), video.deviceId?.exact === deviceId, Boolean(audio)]);
+        return open({ video: true });
+    };
+    const gone = await openOther(old, "gone").catch(({ message }) => message), others = [await openOther(old)];
+    isBusy = true;
+    others.push(await openOther(old, deviceId, () => asked.push("put back")));
+    delete devices.getUserMedia;
+    const states = others.map(({ readyState }) => readyState);
+    for (const one of [...others, old]) one.stop();
+    return [asked, states, gone];
+})"""
+
+
+def test_another_device_gets_the_constraints_of_the_one_before_or_what_is_near_to_them_and_a_missing_one_is_reported(development_server):
     async def run():
         async with chromium() as browser:
             page = await browser.new_page(bypass_csp=True)
@@ -1059,6 +1084,10 @@ def test_another_device_gets_the_constraints_of_the_one_before_and_a_missing_one
             assert await page.evaluate(REPLACEMENTS) == {
                 "audio": "false,false", "videos": ["640,720,user", "640,720,"],
                 "code": "no_devices", "message": "Cannot use the camera or microphone: the chosen device is no longer there."}
+            near = '{"width":{"ideal":640},"height":{"ideal":480},"frameRate":{"ideal":15}'
+            assert await page.evaluate(REQUIRED) == [
+                [[near + ',"facingMode":{"ideal":"user"}}', False, False], [near + "}", True, False]], ["live", "live"],
+                "Cannot use the camera or microphone: the chosen device is no longer there."]
 
     asyncio.run(run())
 

@@ -66,8 +66,8 @@ export function screenOf(stream) {
 }
 
 /**
- * The track of another camera or microphone, muted where the old one is, and opened with the same constraints. The old one goes on until it is stopped; where a machine
- * opens one camera at a time, it is stopped here.
+ * The track of another camera or microphone, muted where the old one is, and opened with the same constraints; where it cannot meet them, as near to them as it can. The old one
+ * goes on until it is stopped; where a machine opens one camera at a time, it is stopped here.
  * Where the other one does not open even then, as while another program has it, this rejects, and the old device is opened again for `putBack`. Without
  * `putBack`, or where that fails, the old track has the event `ended`.
  * @param {MediaStreamTrack} old
@@ -96,9 +96,21 @@ async function openLike(old, deviceId) {
     const { deviceId: _, groupId: __, facingMode, ...asked } = old.getConstraints();
     const which = deviceId ? { deviceId: { exact: deviceId } } : facingMode && { facingMode };
     const wanted = { ...(old.kind === "video" ? VIDEO : AUDIO), ...asked, ...which };
-    const [track] = (await ask("getUserMedia", { audio: old.kind === "audio" && wanted, video: old.kind === "video" && wanted })).getTracks();
+    const open = (constraints) => ask("getUserMedia", { [old.kind]: constraints });
+    const [track] = (await open(wanted).catch((problem) => {
+        if (problem.cause?.name !== "OverconstrainedError") throw problem;
+        return open({ ...softened(wanted), ...(deviceId && which) });
+    })).getTracks();
     track.enabled = old.enabled;
     return track;
+}
+
+/** What was required of a device, as preferences: another one may not have that size or rate, and a call goes on with another size. */
+function softened(constraints) {
+    return Object.fromEntries(Object.entries(constraints).map(([name, value]) => {
+        const ideal = value?.ideal ?? value?.exact ?? value?.max ?? value?.min;
+        return [name, ideal === undefined ? value : { ideal }];
+    }));
 }
 
 /** The old device again, for a track that was stopped in vain. Browsers fire no event for a track that a page stops: everybody would take it for live. */
@@ -124,7 +136,7 @@ async function ask(method, constraints) {
     } catch (problem) {
         if (["NotFoundError", "NotReadableError"].includes(problem.name)) throw problem;
         const reason = REASONS[problem.constraint || problem.name] ?? (problem.message || `no device has the ${problem.constraint || "properties"} asked for`);
-        throw unavailable(`Cannot use the camera or microphone: ${reason}.`);
+        throw Object.assign(unavailable(`Cannot use the camera or microphone: ${reason}.`), { cause: problem });
     }
 }
 
