@@ -1000,7 +1000,8 @@ def test_an_element_shows_what_was_attached_to_it_last_until_it_is_detached_alon
     asyncio.run(run())
 
 
-# Somebody's audio that an app attaches itself and a video, which the browser plays only after a click, and pauses while the page is in the background; and one's stay ends.
+# Somebody's audio that an app attaches itself and a video, which the browser plays only after a click, and pauses while the page is in the background. A person pauses the video
+# while they see it, and plays it again. Whether each is paused, and whether anything is played after one's stay has ended.
 PLAYED = """(token) => import("/martlet.js").then(async ({ Room }) => {
     const room = new Room("", token, { playAudio: false }), { play } = HTMLMediaElement.prototype, blocked = [];
     room.on("audioBlocked", () => blocked.push("audioBlocked"));
@@ -1017,9 +1018,33 @@ PLAYED = """(token) => import("/martlet.js").then(async ({ Room }) => {
     HTMLMediaElement.prototype.play = play;
     room.startAudio();
     found.push(paused());
-    for (const one of elements) one.pause();
-    document.dispatchEvent(new Event("visibilitychange"));
+    let isHidden = false;
+    Object.defineProperty(document, "hidden", { configurable: true, get: () => isHidden });
+    const pause = (one) => new Promise((resolve) => {
+        one.addEventListener("pause", resolve, { once: true });
+        one.pause();
+    });
+    const look = (change) => {
+        isHidden = change;
+        document.dispatchEvent(new Event("visibilitychange"));
+    };
+    look(true);
+    await Promise.all(elements.map(pause));
+    look(false);
     found.push(paused());
+    await pause(elements[1]);
+    look(true);
+    await pause(elements[0]);
+    look(false);
+    found.push(paused());
+    room.startAudio();
+    found.push(paused());
+    await new Promise((resolve) => { setTimeout(resolve, 50); });
+    look(true);
+    await pause(elements[1]);
+    look(false);
+    found.push(paused());
+    delete document.hidden;
     room.leave();
     let isPlayed = false;
     room.playAll = () => { isPlayed = true; };
@@ -1028,12 +1053,13 @@ PLAYED = """(token) => import("/martlet.js").then(async ({ Room }) => {
 })"""
 
 
-def test_what_the_browser_does_not_play_by_itself_is_played_after_a_click_and_when_the_page_is_seen_again(development_server):
+def test_what_the_browser_does_not_play_by_itself_is_played_after_a_click_and_when_the_page_is_seen_again_but_not_what_a_person_paused(development_server):
     async def run():
         async with chromium() as browser:
             page = await browser.new_page(bypass_csp=True)
             await page.goto(development_server.url + "/examples")
-            assert await page.evaluate(PLAYED, token("ada", "played")) == ["audioBlocked", "true,true", "false,false", "false,false", False]
+            assert await page.evaluate(PLAYED, token("ada", "played")) == [
+                "audioBlocked", "true,true", "false,false", "false,false", "false,true", "false,false", "false,false", False]
 
     asyncio.run(run())
 

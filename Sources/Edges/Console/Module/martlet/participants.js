@@ -42,6 +42,14 @@ export class Participant {
 /** What an element shows: the publication that was attached to it last. @type {WeakMap<HTMLMediaElement, Showable>} */
 const shownIn = new WeakMap();
 
+/** Elements that were paused while the page was seen, by a person or the app: browsers pause those of a page in the background. @type {WeakSet<HTMLMediaElement>} */
+const halted = new WeakSet();
+
+function notePause({ target, type }) {
+    if (type === "play") halted.delete(target);
+    else if (!document.hidden) halted.add(target);
+}
+
 /** A track that can be shown in elements. */
 class Showable {
     constructor(track) {
@@ -62,6 +70,7 @@ class Showable {
         if (shown instanceof HTMLVideoElement) Object.assign(shown, { muted: true, playsInline: true });
         if (shownIn.get(shown) !== this) shownIn.get(shown)?.elements.delete(shown);
         shownIn.set(shown, this);
+        for (const type of ["pause", "play"]) shown.addEventListener(type, notePause);
         if (!this.elements.has(shown)) this.elements.set(shown, !element);
         this.play(shown);
         return shown;
@@ -87,10 +96,15 @@ class Showable {
             if (element && shown !== element) continue;
             this.elements.delete(shown);
             shownIn.delete(shown);
+            for (const type of ["pause", "play"]) shown.removeEventListener(type, notePause);
+            halted.delete(shown);
             shown.srcObject = null;
             if (isMade) shown.remove();
         }
     }
+
+    /** Those that stand still; without those that a person has paused, where that counts. @param {boolean} isAll */
+    paused(isAll) { return this.track ? [...this.elements.keys()].filter((one) => one.paused && (isAll || !halted.has(one))) : []; }
 
     setTrack(track) {
         this.track = track;

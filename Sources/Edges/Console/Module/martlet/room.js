@@ -68,7 +68,7 @@ export class Room extends EventTarget {
         this.speaker = options.speaker ?? ""; // as chosen
         this.isSpeakerGone = false;
         this.devicesChanged = () => this.followSpeaker().catch((problem) => this.complain(problem));
-        this.seen = () => { if (!document.hidden) this.playAll(() => this.fire("audioBlocked", {})); };
+        this.seen = () => { if (!document.hidden) this.playAll(() => this.fire("audioBlocked", {}), false); };
         this.own = new LocalPublications({
             fire: (type, detail) => this.fire(type, detail), complain: (problem) => this.complain(problem), isOver: () => this.state === "closed",
             defaults: () => ({ ...this.options, simulcast: this.options.simulcast ?? true }),
@@ -333,12 +333,13 @@ export class Room extends EventTarget {
      * To be called in a click after the event `audioBlocked`: browsers play no audio before a person has done something in the page, and no video where they save power.
      * Plays all that is attached, too.
      */
-    startAudio() { this.playAll(() => {}); }
+    startAudio() { this.playAll(() => {}, true); }
 
-    /** Plays what the browser did not, or has paused. */
-    playAll(onSilenced) {
-        const shown = [...this.participants.values()].flatMap(({ tracks }) => tracks).concat([...this.publications.values()]).filter(({ track }) => track);
-        for (const one of [...this.receiving?.sounds.values() ?? [], ...shown.flatMap(({ elements }) => [...elements.keys()])]) if (one.paused) start(one, onSilenced);
+    /** Plays what the browser did not, or has paused; with `isAll` also what a person or the app has paused. */
+    playAll(onSilenced, isAll) {
+        const sounds = [...this.receiving?.sounds.values() ?? []].filter(({ paused }) => paused);
+        const shown = [...[...this.participants.values()].flatMap(({ tracks }) => tracks), ...this.publications.values()];
+        for (const one of [...sounds, ...shown.flatMap((publication) => publication.paused(isAll))]) start(one, onSilenced);
     }
 
     // MARK: Data
