@@ -1208,6 +1208,40 @@ def test_the_audio_of_a_shared_screen_is_asked_for_without_what_the_page_plays_i
     asyncio.run(run())
 
 
+# A screen that is shared by `shareScreen` and no longer permitted, at a rejoin and in the room, one that is shared until the person leaves, and a camera that the app has opened. Which
+# of them are captured still, and what is still published.
+SHARED = """() => import("/martlet.js").then(async ({ Room }) => {
+    const draw = () => document.createElement("canvas").getContext("2d").canvas.captureStream(1), devices = navigator.mediaDevices;
+    devices.getDisplayMedia = async () => draw();
+    const room = new Room("", () => new Promise(() => {})), [camera] = draw().getTracks();
+    room.connect().catch(() => {});
+    await room.publish(camera);
+    const [denied] = await room.shareScreen();
+    room.own.denied(denied);
+    const [refused] = await room.shareScreen();
+    room.own.onSection = () => refused;
+    room.own.refused({ type: "publicationRefused", code: "rate_limited" });
+    const isPatient = refused.track.readyState === "live";
+    room.own.refused({ type: "publicationRefused", code: "permission_denied" });
+    const [shared] = await room.shareScreen();
+    room.leave();
+    delete devices.getDisplayMedia;
+    const found = [isPatient, ...[denied, refused, shared].map(({ track }) => track.readyState), camera.readyState, [...room.publications.keys()].map((one) => one === camera)];
+    camera.stop();
+    return found;
+})"""
+
+
+def test_a_shared_screen_is_captured_no_longer_than_the_room_takes_it(development_server):
+    async def run():
+        async with chromium() as browser:
+            page = await browser.new_page(bypass_csp=True)
+            await page.goto(development_server.url + "/examples")
+            assert await page.evaluate(SHARED) == [True, "ended", "ended", "ended", "live", [True]]
+
+    asyncio.run(run())
+
+
 # One of two members leaves while its socket is away, and while it waits for a reply. What that rejects with, why the other sees it go, and after how many seconds.
 GOODBYE = """(tokens) => import("/martlet.js").then(async ({ connect }) => {
     const [ada, bob] = await Promise.all(tokens.map((one) => connect("", one)));

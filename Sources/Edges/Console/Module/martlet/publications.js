@@ -21,6 +21,7 @@ export class LocalPublications {
     constructor({ fire, complain, isOver, defaults, onConnection, onClosed }) {
         Object.assign(this, { fire, complain, isOver, defaults, onConnection, onClosed });
         this.byTrack = new Map(); // MediaStreamTrack -> LocalPublication
+        this.captured = new Set(); // the tracks that `shareScreen` has opened, and nobody else would stop
         this.publishing = null; // without a session
         this.offeringLater = null; // the `publishing` that is about to offer once more
     }
@@ -46,6 +47,14 @@ export class LocalPublications {
 
     /** The session, whose connection is closed, is over: what is published waits for the next one. */
     stop() { this.publishing = null; }
+
+    /** The stay is over. */
+    end() {
+        for (const track of this.captured) {
+            this.byTrack.delete(track);
+            this.release(track);
+        }
+    }
 
     /** Everything, on a new connection: one offer for what belongs together. */
     async sendAll() {
@@ -75,8 +84,12 @@ export class LocalPublications {
 
     denied({ source, track }) {
         this.byTrack.delete(track);
+        this.release(track);
         this.fire("publicationDenied", { source, track });
     }
+
+    /** What is not sent any more is not captured either, where the module has opened it. */
+    release(track) { if (this.captured.delete(track)) track.stop(); }
 
     // MARK: What the app does; `Room` documents it
 
@@ -118,12 +131,14 @@ export class LocalPublications {
         let made = [];
         // From now on: a person may end it while it is being published.
         const end = () => this.unpublish(made).catch(this.complain);
-        for (const { track } of sources) track.addEventListener("ended", end);
+        for (const { track } of sources) {
+            this.captured.add(track);
+            track.addEventListener("ended", end);
+        }
         try {
             made = await this.publishAll(sources);
         } finally {
-            // What is not sent is not captured either.
-            for (const { track } of sources) if (!made.some((one) => one.track === track)) track.stop();
+            for (const { track } of sources) if (!made.some((one) => one.track === track)) this.release(track);
         }
         if (!made.some(({ track }) => track.readyState === "ended")) return made;
         await this.unpublish(made);
@@ -133,6 +148,7 @@ export class LocalPublications {
     async unpublish(publications) {
         const tracks = publications.map(({ track }) => track).filter((track) => this.byTrack.delete(track));
         for (const one of publications) {
+            this.captured.delete(one.track);
             one.track.stop();
             one.detach();
         }
@@ -164,6 +180,7 @@ export class LocalPublications {
         this.fire(event.type, { ...event, publication });
         if (publication && event.code === "rate_limited") this.offerLater();
         if (!publication || event.code !== "permission_denied" || !this.byTrack.delete(publication.track)) return;
+        this.release(publication.track);
         this.publishing?.remove([publication.track]).catch(this.complain); // A listener may have left.
     }
 

@@ -204,6 +204,7 @@ export class Room extends EventTarget {
         navigator.mediaDevices?.removeEventListener("devicechange", this.devicesChanged);
         document.removeEventListener("visibilitychange", this.seen);
         this.drop(error ?? left());
+        this.own.end();
         this.settled?.reject(error);
         this.settled = null;
         // A listener may begin anew, and hears of that.
@@ -211,7 +212,7 @@ export class Room extends EventTarget {
         this.dispatchEvent(new CustomEvent("closed", { detail: { error } }));
     }
 
-    /** Leaves: the others see it at once. What was captured is stopped by whoever opened it. */
+    /** Leaves: the others see it at once. What was captured is stopped by whoever opened it: by the app, or, a screen of `shareScreen`, here. */
     leave() {
         if (this.state === "closed") return;
         const error = left();
@@ -291,7 +292,7 @@ export class Room extends EventTarget {
     publishAll(sources, stream) { return this.own.publishAll(sources, stream); }
 
     /**
-     * Shares a screen, which the person chooses, until they end it by the browser's own button or `unpublish` is called.
+     * Shares a screen, which the person chooses, until they end it by the browser's own button, `unpublish` is called, or the room ends or takes it no more.
      * @param {Parameters<typeof import("./capture.js").openScreen>[0]} [options]
      * @returns {Promise<LocalPublication[]>} its video, and its audio where there is some; none where the person has ended it already
      */
