@@ -103,6 +103,27 @@ def test_the_initials_of_a_name_are_whole_characters(development_server):
     asyncio.run(run())
 
 
+def test_a_tile_and_its_controls_are_called_as_their_participant_is_now(server):
+    """A listener to the page pins whom it means, and one's own tile has the name that the others see."""
+    async def run():
+        async with chromium() as browser:
+            ada = await open_room(browser, server, "renamed", "ada", send="nothing")
+            bob = await open_room(browser, server, "renamed", "bob")
+            tile, own = "document.querySelector('.tile:not(.own)')", "document.querySelector('.tile.own')"
+            await until(ada, f"Boolean({tile}?.querySelector('.pin'))")
+            await bob.evaluate("martlet.room.signal.request('metadata', { name: 'Ze Robert' }).then(() => 0)")
+            await until(ada, f"{tile}.querySelector('b').textContent === 'Ze Robert'")
+            await until(bob, f"{own}.querySelector('b').textContent === 'Ze Robert (you)'")
+            labels = "[...{}.querySelectorAll('.choice')].every((one) => one.title.includes('Ze Robert’s video') && one.getAttribute('aria-label') === one.title)"
+            for page, place, count in ((ada, tile, 6), (bob, own, 2)):
+                assert await page.evaluate(f"{place}.querySelectorAll('.choice').length") == count
+                assert await page.evaluate(labels.format(place))
+                assert await page.evaluate(f"{place}.querySelector('.face').textContent") == "ZR"
+            assert not ada.problems and not bob.problems
+
+    asyncio.run(run())
+
+
 def test_4_5_the_reason_for_a_refused_token_is_shown(development_server):
     """Only a server without such an endpoint requires a token from the user; any other refusal is shown in the server's words."""
     async def run():

@@ -157,8 +157,9 @@ export class Call {
     }
 
     /** Oneself, as others see one: an operator may have changed that. */
-    changed({ metadata }) {
+    changed({ name, identity, metadata }) {
         this.metadata = metadata;
+        this.ownTile?.setName(name || identity);
         this.handlers.onPermissions();
     }
 

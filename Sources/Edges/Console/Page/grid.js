@@ -18,10 +18,10 @@ export class Tile {
     constructor({ key, name, own = false, source = "camera", isMirrored = false, choice, onView }) {
         this.element = make("div", `tile ${source}${own ? " own" : ""}${isMirrored ? " mirrored" : ""}`);
         this.element.dataset.key = key;
-        this.face = make("div", "face", initials(name));
-        this.face.style.setProperty("--hue", hueOf(name));
+        this.isOwn = own;
+        this.face = make("div", "face");
         // A long name is cut at its end, which is on the left in some scripts.
-        this.label = Object.assign(make("b", "", own ? `${name} (you)` : name), { dir: "auto" });
+        this.label = Object.assign(make("b"), { dir: "auto" });
         this.name = make("span", "name");
         this.name.innerHTML = '<svg aria-label="muted"><use href="#icon-microphone"/></svg>';
         this.hand = make("span", "hand");
@@ -33,8 +33,9 @@ export class Tile {
         this.quality.append(...Array.from({ length: 5 }, () => make("i")));
         this.quality.hidden = true;
         this.corner = make("div", "corner");
-        if (source !== "person") this.corner.append(...this.screenControls(name));
-        if (onView) this.corner.append(...viewControls(name, choice, (chosen) => { this.mark(chosen); onView(chosen); }));
+        if (source !== "person") this.corner.append(...this.screenControls());
+        if (onView) this.corner.append(...viewControls(choice, (chosen) => { this.mark(chosen); onView(chosen); }));
+        this.setName(name);
         this.mark(choice ?? {});
         this.corner.append(this.quality);
         const caption = make("div", "caption");
@@ -42,7 +43,6 @@ export class Tile {
         caption.append(this.name, this.figures, this.why);
         this.still = make("p", "still");
         this.element.append(this.face, this.still, caption, this.corner);
-        this.isOwn = own;
         this.setOnStage(source === "screen");
     }
 
@@ -66,11 +66,11 @@ export class Tile {
     }
 
     /** Full screen, and a window of its own above all others where the browser has that. */
-    screenControls(name) {
-        const full = button("full", `Show ${name}’s video on the full screen`);
+    screenControls() {
+        const full = button("full", (name) => `Show ${name}’s video on the full screen`);
         full.onclick = () => (document.fullscreenElement ? document.exitFullscreen() : this.element.requestFullscreen());
         if (!document.fullscreenEnabled) full.hidden = true;
-        const float = button("float", `Show ${name}’s video in a window of its own`);
+        const float = button("float", (name) => `Show ${name}’s video in a window of its own`);
         float.hidden = !document.pictureInPictureEnabled;
         float.onclick = () => {
             const isFloating = document.pictureInPictureElement === this.video;
@@ -110,7 +110,18 @@ export class Tile {
     /** Pixels of the screen that the video fills. */
     get pixelHeight() { return Math.round(this.element.clientHeight * devicePixelRatio); }
 
-    setName(name) { this.label.textContent = name; }
+    /** A name may change during a call: all that says whose tile it is follows. */
+    setName(name) {
+        if (name === this.shownName) return;
+        this.shownName = name;
+        this.label.textContent = this.isOwn ? `${name} (you)` : name;
+        this.face.textContent = initials(name);
+        this.face.style.setProperty("--hue", hueOf(name));
+        for (const control of this.corner.querySelectorAll(".choice")) {
+            control.title = titles.get(control)(name);
+            control.setAttribute("aria-label", control.title);
+        }
+    }
 
     setAudioMuted(muted) {
         this.name.classList.toggle("muted", muted);
@@ -167,11 +178,14 @@ export class Tile {
 const SIZES = [["fit", "Fit"], ["best", "Best"], ["1", "Medium"], ["0", "Low"], ["paused", "Paused"]];
 const PRIORITIES = [["", "Auto"], ["high", "High"], ["standard", "Standard"], ["low", "Low"]];
 
-function viewControls(name, choice, onView) {
-    const size = menu("layer", `Size of ${name}’s video`, SIZES, choice?.size);
-    const priority = menu("priority", `Priority of ${name}’s video`, PRIORITIES, choice?.priority);
-    const pin = toggle("pin", `Pin ${name}’s video: it goes before all others when bandwidth is short`, choice?.pinned);
-    const hide = toggle("hide", `Hide ${name}’s video: nothing is sent`, choice?.hidden);
+/** What each control is called, by the name on its tile. */
+const titles = new WeakMap();
+
+function viewControls(choice, onView) {
+    const size = menu("layer", (name) => `Size of ${name}’s video`, SIZES, choice?.size);
+    const priority = menu("priority", (name) => `Priority of ${name}’s video`, PRIORITIES, choice?.priority);
+    const pin = toggle("pin", (name) => `Pin ${name}’s video: it goes before all others when bandwidth is short`, choice?.pinned);
+    const hide = toggle("hide", (name) => `Hide ${name}’s video: nothing is sent`, choice?.hidden);
     const isOn = (button) => button.getAttribute("aria-pressed") === "true";
     const tell = () => onView({ size: size.value, priority: priority.value, pinned: isOn(pin), hidden: isOn(hide) });
     size.onchange = priority.onchange = tell;
@@ -181,26 +195,24 @@ function viewControls(name, choice, onView) {
     return [pin, hide, priority, size];
 }
 
-function menu(name, label, options, chosen = options[0][0]) {
+function menu(name, title, options, chosen = options[0][0]) {
     const made = make("select", `choice ${name}`);
-    made.setAttribute("aria-label", label);
-    made.title = label;
+    titles.set(made, title);
     for (const [key, text] of options) made.append(new Option(text, key));
     made.value = chosen;
     return made;
 }
 
-function toggle(name, label, isOn = false) {
-    const made = button(name, label);
+function toggle(name, title, isOn = false) {
+    const made = button(name, title);
     made.setAttribute("aria-pressed", String(isOn));
     return made;
 }
 
-function button(name, label) {
+function button(name, title) {
     const made = make("button", `choice ${name}`);
     made.innerHTML = `<svg><use href="#icon-${name}"/></svg>`;
-    made.setAttribute("aria-label", label);
-    made.title = label;
+    titles.set(made, title);
     return made;
 }
 
