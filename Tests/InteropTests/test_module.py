@@ -535,15 +535,17 @@ REPLACED = """import("/martlet/publishing.js").then(async ({ Publishing }) => {
 })"""
 
 
-# A camera that is muted while the server answers its offer. The server refuses the first `mute`, and the browser other layers.
+# A camera that is muted while the server answers its offer. The server refuses the first `mute`, and the browser other layers. Then it is unmuted, which the server takes only a little
+# later.
 MUTED = """import("/martlet/publishing.js").then(async ({ Publishing }) => {
     const track = document.createElement("canvas").getContext("2d").canvas.captureStream(1).getVideoTracks()[0];
     const far = new RTCPeerConnection(), asked = [];
+    let isBusy = false;
     const signal = {
         cancel() {},
         async request(type, { sdp, muted }) {
             if (type === "mute") asked.push(muted);
-            if (type === "mute" && asked.length === 1) throw Object.assign(new Error("too many"), { code: "rate_limited" });
+            if (type === "mute" && (asked.length === 1 || isBusy)) throw Object.assign(new Error("too many"), { code: "rate_limited", retryAfter: isBusy ? 0.05 : 60 });
             if (type !== "offer") return {};
             await far.setRemoteDescription({ type: "offer", sdp });
             await far.setLocalDescription();
@@ -557,9 +559,13 @@ MUTED = """import("/martlet/publishing.js").then(async ({ Publishing }) => {
     const added = await publishing.add([{ track, source: "camera" }], new MediaStream()).then(() => "added", (problem) => problem.message);
     const kept = publishing.find("TR_1") === track;
     for (let turn = 0; turn < 2; turn++) await publishing.tellMuted();
+    track.enabled = isBusy = true;
+    const refused = await publishing.tellMuted().catch(({ code }) => code);
+    isBusy = false;
+    for (let turn = 0; turn < 200 && asked.length < 4; turn++) await new Promise((resolve) => { setTimeout(resolve, 20); });
     publishing.close();
     far.close();
-    return [added, kept, asked];
+    return [added, kept, refused, asked];
 })"""
 
 # What is announced of a microphone whose app calls it speech, and of a screen that has shown no frame.
@@ -681,7 +687,7 @@ def test_what_fails_beside_a_publication_takes_no_other_one_away(development_ser
             await page.goto(development_server.url + "/examples")
             assert await page.evaluate(CHOSEN_CODEC) == ["lost", "VP9"]
             assert await page.evaluate(ANNOUNCED) == [["microphone", "", "", ""], ["screen", "text", "", ""]]
-            assert await page.evaluate(MUTED) == ["added", True, [True, True]]
+            assert await page.evaluate(MUTED) == ["added", True, "rate_limited", [True, True, False, False]]
             assert await page.evaluate(REPLACED) == ["too many", "fulfilled,fulfilled", ["camera"], [1], [2]]
             assert await page.evaluate(SENT_AGAIN) == ["bad,busy,good", ["busy"], ["publicationDenied", "bad"], ["invalid_sdp"], ["busy", "good"], 2, 1]
 

@@ -1,6 +1,6 @@
 // Messages of the application (Protocol.md, sections 5 and 11): over data channels where there are any, over the WebSocket otherwise.
 
-import { MartletError } from "./errors.js";
+import { MartletError, TOO_SOON } from "./errors.js";
 
 /** The channels by their labels, which decide how the server sends what comes on them. */
 const CHANNELS = { reliable: {}, lossy: { ordered: false, maxRetransmits: 0 } };
@@ -110,7 +110,7 @@ export class DataChannels {
                 await this.signal.request("data", { ...fields, ...body, sequence: this.signal.nextID });
                 return;
             } catch (problem) {
-                if (!["rate_limited", "too_many_requests"].includes(problem.code) || !fields.reliable) throw problem;
+                if (!TOO_SOON.has(problem.code) || !fields.reliable) throw problem;
                 await new Promise((resolve) => { setTimeout(resolve, (problem.retryAfter ?? 1) * 1000); });
             }
         }

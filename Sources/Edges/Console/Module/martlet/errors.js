@@ -38,6 +38,9 @@ export class MartletError extends Error {
     static of(reply) { return new MartletError(reply.code, reply.message, reply); }
 }
 
+/** Refusals of a request that came too soon after others: later, the server takes the same one. */
+export const TOO_SOON = new Set(["too_many_requests", "rate_limited"]);
+
 /** A lost connection, for requests that got no reply. */
 export function lost() { return new MartletError("lost", "The connection to the server was lost."); }
 

@@ -160,7 +160,11 @@ export class LocalPublication extends Showable {
     /** @returns {"audio" | "video"} */ get kind() { return this.track.kind === "audio" ? "audio" : "video"; }
     /** @returns {boolean} */ get muted() { return !this.track.enabled; }
 
-    /** Stops or resumes sending at once, and tells the others. A camera goes on capturing: its light stays on. @param {boolean} muted */
+    /**
+     * Stops or resumes sending at once, and tells the others. Where the server takes that only later (`rate_limited`), this rejects, and it is announced again by itself.
+     * A camera goes on capturing: its light stays on.
+     * @param {boolean} muted
+     */
     async setMuted(muted) {
         this.track.enabled = !muted;
         await this.owner.publishing?.tellMuted();

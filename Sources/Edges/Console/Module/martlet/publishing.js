@@ -1,6 +1,6 @@
 // What one sends: the connection "pub", on which only this side offers. One section for each track, reused where one ended.
 
-import { lost } from "./errors.js";
+import { TOO_SOON, lost } from "./errors.js";
 
 /** Three sizes, smallest first, as most clients name them. */
 const SIMULCAST = [
@@ -233,7 +233,7 @@ export class Publishing {
         if (changes) await sender.setParameters(parameters);
     }
 
-    /** Tells of each track that is muted, or not any more, since it was announced. */
+    /** Tells of each track that is muted, or not any more, since it was announced. Where the server takes that only later, it is announced again, too: whoever unmuted would speak to nobody. */
     async tellMuted() {
         for (const [track, entry] of this.sent) {
             const sid = this.sids[entry.transceiver.mid];
@@ -243,9 +243,15 @@ export class Publishing {
             await this.signal.request("mute", { track: sid, muted }, this).catch((problem) => {
                 if (problem.code === "track_not_found") return; // The server has ended it meanwhile.
                 if (entry.announced === muted) entry.announced = before; // The next call says it again.
+                if (TOO_SOON.has(problem.code)) this.announceMutesLater(problem.retryAfter);
                 throw problem;
             });
         }
+    }
+
+    announceMutesLater(seconds = 1) {
+        clearTimeout(this.telling);
+        this.telling = setTimeout(() => { if (this.connection) this.tellMuted().catch(() => {}); }, seconds * 1000);
     }
 
     /** One's own track that is published as `sid`. */

@@ -1,13 +1,11 @@
 // What one receives: the connection "sub", on which only the server offers, and the sound of it.
 
-import { lost } from "./errors.js";
+import { TOO_SOON, lost } from "./errors.js";
 
 /** How often in a row another "sub" is asked for after a failed exchange, and seconds before the first time, which double. */
 const MOST_RENEWALS = 3;
 const RENEW_AFTER = 1;
 const RENEWAL = { connection: "sub", keepSubscriptions: true };
-/** Refusals of a request that was made too soon after others. */
-const TOO_SOON = new Set(["too_many_requests", "rate_limited"]);
 
 /** Plays an element; `onSilenced()` where the browser wants a click first. It is asked for to hear something, not to see it. */
 export function start(element, onSilenced) {
