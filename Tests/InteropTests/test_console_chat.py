@@ -81,6 +81,21 @@ def test_people_chat_and_send_files_whatever_they_publish(development_server, tm
     asyncio.run(run())
 
 
+def test_escape_closes_the_chat_but_not_while_it_takes_a_composition_back(server):
+    escape = "document.querySelector('#chat-text').dispatchEvent(new KeyboardEvent('keydown', {{ key: 'Escape', bubbles: true, isComposing: {} }}))"
+
+    async def run():
+        async with chromium() as browser:
+            page = await open_room(browser, server, "composed", "ada", send="nothing")
+            await page.click("#chat-open")
+            await page.evaluate(escape.format("true"))
+            assert await page.is_visible("#chat")
+            await page.evaluate(escape.format("false"))
+            assert not await page.is_visible("#chat") and not page.problems
+
+    asyncio.run(run())
+
+
 def test_names_and_messages_are_shown_in_the_direction_of_their_script(server):
     direction = "getComputedStyle(document.querySelector({of!r})).direction"
     said = "[...document.querySelectorAll('#chat-log li > p:last-child')].map((one) => `${getComputedStyle(one).direction} ${one.textContent}`).join('|')"

@@ -20,7 +20,8 @@ export class Chat {
         this.transfers = new Set(); // of what is being sent: AbortController
         element("chat-open").onclick = () => this.setOpen(element("chat").hidden);
         element("chat-close").onclick = () => this.setOpen(false);
-        element("chat").onkeydown = ({ key }) => { if (key === "Escape") this.setOpen(false); };
+        // Escape within a composition takes that back: who writes Japanese or Chinese goes on in the same field.
+        element("chat").onkeydown = ({ key, isComposing }) => { if (key === "Escape" && !isComposing) this.setOpen(false); };
         element("chat-form").onsubmit = (event) => {
             event.preventDefault();
             this.sendText();
