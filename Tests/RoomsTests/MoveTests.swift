@@ -226,6 +226,26 @@ struct MoveTests {
         #expect(booth.room.sessions.isEmpty && booth.ended[ada] == .timeout)
     }
 
+    @Test("I8: whoever says goodbye after a move and has not joined 10 s later has left; until then it may join")
+    mutating func goodbye() throws {
+        for joins in [true, false] {
+            let request = RoomBench.request("ada") { $0.recovery = .byJoining }
+            let ada = try hall.join("ada") { $0.recovery = .byJoining }
+            try hall.offer(ada, [.video("0")])
+            try hall.move("ada", to: &booth, ofOtherWorker: true)
+            booth.leave(ada)
+            try booth.step { (room, turn) throws(RoomError) in room.detach(ada, turn: &turn) }
+            booth.advance(by: .seconds(9))
+            #expect(booth.room.awaited(request.claims) == ada)
+            if joins {
+                try booth.step { (room, turn) throws(RoomError) in try room.rejoin(ada, request, turn: &turn) }
+            }
+            booth.advance(by: .seconds(1))
+            #expect(booth.room.sessions == (joins ? [ada] : []) && booth.ended[ada] == (joins ? nil : .left))
+            booth.leave(ada)
+        }
+    }
+
     @Test("I8: a moderator that was moved goes on with a token that moderates nothing; where it was not, it joins anew")
     mutating func moderator() throws {
         var claims = RoomBench.request("ada").claims

@@ -95,9 +95,12 @@ extension Room {
 // MARK: - Going
 
 extension Room {
-    /// Says goodbye for `session`. Unknown sessions have already ended; an awaited client's goodbye, before it joins, is to the room that it was in.
+    /// Says goodbye for `session`. Unknown sessions have already ended; an awaited client that says goodbye has left where it does not join soon.
     public mutating func leave(_ session: SessionID, reason: LeaveReason = .left, turn: inout RoomTurn) {
-        guard let member = state.roster[session], !member.isAwaited || reason != .left else { return }
+        guard let member = state.roster[session] else { return }
+        guard !member.isAwaited || reason != .left else {
+            return state.roster.update(session) { $0.sayGoodbye(turn) }
+        }
         remove(session, reason: reason, turn: &turn)
         makeOffers(&turn)
     }

@@ -26,6 +26,8 @@ struct Member: Sendable {
     private(set) var formerConnections = FormerConnections()
     /// It was moved here without its connections, and its client has yet to join again.
     private(set) var isAwaited = false
+    /// When its client said goodbye while it was awaited.
+    private(set) var goodbye: MonotonicTime?
     /// So many can always be opened: the server keeps room for them.
     let promisedConnections: Int
     /// Tracks that it does not want although it subscribes automatically.
@@ -174,6 +176,7 @@ extension Member {
     /// Its client goes on with a join.
     mutating func awaitJoin() {
         isAwaited = true
+        goodbye = nil
         options.offering = .client
         options.autoSubscribe = false
     }
@@ -181,6 +184,7 @@ extension Member {
     /// Its client has joined again. What it had been told is forgotten; what operators decided about it goes on.
     mutating func rejoin(_ request: JoinRequest, _ turn: RoomTurn) {
         isAwaited = false
+        goodbye = nil
         options = MemberOptions(request, isSignalled: true, follow: nil)
         formerConnections = FormerConnections()
         announcements = AnnouncedTracks()
@@ -190,6 +194,15 @@ extension Member {
         info.clientTraits = request.clientTraits
         stay.attach(at: turn.now)
     }
+
+    /// Its awaited client says goodbye. LiveKit's SDKs do so before they join again, in the same words as one that a person ends: which of them it is, only time shows.
+    mutating func sayGoodbye(_ turn: RoomTurn) { goodbye = goodbye ?? turn.now }
+
+    /// The time of LiveKit's SDKs for their first four attempts to join again, which follow the goodbye at once and after pauses of 0.3, 1.2 and 2.7 s.
+    private static let rejoinWindow = TimeInterval.seconds(10)
+
+    /// When an awaited client that said goodbye has left.
+    private var goodbyeDeadline: MonotonicTime { goodbye.map { $0 + Self.rejoinWindow } ?? .distantFuture }
 
     /// Refuses descriptions until an awaited client has joined: they come from its former socket.
     func checkNotAwaited() throws(RoomError) {
@@ -212,6 +225,7 @@ extension Member {
         if stayDeadline(policy) <= now {
             return policy.endsStayWithToken && tokenExpiry <= now ? .tokenExpired : .stayDurationReached
         }
+        if goodbyeDeadline <= now { return .left }
         return options.isSignalled ? .timeout : .connectionLost
     }
 
@@ -222,7 +236,8 @@ extension Member {
     }
 
     private func signDeadline(_ limits: RoomLimits) -> MonotonicTime {
-        options.isSignalled ? stay.signDeadline(limits) : stay.connectDeadline(of: connections, limits)
+        guard options.isSignalled else { return stay.connectDeadline(of: connections, limits) }
+        return min(stay.signDeadline(limits), goodbyeDeadline)
     }
 }
 
