@@ -214,6 +214,41 @@ struct MoveTests {
         #expect(try await service.join(first).snapshot.room.name == "R")
     }
 
+    @Test(
+        "I8: a client that joins where it was moved to is offered a connection, also when its first socket did not open, or the worker did not answer",
+        arguments: [false, true])
+    func joinsOnceMore(hangs: Bool) async throws {
+        let service = RoomHost(media: plane)
+        func joining(_ room: String) -> JoinRequest {
+            request("ada", room: room) {
+                $0.claims.video.room = room
+                ($0.recovery, $0.offering, $0.receivingConnection) = (.byJoining, .serverAtOnce, Room.serverConnection)
+            }
+        }
+        let ada = try await service.join(joining("R"))
+        plane.turnWorkers()
+        let carl = try await service.join(request("carl", room: "far"))
+        _ = try await service.offer(carl.session, connection: "pub", sdp: client.offer([.video("0")]))
+        _ = try await service.move("ada", from: "R", to: "far")
+        if hangs {
+            plane.hangAtNextCommand()
+            #expect(await code { _ = try await service.join(joining("far")) } == .mediaUnavailable)
+            plane.setHangs(false)
+        } else {
+            let first = try await service.join(joining("far"))
+            await service.abandon(first.session, attachment: first.attachment, start: first.start)
+        }
+        let joined = try await service.join(joining("far"))
+        #expect(joined.start == .rejoined && joined.session == ada.session)
+        #expect(joined.snapshot.subscriptions.count == 1)
+        #expect(try await service.participant("ada", in: "far").connections.count == 1)
+        await service.leave(joined.session)
+        let offered = await rest(of: joined.events).compactMap { entry -> Int? in
+            if case .offer(Room.serverConnection, _, let tracks) = entry.event { tracks.count } else { nil }
+        }
+        #expect(offered == [1])
+    }
+
     @Test("I8: whoever was moved past a waiting room need not wait when it comes back")
     func waitingRoom() async throws {
         let service = RoomHost(media: plane)

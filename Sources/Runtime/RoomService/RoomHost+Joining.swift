@@ -57,16 +57,25 @@ extension RoomHost {
     private func rejoin(
         _ session: SessionID, _ hosted: HostedRoom, _ request: JoinRequest
     ) async throws(RoomError) -> JoinedSession {
-        let joined = try await step(hosted) { (room, turn) throws(RoomError) -> JoinedSession in
-            try room.rejoin(session, request, turn: &turn)
-            let snapshot = try room.snapshot(session)
-            guard let opened = self.mailboxes.reopen(session, after: snapshot.sequence) else {
-                throw RoomError(.sessionNotFound, "there is no such session")
+        var attachment: UInt64?
+        let joined: JoinedSession
+        do throws(RoomError) {
+            joined = try await step(hosted) { (room, turn) throws(RoomError) -> JoinedSession in
+                try room.rejoin(session, request, turn: &turn)
+                let snapshot = try room.snapshot(session)
+                guard let opened = self.mailboxes.reopen(session, after: snapshot.sequence) else {
+                    throw RoomError(.sessionNotFound, "there is no such session")
+                }
+                attachment = opened.attachment
+                room.settle(session, turn: &turn)
+                return JoinedSession(
+                    session: session, snapshot: snapshot, events: opened.events, attachment: opened.attachment,
+                    start: .rejoined)
             }
-            room.settle(session, turn: &turn)
-            return JoinedSession(
-                session: session, snapshot: snapshot, events: opened.events, attachment: opened.attachment,
-                start: .rejoined)
+        } catch {
+            // A worker that does not answer: the client is refused, and joins once more.
+            if let attachment { await abandon(session, attachment: attachment, start: .rejoined) }
+            throw error
         }
         totals.joins += 1
         note(request.origin, of: joined.snapshot.participant.sid, in: hosted)
@@ -310,8 +319,10 @@ extension RoomHost {
     /// The socket of a session has not opened after all: a new session ends, others wait for the next socket as they waited for this one.
     public func abandon(_ session: SessionID, attachment: UInt64, start: SessionStart) async {
         guard start != .joined else { return await leave(session, attachment: attachment) }
-        guard detach(session, attachment: attachment), start == .rejoined else { return }
-        try? hosted(of: session).room.awaitJoin(session)
+        guard detach(session, attachment: attachment), start == .rejoined, let hosted = try? hosted(of: session) else {
+            return
+        }
+        await step(hosted) { $0.awaitJoin(session, turn: &$1) }
     }
 
     /// Goes on with a session on a new socket, with every event after `sequence`. The older socket's events end. `claims` are those of the

@@ -88,8 +88,16 @@ extension Room {
         if request.offering == .serverAtOnce { state.outdated.insert(session) }
     }
 
-    /// The socket with which an awaited session went on has not opened: its client joins once more.
-    public mutating func awaitJoin(_ session: SessionID) { state.roster.update(session) { $0.awaitJoin() } }
+    /// The socket with which an awaited session went on has not opened: its client joins once more. The connection that was offered on it, and what is to be sent
+    /// there, begin anew with that: the client has not got the offer.
+    public mutating func awaitJoin(_ session: SessionID, turn: inout RoomTurn) {
+        state.roster.update(session) { $0.awaitJoin() }
+        distribution.memberLeft(session)
+        endConnections(of: session, &turn)
+        for subscription in state.routing.subscriptions(of: session) {
+            distribution.end(subscription, notifies: false, &state, &turn)
+        }
+    }
 }
 
 // MARK: - Going
