@@ -86,6 +86,19 @@ struct WireTests {
         }
     }
 
+    @Test("A participant is shown as joined until its first connection is up, and as active from then on")
+    func state() throws {
+        for (hasConnected, state) in [
+            (false, LIVEKIT__PARTICIPANT_INFO__STATE__JOINED), (true, LIVEKIT__PARTICIPANT_INFO__STATE__ACTIVE),
+        ] {
+            var info = Self.participant
+            info.hasConnected = hasConnected
+            try Self.read(.update([info])) { message in
+                #expect(message.update.pointee.participants[0]!.pointee.state == state)
+            }
+        }
+    }
+
     @Test("A track that a subscription names twice is meant once")
     func subscription() {
         let frame = Self.frame { request, arena in

@@ -1,3 +1,4 @@
+import AccessTokens
 import MediaControl
 import Primitives
 import SDP
@@ -47,6 +48,29 @@ struct ConnectionTests {
         let groups = Dictionary(grouping: peers, by: \.group).values
         #expect(peers.count == 4 && groups.map(\.count) == [2, 2])
         #expect(groups.allSatisfy { group in group.contains { $0.id == $0.group } })
+    }
+
+    @Test("A participant's first connection is announced once, to those who want to know; a hidden one's to itself")
+    func firstConnection() throws {
+        for isHidden in [false, true] {
+            var bench = RoomBench()
+            let ada = try bench.join("ada") { request in
+                request.wantsConnections = true
+                request.claims.video.hidden = isHidden
+            }
+            let bob = try bench.join("bob") { $0.wantsConnections = true }, carl = try bench.join("carl")
+            try bench.offer(ada, [.audio("0")])
+            let peer = try #require(bench.room.connections(of: ada).first?.peer)
+            #expect(bench.info(ada)?.hasConnected == false)
+            for _ in 0..<2 { bench.media(.peerConnected(peer)) }
+            #expect(bench.info(ada)?.hasConnected == true)
+            let announced = [ada, bob, carl].map { session in
+                (bench.events[session] ?? []).count {
+                    if case .participantUpdated(let info) = $0.event { info.hasConnected } else { false }
+                }
+            }
+            #expect(announced == (isHidden ? [1, 0, 0] : [1, 1, 0]))
+        }
     }
 
     @Test("B21: new credentials of the client restart ICE: same tracks, same SSRCs, no new participant")

@@ -115,6 +115,7 @@ struct Entrance: Sendable {
         request.subscribesToDataTracks = parameters.subscribesToDataTracks
         request.wantsRoster = true
         request.wantsSpeakers = true
+        request.wantsConnections = true
         request.dataProtocol = .liveKit
         request.recovery = .byJoining
         // `room_moved` came with protocol 16.

@@ -207,7 +207,7 @@ extension Room {
         var connection = try makeConnection(Self.playbackConnection, for: try state.member(session), &turn)
         connection.openForPlayer(in: id, &turn)
         state.roster.store(connection, of: session)
-        state.roster.update(session) { $0.stay.connect() }
+        state.connected(session, &turn)
         return connection
     }
 

@@ -57,7 +57,7 @@ extension Room {
         state.roster.updateConnection(owner.connection, of: owner.session) {
             $0.state = reached == .moved ? .connected : reached
         }
-        state.roster.update(owner.session) { $0.stay.connect() }
+        state.connected(owner.session, &turn)
         state.roster.notify(
             owner.session, .connectionChanged(connection: owner.connection, state: reached, reason: nil), &turn)
         turn.log(

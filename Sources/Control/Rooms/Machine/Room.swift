@@ -199,21 +199,19 @@ extension Room {
     mutating func depart(
         _ member: Member, _ reason: LeaveReason, keepsConnections: Bool = false, _ turn: inout RoomTurn
     ) {
-        let session = member.session
+        let (session, info) = (member.session, member.info)
         state.roster.notify(
             about: session,
-            .participantLeft(participant: member.info.sid, identity: member.info.identity, reason: reason),
+            .participantLeft(participant: info.sid, identity: info.identity, reason: reason),
             includingSubject: false, &turn)
         state.dismiss(member, at: turn.now)
         distribution.memberLeft(session)
         dataTracks.memberLeft(member, &state, &turn)
         state.outdated.remove(session)
-        if recordings.participantLeaves(member.info.sid, &turn) { recordingsChanged(&turn) }
+        if recordings.participantLeaves(info.sid, &turn) { recordingsChanged(&turn) }
         roomChanged()
         turn.log(
-            .participantLeft(
-                member.info, reason: reason, hasConnected: member.stay.hasConnected, keepsConnections: keepsConnections)
-        )
+            .participantLeft(info, reason: reason, hasConnected: info.hasConnected, keepsConnections: keepsConnections))
         if distribution.followMode.isDominant(session) { distribution.setDominant(nil, &state, &turn) }
         if state.roster.isEmpty { occupancy.lastMemberLeft(at: turn.now) }
     }

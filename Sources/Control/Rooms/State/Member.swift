@@ -168,6 +168,8 @@ extension Member {
 
     /// A move has ended its connections, if it had any. Nothing is offered to a client that joins again until it has, and nothing subscribed for it.
     private mutating func loseConnections() {
+        // It connects as one who joins does.
+        info.hasConnected = false
         stay.loseConnections()
         info.dataTracks = []
         if options.recovery == .byJoining { awaitJoin() }
@@ -271,6 +273,7 @@ struct MemberOptions: Sendable {
     var audioOnly: Bool
     var hasRoster: Bool
     var wantsSpeakers: Bool
+    var wantsConnections = false
     /// The connection on which subscriptions are put; nil until one is known.
     var receivingConnection: String?
     var offering = Offering.server
@@ -311,6 +314,7 @@ extension MemberOptions {
             understandsMoves: request.understandsMoves,
             understandsUnmuteRequests: isSignalled && request.understandsUnmuteRequests)
         subscribesToDataTracks = request.subscribesToDataTracks
+        wantsConnections = request.wantsConnections
         offering = request.offering
         streamNames = request.streamNames
     }

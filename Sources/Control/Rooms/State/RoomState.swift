@@ -156,6 +156,16 @@ extension RoomState {
         roster.notify(about: session, .participantUpdated(info), includingSubject: true, &turn)
     }
 
+    /// A connection of the participant is up. Of the first those learn who want to.
+    mutating func connected(_ session: SessionID, _ turn: inout RoomTurn) {
+        guard roster[session]?.info.hasConnected == false else { return }
+        roster.update(session) { $0.info.hasConnected = true }
+        roster.nextVersion(of: session)
+        guard let info = participant(session) else { return }
+        roster.notify(
+            about: session, .participantUpdated(info), includingSubject: true, where: { $0.wantsConnections }, &turn)
+    }
+
     /// A track changed, for everybody.
     mutating func trackChanged(_ id: TrackID, _ turn: inout RoomTurn) {
         guard let track = routing[id], track.main == nil else { return }

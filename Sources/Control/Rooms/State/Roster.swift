@@ -124,13 +124,15 @@ extension Roster {
         turn.effects.append(.notify(session, SequencedEvent(sequence: sequence, event: event)))
     }
 
-    /// Sends an event about `subject` to everybody with a roster, and to the subject itself where `includingSubject`. A hidden subject's goes to
+    /// Sends an event about `subject` to everybody with a roster, and to the subject itself where `includingSubject`, as far as `isWanted`. A hidden subject's goes to
     /// nobody but itself.
     mutating func notify(
-        about subject: SessionID, _ event: RoomEvent, includingSubject: Bool, _ turn: inout RoomTurn
+        about subject: SessionID, _ event: RoomEvent, includingSubject: Bool,
+        where isWanted: (MemberOptions) -> Bool = { _ in true }, _ turn: inout RoomTurn
     ) {
         let isHidden = members[subject]?.isHidden ?? false
         for session in sessions {
+            guard let options = members[session]?.options, isWanted(options) else { continue }
             if session == subject {
                 if includingSubject { notify(session, event, &turn) }
             } else if !isHidden, members[session]?.options.hasRoster == true {

@@ -6,8 +6,6 @@ extension Member {
     struct Stay: Sendable {
         /// Its beginning in this room.
         private(set) var joined: MonotonicTime
-        /// Whether one of the member's connections ever came up.
-        private(set) var hasConnected = false
         private var steps: Set<JoinStep> = []
         private var lastSign: MonotonicTime
         /// Since when there is no socket.
@@ -27,20 +25,14 @@ extension Member.Stay {
 
     mutating func reach(_ step: JoinStep) { steps.insert(step) }
 
-    /// A connection came up.
-    mutating func connect() { hasConnected = true }
-
     /// It goes on in another room.
     mutating func beginAnew(at now: MonotonicTime) {
         joined = now
         lastSign = now
     }
 
-    /// Its connections have ended: it connects as one who joins does, and how long that takes is measured anew.
-    mutating func loseConnections() {
-        hasConnected = false
-        steps = []
-    }
+    /// Its connections have ended: how long it takes to connect is measured anew.
+    mutating func loseConnections() { steps = [] }
 }
 
 // MARK: - Signs of life

@@ -84,6 +84,9 @@ public struct ParticipantInfo: Sendable, Hashable {
     public var kind: String?
     /// What its client can do, as it says itself.
     public var clientTraits = ClientTraits()
+    /// Whether a connection of it ever came up since it is in the room; one that a move ended does not count. Announced only to those who want to know
+    /// (``JoinRequest/wantsConnections``).
+    public var hasConnected = false
     /// Grows with each change of this participant.
     public var version: UInt32 = 1
     /// How well its network does, 0 (lost) to 5 (excellent), as last measured; nil before the first time. Not part of the version.

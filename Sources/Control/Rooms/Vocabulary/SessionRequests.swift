@@ -46,6 +46,8 @@ public struct JoinRequest: Sendable, Hashable {
     public var understandsMoves = true
     /// Its protocol has a request to unmute that the person decides on.
     public var understandsUnmuteRequests = true
+    /// It is notified when the first connection of a participant comes up.
+    public var wantsConnections = false
     /// Speaker lists; dominant speaker changes come with the roster.
     public var wantsSpeakers = false
     /// The client's own id for the connection on which subscriptions shall be put; nil: the server opens "sub".

@@ -6,15 +6,19 @@ import Rooms
 // Rooms' values as messages. Only names that clients read are written; what is left out has its default.
 
 extension MessageArena {
+    /// `state`: nil where the participant is in the room, connected or not yet.
     func participant(
-        _ info: ParticipantInfo, state: Livekit__ParticipantInfo__State = LIVEKIT__PARTICIPANT_INFO__STATE__ACTIVE
+        _ info: ParticipantInfo, state: Livekit__ParticipantInfo__State? = nil
     ) -> UnsafeMutablePointer<Livekit__ParticipantInfo> {
         make(livekit__participant_info__init) { message in
             message.sid = text(info.sid)
             message.identity = text(info.identity)
             message.name = text(info.name)
             message.metadata = text(info.metadata)
-            message.state = state
+            message.state =
+                state
+                ?? (info.hasConnected
+                    ? LIVEKIT__PARTICIPANT_INFO__STATE__ACTIVE : LIVEKIT__PARTICIPANT_INFO__STATE__JOINED)
             message.n_tracks = info.tracks.count
             message.tracks = list(info.tracks.map(track))
             message.n_data_tracks = info.dataTracks.count
