@@ -163,6 +163,26 @@ struct SessionTests {
         #expect(socket.frames.count == 1)
     }
 
+    @Test("What a client changes about a track is that track's, also while another one of the same id is published")
+    func changedByID() async throws {
+        let rooms = TestRooms(), socket = Socket()
+        let (_, bob, stay) = try await meeting(rooms, ["auto_subscribe": "0"])
+        var announcement = TrackAnnouncement("a", source: .microphone)
+        announcement.kind = .audio
+        let former = try await rooms.rooms.announce(announcement, in: stay.session).sid
+        _ = try await rooms.rooms.offer(
+            stay.session, connection: "publisher", sdp: ClientDescriptions().offer([.audio("0", track: "a")]))
+        // The same track object once more, before the offer that ends what it was.
+        let mine = try await rooms.rooms.announce(announcement, in: stay.session).sid
+        #expect(mine != former)
+        await bob.handle(.updateTrack(sid: mine, .audioFeatures([4])), stay.session, socket)
+        for (sid, features) in [(former, []), (mine, [4])] as [(String, [Int])] {
+            let track = try #require(try await rooms.rooms.ownTrack(sid, of: stay.session))
+            #expect(track.details.audioFeatures == features)
+        }
+        #expect(socket.frames.isEmpty)
+    }
+
     @Test("A client that unmutes more often than a large room permits is muted again: it shows what others hear")
     func refusedUnmute() async throws {
         let rooms = TestRooms(), socket = Socket()

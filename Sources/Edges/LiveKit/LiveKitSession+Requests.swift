@@ -192,6 +192,7 @@ extension LiveKitSession {
             return socket.send(.response(requestID: 0, .notFound, "there is no such track"))
         }
         var announcement = TrackAnnouncement(track.clientTrackID ?? track.mid, source: track.source)
+        announcement.sid = sid
         switch update {
         case .size(let width, let height):
             announcement.width = width

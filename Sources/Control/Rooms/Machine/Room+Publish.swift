@@ -255,6 +255,9 @@ extension Room {
     /// A client that says the kind, too, announces each publication anew, and publishes the same track object again before the offer that ends what it was
     /// before: what was announced already is meant then only where it is named by its sid.
     private func publishedTrack(of announcement: TrackAnnouncement, by session: SessionID) -> RoomTrack? {
+        if let sid = announcement.sid {
+            return state.routing.track(sid: sid).flatMap { $0.publisher == session ? $0 : nil }
+        }
         let id = announcement.clientTrackID
         return state.routing.tracks(of: session).compactMap { state.routing[$0] }.first { track in
             (track.info.clientTrackID == id || track.info.mid == id)

@@ -43,7 +43,13 @@ struct AnnouncedTracks: Sendable {
     mutating func add(
         _ announcement: TrackAnnouncement, most: Int, sid: () -> String
     ) throws(RoomError) -> AnnouncedTrack {
-        let earlier = tracks.first { $0.announcement.clientTrackID == announcement.clientTrackID }
+        let earlier = tracks.first { track in
+            announcement.sid.map { $0 == track.sid }
+                ?? (track.announcement.clientTrackID == announcement.clientTrackID)
+        }
+        guard announcement.sid == nil || earlier != nil else {
+            throw RoomError(.trackNotFound, "there is no such track")
+        }
         tracks.removeAll { $0.sid == earlier?.sid }
         guard tracks.count < most else { throw RoomError(.limitExceeded, "limit of announced tracks reached") }
         if let main = announcement.backupOf { removeBackup(of: main) }

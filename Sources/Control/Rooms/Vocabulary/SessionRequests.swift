@@ -153,6 +153,8 @@ public enum SessionRequest: Sendable, Hashable {
 public struct TrackAnnouncement: Sendable, Hashable {
     /// The msid track id, or the mid.
     public var clientTrackID: String
+    /// It is about the track with this sid, published or announced, also where another one has the same id; nil: about the one with that id.
+    public var sid: String?
     public var source: TrackSource
     public var name: String?
     public var muted: Bool?
