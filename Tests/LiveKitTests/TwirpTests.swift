@@ -6,6 +6,7 @@ import HTTPServing
 import MediaControl
 import RoomService
 import Rooms
+import TestSupport
 import Testing
 
 @testable import LiveKit
@@ -56,6 +57,30 @@ struct TwirpTests {
         let router = routes
         let response = await router.handle(call)
         #expect(response.status == 200 && response.text == #"{"participants":[]}"#)
+    }
+
+    @Test("A track is muted where it is the named participant's, and of another one it is not found")
+    func mutedTrack() async throws {
+        let rooms = TestRooms()
+        var routes = Router()
+        TwirpEdge(context: rooms.context, callsPerSecond: Live(1_000)).register(on: &routes)
+        let router = routes
+        for identity in ["ada", "bob"] {
+            let claims = AccessClaims(
+                apiKey: TestTokens.key.name, identity: identity, expiresAt: .max, video: .join("r"))
+            _ = try await rooms.rooms.joinPublisher(
+                JoinRequest(claims: claims), offer: ClientDescriptions().offer([.audio("0")]))
+        }
+        let track = try #require(try await rooms.rooms.participant("ada", in: "r").info.tracks.first?.sid)
+        for (identity, status) in [("bob", 404), ("", 404), ("ada", 200)] {
+            let call = try request(
+                .post, "/twirp/livekit.RoomService/MutePublishedTrack",
+                token: TestTokens.token(nil, TestTokens.operatorGrant), type: "application/json",
+                body: #"{"room":"r","identity":"\#(identity)","track_sid":"\#(track)","muted":true}"#)
+            #expect(await router.handle(call).status == status)
+            let isMuted = try await rooms.rooms.participant("ada", in: "r").info.tracks.first?.muted
+            #expect(isMuted == (identity == "ada"))
+        }
     }
 
     @Test("Whose sources are none may not publish, and still may not when what is shown of that is sent back")

@@ -109,11 +109,13 @@ extension RoomHost {
         return closure
     }
 
-    /// Mutes a track by sid; unmuting is the publisher's to do and is refused.
-    public func setMuted(_ muted: Bool, track: String, in name: String) async throws(RoomError) -> TrackInfo {
+    /// Mutes a track by sid, of the participant with this `identity` (nil: of whosever it is); unmuting is the publisher's to do and is refused.
+    public func setMuted(
+        _ muted: Bool, track: String, of identity: String? = nil, in name: String
+    ) async throws(RoomError) -> TrackInfo {
         guard muted else { throw counted(RoomError(.permissionDenied, "only the publisher can unmute")) }
         return try await step(try hosted(named: name)) { (room, turn) throws(RoomError) -> TrackInfo in
-            try room.muteByOther(track, by: nil, turn: &turn)
+            try room.muteByOther(track, of: identity, by: nil, turn: &turn)
         }
     }
 

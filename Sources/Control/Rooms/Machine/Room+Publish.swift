@@ -306,12 +306,16 @@ extension Room {
         try muteByOther(sid, by: member.info.sid, turn: &turn)
     }
 
-    /// Mutes somebody's track; nil: an operator did. Only the publisher can unmute.
+    /// Mutes somebody's track; nil: an operator did. Only the publisher can unmute. Refused where it is not the track of the participant with this `identity` (nil: of
+    /// whosever it is).
     @discardableResult
     public mutating func muteByOther(
-        _ sid: String, by: String?, turn: inout RoomTurn
+        _ sid: String, of identity: String? = nil, by: String?, turn: inout RoomTurn
     ) throws(RoomError) -> TrackInfo {
         let track = try state.track(sid)
+        guard identity == nil || track.info.identity == identity else {
+            throw RoomError(.trackNotFound, "the participant has no such track")
+        }
         guard !track.info.muted else { return track.info }
         // Before the track's new state: a LiveKit client that learns of a mute that it has not made sends its own state, which unmutes the track.
         state.roster.notify(track.publisher, .trackMutedByOther(track: sid, by: by), &turn)

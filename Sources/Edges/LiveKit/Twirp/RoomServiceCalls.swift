@@ -262,13 +262,13 @@ struct RoomServiceCalls: Sendable {
     }
 
     private func mutePublishedTrack() async throws(TwirpError) -> HTTPResponse {
-        let (room, track, muted) = try body.read(
+        let (room, identity, track, muted) = try body.read(
             livekit__mute_room_track_request__init, livekit__mute_room_track_request__unpack
-        ) { (String($0.room), String($0.track_sid), $0.muted != 0) }
+        ) { (String($0.room), String($0.identity), String($0.track_sid), $0.muted != 0) }
         try checkModerates(room)
         guard muted else { throw TwirpError(.failedPrecondition, "only the publisher can unmute its track") }
         let info = try await asking { () async throws(RoomError) in
-            try await rooms.setMuted(true, track: track, in: room)
+            try await rooms.setMuted(true, track: track, of: identity, in: room)
         }
         let arena = MessageArena()
         return body.reply(arena, arena.make(livekit__mute_room_track_response__init) { $0.track = arena.track(info) })
