@@ -83,6 +83,22 @@ struct TwirpTests {
         }
     }
 
+    @Test("A move to the room in which the participant is is refused")
+    func movedNowhere() async throws {
+        let rooms = TestRooms()
+        var routes = Router()
+        TwirpEdge(context: rooms.context, callsPerSecond: Live(1_000)).register(on: &routes)
+        let claims = AccessClaims(apiKey: TestTokens.key.name, identity: "ada", expiresAt: .max, video: .join("r"))
+        _ = try await rooms.rooms.join(JoinRequest(claims: claims))
+        let call = try request(
+            .post, "/twirp/livekit.RoomService/MoveParticipant",
+            token: TestTokens.token(nil, TestTokens.operatorGrant), type: "application/json",
+            body: #"{"room":"r","identity":"ada","destination_room":"r"}"#)
+        let router = routes
+        let response = await router.handle(call)
+        #expect(response.status == 400 && response.text.contains("invalid_argument"))
+    }
+
     @Test("Whose sources are none may not publish, and still may not when what is shown of that is sent back")
     func noSources() async throws {
         let rooms = TestRooms()

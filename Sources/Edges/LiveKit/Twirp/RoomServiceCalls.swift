@@ -227,6 +227,7 @@ struct RoomServiceCalls: Sendable {
         try checkModerates(room)
         try check(claims.video.destinationRoom == destination || (claims.video.room ?? "").isEmpty)
         guard !destination.isEmpty else { throw TwirpError(.invalidArgument, "destination_room is missing") }
+        guard destination != room else { throw TwirpError(.invalidArgument, "destination_room is the same as room") }
         try await asking { () async throws(RoomError) in
             _ = try await rooms.move(identity, from: room, to: destination)
         }
