@@ -158,6 +158,31 @@ struct SubscribeRuleTests {
         #expect(Self.kinds(bench, bob) == [.audio, .video] && bench.room.subscriptions(of: dora).count == 4)
     }
 
+    @Test("A track that was asked for comes whenever its publisher permits it, until it is not wanted any more")
+    func askedBefore() throws {
+        var bench = RoomBench()
+        let ada = try bench.join("ada")
+        let bob = try bench.join("bob") { ($0.autoSubscribe, $0.awaitsPermission) = (false, true) }
+        try bench.offer(ada, [.audio("0"), .video("1")])
+        let video = bench.trackSID(ada, .video)
+        try bench.perform(.setAudience([]), ada)
+        _ = bench.takeEvents(bob)
+        var refusal = bench.refusal(of: .subscribe(track: video), by: bob)
+        let announced = bench.takeEvents(bob)
+        #expect(refusal == .permissionDenied && announced.count == 1)
+        #expect(announced.contains { if case .trackPermission(_, video, false) = $0 { true } else { false } })
+        for _ in 0..<2 {
+            try bench.perform(.setAudience(["bob"]), ada)
+            #expect(Self.kinds(bench, bob) == [.video])
+            try bench.perform(.setAudience([]), ada)
+            #expect(Self.kinds(bench, bob).isEmpty)
+        }
+        refusal = bench.refusal(of: .unsubscribe(track: video), by: bob)
+        #expect(refusal == .subscriptionNotFound)
+        try bench.perform(.setAudience(["bob"]), ada)
+        #expect(Self.kinds(bench, bob).isEmpty)
+    }
+
     @Test("An audience names as many tracks for each identity as one may publish; the same again announces nothing")
     func audienceLimits() throws {
         var limits = RoomLimits()

@@ -113,6 +113,7 @@ struct Entrance: Sendable {
         request.address = address
         request.autoSubscribe = parameters.autoSubscribe
         request.subscribesToDataTracks = parameters.subscribesToDataTracks
+        request.awaitsPermission = true
         request.wantsRoster = true
         request.wantsSpeakers = true
         request.wantsConnections = true

@@ -45,7 +45,7 @@ extension Room {
         let losesConnections = toOtherWorker || !options.understandsMoves
         distribution.memberLeft(session)
         // Or it would be subscribed anew to what waits.
-        state.roster.update(session) { $0.options.autoSubscribe = false }
+        state.roster.update(session) { $0.stopAsking() }
         var lostConnections: [String] = []
         if losesConnections {
             state.roster.update(session) { $0.rememberConnections() }

@@ -183,7 +183,7 @@ extension Room {
         _ session: SessionID, reason: LeaveReason, message: String? = nil, turn: inout RoomTurn
     ) {
         guard let member = state.roster[session] else { return }
-        state.roster.update(session) { $0.options.autoSubscribe = false }
+        state.roster.update(session) { $0.stopAsking() }
         endConnections(of: session, &turn)
         for subscription in state.routing.subscriptions(of: session) {
             distribution.end(subscription, notifies: false, &state, &turn)

@@ -188,6 +188,8 @@ extension Distribution {
         case .subscribe(let track): try subscribeByHand(track, member, &state, &turn)
         case .unsubscribe(let track):
             guard !stopWaiting(session, for: track, &state) else { return }
+            // It may be one that is not permitted yet.
+            if member.options.awaitsPermission { state.note(try state.track(track).id, asUnwantedBy: session) }
             let subscription = try state.subscription(of: member, to: track)
             guard subscription.slot == nil else {
                 throw RoomError(.invalidRequest, "a subscription that follows a participant cannot be ended alone")
@@ -248,7 +250,7 @@ extension Distribution {
         _ sid: String, _ member: Member, _ state: inout RoomState, _ turn: inout RoomTurn
     ) throws(RoomError) {
         let track = try state.track(sid)
-        state.roster.update(member.session) { _ = $0.unwanted.remove(track.id) }
+        state.note(track.id, asAskedForBy: member.session)
         if let existing = try? state.subscription(of: member, to: sid) {
             // Again: what waits for a connection may have one now.
             if existing.state != .active { state.renegotiate(existing.id) }
@@ -257,6 +259,8 @@ extension Distribution {
         guard !(track.info.kind == .video && state.policy.audioOnly) else {
             throw RoomError(.permissionDenied, "the room is audio-only")
         }
+        // LiveKit's SDKs take a track that they ask for for a permitted one until the server announces otherwise.
+        if member.options.awaitsPermission { state.announceIfForbidden(track.id, to: member.session, &turn) }
         try state.checkSubscription(member, track)
         guard state.hasRoomForSubscription(member.session) else {
             throw RoomError(

@@ -32,6 +32,8 @@ struct Member: Sendable {
     let promisedConnections: Int
     /// Tracks that it does not want although it subscribes automatically.
     var unwanted: Set<TrackID> = []
+    /// Tracks that it asked for, where these are subscribed as soon as they may be.
+    var asked: Set<TrackID> = []
     /// How it is to receive tracks that it does not receive yet.
     var views: [TrackID: TrackView] = [:]
     /// What its token lets it receive; nil: as the room says.
@@ -78,6 +80,12 @@ struct Member: Sendable {
     var isHidden: Bool { info.permissions.hidden }
     /// Whether it receives all data tracks of others without asking.
     var subscribesToDataTracks: Bool { options.subscribesToDataTracks && permissions.canSubscribe }
+
+    /// Nothing is to be subscribed for it any more.
+    mutating func stopAsking() {
+        options.autoSubscribe = false
+        asked = []
+    }
 
     func connectionIndex(_ id: String) -> Int? { connections.firstIndex { $0.id == id } }
 }
@@ -180,7 +188,7 @@ extension Member {
         isAwaited = true
         goodbye = nil
         options.offering = .client
-        options.autoSubscribe = false
+        stopAsking()
     }
 
     /// Its client has joined again. What it had been told is forgotten; what operators decided about it goes on.
@@ -269,6 +277,7 @@ struct ActivePlayback: Sendable {
 struct MemberOptions: Sendable {
     var autoSubscribe: Bool
     var subscribesToDataTracks = false
+    var awaitsPermission = false
     /// Receives no video, whatever the room allows.
     var audioOnly: Bool
     var hasRoster: Bool
@@ -314,6 +323,7 @@ extension MemberOptions {
             understandsMoves: request.understandsMoves,
             understandsUnmuteRequests: isSignalled && request.understandsUnmuteRequests)
         subscribesToDataTracks = request.subscribesToDataTracks
+        awaitsPermission = request.awaitsPermission
         wantsConnections = request.wantsConnections
         offering = request.offering
         streamNames = request.streamNames

@@ -94,8 +94,10 @@ extension RoomState {
         return roster[track.publisher]?.audience?.permits(track.info.sid, for: member.info.identity) ?? true
     }
 
+    /// Whether a member is to be subscribed to a track, as far as there is room for that.
     func wantsAutomatically(_ session: SessionID, _ id: TrackID) -> Bool {
-        guard let member = roster[session], member.options.autoSubscribe, !member.unwanted.contains(id),
+        guard let member = roster[session],
+            member.options.autoSubscribe ? !member.unwanted.contains(id) : member.asked.contains(id),
             let track = routing[id], !(roster[track.publisher]?.isHidden ?? true),
             !(track.info.kind == .video && isAudioOnly(member))
         else { return false }

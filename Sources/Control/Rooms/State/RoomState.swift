@@ -252,8 +252,20 @@ extension RoomState {
     mutating func note(_ track: TrackID, asUnwantedBy session: SessionID) {
         let (routing, most) = (routing, context.limits.subscriptionsPerParticipant)
         roster.update(session) { member in
+            member.asked.remove(track)
             member.unwanted.insert(track)
             if member.unwanted.count > most { member.unwanted = member.unwanted.filter { routing[$0] != nil } }
+        }
+    }
+
+    /// A member asks for a track, which it may not be permitted to receive. Of no more than one may receive that is kept.
+    mutating func note(_ track: TrackID, asAskedForBy session: SessionID) {
+        let (routing, most) = (routing, context.limits.subscriptionsPerParticipant)
+        roster.update(session) { member in
+            member.unwanted.remove(track)
+            guard member.options.awaitsPermission else { return }
+            if member.asked.count >= most { member.asked = member.asked.filter { routing[$0] != nil } }
+            if member.asked.count < most { member.asked.insert(track) }
         }
     }
 

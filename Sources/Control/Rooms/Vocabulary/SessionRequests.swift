@@ -32,6 +32,8 @@ public struct JoinRequest: Sendable, Hashable {
     public var autoSubscribe = true
     /// Every data track of others likewise.
     public var subscribesToDataTracks = false
+    /// A track that it asked for and may not receive, or not any more, is subscribed as soon as it may; other clients ask again.
+    public var awaitsPermission = false
     /// No video of others is ever offered to it.
     public var audioOnly = false
     /// A publish-only member gets the roster and events of others only when it asks.
