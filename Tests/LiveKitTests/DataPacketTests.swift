@@ -108,6 +108,21 @@ struct DataPacketTests {
         #expect(message.content == .binary([1, 0, 2]))
     }
 
+    @Test("A text with a NUL in it is passed on as a whole: the payload of a call, and the topic of data")
+    func textsWithNUL() throws {
+        // Of protobuf-c no text has a NUL: these are written by hand. A call: id "1", method "m", payload "a\0b".
+        let call: [UInt8] = [0x52, 11, 0x0a, 1, 0x31, 0x12, 1, 0x6d, 0x1a, 3, 0x61, 0, 0x62]
+        // Data: payload 7, topic "a\0b".
+        let data: [UInt8] = [0x12, 8, 0x12, 1, 7, 0x22, 3, 0x61, 0, 0x62]
+        for bytes in [call, data] {
+            var message = try #require(decode(bytes))
+            (message.participant, message.identity) = ("PA_1", "ada")
+            let sent = try #require(DataPackets.codec.encode(message))
+            #expect(Array(sent.bytes.suffix(5)) == Array(bytes.suffix(5)))
+            #expect(decode(sent.bytes) != nil)
+        }
+    }
+
     /// What is in a packet of an application.
     private struct Read {
         var sequence: UInt32 = 0

@@ -99,26 +99,34 @@ public enum DataPackets {
         return DataPayload(isText: false, bytes: arena.packed(packet))
     }
 
-    /// The packet with its true sender: receivers trust these fields. nil where no receiver could read it: the library keeps a field of number 0, which
-    /// no message has, when that comes in a longer form than it needs, and writes it in the short one, which it refuses to read.
+    /// Numbers of the members of `DataPacket` and `UserPacket` that the server sets, or looks for.
+    private enum Member {
+        static let kind: UInt64 = 1, user: UInt64 = 2, identity: UInt64 = 4, call: UInt64 = 10, sid: UInt64 = 17
+        static let userSID: UInt64 = 1, userIdentity: UInt64 = 5
+    }
+
+    /// The packet with its true sender, whom receivers trust, and with all else as it came; nil where no receiver could read it.
     private static func restamp(_ bytes: [UInt8], _ message: RoomMessage) -> DataPayload? {
-        guard let sent = UnpackedMessage(bytes, livekit__data_packet__unpack) else { return nil }
-        return sent.read { sent in
-            let arena = MessageArena()
-            let packet = arena.make(livekit__data_packet__init) { packet in
-                packet = sent
-                if sent.value_case == LIVEKIT__DATA_PACKET__VALUE_USER, let user = sent.user?.pointee {
-                    packet.user = arena.make(livekit__user_packet__init) { copy in
-                        copy = user
-                        stamp(&copy, message, arena)
-                    }
+        guard let fields = WireField.list(bytes[...]) else { return nil }
+        let arena = MessageArena()
+        let isCall = fields.contains { $0.number == Member.call }
+        var stamped = arena.packed(
+            arena.make(livekit__data_packet__init) { stamp(&$0, isCall: isCall, message, arena) })
+        for field in fields {
+            switch field.number {
+            case Member.kind, Member.identity, Member.sid: break
+            case Member.user:
+                guard let content = field.content, let parts = WireField.list(bytes[content]) else { return nil }
+                var user = arena.packed(arena.make(livekit__user_packet__init) { stamp(&$0, message, arena) })
+                for part in parts where ![Member.userSID, Member.userIdentity].contains(part.number) {
+                    user += bytes[part.range]
                 }
-                stamp(&packet, message, arena)
+                stamped += WireField.message(Member.user, user)
+            default: stamped += bytes[field.range]
             }
-            let stamped = arena.packed(packet)
-            guard UnpackedMessage(stamped, livekit__data_packet__unpack) != nil else { return nil }
-            return DataPayload(isText: false, bytes: stamped)
         }
+        guard UnpackedMessage(stamped, livekit__data_packet__unpack) != nil else { return nil }
+        return DataPayload(isText: false, bytes: stamped)
     }
 
     /// Older SDKs look for the sender here.
@@ -127,10 +135,11 @@ public enum DataPackets {
         user.participant_identity = arena.text(message.identity ?? "")
     }
 
-    private static func stamp(_ packet: inout Livekit__DataPacket, _ message: RoomMessage, _ arena: MessageArena) {
+    private static func stamp(
+        _ packet: inout Livekit__DataPacket, isCall: Bool = false, _ message: RoomMessage, _ arena: MessageArena
+    ) {
         packet.kind = message.isReliable ? LIVEKIT__DATA_PACKET__KIND__RELIABLE : LIVEKIT__DATA_PACKET__KIND__LOSSY
         packet.participant_sid = arena.text(message.participant ?? "")
-        let isCall = packet.value_case == LIVEKIT__DATA_PACKET__VALUE_RPC_REQUEST
         packet.participant_identity = arena.text(message.identity ?? (isCall ? server : ""))
     }
 }

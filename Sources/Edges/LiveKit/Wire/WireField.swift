@@ -1,0 +1,73 @@
+/// One field of a message as it stands on the wire (protobuf's encoding): its number and the kind of its value in one varint, then the value.
+///
+/// What is passed on is copied with these. protobuf-c would change it: its texts are those of C, and end at a NUL.
+struct WireField {
+    let number: UInt64
+    /// With its number.
+    let range: Range<Int>
+    /// The content of a text, of bytes or of a message; nil: another kind of value.
+    let content: Range<Int>?
+
+    /// The fields of a message in their order; nil where the bytes are none.
+    static func list(_ bytes: ArraySlice<UInt8>) -> [WireField]? {
+        var fields: [WireField] = []
+        var place = bytes.startIndex
+        while place < bytes.endIndex {
+            guard let field = WireField(bytes, at: place) else { return nil }
+            fields.append(field)
+            place = field.range.upperBound
+        }
+        return fields
+    }
+
+    /// The bytes of a message within another one, as the field of this number.
+    static func message(_ number: UInt64, _ bytes: [UInt8]) -> [UInt8] {
+        varint(number << 3 | 2) + varint(UInt64(bytes.count)) + bytes
+    }
+
+    private init?(_ bytes: ArraySlice<UInt8>, at start: Int) {
+        var place = start
+        // No message has a field of number 0.
+        guard let tag = Self.varint(in: bytes, &place), tag >> 3 > 0 else { return nil }
+        var content: Range<Int>?
+        switch tag & 7 {
+        case 0: guard Self.varint(in: bytes, &place) != nil else { return nil }
+        case 1: place += 8
+        case 2:
+            guard let count = Self.varint(in: bytes, &place), count <= UInt64(bytes.endIndex - place) else {
+                return nil
+            }
+            content = place..<(place + Int(count))
+            place += Int(count)
+        case 5: place += 4
+        // Groups, which proto3 does not have.
+        default: return nil
+        }
+        guard place <= bytes.endIndex else { return nil }
+        number = tag >> 3
+        range = start..<place
+        self.content = content
+    }
+
+    /// Seven bits in each byte, the lowest first; the highest bit says that another byte follows.
+    private static func varint(in bytes: ArraySlice<UInt8>, _ place: inout Int) -> UInt64? {
+        var value: UInt64 = 0
+        for shift in stride(from: UInt64(0), to: 64, by: 7) {
+            guard place < bytes.endIndex else { return nil }
+            let byte = bytes[place]
+            place += 1
+            value |= UInt64(byte & 0x7f) << shift
+            if byte & 0x80 == 0 { return value }
+        }
+        return nil
+    }
+
+    private static func varint(_ value: UInt64) -> [UInt8] {
+        var (value, bytes) = (value, [UInt8]())
+        while value >= 0x80 {
+            bytes.append(UInt8(truncatingIfNeeded: value) | 0x80)
+            value >>= 7
+        }
+        return bytes + [UInt8(value)]
+    }
+}
