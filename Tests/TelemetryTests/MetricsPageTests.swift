@@ -29,6 +29,25 @@ struct MetricsPageTests {
                 """)
     }
 
+    @Test(
+        "A label's value and a help text stay on their line: backslashes and line feeds are escaped in both, quotes in values",
+        arguments: [
+            (#"a"b\c"#, #"a\"b\\c"#, #"a"b\\c"#), ("a\nb", #"a\nb"#, #"a\nb"#), ("a\r\nb", "a\r\\nb", "a\r\\nb"),
+            ("a\"\u{301}", "a\\\"\u{301}", "a\"\u{301}"), ("\\\u{301}n", "\\\\\u{301}n", "\\\\\u{301}n"),
+        ])
+    func escaping(text: String, value: String, help: String) {
+        var page = MetricsPage()
+        page.add("a", .gauge, text, [([("b", text)], 1)])
+        page.addHistogram("c", text, bounds: [1], [(label: (name: "d", value: text), counts: [0, 1], sum: 2)])
+        let lines = [
+            "# HELP martlet_a \(help)", "# TYPE martlet_a gauge", "martlet_a{b=\"\(value)\"} 1",
+            "# HELP martlet_c \(help)", "# TYPE martlet_c histogram", "martlet_c_bucket{d=\"\(value)\",le=\"1.0\"} 0",
+            "martlet_c_bucket{d=\"\(value)\",le=\"+Inf\"} 1", "martlet_c_sum{d=\"\(value)\"} 2",
+            "martlet_c_count{d=\"\(value)\"} 1",
+        ]
+        #expect(Array(page.text.utf8) == Array(lines.map { $0 + "\n" }.joined().utf8))
+    }
+
     @Test("Names are unique, and names of counters end in _total")
     func names() {
         var page = MetricsPage()

@@ -24,9 +24,9 @@ struct MetricsPage {
         name: String, _ kind: Kind, _ help: String, _ samples: [(labels: [(String, String)], value: Double)]
     ) {
         guard !samples.isEmpty else { return }
-        text += "# HELP \(name) \(help)\n# TYPE \(name) \(kind.rawValue)\n"
+        text += "# HELP \(name) \(Self.escaped(help))\n# TYPE \(name) \(kind.rawValue)\n"
         for sample in samples {
-            let labels = sample.labels.map { "\($0.0)=\"\(Self.escaped($0.1))\"" }.joined(separator: ",")
+            let labels = sample.labels.map { "\($0.0)=\(Self.quoted($0.1))" }.joined(separator: ",")
             text += "\(name)\(labels.isEmpty ? "" : "{\(labels)}") \(Self.number(sample.value))\n"
         }
     }
@@ -42,9 +42,9 @@ struct MetricsPage {
         _ rows: [(label: (name: String, value: String)?, counts: [UInt64], sum: Double)]
     ) {
         guard !rows.isEmpty else { return }
-        text += "# HELP martlet_\(name) \(help)\n# TYPE martlet_\(name) histogram\n"
+        text += "# HELP martlet_\(name) \(Self.escaped(help))\n# TYPE martlet_\(name) histogram\n"
         for row in rows {
-            let label = row.label.map { "\($0.name)=\"\(Self.escaped($0.value))\"" }
+            let label = row.label.map { "\($0.name)=\(Self.quoted($0.value))" }
             let before = label.map { $0 + "," } ?? "", alone = label.map { "{\($0)}" } ?? ""
             var below: UInt64 = 0
             for (index, count) in row.counts.enumerated() {
@@ -61,14 +61,20 @@ struct MetricsPage {
         value == value.rounded() && abs(value) < 1e15 ? String(Int64(value)) : String(value)
     }
 
-    private static func escaped(_ text: String) -> String {
-        text.reduce(into: "") { result, character in
-            switch character {
+    /// A label's value.
+    private static func quoted(_ text: String) -> String { "\"\(escaped(text, isQuoted: true))\"" }
+
+    /// A help text, in which quotes stay as they are. Scalar by scalar: CR LF, or a quote with an accent behind it, is one character.
+    private static func escaped(_ text: String, isQuoted: Bool = false) -> String {
+        var result = ""
+        for scalar in text.unicodeScalars {
+            switch scalar {
             case "\\": result += "\\\\"
-            case "\"": result += "\\\""
+            case "\"" where isQuoted: result += "\\\""
             case "\n": result += "\\n"
-            default: result.append(character)
+            default: result.unicodeScalars.append(scalar)
             }
         }
+        return result
     }
 }
