@@ -46,6 +46,22 @@ struct CrossOriginTests {
         #expect(plain.headers.fields.isEmpty)
     }
 
+    @Test(
+        "A refusal of a head that was not read is for scripts of any origin where all are allowed, and else for those of the origin that it names",
+        arguments: [
+            (["*"], nil, "*"), (["*"], "https://a.example", "*"), (["https://a.example"], nil, nil),
+            (["https://a.example"], "https://a.example", "https://a.example"),
+            (["https://a.example"], "https://b.example", nil),
+        ] as [([String], String?, String?)])
+    func unread(allowed: [String], origin: String?, answered: String?) throws {
+        var request = try request(.get, "/")
+        request.headers["Origin"] = origin
+        request.isUnread = true
+        var response = HTTPResponse(status: 431)
+        CrossOrigin(allowedOrigins: allowed).apply(request, &response)
+        #expect(response.headers["Access-Control-Allow-Origin"] == answered)
+    }
+
     @Test("Scripts of other origins may read a recording part by part")
     func ranges() async throws {
         let preflight = try await preflight(CrossOrigin(), origin: "https://app.example")

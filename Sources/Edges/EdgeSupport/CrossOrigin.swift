@@ -26,7 +26,8 @@ public struct CrossOrigin: Sendable, Hashable {
 
     /// Adds the fields to a response: the router's `finish` hook.
     public func apply(_ request: HTTPRequest, _ response: inout HTTPResponse) {
-        guard let origin = request.headers["Origin"] else { return }
+        // A head that was refused before it was read may have named an origin all the same; to "*" it does not matter which.
+        guard let origin = request.headers["Origin"] ?? (request.isUnread ? "" : nil) else { return }
         response.headers.add("Vary", "Origin")
         guard let allowed = allows(origin) else { return }
         response.headers["Access-Control-Allow-Origin"] = allowed

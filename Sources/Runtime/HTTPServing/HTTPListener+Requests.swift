@@ -75,7 +75,7 @@ extension HTTPListener {
             return false
         case .refused(let refusal):
             beginWork(connection)
-            connection.request = connection.reader.refusedHead.flatMap { request(connection, $0) }
+            connection.request = refusedRequest(connection)
             refuse(connection, refusal)
         case .complete(let head):
             beginWork(connection)
@@ -101,6 +101,7 @@ extension HTTPListener {
     /// What the head decides: refused, upgraded, admitted to send its body, or handled.
     private func begin(_ connection: HTTPConnection, _ head: HTTPRequestHead) {
         guard var request = request(connection, head) else {
+            connection.request = withoutTarget(connection, head.headers)
             return refuse(connection, Self.badTarget)
         }
         if head.body == .none { request.webSocketRefusal = webSocketRefusal(of: connection) }
@@ -243,6 +244,7 @@ extension HTTPListener {
         case .head:
             gaveUp(.headTime, "a request timed out: its head arrived too slowly")
             beginWork(connection)
+            connection.request = refusedRequest(connection)
             refuse(connection, Self.tooSlow)
         case .body:
             gaveUp(.bodyTime, "a request timed out: its body arrived too slowly")
@@ -302,6 +304,22 @@ extension HTTPListener {
             method: head.method, target: head.target, headers: head.headers, remoteAddress: remote,
             isLoopback: remote.hasPrefix("127.") || remote == "::1", scheme: isSecure ? "https" : "http",
             authority: forwarded("X-Forwarded-Host") ?? head.authority)
+    }
+
+    /// What is known of a request whose head is refused: whom the refusal is written for.
+    fileprivate func refusedRequest(_ connection: HTTPConnection) -> HTTPRequest? {
+        if let head = connection.reader.refusedHead {
+            return request(connection, head) ?? withoutTarget(connection, head.headers)
+        }
+        var unread = withoutTarget(connection, connection.reader.readableFields)
+        unread?.isUnread = true
+        return unread
+    }
+
+    /// A request of which only header fields are known.
+    fileprivate func withoutTarget(_ connection: HTTPConnection, _ headers: HTTPHeaders) -> HTTPRequest? {
+        HTTPRequest(
+            method: .get, target: "/", headers: headers, remoteAddress: connection.address.host, isLoopback: false)
     }
 
     fileprivate func webSocketRoute(_ request: HTTPRequest) -> (WebSocketRoute, [String: String])? {

@@ -22,6 +22,8 @@ public struct HTTPRequest: Sendable {
     public var authority: String
     /// What the router found in the path: "room" for "/whip/{room}".
     public var parameters: [String: String]
+    /// Whether its head was refused before it was read: header fields alone are known, and perhaps not all. No handler gets such a request.
+    public var isUnread = false
     /// What the server would refuse a WebSocket of this client for now, whatever its route decides; nil: nothing. Browsers hide from pages why an upgrade was refused.
     public var webSocketRefusal: HTTPRefusal?
 

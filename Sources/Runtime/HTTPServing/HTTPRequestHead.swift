@@ -94,6 +94,21 @@ struct HTTPRequestHead: Sendable, Hashable {
         return headers
     }
 
+    /// The fields of a head that is refused unread, as far as whole lines of it came; what is no field is passed over. They decide how the refusal is
+    /// written and nothing else.
+    static func readableFields(_ bytes: ArraySlice<UInt8>) -> HTTPHeaders {
+        var headers = HTTPHeaders()
+        let newline = UInt8(ascii: "\n")
+        let lines = bytes[..<(bytes.lastIndex(of: newline) ?? bytes.startIndex)].split(separator: newline)
+        for line in lines.dropFirst().prefix(maximumFields) {
+            guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { continue }
+            let value = line[(colon + 1)...].prefix { $0 != UInt8(ascii: "\r") }
+            headers.add(
+                String(decoding: line[..<colon], as: UTF8.self), String(decoding: trimmed(value), as: UTF8.self))
+        }
+        return headers
+    }
+
     /// RFC 9110 section 5.6.2.
     static func isToken(_ byte: UInt8) -> Bool {
         switch byte {

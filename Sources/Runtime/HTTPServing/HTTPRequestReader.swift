@@ -48,6 +48,9 @@ struct HTTPRequestReader: Sendable {
 
     init(limits: Limits) { self.limits = limits }
 
+    /// The fields of a head that is refused before it is whole, or because it cannot be read.
+    var readableFields: HTTPHeaders { HTTPRequestHead.readableFields(buffer[...]) }
+
     /// Whether bytes wait that belong to no request yet.
     var hasBytes: Bool { !buffer.isEmpty }
 

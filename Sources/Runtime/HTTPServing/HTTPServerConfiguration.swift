@@ -93,7 +93,7 @@ public struct HTTPServerConfiguration: Sendable {
     public var webSocket = WebSocketLimits()
     /// Writes the server's own refusals.
     public var refuse: HTTPRefusalWriter = { $0.plainResponse }
-    /// Changes them before they leave, where the head of their request is known, as the router does with all other responses.
+    /// Changes them before they leave, as the router does with all other responses. Of a head that was not read the fields are known that came.
     public var finish: Router.ResponseHook = { _, _ in }
 
     /// A listener on `host` and `port` with the usual limits.
