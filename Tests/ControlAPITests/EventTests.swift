@@ -131,10 +131,31 @@ struct EventTests {
             texts.append(String(decoding: piece, as: UTF8.self))
             if texts.count == 2 { break }
         }
-        #expect(texts[0] == "retry: 2000\nevent: eventsMissed\ndata: {}\n\n", "the cursor is of another server's life")
+        let missed = texts[0].split(separator: "\n", omittingEmptySubsequences: false)
+        #expect(missed.first == "retry: 2000" && missed.dropFirst(2) == ["event: eventsMissed", "data: {}", "", ""])
+        #expect(missed[1].hasPrefix("id: ") && missed[1].hasSuffix("-0"), "the cursor is of another server's life")
         let lines = texts[1].split(separator: "\n", omittingEmptySubsequences: false)
         #expect(lines.count == 5 && lines[0].hasPrefix("id: ") && lines[1] == "event: roomStarted")
         #expect(lines[2].hasPrefix(#"data: {"at":"#) && lines[3].isEmpty && lines[4].isEmpty)
+    }
+
+    @Test(
+        "I4: a stream begins with an id, so that a client whose connection ends before the first event misses none",
+        arguments: ["", "?after=0"])
+    func streamWithoutEvents(query: String) async throws {
+        #expect(try await house.ask(.post, "/v1/rooms", #"{"name":"R"}"#).status == 201)
+        let first = try #require(try await ask("/v1/rooms/Q/events\(query)", accept: "*/*").response.stream)
+        var beginning = ""
+        for await piece in first.pieces {
+            beginning = String(decoding: piece, as: UTF8.self)
+            break
+        }
+        let match = beginning.wholeMatch(of: /retry: 2000\nid: ([a-z0-9]+-[0-9]+)\n\n/)
+        let id = try #require(match?.output.1)
+        #expect(try await house.ask(.post, "/v1/rooms", #"{"name":"Q"}"#).status == 201)
+        let again = try await ask("/v1/rooms/Q/events", last: String(id))
+        #expect(again.list("events").map { $0["type"] as? String } == ["roomStarted"])
+        #expect(again.members["missesEvents"] as? Bool == false)
     }
 
     @Test(

@@ -98,6 +98,19 @@ struct FollowTests {
         }
     }
 
+    @Test("A stream that ended before its first event is asked for what came after its beginning")
+    func beginning() async throws {
+        let asked = Asked()
+        try await serving({ request in
+            asked.add(request) == 1
+                ? Self.stream("retry: 2000\nid: e-7\n\n")
+                : Problem(401, "token_expired", "The token has expired.").response
+        }) { server in
+            _ = await Self.follow(server, ["--token", "x"], pause: .zero)
+            #expect(asked.all.map { $0.headers["Last-Event-ID"] } == [nil, "e-7"])
+        }
+    }
+
     @Test(
         "Whoever follows learns once that it is connected, before any event, and each time that events are no longer kept"
     )

@@ -54,9 +54,10 @@ export class EventList {
 
     take(block) {
         const fields = Object.fromEntries(block.split("\n").map((line) => line.split(/: ?(.*)/s).slice(0, 2)));
+        if (fields.id) this.last = fields.id;
         if (fields.event === "eventsMissed") return this.add(null, "Older events are no longer kept.");
-        if (!fields.id) return;
-        this.last = fields.id;
+        // The stream begins with an id alone.
+        if (!fields.id || !fields.data) return;
         const event = JSON.parse(fields.data);
         this.onEvent(event);
         if (event.info) this.names.set(event.participant, event.info.name || event.identity);

@@ -106,8 +106,10 @@ enum ServerSentEvents {
     private static let retryMilliseconds = 2_000
 
     static func response(_ feed: EventFeed) -> HTTPResponse {
+        // With an id, or a client that loses its connection before the first event would come back without one, and miss what happened meanwhile.
         let beginning =
-            "retry: \(retryMilliseconds)\n" + (feed.missesEvents ? "event: eventsMissed\ndata: {}\n\n" : "\n")
+            "retry: \(retryMilliseconds)\nid: \(feed.start.text)\n"
+            + (feed.missesEvents ? "event: eventsMissed\ndata: {}\n\n" : "\n")
         return HTTPResponse(
             // Some proxies collect what they pass on.
             headers: ["Content-Type": contentType, "Cache-Control": "no-store", "X-Accel-Buffering": "no"],

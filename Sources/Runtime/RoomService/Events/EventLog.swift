@@ -3,6 +3,8 @@ import Rooms
 
 /// Events from a place in the log on.
 public struct EventFeed: Sendable {
+    /// Where it begins: a reader to whom no event has come yet goes on after this one.
+    public var start: EventCursor
     /// Whether events between the reader's cursor and the first that is told here are no longer kept.
     public var missesEvents: Bool
     /// Those that are kept, then each as it happens. Ends when the server stops, when the reader does not keep up, and when its token is no longer good.
@@ -122,19 +124,28 @@ struct EventLog {
         onEnd: @escaping @Sendable (UInt64) -> Void
     ) -> EventFeed {
         let missed = cursor.map { kept(after: $0, room: room, types: types) }
+        let start = start(after: cursor)
         let (stream, continuation) = AsyncStream<RoomLogEntry>.makeStream(
             bufferingPolicy: .bufferingOldest(Self.maxQueued + (missed?.events.count ?? 0)))
         for entry in missed?.events ?? [] { continuation.yield(entry) }
         guard !isClosed else {
             continuation.finish()
-            return EventFeed(missesEvents: missed?.missesEvents ?? false, events: stream)
+            return EventFeed(start: start, missesEvents: missed?.missesEvents ?? false, events: stream)
         }
         lastReader += 1
         let id = lastReader
         continuation.onTermination = { _ in onEnd(id) }
         readers[id] = Reader(room: room, types: types, bearer: bearer, continuation: continuation)
-        return EventFeed(missesEvents: missed?.missesEvents ?? false, events: stream)
+        return EventFeed(start: start, missesEvents: missed?.missesEvents ?? false, events: stream)
     }
+
+    /// Without a cursor the end of the log; with one of another life of the server, which means nothing here, its beginning.
+    private func start(after cursor: EventCursor?) -> EventCursor {
+        guard let cursor else { return EventCursor(epoch: epoch, position: last) }
+        return isOurs(cursor) ? cursor : EventCursor(epoch: epoch, position: 0)
+    }
+
+    private func isOurs(_ cursor: EventCursor) -> Bool { cursor.epoch == epoch && cursor.position <= last }
 
     /// One reader's stream ends.
     mutating func endFollowing(_ id: UInt64) { readers.removeValue(forKey: id)?.continuation.finish() }
@@ -167,7 +178,7 @@ struct EventLog {
         missesEvents: Bool, events: ArraySlice<RoomLogEntry>
     ) {
         let first = last - UInt64(entries.count - head) + 1
-        let isOurs = cursor.epoch == epoch && cursor.position <= last
+        let isOurs = isOurs(cursor)
         let position = isOurs ? cursor.position : 0
         // The last position that is missing for this reader: what its filter leaves out it does not miss.
         let missing = room.map { spare.lastForgotten(of: $0, types: types) } ?? left.lastPosition(of: types)

@@ -181,7 +181,7 @@ struct ControlClient {
             case .addressRefused: throw unreachable("its address is not allowed")
             }
             isAgain = true
-            // Where no event says what comes next, what happens during a pause would be lost.
+            // Where the stream ended before it named an id, what happens during a pause would be lost.
             if lines.lastID != nil || hasFailed || MonotonicClock.now() - begun < pause {
                 usleep(UInt32(clamping: pause.microseconds))
             }

@@ -1,9 +1,9 @@
 /// What arrives of an event stream (HTML standard, section 9.2.6), as far as the server's streams go: an event has its `id` before its `data`, which is one
-/// line.
+/// line. The stream begins with an `id` alone.
 struct EventLines {
     /// What no line has ended yet; all of an answer that is no event stream.
     private(set) var rest: [UInt8] = []
-    /// The id of the last event whose data came.
+    /// The id of the last event whose data came, or that with which the stream began.
     private(set) var lastID: String?
     private var id: String?
     private var missesEvents = false
@@ -24,6 +24,7 @@ struct EventLines {
             rest.removeSubrange(...end)
             if line.hasPrefix("id: ") { id = String(line.dropFirst(4)) }
             if line == "event: eventsMissed" { missesEvents = true }
+            if line.isEmpty { lastID = id ?? lastID }
             guard line.hasPrefix("data: {\"") else { continue }
             found.append(String(line.dropFirst(6)))
             lastID = id ?? lastID
