@@ -23,14 +23,15 @@ public struct RuleDatabase: Sendable {
         self.decode = decode
     }
 
-    /// Every rule that holds at `now` (milliseconds since 1970). Those that have run out are deleted, and a policy of a form that is not read any more is left
-    /// out and told to `unreadable`.
+    /// Every rule that holds at `now` (milliseconds since 1970); a policy of a form that is not read any more is left out and told to `unreadable`. Nothing is
+    /// deleted: at a machine's start its clock may be wrong, and the next start shall find what holds by then.
     public func load(
         now: Int64, unreadable: @Sendable (String) -> Void = { _ in }
     ) async throws(DatabaseError) -> [StandingRule] {
         let rows = try await database.transaction { (sql) throws(DatabaseError) in
-            try sql.run("DELETE FROM rules WHERE until > 0 AND until <= ?", .integer(now))
-            return try sql.run("SELECT kind, room, subject, until, number, body FROM rules ORDER BY until")
+            try sql.run(
+                "SELECT kind, room, subject, until, number, body FROM rules WHERE until = 0 OR until > ? ORDER BY until",
+                .integer(now))
         }
         return rows.compactMap { row in
             let rule = rule(row)
