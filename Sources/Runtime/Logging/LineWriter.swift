@@ -18,24 +18,29 @@ final class LineWriter: Sendable {
 
     init(_ descriptor: Int32) { self.descriptor = descriptor }
 
-    /// How many lines were lost, once there is room again; nil: none.
-    func takeLost() -> Int? {
+    /// Writes the line that `report` makes of how many were lost, once there is room again. A full disk seems to have room: where that line is lost, too, they
+    /// go on counting.
+    func reportLost(_ report: (Int) -> String) {
         state.withLock { state in
-            guard state.lost > 0, isWritable else { return nil }
-            defer { state.lost = 0 }
-            return state.lost
+            guard state.lost > 0, isWritable else { return }
+            if write(report(state.lost), &state) { state.lost = 0 }
         }
     }
 
     /// Writes `line` as far as it finds room.
     func write(_ line: String) {
         state.withLock { state in
-            var text = state.isBroken ? "\n" + line : line
-            text.withUTF8 { bytes in
-                let left = put(bytes)
-                if left > 0 { state.lost += 1 }
-                if left < bytes.count { state.isBroken = left > 0 }
-            }
+            if !write(line, &state) { state.lost += 1 }
+        }
+    }
+
+    /// Whether all of `line` found room.
+    private func write(_ line: String, _ state: inout State) -> Bool {
+        var text = state.isBroken ? "\n" + line : line
+        return text.withUTF8 { bytes in
+            let left = put(bytes)
+            if left < bytes.count { state.isBroken = left > 0 }
+            return left == 0
         }
     }
 

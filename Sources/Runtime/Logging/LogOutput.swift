@@ -68,12 +68,12 @@ public final class LogOutput: Sendable {
             seconds: Int(time.tv_sec), milliseconds: Int(time.tv_nsec) / 1_000_000, level: level, component: component,
             message: message, fields: fields)
         turn.withLock { _ in
-            if let lost = Self.standardError.takeLost() {
-                sink(
-                    formatter.line(
-                        seconds: Int(time.tv_sec), milliseconds: Int(time.tv_nsec) / 1_000_000, level: .warning,
-                        component: "log", message: "log lines were lost because nobody read them for a while",
-                        fields: ["lines": .number(lost)]))
+            Self.standardError.reportLost { lost in
+                formatter.line(
+                    seconds: Int(time.tv_sec), milliseconds: Int(time.tv_nsec) / 1_000_000, level: .warning,
+                    component: "log",
+                    message: "log lines were lost because nobody read them for a while, or the disk was full",
+                    fields: ["lines": .number(lost)]) + "\n"
             }
             sink(line)
         }
