@@ -100,6 +100,7 @@ struct LiveConfiguration: Sendable {
 extension Configuration {
     /// What clients are told of.
     var iceServerSettings: ICEServers.Settings {
-        ICEServers.Settings(iceServers, lifetimeSeconds: Int64(iceCredentialsLifetime.seconds))
+        ICEServers.Settings(
+            iceServers, lifetimeSeconds: Int64(iceCredentialsLifetime.seconds), defaultRoom: rooms.defaultRoom)
     }
 }

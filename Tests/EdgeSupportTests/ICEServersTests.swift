@@ -59,4 +59,20 @@ struct ICEServersTests {
         #expect(announced(Self.claims(), nil, "https://a.example") == ["all", "key", "origin"])
         #expect(announced(Self.claims(), nil, "https://b.example") == ["all", "key"])
     }
+
+    @Test("A client that names no room gets the servers of the default room, into which it comes")
+    func defaultRoom() {
+        let hall = Self.entry("turn:hall") { $0.rooms = ["hall"] }
+        let withSecret = Self.entry("turn:hall") { ($0.rooms, $0.secret) = (["hall"], "north-south-east-west") }
+        for (room, named, isAnnounced) in [
+            (nil, nil, true), (nil, "den", false), ("den", nil, false), ("hall", nil, true),
+        ] as [(String?, String?, Bool)] {
+            let settings = ICEServers.Settings([hall, withSecret], lifetimeSeconds: 60, defaultRoom: "hall")
+            let servers = ICEServers(Live(settings), now: { 0 })
+            let found = servers.servers(for: Self.claims(room: room), room: named, origin: nil)
+            #expect(found.count == (isAnnounced ? 2 : 0))
+            let lifetime = servers.lifetimeSeconds(for: Self.claims(room: room), room: named, origin: nil)
+            #expect(lifetime == (isAnnounced ? 60 : nil))
+        }
+    }
 }

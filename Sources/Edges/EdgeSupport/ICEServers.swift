@@ -32,11 +32,18 @@ public struct ICEServers: Sendable {
         public var entries: [Entry]
         /// How long credentials are good that are made from a secret.
         public var lifetimeSeconds: Int64
+        /// Where clients go that name no room.
+        public var defaultRoom: String?
 
         /// Servers whose credentials are good for `lifetimeSeconds`.
-        public init(_ entries: [Entry], lifetimeSeconds: Int64 = 3_600) {
+        public init(_ entries: [Entry], lifetimeSeconds: Int64 = 3_600, defaultRoom: String? = nil) {
             self.entries = entries
             self.lifetimeSeconds = lifetimeSeconds
+            self.defaultRoom = defaultRoom
+        }
+
+        fileprivate func announced(to claims: AccessClaims, _ room: String?, _ origin: String?) -> [Entry] {
+            entries.filter { $0.concerns(claims, room ?? defaultRoom, origin) }
         }
     }
 
@@ -60,14 +67,14 @@ public struct ICEServers: Sendable {
     /// How long the credentials are good that a client of a room is told; nil: for ever.
     public func lifetimeSeconds(for claims: AccessClaims, room: String?, origin: String?) -> Int64? {
         let settings = settings.value
-        let hasSecret = settings.entries.contains { $0.secret != nil && $0.concerns(claims, room, origin) }
+        let hasSecret = settings.announced(to: claims, room, origin).contains { $0.secret != nil }
         return hasSecret ? settings.lifetimeSeconds : nil
     }
 
     /// What the bearer of a token is told. `room` is the room that it names beside its token, `origin` that of its page.
     public func servers(for claims: AccessClaims, room: String?, origin: String?) -> [ICEServer] {
         let settings = settings.value
-        return settings.entries.filter { $0.concerns(claims, room, origin) }.map { entry in
+        return settings.announced(to: claims, room, origin).map { entry in
             guard let secret = entry.secret else { return entry.server }
             var server = entry.server
             let username = "\(now() + settings.lifetimeSeconds):\(Self.mark(claims))"
