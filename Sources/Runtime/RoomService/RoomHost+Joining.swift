@@ -21,7 +21,9 @@ extension RoomHost {
         try await checkLock(request)
         let (hosted, turn) = try admit(request)
         let joined = try await enter(hosted, turn) { (room, turn) throws(RoomError) -> (SessionID, JoinedSession) in
-            let session = try Self.join(&room, request, isSignalled: true, turn: &turn)
+            let session = try Self.join(&room, request, &turn) { (room, turn) throws(RoomError) in
+                try room.join(request, isSignalled: true, turn: &turn)
+            }
             let snapshot = try room.snapshot(session)
             let opened = self.mailboxes.open(
                 session, maxQueued: self.configuration.queuedEvents, maxPast: self.configuration.maxReplayEvents)
@@ -88,12 +90,12 @@ extension RoomHost {
     }
 
     /// A join; somebody whom nobody has let in yet is noted as waiting.
-    private static func join(
-        _ room: inout Room, _ request: JoinRequest, isSignalled: Bool, follow: FollowTarget? = nil,
-        turn: inout RoomTurn
-    ) throws(RoomError) -> SessionID {
+    private static func join<Reply>(
+        _ room: inout Room, _ request: JoinRequest, _ turn: inout RoomTurn,
+        _ join: (inout Room, inout RoomTurn) throws(RoomError) -> Reply
+    ) throws(RoomError) -> Reply {
         do throws(RoomError) {
-            return try room.join(request, isSignalled: isSignalled, follow: follow, turn: &turn)
+            return try join(&room, &turn)
         } catch {
             if error.code == .approvalRequired { room.noteGuest(request, turn: &turn) }
             throw error
@@ -134,40 +136,18 @@ extension RoomHost {
         let (hosted, turn) = try admit(request)
         let connected = try await enter(hosted, turn) {
             (room, turn) throws(RoomError) -> (SessionID, ConnectedSession) in
-            let (former, before) = (room, turn)
-            let session = try Self.join(&room, request, isSignalled: false, follow: follow, turn: &turn)
-            do throws(RoomError) {
-                let answer = try room.offer(session, connection: Self.onlyConnection, sdp: offer, turn: &turn)
-                guard let participant = room.participant(session) else { throw RoomError(.sessionNotFound) }
-                try Self.checkUse(participant, room.subscriptions(of: session))
-                self.rooms.place(session, in: room.name)
-                let connected = ConnectedSession(
-                    session: session, room: room.name, participant: participant, answer: answer)
-                return (session, connected)
-            } catch {
-                // As if it had not come: an older stay of the identity, which the join has ended, goes on.
-                (room, turn) = (former, before)
-                throw error
+            let (session, answer) = try Self.join(&room, request, &turn) { (room, turn) throws(RoomError) in
+                try room.join(request, offer: offer, connection: Self.onlyConnection, follow: follow, turn: &turn)
             }
+            guard let participant = room.participant(session) else { throw RoomError(.sessionNotFound) }
+            self.rooms.place(session, in: room.name)
+            let connected = ConnectedSession(
+                session: session, room: room.name, participant: participant, answer: answer)
+            return (session, connected)
         }
         totals.offersAnswered += 1
         note(request.origin, of: connected.participant.sid, in: hosted)
         return connected
-    }
-
-    /// A WHIP session that publishes nothing, or a WHEP session that can play nothing, says so at once.
-    private static func checkUse(
-        _ participant: ParticipantInfo, _ subscriptions: [SubscriptionInfo]
-    ) throws(RoomError) {
-        switch participant.profile {
-        case .publishOnly where participant.tracks.isEmpty:
-            throw participant.permissions.canPublish && participant.permissions.publishSources == nil
-                ? RoomError(.noCommonCodec, "no track in the offer can be published in this room")
-                : RoomError(.permissionDenied, "the token permits none of the tracks in the offer")
-        case .viewer where !subscriptions.contains { $0.state == .active }:
-            throw RoomError(.noCommonCodec, "no section of the offer can receive media of this room")
-        default: return
-        }
     }
 
     /// The connection of WHIP and WHEP sessions.

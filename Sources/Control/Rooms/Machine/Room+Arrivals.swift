@@ -2,7 +2,57 @@ import MediaControl
 import Primitives
 import SDP
 
-// Participants that come otherwise than by a client's join: from another room, and from a file.
+// Participants that come otherwise than by a client's join alone: with an offer, from another room, and from a file.
+
+// MARK: - WHIP and WHEP
+
+extension Room {
+    /// Lets somebody in who offers `connection`, the only one of the stay, with the join. Whoever's offer is refused has not come: nobody is notified, and an
+    /// older stay of the identity, which the join has ended, goes on.
+    public mutating func join(
+        _ request: JoinRequest, offer sdp: String, connection: String, follow: FollowTarget?, turn: inout RoomTurn
+    ) throws(RoomError) -> (session: SessionID, answer: ConnectionAnswer) {
+        let (occupancyBefore, before) = (occupancy, turn)
+        let isReplacing = request.claims.identity.map { !state.roster.sessions(identity: $0).isEmpty } ?? false
+        // What has ended cannot be put together again: it takes a copy of all members, which only the few joins make that end a stay.
+        let former = isReplacing ? self : nil
+        let session = try join(request, isSignalled: false, follow: follow, turn: &turn)
+        do throws(RoomError) {
+            return (session, try offer(session, connection: connection, sdp: sdp, mustBeUsed: true, turn: &turn))
+        } catch {
+            if let former {
+                self = former
+            } else {
+                withdrawNewcomer(session, since: before.effects.count, &turn)
+                occupancy = occupancyBefore
+            }
+            turn = before
+            throw error
+        }
+    }
+
+    /// Removes a newcomer of this step, of whom there is no more than its place on the roster and its sections. None of the events that the step has made since
+    /// so many effects is sent.
+    private mutating func withdrawNewcomer(_ session: SessionID, since count: Int, _ turn: inout RoomTurn) {
+        remove(session, reason: .left, turn: &turn)
+        for case .notify(let other, _) in turn.effects.dropFirst(count) { state.roster.withdrawEvent(of: other) }
+    }
+}
+
+extension Member {
+    /// Refuses the offer of a WHIP session that would publish nothing, and of a WHEP session that could play nothing.
+    func checkUse(of sections: [NegotiatedSection]) throws(RoomError) {
+        switch profile {
+        case .publishOnly where !sections.contains { $0.receiving != nil }:
+            throw permissions.canPublish && permissions.publishSources == nil
+                ? RoomError(.noCommonCodec, "no track in the offer can be published in this room")
+                : RoomError(.permissionDenied, "the token permits none of the tracks in the offer")
+        case .viewer where !sections.contains { $0.sending != nil }:
+            throw RoomError(.noCommonCodec, "no section of the offer can receive media of this room")
+        default: return
+        }
+    }
+}
 
 // MARK: - Moves
 

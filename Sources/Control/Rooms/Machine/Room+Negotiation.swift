@@ -8,9 +8,9 @@ import SDP
 
 extension Room {
     /// Answers a client's offer on the connection that it calls `name`. Refused with `glare` while the server's own offer
-    /// waits: the server never gives way, so both sides know who does.
+    /// waits: the server never gives way, so both sides know who does. `mustBeUsed`: also where nothing of it can be published or received.
     public mutating func offer(
-        _ session: SessionID, connection name: String, sdp: String, turn: inout RoomTurn
+        _ session: SessionID, connection name: String, sdp: String, mustBeUsed: Bool = false, turn: inout RoomTurn
     ) throws(RoomError) -> ConnectionAnswer {
         let member = try state.member(session)
         guard policy.topology == .routed else {
@@ -43,6 +43,7 @@ extension Room {
                 "the session description is refused: \(refusals.first?.rawValue ?? "it has no media section to connect")"
             )
         }
+        if mustBeUsed { try member.checkUse(of: answer.sections) }
         try state.chargeChanges(by: answer.sections, on: connection, of: member, at: turn.now)
         connection.openOrUpdate(outcome.transport, of: member, iceRestarted: outcome.iceRestarted, state, &turn)
         connection.acceptData(outcome, &turn)

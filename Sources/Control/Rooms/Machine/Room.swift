@@ -24,7 +24,7 @@ public struct Room: Sendable {
     private(set) var recordings = Recordings()
     private var waitingRoom = WaitingRoom()
     private var announcement = RoomAnnouncement()
-    private var occupancy: Occupancy
+    var occupancy: Occupancy
 
     /// The room's number, which also makes the numbers of everything in it unique in the process.
     public var id: RoomID { state.id }

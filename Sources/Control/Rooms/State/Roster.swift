@@ -147,6 +147,11 @@ extension Roster {
     }
 }
 
+extension Roster {
+    /// The last event of a session is not sent after all: what it is about has not happened.
+    mutating func withdrawEvent(of session: SessionID) { members[session]?.sequence -= 1 }
+}
+
 // MARK: Messages
 
 extension Roster {
