@@ -151,7 +151,7 @@ struct Server {
                 path: configuration.databasePath,
                 schema: WebhookSender.schema + SessionDatabase.schema + RuleDatabase.schema)
         } catch {
-            throw databaseFailed(error)
+            throw CommandError(error)
         }
     }
 
@@ -172,14 +172,8 @@ struct Server {
             }
             await rooms.restore(standing)
         } catch {
-            throw databaseFailed(error)
+            throw CommandError(error)
         }
-    }
-
-    private static func databaseFailed(_ error: DatabaseError) -> CommandError {
-        CommandError(
-            message: "martlet: the database fails: \(error). Set storage.path to a file that the server may write.",
-            exitCode: 1)
     }
 
     private static func traceExporter(_ configuration: Configuration, _ logger: Logger) -> TraceExporter? {
@@ -227,7 +221,7 @@ struct Server {
         do throws(DatabaseError) {
             try await webhooks.load()
         } catch {
-            throw databaseFailed(error)
+            throw CommandError(error)
         }
         return webhooks
     }
@@ -363,6 +357,18 @@ struct Server {
         sessions.finish()
         await sessionsTask.value
         await privateListener.stop()
+    }
+}
+
+extension CommandError {
+    /// A database with which the server cannot start.
+    init(_ error: DatabaseError) {
+        let advice =
+            error.isDamaged
+            ? "Its file (storage.path) is damaged. Move it away, with those of its name and -wal and -shm: in its place, bring a copy back, or let the server make "
+                + "a new one, which lacks the webhooks, presets, bans, revocations and past sessions of this one."
+            : "Set storage.path to a file that the server may write."
+        self.init(message: "martlet: the database fails: \(error). \(advice)", exitCode: 1)
     }
 }
 

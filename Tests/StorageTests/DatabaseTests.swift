@@ -78,6 +78,25 @@ struct DatabaseTests {
 
 @Suite("Database file")
 struct DatabaseFileTests {
+    @Test("A file that is no database is reported as damaged, and one that cannot be opened is not")
+    func damage() throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        func failure(_ path: String) -> DatabaseError? {
+            do throws(DatabaseError) {
+                _ = try Database(path: path)
+                return nil
+            } catch {
+                return error
+            }
+        }
+        let file = folder.appending(path: "martlet.db")
+        try (Data("SQLite format 3\0".utf8) + Data(count: 8_192)).write(to: file)
+        #expect(failure(file.path)?.isDamaged == true)
+        #expect(failure(folder.path)?.isDamaged == false)
+    }
+
     @Test("A new file and those beside it are their user's alone: webhooks' secrets are in it")
     func mode() async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)

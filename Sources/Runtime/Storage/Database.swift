@@ -5,6 +5,14 @@ import Glibc
 /// Why the database could not do something, in SQLite's words.
 public struct DatabaseError: Error, Sendable, Hashable, CustomStringConvertible {
     public let description: String
+    /// Whether the file is no database, or one whose parts do not fit together: nothing that is tried again succeeds.
+    public let isDamaged: Bool
+
+    fileprivate init(description: String, status: Int32) {
+        self.description = description
+        // The low byte is the kind of an error, what is above it says which.
+        isDamaged = [SQLITE_CORRUPT, SQLITE_NOTADB].contains(status & 0xff)
+    }
 }
 
 /// One SQLite database. Its calls run one after the other on a thread of its own: nobody else ever waits for a disk.
@@ -82,9 +90,9 @@ public final class DatabaseConnection {
             path ?? ":memory:", &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nil)
         guard status == SQLITE_OK, let opened else {
             sqlite3_close(opened)
+            let reason = String(cString: sqlite3_errstr(status))
             throw DatabaseError(
-                description: "cannot open \(path ?? "a database in memory"): \(String(cString: sqlite3_errstr(status)))"
-            )
+                description: "cannot open \(path ?? "a database in memory"): \(reason)", status: status)
         }
         handle = opened
         sqlite3_busy_timeout(handle, Self.busyMilliseconds)
@@ -150,7 +158,7 @@ public final class DatabaseConnection {
         if let known = statements[sql] { return known }
         var made: OpaquePointer?
         try check(sqlite3_prepare_v2(handle, sql, -1, &made, nil))
-        guard let made else { throw DatabaseError(description: "the statement is empty") }
+        guard let made else { throw DatabaseError(description: "the statement is empty", status: SQLITE_MISUSE) }
         statements[sql] = made
         return made
     }
@@ -184,5 +192,7 @@ public final class DatabaseConnection {
         guard status == SQLITE_OK else { throw failure }
     }
 
-    private var failure: DatabaseError { DatabaseError(description: String(cString: sqlite3_errmsg(handle))) }
+    private var failure: DatabaseError {
+        DatabaseError(description: String(cString: sqlite3_errmsg(handle)), status: sqlite3_errcode(handle))
+    }
 }
