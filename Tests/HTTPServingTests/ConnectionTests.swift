@@ -82,6 +82,37 @@ struct ConnectionTests {
         }
     }
 
+    @Test(
+        "Refusals of heads that are too long, malformed or unfinished have CORS fields for the origin that they name",
+        arguments: [
+            ("GET / HTTP/1.1\r\nOrigin: https://a\r\nX: \(String(repeating: "x", count: 300))", 431),
+            ("GET / HTTP/1.1\r\nHost: a\r\nOrigin:https://a \r\nX : y\r\n\r\n", 400),
+            ("GET / HTTP/1.1\r\norigin: https://a\r\nX: y\nHost: a", 400),
+            ("GET / HTTP/2.0\r\nHost: a\r\nOrigin: https://a\r\n\r\n", 505),
+            ("GET /%zz HTTP/1.1\r\nHost: a\r\nOrigin: https://a\r\n\r\n", 400),
+            ("POST /%zz HTTP/1.1\r\nHost: a\r\nOrigin: https://a\r\nContent-Length: 2000000\r\n\r\n", 413),
+            ("GET / HTTP/1.1\r\nOrigin: https://a\r\nHost: ", 408),
+        ])
+    func unreadHeads(head: String, status: Int) async throws {
+        let clock = ManualClock()
+        try await ServerFixture.with(
+            clock: clock,
+            configure: {
+                $0.maximumHeaderBytes = 200
+                $0.finish = { request, response in
+                    response.headers["Access-Control-Allow-Origin"] = request.headers["Origin"]
+                }
+            }
+        ) { server in
+            let client = try TCPClient(port: server.port)
+            try await client.send(head)
+            await server.finishTurn()
+            if status == 408 { await clock.advance(by: .seconds(10), server) }
+            let answer = try #require(try await Answer(from: client))
+            #expect(answer.status == status && answer.headers["access-control-allow-origin"] == "https://a")
+        }
+    }
+
     /// More than one wait of the loop reports, as there are after the process was stopped, or a turn took long.
     @Test("Requests that are in their sockets when their timeout expires count as in time")
     func lateLoop() async throws {
