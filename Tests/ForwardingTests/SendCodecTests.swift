@@ -41,11 +41,11 @@ struct SendCodecTests {
         }
     }
 
-    private func h264() -> SendHarness {
+    private func h264(_ format: PayloadFormat = SendSession.h264) -> SendHarness {
         let accepted = PayloadFormat(
             codec: .h264, payloadType: 125, rtxPayloadType: 107, clockRateHz: 90_000, variant: "42e0")
         return SendHarness(
-            SendSession.track(formats: [SendSession.h264]), SendSession.subscription(formats: [accepted]))
+            SendSession.track(formats: [format]), SendSession.subscription(formats: [accepted]))
     }
 
     @Test("E4: a late subscriber gets nothing until SPS, PPS and IDR arrive, and the SPS first")
@@ -151,6 +151,34 @@ struct SendCodecTests {
         }
         let repeated = try #require(harness.repeats(of: sets.header.sequenceNumber, at: at(2_100)))
         #expect(Array(repeated.payload.dropFirst(2)) == sets.payload)
+    }
+
+    @Test("E5: parameter sets that stand in the description alone are sent ahead of the first IDR, and give the size")
+    func describedSets() throws {
+        var format = SendSession.h264
+        format.parameterSets = [Self.sps, Self.pps]
+        let harness = h264(format)
+        var encoder = H264Encoder()
+        harness.turn(encoder.picture(idr: true), at: at(0))
+        harness.turn(encoder.picture(idr: false), at: at(33))
+        #expect(harness.out.count == 3)
+        let length = { (bytes: [UInt8]) in [UInt8(0), UInt8(bytes.count)] + bytes }
+        #expect(harness.out.first?.payload == [0x78] + length(Self.sps) + length(Self.pps))
+        let width = harness.track.layer(0).pointee.size.width
+        #expect(width > 0)
+    }
+
+    @Test("Parameter sets in packets replace those of the description, and what is no parameter set is not kept")
+    func setsInPackets() {
+        var format = SendSession.h264
+        let other: [UInt8] = [0x68, 0xce, 0x38, 0x80]
+        format.parameterSets = [Self.sps, other, [0x65, 0x88], [0x78], []]
+        let harness = h264(format)
+        var encoder = H264Encoder()
+        harness.turn(encoder.picture(idr: true, sets: true), at: at(0))
+        #expect(harness.out.map(\.payload).prefix(2) == [Self.sps, Self.pps])
+        let kept = harness.track.layer(0).pointee.parameterSets.sets.map(\.bytes)
+        #expect(kept == [Self.sps, Self.pps])
     }
 
     @Test("E4: an IDR without known parameter sets starts no stream")

@@ -158,6 +158,19 @@ struct PublishTests {
         #expect(track?.formats.map(\.codec) == [.h264])
     }
 
+    @Test("The media plane gets the H.264 parameter sets that a publisher's offer has")
+    func parameterSets() throws {
+        var bench = RoomBench()
+        let ada = try bench.join("ada")
+        let fmtp = "packetization-mode=1;profile-level-id=42e01f;sprop-parameter-sets=Z0LAFtoCgL8=,aM48gA=="
+        try bench.offer(ada, [.video("0", codecs: [(102, "H264/90000", fmtp)])])
+        let track = bench.commands.compactMap { if case .addTrack(let track) = $0 { track } else { nil } }.first
+        #expect(
+            track?.formats.first?.parameterSets == [
+                [0x67, 0x42, 0xc0, 0x16, 0xda, 0x02, 0x80, 0xbf], [0x68, 0xce, 0x3c, 0x80],
+            ])
+    }
+
     @Test("A publisher that announces a track without RED sends none, also in a room that prefers it")
     func withoutRED() throws {
         var policy = RoomPolicy()

@@ -68,6 +68,24 @@ struct H264ProfileTests {
         #expect(section.receiving?.formats.map { Int($0.payloadType) } == [payloadType])
     }
 
+    @Test(
+        "Parameter sets of a publisher's description are read as bytes, with or without padding; one that is not base64 is as if there were none",
+        arguments: [
+            ("Z0LAFtoCgL/lwFqDAwNSgAAAAwCAAAAPR4sXUA==,aM48gA==", [28, 4]), ("aM48gA", [4]),
+            ("aM48gA==,aM4?gA", [] as [Int]), ("", [] as [Int]),
+        ])
+    func parameterSets(_ text: String, _ lengths: [Int]) throws {
+        var section = h264Section("0", "sendonly", ["42c016/1"])
+        section[section.count - 1] += ";sprop-parameter-sets=\(text)"
+        var negotiation = makeNegotiation()
+        _ = try negotiation.receiveOffer(offer([section]))
+        let answer = try negotiation.makeAnswer()
+        let sets = try #require(answer.sections[0].receiving?.formats.first).parameterSets
+        #expect(sets.map(\.count) == lengths)
+        #expect(lengths.isEmpty || sets.last == [0x68, 0xce, 0x3c, 0x80])
+        #expect(!answer.text.contains("sprop-parameter-sets"))
+    }
+
     @Test("A8: an offer of unsupported profiles only is refused by name")
     func unsupportedProfile() throws {
         var negotiation = makeNegotiation()

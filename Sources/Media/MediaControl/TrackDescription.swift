@@ -36,13 +36,19 @@ public struct PayloadFormat: Sendable, Hashable {
     /// Distinguishes formats of one codec that a receiver must not mix (H.264 profile and packetization mode, VP9 or
     /// AV1 profile); equal strings are interchangeable. Empty where a codec has one format only.
     public var variant: String
+    /// H.264 parameter sets that the publisher's description has, each a NAL unit (RFC 6184 section 8.1): some encoders send them in no packet.
+    public var parameterSets: [[UInt8]]
 
-    public init(codec: Codec, payloadType: UInt8, rtxPayloadType: UInt8?, clockRateHz: UInt32, variant: String = "") {
+    public init(
+        codec: Codec, payloadType: UInt8, rtxPayloadType: UInt8?, clockRateHz: UInt32, variant: String = "",
+        parameterSets: [[UInt8]] = []
+    ) {
         self.codec = codec
         self.payloadType = payloadType
         self.rtxPayloadType = rtxPayloadType
         self.clockRateHz = clockRateHz
         self.variant = variant
+        self.parameterSets = parameterSets
     }
 }
 

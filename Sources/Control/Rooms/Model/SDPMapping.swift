@@ -35,7 +35,7 @@ extension PayloadFormat {
     init(_ format: NegotiatedFormat) {
         self.init(
             codec: Codec(format.codec), payloadType: format.payloadType, rtxPayloadType: format.rtxPayloadType,
-            clockRateHz: format.clockRateHz, variant: format.variant)
+            clockRateHz: format.clockRateHz, variant: format.variant, parameterSets: format.parameterSets)
     }
 }
 

@@ -1,6 +1,7 @@
+internal import PayloadFormats
 internal import Primitives
 
-/// The H.264 parameter sets in force on one layer (RFC 6184), for encoders that send them only once.
+/// The H.264 parameter sets in force on one layer (RFC 6184), for encoders that send them only once, or in their description alone.
 ///
 /// A decoder can start only with SPS and PPS before the IDR. Sets are keyed by type and id, so a new one replaces its
 /// predecessor.
@@ -23,6 +24,14 @@ public struct ParameterSetCache: Sendable {
 
     /// Whether both kinds are known.
     public var isComplete: Bool { sets.contains { $0.isSequence } && sets.contains { !$0.isSequence } }
+
+    /// The size of the frames; nil unless there is one sequence parameter set.
+    var dimensions: FrameDimensions? {
+        guard let first = sets.first, first.isSequence, !sets.dropFirst().contains(where: { $0.isSequence }) else {
+            return nil
+        }
+        return SequenceParameterSet(first.bytes.span.bytes, offset: 0, length: first.bytes.count)?.dimensions
+    }
 
     /// Bytes that `writeSTAPA` writes.
     public var stapALength: Int { 1 + sets.reduce(0) { $0 + 2 + $1.bytes.count } }

@@ -48,11 +48,17 @@ struct PayloadReader {
         guard codec == .h264 else { return summary }
         if summary.containsParameterSets {
             keepParameterSets(payload)
-        } else if descriptor != nil, summary.startsKeyframe, !parameterSets.isComplete {
+        } else if summary.startsKeyframe {
             // No parameter set of this stream was ever seen, so it is encrypted, and its keyframes contain theirs.
-            summary.containsParameterSets = true
+            summary.containsParameterSets = descriptor != nil && !parameterSets.isComplete
+            if summary.dimensions == nil { summary.dimensions = parameterSets.dimensions }
         }
         return summary
+    }
+
+    /// Takes the parameter sets of a description, for a stream that may bring none. Those in its packets replace them.
+    mutating func learn(_ sets: [[UInt8]]) {
+        for set in sets { set.withUnsafeBytes { keepParameterSets($0) } }
     }
 
     private mutating func read(_ sequence: Int64, _ value: RawSpan) -> DependencyDescriptor? {

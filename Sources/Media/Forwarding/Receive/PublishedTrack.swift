@@ -47,6 +47,10 @@ public final class PublishedTrack {
         }
         state = .allocate(capacity: 1)
         state.initialize(to: State(terms: TrackTerms(description)))
+        // Simulcast layers differ in size, and a description has the sets of one stream.
+        if layerCount == 1, let format = description.formats.first(where: { !$0.parameterSets.isEmpty }) {
+            layerStorage.pointee.learn(format.parameterSets)
+        }
     }
 
     deinit {

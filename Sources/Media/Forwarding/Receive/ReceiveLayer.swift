@@ -88,6 +88,9 @@ public struct ReceiveLayer: ~Copyable {
             sequence, highest: reception.sequences.highest, codec, payload, marker, extensions, packet)
     }
 
+    /// Takes the parameter sets of a description; see `PayloadReader`.
+    mutating func learn(_ parameterSets: [[UInt8]]) { payloads.learn(parameterSets) }
+
     /// Whether RED that arrives is encrypted end to end; `isOpus`: of its primary block.
     mutating func isOpaqueRED(isOpus: Bool) -> Bool { payloads.isOpaqueRED(isOpus: isOpus) }
 
