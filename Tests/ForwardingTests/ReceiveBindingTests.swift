@@ -39,6 +39,25 @@ struct ReceiveBindingTests {
         #expect((0..<3).map { track.rank(ofLayer: $0) } == [1, 0, 2], "q < h < f whatever the order in the SDP")
     }
 
+    @Test("Packets and retransmissions of a layer that was not taken, such as a fourth, are dropped")
+    func fourthLayer() {
+        let harness = UplinkHarness()
+        _ = harness.uplink.addTrack(.camera(rids: ["q", "h", "f"]), at: at(0))
+        for (ssrc, rid) in [(1, "q"), (2, "h"), (3, "f")] as [(UInt32, String)] {
+            #expect(layer(harness.receive(packet(ssrc, mid: "1", rid: rid), at: at(0))) != nil)
+        }
+        func repair(_ ssrc: UInt32, of rid: String) -> TestPacket {
+            var repeated = packet(ssrc, 2, mid: "1").retransmitted(ssrc: ssrc, payloadType: 97, sequence: 1)
+            repeated.extensions.append((11, Array(rid.utf8)))
+            return repeated
+        }
+        #expect(layer(harness.receive(repair(11, of: "q"), at: at(1))) == 0)
+        #expect(layer(harness.receive(repair(12, of: "h"), at: at(1))) == 1)
+        #expect(harness.receive(packet(4, mid: "1", rid: "x"), at: at(2)) == .dropped(.rtpUnknownStream))
+        #expect(harness.receive(repair(14, of: "x"), at: at(2)) == .dropped(.rtpUnknownStream))
+        #expect(layer(harness.receive(repair(13, of: "f"), at: at(3))) == 2)
+    }
+
     @Test(
         "Before their sizes are known, layers rank by their names: h is half beside q and f, and high beside m and l",
         arguments: [

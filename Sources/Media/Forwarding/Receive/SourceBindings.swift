@@ -104,8 +104,8 @@ struct SourceBindings: ~Copyable {
         if let rid, let layer = track.layerIndex(ofRID: rid) { return layer }
         if track.layerCount == 1 { return 0 }
         // Simulcast without rid, layers announced by SSRC: if this SSRC is not among them, only the RTX of a single layer
-        // without RTX is unambiguous.
-        guard isRTX else { return nil }
+        // without RTX is unambiguous. What names a layer that was not taken, such as a fourth, belongs to none.
+        guard isRTX, rid == nil else { return nil }
         let open = (0..<track.layerCount).filter {
             track.layer($0).pointee.sources.rtxSSRC == nil && track.layer($0).pointee.sources.ssrc != nil
         }
