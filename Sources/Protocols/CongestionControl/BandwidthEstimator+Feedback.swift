@@ -30,8 +30,8 @@ extension BandwidthEstimator {
         let size = Int(entry.pointee.size)
         let countsLoss = entry.pointee.sent >= ignoresLossBefore.nanoseconds
         guard let arrival else {
-            guard entry.pointee.state != .lost else { return }
-            packets.close(entry, as: .lost)
+            guard entry.pointee.state != .lost, entry.pointee.state != .leftOut else { return }
+            packets.close(entry, as: isReliable ? .leftOut : .lost)
             if isMeasured(entry.pointee) { measure.addLost() }
             guard !isReliable else { return }
             lost &+= 1
@@ -42,7 +42,7 @@ extension BandwidthEstimator {
         let wasLost = entry.pointee.state == .lost
         packets.close(entry, as: .received)
         received &+= 1
-        if wasLost, !isReliable {
+        if wasLost {
             lost &-= 1
             if isMeasured(entry.pointee) { measure.recovered() }
             if countsLoss { losses.recovered(sent: sent) }

@@ -23,9 +23,11 @@ struct SentPackets: ~Copyable {
         case waiting
         /// Not reported although later ones were: the report was lost, or the packet will still be reported.
         case passed
+        /// Reported as missing while the path was reliable, which counts as no loss, also if it arrives after the path has changed.
+        case leftOut
         case lost, received
 
-        var isOpen: Bool { self == .waiting || self == .passed || self == .lost }
+        var isOpen: Bool { self != .free && self != .received }
     }
 
     /// 200 packets/s, some 1.5 Mbit/s with audio, x 1 s, next power of two: 4 kB.
