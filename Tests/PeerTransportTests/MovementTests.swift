@@ -28,6 +28,69 @@ struct MovementTests {
         #expect(pair.serverEvents.contains { if case .addressReleased = $0 { true } else { false } })
     }
 
+    /// A peer that has been connected for a while, does not check by itself, and is behind another port of its NAT now.
+    private func remapped() throws -> (pair: TransportPair, old: SocketAddress) {
+        var behaviour = ClientBehaviour()
+        behaviour.keepsChecking = false
+        let pair = try TransportPair(behaviour: behaviour)
+        #expect(pair.connect())
+        // The server's next own check is due after four seconds at the earliest, and the handshake's last flight is not repeated any more.
+        pair.run(for: .milliseconds(3_500))
+        let checks = pair.client.serverChecks
+        #expect(pair.run(for: .seconds(8)) { pair.client.serverChecks > checks })
+        pair.run(for: .seconds(1))
+        let old = pair.clientAddress
+        pair.clientAddress.port += 1
+        return (pair, old)
+    }
+
+    @Test("B21: after a NAT rebinding a packet of media has the server check the new port; the answer moves the peer")
+    func remappedMedia() throws {
+        let (pair, old) = try remapped()
+        #expect(pair.server.mayBeRemapped(from: old, at: pair.now))
+        let packet = pair.clientRTP(sequence: 1, payload: [UInt8](repeating: 1, count: 40))
+        let before = pair.sent.count
+        #expect(pair.injectRemapped(packet, from: pair.clientAddress) == .rtp(length: 52))
+        #expect(pair.serverEvents.contains(.addressValidated(pair.clientAddress)))
+        let sent = pair.sent.dropFirst(before)
+        #expect(sent.count == 1 && sent.allSatisfy { $0.bytes[0] == 0 && $0.bytes.count <= 3 * packet.count })
+        #expect(pair.server.remoteAddress == old, "no media goes there before the answer")
+        #expect(pair.run(for: .milliseconds(30)) { pair.server.remoteAddress == pair.clientAddress })
+        #expect(pair.serverEvents.contains(.moved(pair.clientAddress)))
+        #expect(pair.sendMedia(1))
+    }
+
+    @Test("Media from another port that was received before, or is damaged, validates nothing")
+    func remappedReplay() throws {
+        let (pair, old) = try remapped()
+        let packet = pair.clientRTP(sequence: 1)
+        #expect(pair.inject(packet, from: old) == .rtp(length: 16))
+        #expect(!pair.server.mayBeRemapped(from: old, at: pair.now), "it has just sent from where it was")
+        #expect(pair.injectRemapped(packet, from: pair.clientAddress) == nil)
+        var damaged = pair.clientRTP(sequence: 2)
+        damaged[14] ^= 1
+        #expect(pair.injectRemapped(damaged, from: pair.clientAddress) == nil)
+        #expect(!pair.server.isValidated(pair.clientAddress))
+    }
+
+    @Test("While media comes from the selected address, too, media from another port moves nobody")
+    func remappedBesideOld() throws {
+        let (pair, old) = try remapped()
+        #expect(pair.inject(pair.clientRTP(sequence: 1), from: old) == .rtp(length: 16))
+        #expect(pair.injectRemapped(pair.clientRTP(sequence: 2), from: pair.clientAddress) == .rtp(length: 16))
+        for sequence in stride(from: UInt16(3), to: 100, by: 2) {
+            pair.run(for: .milliseconds(20))
+            #expect(pair.inject(pair.clientRTP(sequence: sequence), from: old) == .rtp(length: 16))
+            #expect(pair.inject(pair.clientRTP(sequence: sequence + 1), from: pair.clientAddress) == .rtp(length: 16))
+        }
+        #expect(pair.server.remoteAddress == old)
+        for sequence in 101..<130 as Range<UInt16> {
+            pair.run(for: .milliseconds(20))
+            _ = pair.inject(pair.clientRTP(sequence: sequence), from: pair.clientAddress)
+        }
+        #expect(pair.server.remoteAddress == pair.clientAddress, "half a second after the last packet from the other")
+    }
+
     @Test(
         "A peer that nominates a better candidate right after it connected has not moved; media goes to that candidate")
     func settling() throws {

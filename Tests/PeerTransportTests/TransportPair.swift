@@ -136,6 +136,17 @@ final class TransportPair {
         return result
     }
 
+    /// Hands the server media from an unknown address, as an engine does that knows the peer at another port there.
+    func injectRemapped(_ bytes: [UInt8], from source: SocketAddress) -> Received? {
+        var bytes = bytes
+        let result = bytes.withUnsafeMutableBytes {
+            server.receiveRemapped($0, from: source, at: now, into: &output)
+        }
+        while let event = server.pollEvent() { serverEvents.append(event) }
+        collect(toServer: false)
+        return result
+    }
+
     /// What an engine does when it has media for the peer: protects and sends it, if it may.
     @discardableResult
     func sendMedia(_ sequence: UInt16, payload: Int = 1_100) -> Bool {

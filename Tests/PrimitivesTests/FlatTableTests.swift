@@ -33,6 +33,18 @@ struct FlatTableTests {
         }
     }
 
+    @Test("Values are found by a condition on keys and values, as many as asked for")
+    func valuesByCondition() {
+        var table = FlatTable<UInt64>()
+        for key in 0..<100 as Range<UInt64> { table.set(key, to: Int(key) + 1_000) }
+        let few = table.values(atMost: 3) { key, _ in key % 10 == 0 }
+        let all = table.values(atMost: 100) { key, value in key % 10 == 0 && value == Int(key) + 1_000 }
+        let none = table.values(atMost: 100) { key, _ in key > 100 }
+        #expect(few.count == 3 && few.allSatisfy { $0 % 10 == 0 })
+        #expect(all.sorted() == stride(from: 1_000, to: 1_100, by: 10).map { $0 })
+        #expect(none.isEmpty)
+    }
+
     @Test("Zero and the largest number are valid keys and values")
     func edges() {
         var table = FlatTable<UInt64>()

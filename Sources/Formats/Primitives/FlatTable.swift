@@ -109,6 +109,17 @@ public struct FlatTable<Key: FlatTableKey>: ~Copyable {
         return value
     }
 
+    /// The values of the first entries for which `condition` holds, `limit` at most. It reads all of the table.
+    public func values(atMost limit: Int, where condition: (Key, Int) -> Bool) -> [Int] {
+        var values: [Int] = []
+        for index in 0...mask where values.count < limit {
+            let entry = slot(index).pointee
+            guard entry.value != 0, condition(entry.key, Int(entry.value - 1)) else { continue }
+            values.append(Int(entry.value - 1))
+        }
+        return values
+    }
+
     /// Removes every entry for which `condition` holds.
     public mutating func removeAll(where condition: (Key, Int) -> Bool) {
         rebuild(slots: mask + 1, dropping: condition)

@@ -17,7 +17,7 @@ extension WorkerEngine {
         counters.bytesReceived &+= UInt64(datagram.count)
         guard
             let index = whereabouts.owner(of: source)
-                ?? found(whereabouts.find(datagram, from: source, in: tables, at: now))
+                ?? findUnknown(datagram, from: source, at: now, into: &batch)
         else { return }
         let peer = tables.peers[index]
         peer.pointee.packetsReceived &+= 1
@@ -76,6 +76,47 @@ extension WorkerEngine {
             handleTransportEvents(of: index, at: now)
         } else if datagram.isEmpty || datagram[0] < 128 {
             touch(index)
+        }
+    }
+
+    /// The peer of a datagram from an unknown address; nil: it is processed already, or dropped and counted.
+    private func findUnknown(
+        _ datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress, at now: MonotonicTime,
+        into batch: inout OutboundBatch
+    ) -> Int? {
+        if datagram.count >= 12, datagram[0] & 0xc0 == 0x80,
+            receiveRemapped(datagram, from: source, at: now, into: &batch)
+        {
+            return nil
+        }
+        return found(whereabouts.find(datagram, from: source, in: tables, at: now))
+    }
+
+    /// Processes media from an unknown address if it is authentic media of a peer at the same host, whose NAT has assigned it another port; false: it is not.
+    private func receiveRemapped(
+        _ datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress, at now: MonotonicTime,
+        into batch: inout OutboundBatch
+    ) -> Bool {
+        let candidates = whereabouts.remappingCandidates(for: source, in: tables, at: now)
+        guard !candidates.isEmpty else { return false }
+        return withUnsafeTemporaryAllocation(byteCount: datagram.count, alignment: 16) { copy -> Bool in
+            copy.copyMemory(from: UnsafeRawBufferPointer(datagram))
+            for index in candidates {
+                let peer = tables.peers[index]
+                let transport = peer.pointee.transport
+                guard let received = transport.receiveRemapped(datagram, from: source, at: now, into: &batch) else {
+                    // Decrypting with the wrong key has left other bytes.
+                    datagram.copyMemory(from: UnsafeRawBufferPointer(copy))
+                    continue
+                }
+                peer.pointee.packetsReceived &+= 1
+                peer.pointee.bytesReceived &+= UInt64(datagram.count)
+                if case .rtp(let length) = received { receiveRTP(datagram, length, of: index, at: now) }
+                if case .rtcp(let length) = received { receiveRTCP(datagram, length, of: index, at: now) }
+                handleTransportEvents(of: index, at: now)
+                return true
+            }
+            return false
         }
     }
 

@@ -56,6 +56,23 @@ extension WebRTCTransport {
         }
     }
 
+    /// Decrypts an RTP or RTCP packet from an unknown address in place, if it is the peer's: its NAT has assigned it another port, and the server checks that at once. nil: it is not
+    /// the peer's, or was received before, and its bytes are worthless.
+    public func receiveRemapped(
+        _ datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress, at now: MonotonicTime,
+        into output: inout OutboundBatch
+    ) -> Received? {
+        guard !isOver, let srtp, datagram.count >= 12 else { return nil }
+        noteSignOfLife()
+        let isRTCP = RTCPType.contains(datagram[1])
+        let result = isRTCP ? srtp.unprotectRTCP(datagram) : srtp.unprotectRTP(datagram)
+        guard case .clear(let length) = result else { return nil }
+        ice.noteRemapped(
+            datagram.count, from: source, at: now, stun: context.stun, random: &context.random, into: &output)
+        processICEEvents(at: now, into: &output)
+        return isRTCP ? .rtcp(length: length) : .rtp(length: length)
+    }
+
     /// Media arrived from an address to which none may be sent.
     private func noteUnconsented(_ source: SocketAddress, _ length: Int) {
         ice.noteReceived(length, from: source)

@@ -69,6 +69,13 @@ public final class WebRTCTransport {
     /// Whether datagrams from `address` belong to this peer.
     public func isValidated(_ address: SocketAddress) -> Bool { ice.isValidated(address) }
 
+    /// Whether the peer's media comes from `address` and has paused, so that it may come from another port now.
+    public func mayBeRemapped(from address: SocketAddress, at now: MonotonicTime) -> Bool {
+        guard isConnected, ice.selected == address else { return false }
+        noteSignOfLife()
+        return ice.isSilent(at: now)
+    }
+
     /// When to call `advance`.
     public var nextDeadline: MonotonicTime {
         if isOver { return .distantFuture }

@@ -13,6 +13,8 @@ public struct ICELiteAgent {
     /// A selected address that is silent for this long is replaced by another one that is not, even without a nomination: longer than the pauses of
     /// RTCP and video, shorter than a user notices.
     private static let silenceBeforeFollowing = TimeInterval.seconds(2)
+    /// The same for an address that was found by media: peers send that on the pair that they use alone. Longer than the pauses of feedback (250 ms) and of DTX (400 ms).
+    private static let silenceBeforeRemapping = TimeInterval.milliseconds(500)
     /// Checks alone prove no move: a browser with nothing to send checks its selected pair each 2.5 s, its others each 25 s. So the selected address is asked first, and has
     /// so long to answer: one check may be lost, and the next one, a second later, answered (`Consent`).
     private static let answerTime = TimeInterval.seconds(2)
@@ -29,6 +31,8 @@ public struct ICELiteAgent {
     private struct PeerAddress {
         let address: SocketAddress
         var lastSeen: MonotonicTime
+        /// Media came from it before any check.
+        var isRemapped = false
         var consent = Consent()
         var credit = SendingCredit()
     }
@@ -110,6 +114,9 @@ public struct ICELiteAgent {
     public func hasConsent(_ address: SocketAddress) -> Bool {
         index(of: address).map { addresses[$0].consent.isGiven } ?? false
     }
+
+    /// Whether nothing has come from the selected address for longer than two packets of audio.
+    public func isSilent(at now: MonotonicTime) -> Bool { now - selectedSeen >= .milliseconds(50) }
 
     /// Whether `count` bytes may be sent to `address` now. Without consent this uses up credit.
     public mutating func maySend(_ count: Int, to address: SocketAddress) -> Bool {
@@ -223,6 +230,20 @@ public struct ICELiteAgent {
         }
     }
 
+    /// A packet that is authentic, new and of `count` bytes came from an address that no check has validated: the peer's NAT has assigned it another port, and its next check may be
+    /// seconds away. It counts as a check; so the server's own check goes there at once, and nothing else before its answer but what the credit permits.
+    public mutating func noteRemapped(
+        _ count: Int, from source: SocketAddress, at now: MonotonicTime, stun: STUNAgent, random: inout RandomSource,
+        into output: inout OutboundBatch
+    ) {
+        guard !isOver, index(of: source) == nil else { return }
+        let index = validate(source, count, at: now)
+        addresses[index].isRemapped = true
+        addresses[index].consent.request(at: now)
+        noteSignOfLife(from: source, isMedia: true, at: now)
+        check(index, now, stun, &random, &output)
+    }
+
     /// `count` bytes that only the peer can have sent arrived from `source`.
     public mutating func noteReceived(_ count: Int, from source: SocketAddress) {
         if let index = index(of: source) { addresses[index].credit.received(count) }
@@ -249,7 +270,8 @@ public struct ICELiteAgent {
         }
         guard let index = index(of: source) else { return }
         addresses[index].lastSeen = now
-        let isLeft = selected == nil ? isSetUp && nominee == nil : now - selectedSeen >= Self.silenceBeforeFollowing
+        let silence = addresses[index].isRemapped ? Self.silenceBeforeRemapping : Self.silenceBeforeFollowing
+        let isLeft = selected == nil ? isSetUp && nominee == nil : now - selectedSeen >= silence
         guard isLeft, source != nominee, isMedia || !mayAnswer(at: now) else { return }
         nominate(source, at: now)
     }

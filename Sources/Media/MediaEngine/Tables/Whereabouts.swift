@@ -15,6 +15,14 @@ struct Whereabouts: ~Copyable {
     private var contenders: FlatTable<SocketAddress>
     private(set) var ufrags = FlatTable<UInt64>()
     private var unknownSources: UnknownSourceLimits
+    /// Packets of media from unknown addresses that were tried.
+    private var unknownMedia = RateLimit()
+
+    /// Such packets are tried 100 times a second for all peers together: who has been assigned another port sends as many alone, and one is enough.
+    private static let unknownMediaInterval = TimeInterval.milliseconds(10)
+    private static let unknownMediaAtOnce = 20
+    /// Peers for which one of them is tried: a household, or a part of an office. Each costs a microsecond.
+    private static let mostTried = 16
 
     /// The tables' hashes are seeded, so that an attacker who picks addresses cannot make them collide.
     init(configuration: EngineConfiguration, random: inout RandomSource) {
@@ -43,6 +51,19 @@ struct Whereabouts: ~Copyable {
                 limit: configuration.unknownSourceChecksPerSecond, at: now)
         else { return .dropped(.stunThrottled) }
         return .peer(index)
+    }
+
+    /// The peers that media from an unknown address may come from: those at the same host, of which nothing has come for a moment. A NAT may have assigned one of them another port.
+    mutating func remappingCandidates(
+        for source: SocketAddress, in tables: borrowing Tables, at now: MonotonicTime
+    ) -> [Int] {
+        guard !source.isTCP, configuration.admits(source),
+            unknownMedia.accept(every: Self.unknownMediaInterval, atOnce: Self.unknownMediaAtOnce, at: now)
+        else { return [] }
+        return addresses.values(atMost: Self.mostTried) { address, peer in
+            address.low == source.low && address.high == source.high && !address.isTCP
+                && tables.peers[peer].pointee.transport.mayBeRemapped(from: address, at: now)
+        }
     }
 
     /// Finds the peer for a datagram that `owner` cannot use because of `reason`: a check for another's user name, or the answer to another's check.
