@@ -50,4 +50,24 @@ struct BandwidthAllocatorTests {
         let next = path.nextDeadline(at: now)
         #expect(isProbed ? next <= now : next == .distantFuture)
     }
+
+    @Test("A muted video counts neither as allocated nor among what its subscriber could use")
+    func mutedVideo() throws {
+        let stage = try FeedbackTests.Stage(viewers: 1)
+        let harness = stage.harness
+        func figures() throws -> [Int64] {
+            let report = harness.engine.report(.downlinks([stage.viewers[0].id], withHistory: false))
+            let downlink = try #require(report?.downlinks.first)
+            return [downlink.allocated.bitsPerSecond, downlink.wanted.bitsPerSecond]
+        }
+        stage.film(150, keyframeFirst: true)
+        let before = try figures()
+        harness.apply(.setTrackMuted(TrackID(1), true))
+        harness.run(for: .seconds(2))
+        let muted = try figures()
+        harness.apply(.setTrackMuted(TrackID(1), false))
+        stage.film(90)
+        let after = try figures()
+        #expect(before.allSatisfy { $0 > 0 } && muted == [0, 0] && after.allSatisfy { $0 > 0 })
+    }
 }

@@ -22,6 +22,8 @@ struct BandwidthAllocator {
     /// The bitrate of the selected layers, and of everything preferred, audio included.
     private var allocated = Bitrate.zero
     private var wanted = Bitrate.zero
+    /// The part of audio in both.
+    private var audioBitsPerSecond = 0.0
     private var sums = SumHistory()
     private var decisions = DecisionLog()
     private var estimates = EstimateLog()
@@ -97,6 +99,7 @@ struct BandwidthAllocator {
         let condition = path.condition(at: now)
         if condition.isMeasured, let estimate = condition.estimate { estimates.note(estimate, at: now) }
         if isCalm, fitsWithRoom(chain, tables, estimate: path.estimate(at: now), at: now) {
+            updateTotals(of: chain, tables)
             nextLook = now + Self.calmInterval
             return []
         }
@@ -311,6 +314,7 @@ struct BandwidthAllocator {
             rise = min(rise ?? .infinity, room - cost)
         }
         let total = own * Self.overhead + input.audioBitsPerSecond
+        audioBitsPerSecond = input.audioBitsPerSecond
         allocated = .bitsPerSecond(Int64(total))
         wanted = .bitsPerSecond(Int64(all * Self.overhead + input.audioBitsPerSecond))
         // All have their preferred layers while the estimate is lower, as after a keyframe's queue: without a probe it would stay low, and a video step down.
@@ -332,6 +336,18 @@ struct BandwidthAllocator {
 
     /// The allocated bitrate, and the bitrate of everything preferred; audio included.
     var totals: (allocated: Bitrate, wanted: Bitrate) { (allocated, wanted) }
+
+    /// The same where all have what they prefer and nothing is decided: a video that its publisher has muted since, or does not send, needs nothing.
+    private mutating func updateTotals(of chain: SubscriptionChain, _ tables: borrowing Tables) {
+        var video: Int64 = 0
+        for state in chain where state.pointee.track >= 0 {
+            let track = tables.tracks[state.pointee.track].pointee.track
+            guard !track.isMuted, !track.isSilent else { continue }
+            video &+= state.pointee.allocation.record?.layer?.bitrate.bitsPerSecond ?? 0
+        }
+        allocated = .bitsPerSecond(Int64(Double(video) * Self.overhead + audioBitsPerSecond))
+        wanted = allocated
+    }
 
     /// A report with the recorded decisions and estimates alone, with ages as of `now`.
     func history(at now: MonotonicTime) -> DownlinkReport {
