@@ -17,6 +17,12 @@ struct ReceiveBindingTests {
         return packet
     }
 
+    private func repair(_ ssrc: UInt32, _ number: UInt16, of rid: String) -> TestPacket {
+        var repeated = packet(ssrc, number, mid: "1").retransmitted(ssrc: ssrc, payloadType: 97, sequence: 1)
+        repeated.extensions.append((11, Array(rid.utf8)))
+        return repeated
+    }
+
     private func layer(_ result: IngestResult) -> Int? {
         guard case .stored(let layer, _) = result else { return nil }
         return layer
@@ -46,16 +52,24 @@ struct ReceiveBindingTests {
         for (ssrc, rid) in [(1, "q"), (2, "h"), (3, "f")] as [(UInt32, String)] {
             #expect(layer(harness.receive(packet(ssrc, mid: "1", rid: rid), at: at(0))) != nil)
         }
-        func repair(_ ssrc: UInt32, of rid: String) -> TestPacket {
-            var repeated = packet(ssrc, 2, mid: "1").retransmitted(ssrc: ssrc, payloadType: 97, sequence: 1)
-            repeated.extensions.append((11, Array(rid.utf8)))
-            return repeated
-        }
-        #expect(layer(harness.receive(repair(11, of: "q"), at: at(1))) == 0)
-        #expect(layer(harness.receive(repair(12, of: "h"), at: at(1))) == 1)
+        #expect(layer(harness.receive(repair(11, 2, of: "q"), at: at(1))) == 0)
+        #expect(layer(harness.receive(repair(12, 2, of: "h"), at: at(1))) == 1)
         #expect(harness.receive(packet(4, mid: "1", rid: "x"), at: at(2)) == .dropped(.rtpUnknownStream))
-        #expect(harness.receive(repair(14, of: "x"), at: at(2)) == .dropped(.rtpUnknownStream))
-        #expect(layer(harness.receive(repair(13, of: "f"), at: at(3))) == 2)
+        #expect(harness.receive(repair(14, 2, of: "x"), at: at(2)) == .dropped(.rtpUnknownStream))
+        #expect(layer(harness.receive(repair(13, 2, of: "f"), at: at(3))) == 2)
+    }
+
+    @Test("Where no layers were agreed on, the first one that comes is taken, and another one once that has stopped")
+    func layersNotAgreedOn() {
+        let harness = UplinkHarness()
+        _ = harness.uplink.addTrack(.camera(), at: at(0))
+        #expect(layer(harness.receive(packet(1, mid: "1", rid: "q"), at: at(0))) == 0)
+        #expect(harness.receive(packet(2, mid: "1", rid: "h"), at: at(1)) == .dropped(.rtpUnknownStream))
+        #expect(layer(harness.receive(packet(1, 2), at: at(2))) == 0)
+        #expect(harness.receive(repair(12, 3, of: "h"), at: at(3)) == .dropped(.rtpUnknownStream))
+        #expect(layer(harness.receive(repair(11, 3, of: "q"), at: at(3))) == 0)
+        #expect(layer(harness.receive(packet(2, 2, mid: "1", rid: "h"), at: at(1_100))) == 0)
+        #expect(harness.receive(packet(1, 4, mid: "1", rid: "q"), at: at(1_101)) == .dropped(.rtpUnknownStream))
     }
 
     @Test(

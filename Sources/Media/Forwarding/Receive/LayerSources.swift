@@ -4,8 +4,8 @@ internal import MediaControl
 struct LayerSources {
     /// `a=rid` value, where the encoding has one.
     let rid: String?
-    /// The same, as packets have it.
-    let ridText: ShortText?
+    /// The same, as packets have it; that of its packets for a layer that was agreed on without one.
+    private(set) var ridText: ShortText?
     /// The media SSRC; nil until it is known.
     private(set) var ssrc: UInt32?
     /// The SSRC of retransmissions.
@@ -22,6 +22,9 @@ struct LayerSources {
 
     /// The SSRC that another one replaces.
     func replaced(isRTX: Bool) -> UInt32? { isRTX ? rtxSSRC ?? formerRTX : ssrc }
+
+    /// Packets name it so.
+    mutating func rename(_ rid: ShortText) { ridText = rid }
 
     /// Retransmissions come with `ssrc` from now on.
     mutating func changeRTX(to ssrc: UInt32) {

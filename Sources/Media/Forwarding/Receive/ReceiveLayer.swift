@@ -150,6 +150,9 @@ public struct ReceiveLayer: ~Copyable {
 
     // MARK: - Sources
 
+    /// Packets name the layer so from now on.
+    mutating func rename(_ rid: ShortText) { sources.rename(rid) }
+
     /// Makes `ssrc` the layer's stream, or that of its retransmissions, from now on.
     mutating func bind(_ ssrc: UInt32, isRTX: Bool) {
         guard !isRTX else { return sources.changeRTX(to: ssrc) }

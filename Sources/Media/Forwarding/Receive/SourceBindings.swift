@@ -82,7 +82,7 @@ struct SourceBindings: ~Copyable {
             return mid == nil && rid == nil && repaired == nil ? guess(header, among: tracks, at: now) : nil
         }
         guard let track = tracks[slot], let isRTX = track.carriesRTX(header.payloadType),
-            let layer = Self.layer(of: track, rid: repaired ?? rid, isRTX: isRTX)
+            let layer = Self.layer(of: track, rid: repaired ?? rid, isRTX: isRTX, at: now)
         else { return nil }
         return bind(header.ssrc, track, slot: slot, layer: layer, isRTX: isRTX)
     }
@@ -100,9 +100,12 @@ struct SourceBindings: ~Copyable {
         return found
     }
 
-    private static func layer(of track: PublishedTrack, rid: ShortText?, isRTX: Bool) -> Int? {
+    private static func layer(of track: PublishedTrack, rid: ShortText?, isRTX: Bool, at now: MonotonicTime) -> Int? {
         if let rid, let layer = track.layerIndex(ofRID: rid) { return layer }
-        if track.layerCount == 1 { return 0 }
+        if track.layerCount == 1 {
+            guard let rid else { return 0 }
+            return onlyLayer(of: track, named: rid, isRTX: isRTX, at: now)
+        }
         // Simulcast without rid, layers announced by SSRC: if this SSRC is not among them, only the RTX of a single layer
         // without RTX is unambiguous. What names a layer that was not taken, such as a fourth, belongs to none.
         guard isRTX, rid == nil else { return nil }
@@ -110,6 +113,17 @@ struct SourceBindings: ~Copyable {
             track.layer($0).pointee.sources.rtxSSRC == nil && track.layer($0).pointee.sources.ssrc != nil
         }
         return open.count == 1 ? open[0] : nil
+    }
+
+    /// A publisher may send layers that were not agreed on, as where its room permits them only since the track began: the first one that comes is the stream, and
+    /// another one once that has stopped. Those that come beside it would replace each other with every packet.
+    private static func onlyLayer(
+        of track: PublishedTrack, named rid: ShortText, isRTX: Bool, at now: MonotonicTime
+    ) -> Int? {
+        guard track.isOpen(toRTX: isRTX, at: now) else { return nil }
+        if isRTX { return track.layer(0).pointee.sources.ridText == nil ? 0 : nil }
+        track.layer(0).pointee.rename(rid)
+        return 0
     }
 
     /// The last resort for senders without mid (ffmpeg, GStreamer): the payload type, if exactly one track without an
