@@ -109,6 +109,26 @@ struct SendNumberingTests {
         #expect(harness.out.count == 9)
     }
 
+    /// Eleven frames are 33 packets: the last one has the slot in the history of the last packet before the loss.
+    @Test(
+        "Frames that come late have used their numbers: those of the keyframe after a stop follow them",
+        arguments: [3, 11])
+    func keyframeAfterLateFrames(frames: Int) {
+        var (harness, layer) = begun()
+        var late: [[UInt8]] = []
+        for _ in 0..<frames { late += layer.frame(keyframe: false) }
+        harness.turn([padding(&layer)], at: at(1_200))
+        #expect(harness.out.count == 3)
+        harness.turn(late, at: at(1_300))
+        #expect(harness.out.count == 3 + 3 * frames)
+        harness.subscription.pointee.stop(harness.track)
+        harness.turn(layer.frame(keyframe: true), at: at(1_400))
+        #expect(harness.out.count == 6 + 3 * frames)
+        var checker = ContinuityChecker()
+        checker.check(harness.out)
+        #expect(checker.errors.isEmpty, "\(checker.errors.prefix(3))")
+    }
+
     @Test("Loss beside padding: the lost packet keeps its number, the padding has none")
     func lossAndPadding() {
         var (harness, layer) = begun()

@@ -290,13 +290,16 @@ struct OutputNumbering: ~Copyable {
     /// Stores the frame numbers of the last forwarded packet, before its layer is left. Once per switch, not per packet.
     mutating func remember(_ layer: UnsafeMutablePointer<ReceiveLayer>) {
         guard ranges.count > 0 else { return }
-        // The current range may have begun after the last packet, with other deltas.
         let source = tail.sourceSequence
-        let range = (ranges.find(layer: UInt8(layer.pointee.index), source: source) ?? ranges.current).pointee
         tail.clock = layer.pointee.clock
-        guard let record = layer.pointee.history.record(source) else { return }
-        remember(record, of: layer, in: range)
-        skipMissing(behind: source, of: layer)
+        // What was dropped or came late behind it may have overwritten it.
+        let record = layer.pointee.history.record(source)
+        if let record {
+            // The current range may have begun after the last packet, with other deltas.
+            let range = self.range(layer: layer.pointee.index, source: source) ?? ranges.current
+            remember(record, of: layer, in: range.pointee)
+        }
+        skipMissing(behind: source, isKnown: record != nil, of: layer)
     }
 
     private mutating func remember(
@@ -313,26 +316,30 @@ struct OutputNumbering: ~Copyable {
         if let number = FrameNumbers.descriptorNumber(record, in: packet) { tail.frame = number &+ range.deltas.frame }
     }
 
-    /// Packets after the last forwarded one are all dropped or missing. Missing ones may be repaired: the numbers of their frames stay reserved
-    /// and are not used again.
-    private mutating func skipMissing(behind source: Int64, of layer: UnsafeMutablePointer<ReceiveLayer>) {
+    /// Packets after the last one that was forwarded in turn are dropped, missing, or came late under the numbers that were reserved for them. Missing ones
+    /// may be repaired: the numbers of their frames stay reserved and are not used again.
+    private mutating func skipMissing(
+        behind source: Int64, isKnown: Bool, of layer: UnsafeMutablePointer<ReceiveLayer>
+    ) {
         let range = ranges.current.pointee
         let end = range.first - 1
         guard Int(range.layer) == layer.pointee.index, range.last < range.first, end > source,
             end - source < SequenceTracker.window
         else { return }
-        // A dropped frame after a missing packet has the numbers that follow it.
         var missing: UInt16 = 0
         var sequence = end
         while sequence > source {
-            if isLeftFree(sequence, of: layer) {
-                missing += 1
-            } else if let record = layer.pointee.history.record(sequence) {
-                if missing > 0 || hasLeftFree(from: source, to: sequence, of: layer) {
+            let reserved = self.range(layer: layer.pointee.index, source: sequence)
+            if let record = layer.pointee.history.record(sequence) {
+                if let reserved {
+                    remember(record, of: layer, in: reserved.pointee)
+                } else if missing > 0 || !isKnown || hasReserved(from: source, to: sequence, of: layer) {
+                    // A dropped frame after a missing packet has the numbers that follow it.
                     remember(record, of: layer, in: range)
                 }
                 break
             }
+            if reserved != nil { missing += 1 }
             sequence -= 1
         }
         guard missing > 0 else { return }
@@ -342,14 +349,8 @@ struct OutputNumbering: ~Copyable {
         tail.frame = tail.frame.map { $0 &+ missing }
     }
 
-    private func hasLeftFree(
-        from source: Int64, to end: Int64, of layer: UnsafeMutablePointer<ReceiveLayer>
-    ) -> Bool {
-        ((source + 1)..<end).contains { isLeftFree($0, of: layer) }
-    }
-
-    /// Whether a number was reserved for a packet that was missing, whether or not it has arrived since.
-    private func isLeftFree(_ sequence: Int64, of layer: UnsafeMutablePointer<ReceiveLayer>) -> Bool {
-        ranges.find(layer: UInt8(layer.pointee.index), source: sequence) != nil
+    /// Whether a number is reserved for a packet between the two.
+    private func hasReserved(from source: Int64, to end: Int64, of layer: UnsafeMutablePointer<ReceiveLayer>) -> Bool {
+        ((source + 1)..<end).contains { range(layer: layer.pointee.index, source: $0) != nil }
     }
 }
