@@ -8,7 +8,8 @@ export LSAN_OPTIONS="suppressions=$PWD/Tests/Support/lsan.supp:print_suppression
 export TSAN_OPTIONS="suppressions=$PWD/Tests/Support/tsan.supp:history_size=4:halt_on_error=0:exitcode=66"
 # A sanitized program is five to ten times slower: one mutation of each fuzz seed is enough here.
 export MARTLET_FUZZ_MUTATIONS=${MARTLET_FUZZ_MUTATIONS:-1}
-# Optimised as what is shipped, with the assertions of a debug build: the simulated worlds alone would take an hour otherwise.
+# Optimised as what `make test` builds, with the assertions of a debug build: the simulated worlds alone would take an hour otherwise.
+export MARTLET_ONE_RUN=1
 arguments=(-c release -Xswiftc -enable-testing -Xswiftc -assert-config -Xswiftc Debug
     --sanitize="$kind" --scratch-path ".build/${kind:0:1}san" --disable-xctest)
 # Simulated worlds run in one thread and would take most of an hour: nothing races there. One test at a time, or those that compute for
