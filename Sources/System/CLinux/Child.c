@@ -5,9 +5,11 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -50,6 +52,17 @@ static int become(
     return errno;
 }
 
+/// Ends a child that could not become the program as shells do, with the reason on its standard error. Not in a variable of the parent: what stands in for vfork
+/// (ThreadSanitizer has fork) gives the child a copy of those.
+static void give_up(int code, int errors) {
+    static char begin[] = "cannot begin: ";
+    char *reason = (char *)strerrordesc_np(code);
+    struct iovec words[] = {{begin, sizeof begin - 1}, {reason, reason ? strlen(reason) : 0}};
+    ssize_t ignored = writev(errors, words, 2);
+    (void)ignored;
+    _exit(127);
+}
+
 pid_t clinux_spawn_idle(
     const char *program, char *const arguments[], char *const environment[], const char *folder, int output, int errors,
     uint64_t memory) {
@@ -57,20 +70,11 @@ pid_t clinux_spawn_idle(
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &former);
     pid_t parent = getpid();
-    volatile int fault = 0;
     // Not fork: that copies the tables of the server's memory, and each of its threads pays for it with its next writes.
     pid_t child = vfork();
-    if (child == 0) {
-        fault = become(program, arguments, environment, folder, output, errors, memory, parent);
-        _exit(127);
-    }
+    if (child == 0) give_up(become(program, arguments, environment, folder, output, errors, memory, parent), errors);
     int code = errno;
     pthread_sigmask(SIG_SETMASK, &former, NULL);
-    if (child > 0 && fault) {
-        waitpid(child, NULL, 0);
-        code = fault;
-        child = -1;
-    }
     errno = code;
     return child;
 }

@@ -106,7 +106,8 @@ int clinux_has_aes(void);
 
 /// Starts a program behind all others: the lowest nice value, idle for the processor (SCHED_IDLE) and for the disk, killed first where memory runs out, without
 /// this process's files and signals, and ended when the calling thread ends. It runs in `folder` with at most `memory` bytes of address space (0: no limit); its
-/// standard output and error are the two descriptors. The process's number; -1 and errno.
+/// standard output and error are the two descriptors. The process's number; -1 and errno. Where it cannot become the program, it ends with 127 and the reason on its
+/// standard error.
 pid_t clinux_spawn_idle(
     const char *program, char *const arguments[], char *const environment[], const char *folder, int output, int errors,
     uint64_t memory);
