@@ -70,4 +70,28 @@ struct MissingFolderTests {
         let lines = RecordingFolder(bench.folder).contents(log) ?? []
         #expect(String(decoding: lines, as: UTF8.self) == "\nend\n")
     }
+
+    @Test("A log that cannot be opened is reported once, and begins with the first line behind that")
+    func unopenedLog() throws {
+        let bench = try RecorderBench()
+        let folder = "\(bench.folder)/RM_1/RC_1", log = "\(folder)/TR_camera.jsonl"
+        // A folder in the place of the log.
+        try RecordingFolder(bench.folder).make(log)
+        let summary = RecordingSummary(sid: "RC_1", state: .recording, room: "r", roomSid: "RM_1", startedAt: 0)
+        let track = RecordedTrack(
+            RecorderBench.track, track: TrackID(5), recording: summary, folder: folder, clockOffset: 0,
+            movesIndexes: false, part: nil, encode: { Array($0.type.utf8) })
+        var news = receive(0..<50, track)
+        // A sender report is another line.
+        var report = RecordBatch.Header(kind: .anchor, stream: 5, arrival: MonotonicTime(milliseconds: 1_000))
+        (report.timestamp, report.ntp) = (50 * 960, 3_900_000_000 << 32)
+        news += track.receive(report, [], at: MonotonicTime(milliseconds: 1_000))
+        let refusals = news.count { if case .logRefused = $0 { true } else { false } }
+        let failures = news.count { if case .failed = $0 { true } else { false } }
+        #expect(refusals == 1 && failures == 0)
+        rmdir(log)
+        _ = track.finish(at: MonotonicTime(milliseconds: 1_100))
+        let lines = RecordingFolder(bench.folder).contents(log) ?? []
+        #expect(String(decoding: lines, as: UTF8.self) == "end\n")
+    }
 }

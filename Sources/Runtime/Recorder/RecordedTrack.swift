@@ -38,7 +38,8 @@ final class RecordedTrack {
     /// The name of the file that was opened last.
     private var fileName = ""
     private var log: OutputFile?
-    /// The last line was refused, and may be there in part.
+    /// The last line was refused, and (`isLogTorn`) may be there in part.
+    private var isLogRefused = false
     private var isLogTorn = false
     /// The disk refused a write; another file is tried then.
     private var brokenUntil: MonotonicTime?
@@ -81,7 +82,8 @@ final class RecordedTrack {
                 ? recording.segments
                 : SegmentLimit(
                     length: recording.segments.length + recording.segments.length, bytes: recording.segments.bytes))
-        openLog()
+        // What is refused now is tried again, and reported, with the first line.
+        log = try? openLog()
     }
 
     // MARK: - Input
@@ -294,16 +296,18 @@ final class RecordedTrack {
 
     /// Appends a line. One that the disk refuses is left out, and costs the media nothing.
     private func writeDown(_ line: LogLine, _ news: inout [News]) {
-        // The disk may have refused it when the track began: it is without what happened before.
-        if log == nil { openLog() }
         let end = [UInt8(ascii: "\n")]
         do throws(SystemError) {
-            try log?.append((isLogTorn ? end : []) + encode(line) + end)
-            if log != nil { isLogTorn = false }
+            // The disk may have refused it when the track began: it is without what happened before.
+            if log == nil { log = try openLog() }
+            let start = isLogTorn ? end : []
+            isLogTorn = true
+            try log?.append(start + encode(line) + end)
+            (isLogRefused, isLogTorn) = (false, false)
         } catch {
             log = nil
-            if !isLogTorn { news.append(.logRefused) }
-            isLogTorn = true
+            if !isLogRefused { news.append(.logRefused) }
+            isLogRefused = true
         }
     }
 
@@ -316,7 +320,7 @@ final class RecordedTrack {
         }
     }
 
-    private func openLog() { log = try? openOutput("\(summary.sid).jsonl", isNew: false) }
+    private func openLog() throws(SystemError) -> OutputFile { try openOutput("\(summary.sid).jsonl", isNew: false) }
 
     private func showClockStart() {
         guard let last = summary.files.indices.last else { return }
