@@ -56,7 +56,8 @@ extension MetricsPage {
             "recording_queued_bytes", .gauge, "Bytes of media from all workers that wait for the recorder.",
             recorder.queuedBytes)
         add(
-            "recording_lag_seconds", .gauge, "Longest time that a packet waited for the recorder in the last second.",
+            "recording_lag_seconds", .gauge,
+            "Longest time that a packet waited for the recorder in the last second, or has waited while the disk hangs.",
             [([], recorder.lag.seconds)])
         add(
             "recording_free_bytes", .gauge, "Free bytes on the disk for recordings.", recorder.freeBytes)

@@ -84,8 +84,9 @@ public final class FileRecorder: RecordingPlane {
             uploaderLoop = Mutex(nil)
         }
         loop = Mutex(
-            try LoopThread(name: "recorder", cpu: nil) {
+            try LoopThread(name: "recorder", cpu: nil) { [books] in
                 thread.run()
+                books.recorderLag.end()
                 // A recording is announced when it is joined, and nobody learns of that once the news have ended. What is not joined by now the next start joins and announces.
                 finisher.stop()
                 finishing.join()

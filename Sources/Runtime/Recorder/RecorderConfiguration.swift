@@ -65,7 +65,7 @@ public struct RecorderStatistics: Sendable, Hashable {
     public var storedBytes: Int64 = 0
     /// Bytes in the workers' rings, as last seen.
     public var queuedBytes = 0
-    /// The longest that a record waited in a ring within the last second.
+    /// The longest that a record waited in a ring within the last second, or waits while the recorder's thread hangs in a write.
     public var lag = TimeInterval.zero
     /// Free bytes on the disk, as last seen.
     public var freeBytes: Int64 = 0

@@ -29,7 +29,7 @@ final class RecorderThread: Sendable {
 
     /// No wake-up for each packet: what lies in the rings is at most this old.
     private static let pollInterval = TimeInterval.milliseconds(5)
-    private static let advanceInterval = TimeInterval.milliseconds(250)
+    static let advanceInterval = TimeInterval.milliseconds(250)
 
     private let wake: WakeSignal
     private let orders: Mailbox<Order>

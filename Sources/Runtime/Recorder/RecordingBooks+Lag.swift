@@ -1,4 +1,5 @@
 import Glibc
+import NetworkIO
 import Primitives
 
 // Whoever works on files beside the recorder gives way to it: its disk is theirs.
@@ -10,7 +11,7 @@ extension RecordingBooks {
     private static let pause: useconds_t = 200_000
 
     /// Whether the recorder does not keep up.
-    var isBehind: Bool { lag > Self.longestLag }
+    var isBehind: Bool { recorderLag.value(at: MonotonicClock.now()) > Self.longestLag }
 
     /// Returns when the recorder keeps up; false: the work in hand is to be left, as `mustStop` says. Blocks.
     func waitForRecorder(unless mustStop: () -> Bool) -> Bool {

@@ -22,6 +22,8 @@ final class RecordingBooks: Sendable {
     let place: RecordingFolder
     /// The tracks that are recorded.
     let places: TrackPlaces
+    /// How long records wait for the recorder's thread.
+    let recorderLag = RecorderLag()
     /// What deleted recordings have left in a storage.
     let withdrawals = UploadWithdrawals()
     private let configuration: RecorderConfiguration
@@ -62,6 +64,7 @@ final class RecordingBooks: Sendable {
         state.withLock { state in
             var statistics = state.statistics
             statistics.tracks = places.count
+            statistics.lag = recorderLag.value(at: MonotonicClock.now())
             statistics.uploadsPending = state.summaries.values.reduce(0) { sum, summary in
                 sum + (summary.uploads ?? []).count { $0.state == .pending }
             }
@@ -69,9 +72,6 @@ final class RecordingBooks: Sendable {
             return statistics
         }
     }
-
-    /// The longest that a record waited in a ring within the last second.
-    var lag: TimeInterval { state.withLock(\.statistics.lag) }
 
     /// Recordings with files on which an earlier life of the server was to work.
     var awaitingWork: [String] { all.filter(\.awaitsWork).map(\.sid).reversed() }
@@ -384,10 +384,8 @@ final class RecordingBooks: Sendable {
     func sawQueue(_ bytes: Int) { state.withLock { $0.statistics.queuedBytes = bytes } }
 
     func sawLag(_ lag: TimeInterval, recordings: Int) {
-        state.withLock {
-            $0.statistics.lag = lag
-            $0.statistics.recordings = recordings
-        }
+        recorderLag.report(lag, at: MonotonicClock.now())
+        state.withLock { $0.statistics.recordings = recordings }
     }
 
     func wrote(bytes: UInt64) { state.withLock { $0.statistics.bytesWritten += bytes } }
