@@ -178,9 +178,45 @@ struct RecordingSurvivalTests {
         let later = RecordingSummary(
             sid: "RC_1", state: .ready, room: "r", roomSid: "RM_1", startedAt: 0, endedAt: 1_000_000_000)
         let found = ([0, 59, 60] as [Int64]).map { seconds in
-            retention.expired(of: [later], wallClock: 0, at: MonotonicTime(milliseconds: seconds * 1_000)).count
+            retention.look(at: [later], wallClock: 0, at: MonotonicTime(milliseconds: seconds * 1_000)).expired.count
         }
         #expect(found == [0, 0, 1])
+    }
+
+    @Test("A clock that is a year off at the server's start and is set within ten minutes counts for nothing")
+    func wrongClockAtStart() {
+        let year: Int64 = 31_536_000_000, now: Int64 = 60 * year
+        let old = RecordingSummary(
+            sid: "RC_1", state: .ready, room: "r", roomSid: "RM_1", startedAt: 0, endedAt: now - 7_200_000)
+        let young = RecordingSummary(
+            sid: "RC_2", state: .ready, room: "r", roomSid: "RM_1", startedAt: 0, endedAt: now - 60_000)
+        for error in [year, -year] {
+            var retention = Retention(.seconds(3_600), inherited: ["RC_1", "RC_2"])
+            // The clock is right from the second look on.
+            let found = ([0, 30, 590, 600, 3_540] as [Int64]).map { seconds in
+                retention.look(
+                    at: [old, young], wallClock: now + seconds * 1_000 + (seconds == 0 ? error : 0),
+                    at: MonotonicTime(milliseconds: seconds * 1_000)
+                ).expired.map(\.sid)
+            }
+            #expect(found == [[], [], [], ["RC_1"], ["RC_1", "RC_2"]])
+        }
+    }
+
+    @Test("What ended before the clock was set is kept for as long after a restart of the server, too")
+    func setClockBeforeRestart() throws {
+        let bench = try RecorderBench { $0.keptFor = .seconds(86_400) }, year: Int64 = 31_536_000_000
+        bench.clockStep.set(-year)
+        bench.begin { $0.startedAt -= year }
+        bench.audio(0..<50)
+        bench.read()
+        bench.end()
+        let ended = try #require(bench.summary?.retainedFrom)
+        bench.books.deleteExpired(wallClock: ended + 5_000, at: bench.now)
+        bench.books.deleteExpired(wallClock: ended + 7_200_000, at: bench.now + .seconds(7_195))
+        #expect(bench.summary?.keptSince == nil, "a clock that goes right moves nothing")
+        bench.books.deleteExpired(wallClock: ended + year + 10_800_000, at: bench.now + .seconds(10_795))
+        #expect(bench.summary?.keptSince == ended + year && bench.written["RC_1"] == bench.summary)
     }
 
     @Test("Of one that a crash ended with a right clock it begins with its end")

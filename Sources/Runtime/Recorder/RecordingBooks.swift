@@ -13,7 +13,7 @@ final class RecordingBooks: Sendable {
         var reserve: DiskReserve
         /// Recordings in progress whose summary was written and may not be on the disk yet.
         var unsecured: Set<String> = []
-        var retention: Retention
+        var retention = Retention(.zero)
     }
 
     private let state: Mutex<State>
@@ -36,8 +36,7 @@ final class RecordingBooks: Sendable {
 
     init(_ configuration: RecorderConfiguration, _ codec: RecordingCodec, logger: Logger) throws(SystemError) {
         self.configuration = configuration
-        state = Mutex(
-            State(reserve: DiskReserve(configuration.reserveBytes), retention: Retention(configuration.keptFor)))
+        state = Mutex(State(reserve: DiskReserve(configuration.reserveBytes)))
         encode = codec.encode
         encodeLine = codec.encodeLine
         decodeLine = codec.decodeLine
@@ -48,7 +47,9 @@ final class RecordingBooks: Sendable {
         var repair = CrashRepair(place, codec, movesIndexes: configuration.movesIndexes, logger: logger)
         let found = repair.run()
         recovered = repair.finished
-        state.withLock { $0.summaries = found }
+        state.withLock {
+            ($0.summaries, $0.retention) = (found, Retention(configuration.keptFor, inherited: Set(found.keys)))
+        }
         _ = hasRoom()
     }
 
@@ -201,8 +202,9 @@ final class RecordingBooks: Sendable {
     /// Deletes what has been kept for long enough; `wallClock` in milliseconds since 1970.
     func deleteExpired(wallClock: Int64, at now: MonotonicTime) {
         let all = all
-        let expired = state.withLock { $0.retention.expired(of: all, wallClock: wallClock, at: now) }
-        for summary in expired where mayGo(summary) && delete(summary.sid) {
+        let found = state.withLock { $0.retention.look(at: all, wallClock: wallClock, at: now) }
+        for (sid, since) in found.moved { _ = change(sid, isKept: true) { $0.keptSince = since } }
+        for summary in found.expired where mayGo(summary) && delete(summary.sid) {
             state.withLock { $0.statistics.deletedByAge += 1 }
             logger.info("a recording has expired", ["recording": .text(summary.sid)])
         }

@@ -200,7 +200,7 @@ public struct RecordingSummary: Codable, Sendable, Hashable {
     public var endedAt: Int64?
     /// `stopped`; `crash`: the server ended without finishing the files, which was done at its next start.
     public var ended: String?
-    /// When it ended by a clock that was set meanwhile, in milliseconds since 1970: it is kept from then on, while `startedAt` and `endedAt` are by the clock from before.
+    /// When it ended by a clock that was set meanwhile or since, in milliseconds since 1970: it is kept from then on, while `startedAt` and `endedAt` are by the clock from before.
     public var keptSince: Int64?
     public var tracks: [Track] = []
     /// Files into which those of tracks are joined.

@@ -2,29 +2,56 @@ import Primitives
 
 /// Which recordings have been kept for long enough.
 ///
-/// The wall clock says how old one is when it is first looked at, which is within seconds of its end or of the server's start. From then on it ages by the monotonic clock: a wall clock that is
-/// set, by an hour or by years, deletes nothing early. One that was wrong at first and is set right keeps nothing for longer than anew.
+/// The wall clock says how old one is when it is first looked at, which is within seconds of its end. From then on it ages by the monotonic clock: a wall clock that is set, by an hour
+/// or by years, deletes nothing early. Of what an earlier life of the server has left the wall clock alone says how old it is: until the machine has had time to set it after its start, none
+/// of that is deleted.
 struct Retention {
+    /// What a look has found.
+    struct Findings {
+        /// Recordings that have been kept for long enough.
+        var expired: [RecordingSummary] = []
+        /// By their sids, since when others have been kept by the wall clock as it is now, where that is not what their summaries say: the next life of the server knows nothing else.
+        var moved: [String: Int64] = [:]
+    }
+
     private let kept: TimeInterval
+    private let inherited: Set<String>
+    private var began: MonotonicTime?
     /// By the recordings' sids.
     private var ends: [String: MonotonicTime] = [:]
 
-    /// Recordings are kept for so long after their end; zero: for ever.
-    init(_ kept: TimeInterval) { self.kept = kept }
+    /// A machine without a clock of its own has the time within a minute of having a network, and the server may be there first.
+    static let settling = TimeInterval.seconds(600)
+    /// In milliseconds. Nobody keeps recordings to the minute.
+    private static let clockTolerance: Int64 = 60_000
 
-    /// Those of all `recordings` there are that have been kept for long enough; `wallClock` in milliseconds since 1970.
-    mutating func expired(
-        of recordings: [RecordingSummary], wallClock: Int64, at now: MonotonicTime
-    ) -> [RecordingSummary] {
-        guard kept > .zero else { return [] }
-        let former = ends
+    /// Recordings are kept for so long after their end; zero: for ever. `inherited`: those of an earlier life of the server.
+    init(_ kept: TimeInterval, inherited: Set<String> = []) {
+        self.kept = kept
+        self.inherited = inherited
+    }
+
+    /// Looks at all `recordings` there are; `wallClock` in milliseconds since 1970.
+    mutating func look(at recordings: [RecordingSummary], wallClock: Int64, at now: MonotonicTime) -> Findings {
+        var findings = Findings()
+        guard kept > .zero else { return findings }
+        let began = began ?? now, former = ends
+        self.began = began
         ends = [:]
-        return recordings.filter { recording in
-            guard let since = recording.retainedFrom else { return false }
+        for recording in recordings {
+            guard let since = recording.retainedFrom else { continue }
+            let isDoubtful = now - began < Self.settling && inherited.contains(recording.sid)
             let age = TimeInterval.milliseconds(min(max(0, wallClock - since), kept.milliseconds + 1))
-            let end = former[recording.sid] ?? now + (kept - age)
+            let end = (isDoubtful ? nil : former[recording.sid]) ?? now + (kept - age)
             ends[recording.sid] = end
-            return end <= now
+            guard !isDoubtful else { continue }
+            let moved = wallClock - (kept - (end - now)).milliseconds
+            if end <= now {
+                findings.expired.append(recording)
+            } else if abs(moved - since) > Self.clockTolerance {
+                findings.moved[recording.sid] = moved
+            }
         }
+        return findings
     }
 }
