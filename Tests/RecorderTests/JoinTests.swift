@@ -143,6 +143,40 @@ struct JoinTests {
         #expect(bench.summary?.storedFiles.map(\.name) == ["TR_camera.000.mp4"])
     }
 
+    @Test("A part that was not joined for want of disk is joined once there is room")
+    func roomLater() throws {
+        let bench = try record(.participant), finisher = try #require(bench.finisher)
+        end(bench)
+        var summary = try #require(bench.summary)
+        summary.joined?[0].state = .failed
+        summary.joined?[0].fault = "disk_full"
+        bench.books.add(summary)
+        finisher.retryRefused(at: bench.now)
+        finisher.workOff()
+        let joined = try #require(bench.summary?.joined?.first)
+        #expect(joined.state == .ready && joined.fault == nil)
+        #expect(bench.summary?.storedFiles.map(\.name) == ["PA_ada.000.mp4"] && bench.written["RC_1"] == bench.summary)
+    }
+
+    @Test("A part is not joined later after a fault of the disk, for a storage, or while a job reads its files")
+    func notJoinedLater() throws {
+        let bench = try record(.participant)
+        end(bench)
+        var summary = try #require(bench.summary)
+        let job = RecordingJob(sid: "JB_1", recording: "RC_1", kind: .composition, createdAt: 0)
+        let upload = RecordingSummary.Upload(name: "TR_video.000.mp4", key: "TR_video.000.mp4")
+        for (fault, uploads, jobs) in [
+            ("disk_error", [], []), ("disk_full", [upload], []), ("disk_full", [], [job]),
+        ] as [(String, [RecordingSummary.Upload], [RecordingJob])] {
+            summary.joined?[0].state = .failed
+            summary.joined?[0].fault = fault
+            (summary.uploads, summary.jobs) = (uploads, jobs)
+            bench.books.add(summary)
+            #expect(bench.books.retryRefused().isEmpty)
+            #expect(bench.summary == summary)
+        }
+    }
+
     @Test("The tracks' files stay when the summary that replaces them by the joined one cannot be written")
     func summaryNotWritten() throws {
         let bench = try record(.participant)

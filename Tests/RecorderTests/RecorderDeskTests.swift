@@ -333,7 +333,7 @@ struct RecorderDeskTests {
         let finisher = try FileFinisher(bench.books)
         let found = [0, 599, 600].map { (seconds: Int64) in
             bench.books.add(summary)
-            finisher.retryIndexes(at: bench.now + .seconds(seconds))
+            finisher.retryRefused(at: bench.now + .seconds(seconds))
             finisher.workOff()
             return bench.summary?.tracks.first?.files.first?.index
         }
@@ -352,7 +352,7 @@ struct RecorderDeskTests {
             summary.tracks[0].files[0].indexFault = fault
             summary.uploads = uploads.map { RecordingSummary.Upload(name: $0, key: $0) }
             bench.books.add(summary)
-            #expect(bench.books.retryIndexes().isEmpty)
+            #expect(bench.books.retryRefused().isEmpty)
             #expect(bench.summary == summary)
         }
     }

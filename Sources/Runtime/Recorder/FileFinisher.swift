@@ -38,15 +38,15 @@ final class FileFinisher: Sendable {
         post(recording)
     }
 
-    /// Has tables moved for which the disk had no room before. Does nothing where it has done so a short while ago. Looks at the disk.
-    func retryIndexes(at now: MonotonicTime) {
+    /// Has tables moved and parts joined for which the disk had no room before. Does nothing where it has done so a short while ago. Looks at the disk.
+    func retryRefused(at now: MonotonicTime) {
         let isDue = nextRetry.withLock { next in
             guard now >= next else { return false }
             next = now + Self.retryInterval
             return true
         }
         guard isDue else { return }
-        for recording in books.retryIndexes() { post(recording) }
+        for recording in books.retryRefused() { post(recording) }
     }
 
     func stop() { queue.stop() }

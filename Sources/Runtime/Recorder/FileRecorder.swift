@@ -126,7 +126,7 @@ public final class FileRecorder: RecordingPlane {
                 _ = await disk.run {
                     books.secure()
                     for recording in books.finishRefused() { finisher.post(recording) }
-                    finisher.retryIndexes(at: MonotonicClock.now())
+                    finisher.retryRefused(at: MonotonicClock.now())
                     books.deleteExpired(wallClock: MonotonicClock.wallMilliseconds(), at: MonotonicClock.now())
                     books.deleteExcess()
                 }

@@ -14,13 +14,17 @@ extension RecordingBooks {
         }
     }
 
-    /// Has tables moved for which the disk had no room and has now. Returns the recordings that have any. Looks at the disk.
-    func retryIndexes() -> [String] {
-        guard movesIndexes, hadRoom else { return [] }
+    /// Has tables moved and parts joined for which the disk had no room and has now. Returns the recordings that have any. Looks at the disk.
+    func retryRefused() -> [String] {
+        guard hadRoom else { return [] }
         return all.compactMap { summary in
-            let names = Set(summary.refusedIndexes.filter { hasRoom(beside: $0.bytes ?? 0) }.map(\.name))
-            guard !names.isEmpty else { return nil }
-            let isThere = change(summary.sid, isKept: false) { $0.retryIndexes(of: names) }
+            let tables = summary.refusedIndexes.filter { movesIndexes && hasRoom(beside: $0.bytes ?? 0) }.map(\.name)
+            let parts = summary.refusedJoins.filter { hasRoom(beside: $0.bytes) }.map(\.name)
+            guard !tables.isEmpty || !parts.isEmpty else { return nil }
+            let isThere = change(summary.sid, isKept: false) { summary in
+                summary.retryIndexes(of: Set(tables))
+                summary.retryJoins(of: Set(parts))
+            }
             return isThere ? summary.sid : nil
         }
     }

@@ -52,6 +52,28 @@ extension RecordingSummary {
         }
     }
 
+    /// Parts that are not joined because the disk had no room, each with the bytes of its files, but for those that a storage has, or is to have, as they are. None while a job reads
+    /// the files, which would be removed.
+    var refusedJoins: [(name: String, bytes: Int64)] {
+        guard !(jobs ?? []).contains(where: \.state.isOpen) else { return [] }
+        let uploaded = Set((uploads ?? []).map(\.name))
+        return (joined ?? []).compactMap { part in
+            guard part.state == .failed, part.fault == JoinFault.diskFull.rawValue else { return nil }
+            let own = files(of: Group(participant: part.participant), part: part.part).map(\.file)
+            guard !own.contains(where: { uploaded.contains($0.name) }) else { return nil }
+            return (part.name, own.reduce(0) { $0 + ($1.bytes ?? 0) })
+        }
+    }
+
+    /// Those of `refusedJoins` that have these names are to be joined after all.
+    mutating func retryJoins(of names: Set<String>) {
+        let refused = Set(refusedJoins.map(\.name)).intersection(names)
+        for index in (joined ?? []).indices where refused.contains(joined?[index].name ?? "") {
+            joined?[index].state = .pending
+            joined?[index].fault = nil
+        }
+    }
+
     /// Its files are finished: those of its tracks are to be joined, or their tables to be moved.
     mutating func markForWork(movesIndexes: Bool) {
         if joinsTracks {
