@@ -53,6 +53,39 @@ struct PlaybackScheduleTests {
         #expect(schedule.position(at: Self.start + .seconds(9)) == .seconds(2))
     }
 
+    /// Three frames of five seconds.
+    private static func slideshow() throws -> PlaybackSchedule {
+        let track = try playable(.vp8(size), lengths: [10, 10, 10], duration: 450_000)
+        return PlaybackSchedule([track], loops: false, at: start)
+    }
+
+    @Test("The last frame of a slideshow is shown for as long as the others, and the position goes on meanwhile")
+    func lastFrame() throws {
+        var schedule = try Self.slideshow()
+        let end = Self.start + PlaybackSchedule.lead + .seconds(15)
+        let shown = Self.run(&schedule, from: Self.start, to: Self.start + .seconds(14))
+        #expect(shown.map(\.sample) == [0, 1, 2])
+        #expect(schedule.state == .playing && schedule.position(at: end - .seconds(3)) == .seconds(12))
+        let rest = Self.run(&schedule, from: Self.start + .seconds(14), to: Self.start + .seconds(15))
+        #expect(rest.isEmpty && schedule.state == .ended(end))
+        #expect(schedule.position(at: end - .milliseconds(100)) == .milliseconds(14_900))
+    }
+
+    @Test("While the last frame of a slideshow is shown, a seek goes back, and a loop begins where the frame ends")
+    func changesInLastFrame() throws {
+        let later = Self.start + .seconds(12)
+        var schedule = try Self.slideshow()
+        _ = Self.run(&schedule, from: Self.start, to: later)
+        var looping = schedule
+        schedule.seek(to: .seconds(6), at: later)
+        let back = Self.run(&schedule, from: later, to: later + .seconds(8))
+        #expect(back.map(\.sample) == [1, 2])
+        looping.setLoops(true)
+        let again = Self.run(&looping, from: later, to: Self.start + .seconds(16))
+        #expect(again.map(\.sample) == [0])
+        #expect(again.map(\.due) == [Self.start + PlaybackSchedule.lead + .seconds(15)])
+    }
+
     @Test("A reader that asks for everything at once gets what is due within the horizon")
     func backPressure() throws {
         var schedule = PlaybackSchedule(try Self.tracks(rate: 30), loops: false, at: Self.start)

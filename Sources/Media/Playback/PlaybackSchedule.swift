@@ -25,7 +25,7 @@ public struct PlaybackSchedule: Sendable {
     public enum State: Sendable, Hashable {
         case playing
         case paused
-        /// The last sample was handed out and was due before this moment.
+        /// The last sample was handed out, and its time is over at this moment.
         case ended(MonotonicTime)
     }
 
@@ -86,7 +86,8 @@ public struct PlaybackSchedule: Sendable {
         guard state == .playing else { return nil }
         wrap()
         guard let track = earliest else {
-            state = .ended(lastDue)
+            // The last frame of a slideshow is shown for seconds, in which the playback can still be changed.
+            if end <= horizon { state = .ended(end) }
             return nil
         }
         let late = now - due(of: track)
@@ -125,6 +126,9 @@ public struct PlaybackSchedule: Sendable {
     private func due(of track: Int) -> MonotonicTime {
         anchor + tracks[track].time(of: cursors[track].next) + duration * cursors[track].cycle
     }
+
+    /// When the newest cycle is over.
+    private var end: MonotonicTime { anchor + start + duration * (cursors.reduce(0) { max($0, $1.cycle) } + 1) }
 
     private func cycleUnits(of track: Int) -> Int64 {
         duration.units(per: tracks[track].clockRate) * cursors[track].cycle
@@ -179,8 +183,9 @@ public struct PlaybackSchedule: Sendable {
 
     /// Where it is, from the beginning.
     public func position(at now: MonotonicTime) -> TimeInterval {
-        if case .ended = state { return duration }
-        guard let track = earliest else { return duration }
+        guard let track = earliest else {
+            return state == .paused ? duration : max(duration - max(end - now, .zero), .zero)
+        }
         let next = tracks[track].time(of: cursors[track].next) - start
         let ahead = state == .playing ? max(due(of: track) - now, .zero) : .zero
         let position = next - ahead

@@ -72,11 +72,11 @@ final class RunningPlayback {
         return shown
     }
 
-    /// Whether everything was sent, or nothing more can be.
+    /// Whether everything was sent and shown for its time, or nothing more can be.
     func isOver(at now: MonotonicTime) -> Bool {
         if hasFailed { return true }
-        guard case .ended(let due) = schedule.state else { return false }
-        return waiting == nil && now > due + RunningPlayback.ahead / 4 && feeds.allSatisfy(\.isEmpty)
+        guard case .ended(let end) = schedule.state else { return false }
+        return waiting == nil && now > end + RunningPlayback.ahead / 4 && feeds.allSatisfy(\.isEmpty)
     }
 
     func apply(_ change: PlaybackChange, at now: MonotonicTime) {
