@@ -95,10 +95,11 @@ struct PlayedFileTests {
 
 @Suite("Playbacks")
 struct RunningPlaybackTests {
-    @Test("Of thousands of samples for one moment no more than a thousand are read at a time, and all in the end")
-    func crowdedFile() throws {
-        typealias Bytes = MatroskaBytes
-        let frames = ((0 as Int16)..<2_500).flatMap { Bytes.block(1, at: $0, [0x10, 1, 2]) }
+    private typealias Bytes = MatroskaBytes
+    private static let start = MonotonicTime(milliseconds: 1_000)
+
+    /// A playback of VP8 frames in a file whose times count microseconds.
+    private func playback(of frames: [UInt8]) throws -> RunningPlayback {
         let content = [Bytes.info(scale: 1_000), Bytes.tracks(Bytes.video("V_VP8")), Bytes.cluster(at: 0, frames)]
         let path = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path
         try Data(Bytes.header() + Bytes.segment(content.flatMap { $0 })).write(to: URL(fileURLWithPath: path))
@@ -111,14 +112,33 @@ struct RunningPlaybackTests {
             sid: "PB_1", state: .playing, room: "r", roomSid: "RM_1", participant: "PA_1", identity: "player",
             positionMilliseconds: 0, durationMilliseconds: 0, loop: false, startedAt: 0,
             tracks: [PlaybackSummary.Track(sid: "TR_1", kind: "video", codec: "vp8")])
-        let now = MonotonicTime(milliseconds: 1_000)
         var random = RandomSource(seed: 1)
-        let playback = RunningPlayback(info, opened, summary, at: now, random: &random)
+        return RunningPlayback(info, opened, summary, worker: 0, at: Self.start, random: &random)
+    }
+
+    @Test("Of thousands of samples for one moment no more than a thousand are read at a time, and all in the end")
+    func crowdedFile() throws {
+        let playback = try playback(of: ((0 as Int16)..<2_500).flatMap { Bytes.block(1, at: $0, [0x10, 1, 2]) })
         let sent = (0..<4).map { _ in
-            playback.fill(at: now)
-            return playback.summary(at: now).tracks[0].samplesSent
+            playback.fill(at: Self.start)
+            return playback.summary(at: Self.start).tracks[0].samplesSent
         }
         #expect(sent == [1_000, 2_000, 2_500, 2_500])
+    }
+
+    @Test("A playback that is paused rests with its feeds until it goes on")
+    func rest() throws {
+        let playback = try playback(of: ((0 as Int16)..<2_500).flatMap { Bytes.block(1, at: $0, [0x10, 1, 2]) })
+        func states() -> [Bool] { [playback.isResting] + playback.feeds.map(\.isResting) }
+        playback.fill(at: Self.start)
+        #expect(states() == [false, false])
+        playback.apply(PlaybackChange(paused: true), at: Self.start)
+        playback.fill(at: Self.start)
+        #expect(states() == [true, true] && playback.summary(at: Self.start).tracks[0].samplesSent == 1_000)
+        playback.apply(PlaybackChange(positionMilliseconds: 0), at: Self.start)
+        #expect(states() == [true, true])
+        playback.apply(PlaybackChange(paused: false), at: Self.start)
+        #expect(states() == [false, false])
     }
 }
 

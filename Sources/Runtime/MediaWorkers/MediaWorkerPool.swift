@@ -167,7 +167,7 @@ public final class MediaWorkerPool: Sendable {
         return chosen
     }
 
-    /// Plays a feed into the rooms of worker `index`, which has its peer, until it is closed; false after the end of the worker.
+    /// Plays a feed into the rooms of worker `index`, which has its peer, until it is closed, or goes on with one that has rested; false after the end of the worker.
     public func play(_ feed: PlaybackFeed, on index: Int) -> Bool { workers[index].play(feed) }
 
     /// Ends the loops and their threads, then the event stream. Commands sent later have no effect on the network. A worker that hangs is left as it is.

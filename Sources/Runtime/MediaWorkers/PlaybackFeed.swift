@@ -11,6 +11,7 @@ public final class PlaybackFeed: @unchecked Sendable {
     private let head = Atomic<Int>(0)
     private let tail = Atomic<Int>(0)
     private let closed = Atomic<Bool>(false)
+    private let resting = Atomic<Bool>(false)
     private let late = Atomic<UInt64>(0)
     private let taken = Atomic<UInt64>(0)
     /// The track's peer in the worker's engine.
@@ -46,6 +47,12 @@ public final class PlaybackFeed: @unchecked Sendable {
 
     /// Nothing more comes, and what waits is dropped.
     public func close() { closed.store(true, ordering: .releasing) }
+
+    /// Whether nothing is pushed for now. Whoever ends its rest then has the worker play it once more (`MediaWorkerPool.play`), so that it looks at once.
+    public var isResting: Bool {
+        get { resting.load(ordering: .acquiring) }
+        set { resting.store(newValue, ordering: .releasing) }
+    }
 
     /// Whether it is closed.
     var isClosed: Bool { closed.load(ordering: .acquiring) }

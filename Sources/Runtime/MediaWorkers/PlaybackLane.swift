@@ -14,13 +14,17 @@ struct PlaybackLane: ~Copyable {
     private static let packetsPerTurn = 64
     /// A feed in which nothing waits is looked at again after this: the player fills it long before its packets are due.
     private static let lookInterval = TimeInterval.milliseconds(10)
+    /// One that rests is attached again before the next packet. It may be closed first, and has a megabyte.
+    private static let restInterval = TimeInterval.seconds(1)
 
     deinit { scratch.deallocate() }
 
-    /// Plays a feed from now on; false where there are too many.
+    /// Plays a feed from now on, or again after a rest; false where there are too many.
     mutating func attach(_ feed: PlaybackFeed) -> Bool {
-        guard feeds.count < Self.maximumFeeds else { return false }
-        feeds.append(feed)
+        if !feeds.contains(where: { $0 === feed }) {
+            guard feeds.count < Self.maximumFeeds else { return false }
+            feeds.append(feed)
+        }
         next = .zero
         return true
     }
@@ -49,7 +53,7 @@ struct PlaybackLane: ~Copyable {
                 left -= 1
                 due = feeds[index].nextDue
             }
-            next = min(next, due ?? now + Self.lookInterval)
+            next = min(next, due ?? now + (feeds[index].isResting ? Self.restInterval : Self.lookInterval))
             index += 1
         }
     }

@@ -24,7 +24,7 @@ final class PlayerThread: Sendable {
 
     /// Feeds are filled this often; ten times within `RunningPlayback.ahead`.
     private static let fillInterval = TimeInterval.milliseconds(20)
-    /// Without playbacks, orders wake it.
+    /// Without playbacks, and while all are paused, orders wake it.
     private static let idleInterval = TimeInterval.seconds(60)
 
     private let wake: WakeSignal
@@ -58,7 +58,7 @@ final class PlayerThread: Sendable {
         var taken: [Order] = []
         while true {
             let now = MonotonicClock.now()
-            let deadline = now + (running.isEmpty ? Self.idleInterval : Self.fillInterval)
+            let deadline = now + (running.allSatisfy(\.isResting) ? Self.idleInterval : Self.fillInterval)
             let ready = poller.wait(until: deadline, now: now)
             if poller.isReady(wake.descriptor, of: ready) { wake.clear() }
             orders.drain(into: &taken)
@@ -85,12 +85,14 @@ final class PlayerThread: Sendable {
         let now = MonotonicClock.now()
         switch order {
         case .begin(let info, let opened, let summary, let worker):
-            let playback = RunningPlayback(info, opened, summary, at: now, random: &random)
-            for feed in playback.feeds where !workers.play(feed, on: worker) { feed.close() }
+            let playback = RunningPlayback(info, opened, summary, worker: worker, at: now, random: &random)
+            play(playback)
             running.append(playback)
         case .change(let sid, let change):
             guard let playback = running.first(where: { $0.info.sid == sid }) else { break }
+            let wasResting = playback.isResting
             playback.apply(change, at: now)
+            if wasResting, !playback.isResting { play(playback) }
             books.update(playback.summary(at: now))
         case .end(let sid):
             guard let index = running.firstIndex(where: { $0.info.sid == sid }) else { break }
@@ -99,6 +101,10 @@ final class PlayerThread: Sendable {
         case .stop: return false
         }
         return true
+    }
+
+    private func play(_ playback: RunningPlayback) {
+        for feed in playback.feeds where !workers.play(feed, on: playback.worker) { feed.close() }
     }
 
     /// Tells of playbacks that are over; their participants leave then, which ends them here, too.

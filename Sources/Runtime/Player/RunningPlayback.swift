@@ -10,6 +10,8 @@ import Rooms
 /// order of its track; nothing further of that playback is read meanwhile.
 final class RunningPlayback {
     let info: PlaybackInfo
+    /// The worker that has its room.
+    let worker: Int
     private let opened: OpenedTracks
     let feeds: [PlaybackFeed]
     private var schedule: PlaybackSchedule
@@ -23,6 +25,8 @@ final class RunningPlayback {
     private var sample: [UInt8] = []
     /// The file could not be read.
     private(set) var hasFailed = false
+    /// It is paused, and everything that was made before is with the worker: until it goes on there is nothing to do.
+    private(set) var isResting = false
 
     private struct Waiting {
         var step: PlaybackSchedule.Step
@@ -41,10 +45,11 @@ final class RunningPlayback {
     private static let burst = 8
 
     init(
-        _ info: PlaybackInfo, _ opened: OpenedTracks, _ summary: PlaybackSummary, at now: MonotonicTime,
+        _ info: PlaybackInfo, _ opened: OpenedTracks, _ summary: PlaybackSummary, worker: Int, at now: MonotonicTime,
         random: inout RandomSource
     ) {
         self.info = info
+        self.worker = worker
         self.opened = opened
         self.summary = summary
         let tracks = opened.tracks.map(\.track)
@@ -87,14 +92,22 @@ final class RunningPlayback {
             guard schedule.state == .playing else { return }
             schedule.pause()
             sendGoodbye()
-        case false?: schedule.resume(at: now)
+        case false?:
+            schedule.resume(at: now)
+            rest(false)
         case nil: break
         }
+    }
+
+    private func rest(_ isResting: Bool) {
+        self.isResting = isResting
+        for feed in feeds { feed.isResting = isResting }
     }
 
     /// Makes what is due soon.
     func fill(at now: MonotonicTime) {
         guard pushWaiting() else { return }
+        guard schedule.state != .paused else { return rest(true) }
         var (samples, bytes) = (0, 0)
         while !hasFailed, samples < Self.mostSamples, bytes < Self.mostBytes,
             let step = schedule.next(upTo: now + Self.ahead, at: now)
