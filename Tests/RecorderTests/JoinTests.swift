@@ -105,6 +105,8 @@ struct JoinTests {
         bench.finisher?.workOff()
         let summary = try #require(bench.summary)
         #expect(summary.state == .recording)
+        // Brought to the disk before the files of the tracks were removed.
+        #expect(names(bench).contains("recording.copy.json"))
         #expect(summary.tracks.map { $0.files.map(\.part) } == [[0, 1], [0, 1]])
         #expect(summary.joined?.map(\.state) == [.ready])
         #expect(summary.storedFiles.map(\.name) == ["PA_ada.000.mp4", "TR_camera.001.mp4", "TR_video.001.mp4"])

@@ -1,5 +1,6 @@
 import Logging
 import NetworkIO
+import Synchronization
 
 // What lies in a recording's folder beside its files and its summary.
 
@@ -7,14 +8,22 @@ extension RecordingBooks {
     /// Brings copies of the summaries of recordings in progress to the disk, as far as they have changed. A summary that is written without waiting for the disk may be empty
     /// after a power loss; then the copy counts. Blocks.
     func secure() {
-        for sid in takeUnsecured() {
-            guard let summary = self[sid], summary.state == .recording else { continue }
-            // Where the disk refuses, the next change is tried again.
-            try? place.replace("\(folder(of: summary))/\(RecordingSummary.copy)", with: encode(summary))
-            // It has ended meanwhile, and may have been deleted, too.
-            if self[sid]?.state != .recording { removeCopy(of: summary) }
-            _ = stays(summary)
+        // Where the disk refuses, the next change is tried again.
+        for sid in takeUnsecured() { _ = secure(sid) }
+    }
+
+    /// Brings the summary of a recording to the disk, as its copy where it is in progress: otherwise it is there. False: the disk refuses. Blocks.
+    func secure(_ sid: String) -> Bool {
+        guard let summary = self[sid], summary.state == .recording else { return true }
+        let path = "\(folder(of: summary))/\(RecordingSummary.copy)"
+        let isWritten = securing.withLock { _ in
+            // As it is by now: another thread may have brought there what came since.
+            (try? place.replace(path, with: encode(self[sid] ?? summary))) != nil
         }
+        // It has ended meanwhile, and may have been deleted, too.
+        if self[sid]?.state != .recording { removeCopy(of: summary) }
+        _ = stays(summary)
+        return isWritten
     }
 
     /// Where what grows lies: of each track that is recorded its open file and its log.

@@ -19,6 +19,8 @@ final class RecordingBooks: Sendable {
     private let state: Mutex<State>
     /// The recorder's thread and the one that moves tables both write summaries down.
     private let writing = Mutex(())
+    /// Copies of summaries are brought to the disk by the thread that downloads wait for, and by the one that joins files.
+    let securing = Mutex(())
     let place: RecordingFolder
     /// The tracks that are recorded.
     let places: TrackPlaces
@@ -141,7 +143,8 @@ final class RecordingBooks: Sendable {
             }
             return true
         }
-        let isWritten = isThere && write(recording.sid)
+        // Not even after a power loss may a summary name files that are no more.
+        let isWritten = isThere && write(recording.sid) && secure(recording.sid)
         switch result {
         case .success(let content):
             // The summary on the disk may still name the files of the tracks: they stay, and at the next start they are joined again.
@@ -259,27 +262,6 @@ final class RecordingBooks: Sendable {
                     key: upload.key, progress: ObjectUpload.Progress(at: state),
                     mayBeThere: upload.name != RecordingSummary.sidecar))
         }
-    }
-
-    /// Has the storage keep nothing of what was deleted here.
-    func withdraw(_ item: UploadWithdrawals.Item) {
-        if !withdrawals.add(item) { staysInStorage(item, "too much was deleted at once") }
-    }
-
-    private func staysInStorage(_ item: UploadWithdrawals.Item, _ words: String) {
-        logger.warning(
-            "what a deleted recording had uploaded stays in the storage; remove it there",
-            ["key": .text(item.key), "reason": .text(words)])
-    }
-
-    /// What a deleted recording has left in the storage was removed there.
-    func withdrew(_ item: UploadWithdrawals.Item, at now: MonotonicTime) {
-        if !withdrawals.removed(item, at: now) { staysInStorage(item, "too much was deleted at once") }
-    }
-
-    /// What a deleted recording has left in the storage could not be removed there.
-    func withdrawalFailed(_ item: UploadWithdrawals.Item, _ words: String, at now: MonotonicTime) {
-        if !withdrawals.retry(item, at: now) { staysInStorage(item, words) }
     }
 
     /// A storage has proved that it has a file. False: it was deleted here meanwhile.
