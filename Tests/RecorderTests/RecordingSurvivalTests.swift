@@ -2,6 +2,7 @@ import Glibc
 import Logging
 import NetworkIO
 import Primitives
+import Synchronization
 import Testing
 
 @testable import MediaWorkers
@@ -131,6 +132,43 @@ struct RecordingSurvivalTests {
         let configuration = RecorderConfiguration(directory: bench.folder)
         let books = try RecordingBooks(configuration, bench.codec, logger: .quiet)
         #expect(books["RC_1"]?.ended == "stopped" && place.names(in: folder) == names)
+    }
+
+    /// Is done once, while a summary is being encoded.
+    private final class Meanwhile: Sendable {
+        private let action = Mutex<(@Sendable () -> Void)?>(nil)
+        func set(_ next: @escaping @Sendable () -> Void) { action.withLock { $0 = next } }
+        func run() {
+            let next = action.withLock { action in
+                defer { action = nil }
+                return action
+            }
+            next?()
+        }
+    }
+
+    @Test("A recording that is deleted while its summary is written leaves nothing for the next start to find")
+    func deletedMeanwhile() throws {
+        let bench = try RecorderBench()
+        bench.begin()
+        bench.audio(0..<100)
+        bench.read()
+        bench.end()
+        let meanwhile = Meanwhile(), known = bench.codec
+        let codec = RecordingCodec(
+            encode: {
+                meanwhile.run()
+                return known.encode($0)
+            }, decode: known.decode, encodeLine: known.encodeLine, decodeLine: known.decodeLine)
+        let books = try RecordingBooks(RecorderConfiguration(directory: bench.folder), codec, logger: .quiet)
+        let place = RecordingFolder(bench.folder)
+        // As if the new file had come between the deletion of the others and that of the folder, which stays then.
+        meanwhile.set {
+            _ = books.delete("RC_1")
+            try? place.make(place.folder(room: "RM_1", recording: "RC_1"))
+        }
+        _ = books.change("RC_1", isKept: true) { $0.keptSince = 1 }
+        #expect(books["RC_1"] == nil && place.recordings().isEmpty)
     }
 
     // MARK: - A clock that was set

@@ -176,7 +176,8 @@ final class RecordingBooks: Sendable {
                 try place.replace(
                     "\(folder(of: summary))/\(RecordingSummary.sidecar)", with: encode(summary), isDurable: !goesOn)
                 if goesOn { state.withLock { _ = $0.unsecured.insert(sid) } } else { removeCopy(of: summary) }
-                return true
+                // Deleted while this was written, it would be found again at the next start.
+                return stays(summary)
             } catch {
                 logger.error(
                     "the summary of a recording cannot be written",
