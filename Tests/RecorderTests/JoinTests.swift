@@ -117,6 +117,30 @@ struct JoinTests {
         #expect(first.tracks.map(\.samples.count) == [150, 300] && second.tracks.map(\.samples.count) == [90, 100])
     }
 
+    @Test("A part is as large as all its files together, also those of tracks that have ended")
+    func partOfEndedTracks() throws {
+        let bench = try RecorderBench(indexes: true)
+        bench.begin {
+            ($0.files, $0.segmentBytes) = (.room, 40_000)
+        }
+        // 16 bytes per packet in a fragment, and its head: 28 kB, and with a table 35 kB.
+        for start in stride(from: 0, to: 1_500, by: 300) {
+            bench.audio(start..<(start + 300))
+            bench.read()
+        }
+        bench.audio(0..<0, then: [.ended])
+        bench.record(7, Self.other)
+        for start in stride(from: 0, to: 900, by: 300) {
+            bench.audio(start..<(start + 300), stream: 7)
+            bench.read()
+        }
+        bench.pass()
+        bench.audio(900..<1_000, stream: 7)
+        bench.read()
+        bench.end(stream: 7)
+        #expect(bench.summary?.tracks.map { $0.files.map(\.part) } == [[0], [0, 1]])
+    }
+
     @Test("A rotation in mid-call begins another file for the participant, and none for the room")
     func rotation() throws {
         for (files, expected) in [(RecordingOptions.Files.participant, 2), (.room, 1)] {

@@ -136,11 +136,6 @@ final class RecordedTrack {
     /// Whether it writes a file.
     var isOpen: Bool { file != nil }
 
-    /// Bytes of its files of a part.
-    func bytes(ofPart part: Int) -> Int64 {
-        summary.files.reduce(0) { $0 + ($1.part == part ? $1.bytes ?? 0 : 0) }
-    }
-
     /// Frames that were written since this was last asked.
     func consumeFrames() -> Int {
         defer { framesSeen = summary.framesWritten }

@@ -219,7 +219,10 @@ struct RecorderDesk {
 
     /// Begins parts that are due, and has those joined of which everything is there.
     private mutating func advanceParts(to now: MonotonicTime) {
-        parts.advance(members, to: now)
+        let known = summaries
+        parts.advance(members, to: now) { key, part in
+            known[key.recording]?.files(of: key.group, part: part).reduce(0) { $0 + ($1.file.bytes ?? 0) } ?? 0
+        }
         for (recording, var summary) in summaries where summary.joinsTracks {
             let isNew = summary.addJoins { group, part in
                 part < parts.current(RecordingParts.Key(recording: recording, group: group))

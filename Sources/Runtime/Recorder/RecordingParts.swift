@@ -44,15 +44,17 @@ struct RecordingParts {
 
     mutating func forget(_ recording: String) { states = states.filter { $0.key.recording != recording } }
 
-    /// Looks at the groups: those whose part is as long or large as it may be go on in another.
-    mutating func advance(_ tracks: [Key: [RecordedTrack]], to now: MonotonicTime) {
+    /// Looks at the groups: those whose part is as long or large as it may be go on in another. `bytes`: of a part's files, also of tracks that have ended.
+    mutating func advance(
+        _ tracks: [Key: [RecordedTrack]], to now: MonotonicTime, bytes: (_ key: Key, _ part: Int) -> Int64
+    ) {
         for (key, members) in tracks {
             states[key]?.frames += members.reduce(0) { $0 + $1.consumeFrames() }
             guard let state = states[key], let limit = members.first?.groupLimit else { continue }
             if let cut = state.cut {
                 if now - cut >= Self.patience { begin(key, members, at: now) }
             } else if now - state.began >= limit.length || state.frames >= Self.mostFrames
-                || members.reduce(0, { $0 + $1.bytes(ofPart: state.part) }) >= limit.bytes
+                || bytes(key, state.part) >= limit.bytes
             {
                 if let leader = Self.leader(of: members) {
                     states[key]?.cut = now
