@@ -22,19 +22,21 @@ struct Retention {
 
     /// A machine without a clock of its own has the time within a minute of having a network, and the server may be there first.
     static let settling = TimeInterval.seconds(600)
+    /// A hundred years.
+    private static let forever = TimeInterval.seconds(3_155_760_000)
     /// In milliseconds. Nobody keeps recordings to the minute.
     private static let clockTolerance: Int64 = 60_000
 
     /// Recordings are kept for so long after their end; zero: for ever. `inherited`: those of an earlier life of the server.
     init(_ kept: TimeInterval, inherited: Set<String> = []) {
-        self.kept = kept
+        // Even where none is deleted by age, those that ended first are deleted first for space.
+        self.kept = kept > .zero ? kept : Self.forever
         self.inherited = inherited
     }
 
     /// Looks at all `recordings` there are; `wallClock` in milliseconds since 1970.
     mutating func look(at recordings: [RecordingSummary], wallClock: Int64, at now: MonotonicTime) -> Findings {
         var findings = Findings()
-        guard kept > .zero else { return findings }
         let began = began ?? now, former = ends
         self.began = began
         ends = [:]
