@@ -73,6 +73,30 @@ struct FileAlignmentTests {
     }
 
     @Test(
+        "Over three hours in files of an hour a video follows the audio that was recorded with it, also behind the first microphone",
+        arguments: [false, true])
+    func severalFiles(isOtherMicrophone: Bool) {
+        let sound = Media(rate: 48_000, error: 100, start: 0), media = Media(rate: 90_000, error: 0, start: 0)
+        var files: [ClockedFile] = []
+        for hour in 0..<3 {
+            let begin = Double(3_600 * hour), stream = isOtherMicrophone && hour > 0 ? 2 : 1
+            files.append(
+                file(
+                    sound, stream: stream, isAudio: true, from: begin, to: begin + 3_600, interval: 5, jitter: { 0 }))
+            // It goes on in another file with its next keyframe.
+            files.append(
+                file(
+                    media, stream: 0, isAudio: false, from: begin + 2, to: begin + 3_600, interval: 1, jitter: { 0 }))
+        }
+        let places = FileAlignment.places(of: files)
+        for audio in [0, 2, 4] {
+            let found = worst(
+                files[audio + 1], media, places[audio + 1], files[audio], sound, places[audio], from: 0)
+            #expect(found < 20, "\(found) ms")
+        }
+    }
+
+    @Test(
         "A jump of the publisher's clock, which audio and video have in common, moves nothing",
         arguments: [0.5, -2.0, 3_600])
     func clockStep(step: Double) {

@@ -85,15 +85,22 @@ public enum FileAlignment {
         let curves = files.map { SenderClockCurve($0) }
         guard let reference = reference(files, curves) else { return [] }
         let guides = files.indices.filter { files[$0].stream == reference }.compactMap { index in
-            curves[index].map { (file: files[index], curve: $0) }
+            curves[index].map { Guide(file: files[index], curve: $0, start: files[index].arrival) }
         }
-        return files.indices.map { index in
+        func place(_ index: Int, _ others: [Guide] = []) -> FilePlace {
             let file = files[index]
             guard file.stream != reference, let curve = curves[index], !guides.isEmpty else {
                 return FilePlace(start: file.arrival, clockRate: file.clockRate)
             }
-            return place(file, curve, guides)
+            return self.place(file, curve, guides, others)
         }
+        // Once the reference has ended, as where another microphone was chosen, a video follows the audio that is there.
+        let audio = files.indices.filter { files[$0].isAudio && files[$0].stream != reference }.map { ($0, place($0)) }
+        let others = audio.compactMap { index, place in
+            curves[index].map { Guide(file: files[index], curve: $0, start: place.microseconds(at: 0)) }
+        }
+        let placed = Dictionary(audio, uniquingKeysWith: { first, _ in first })
+        return files.indices.map { placed[$0] ?? place($0, others) }
     }
 
     /// Audio before video, and what has reports before what has none.
@@ -106,7 +113,7 @@ public enum FileAlignment {
     }
 
     private static func place(
-        _ file: ClockedFile, _ curve: SenderClockCurve, _ guides: [(file: ClockedFile, curve: SenderClockCurve)]
+        _ file: ClockedFile, _ curve: SenderClockCurve, _ guides: [Guide], _ others: [Guide]
     ) -> FilePlace {
         let rate = Int64(file.clockRate)
         var moments: [(time: Int64, microseconds: Int64)] = []
@@ -116,9 +123,7 @@ public enum FileAlignment {
             // Where the guides say that it is, nearest to where it would be without them.
             let expected = moments.last.map { $0.microseconds + (time - $0.time) * 1_000_000 / rate } ?? file.arrival
             let sender = curve.microseconds(at: file.rtpTime + time)
-            let found = guides.map { moment(sender, near: expected, $0.file, $0.curve) }
-                .min { abs($0 - expected) < abs($1 - expected) }
-            guard let found else { break }
+            guard let found = moment(sender, near: expected, guides, others) else { break }
             if let last = moments.last {
                 let most = (nominal - last.time * 1_000_000 / rate) * slew.numerator / slew.denominator
                 moments.append((time, min(max(found, expected - most), expected + most)))
@@ -133,13 +138,31 @@ public enum FileAlignment {
             ? FilePlace(start: file.arrival, clockRate: file.clockRate) : FilePlace(moments, clockRate: file.clockRate)
     }
 
-    /// When media of the guide is shown that is as old as `sender` on the publisher's clock.
+    /// When media of the guides is shown that is as old as `sender` on the publisher's clock: by the guide that was recorded then, which `others` are asked for where no guide was. What the
+    /// clock of another one would have shown, had it gone on, is off by as much as media clocks drift in an hour.
     private static func moment(
-        _ sender: Int64, near expected: Int64, _ guide: ClockedFile, _ curve: SenderClockCurve
-    ) -> Int64 {
-        let rate = Int64(guide.clockRate)
-        let about = guide.rtpTime + (expected - guide.arrival) * rate / 1_000_000
-        let time = curve.time(of: sender, near: about)
-        return guide.arrival + (time - guide.rtpTime) * 1_000_000 / rate
+        _ sender: Int64, near expected: Int64, _ guides: [Guide], _ others: [Guide]
+    ) -> Int64? {
+        let own = guides.map { $0.moment(sender, near: expected) }
+        let all = own.contains { $0.outside == 0 } ? own : own + others.map { $0.moment(sender, near: expected) }
+        // The publisher's clock may have shown the same twice.
+        return all.min { $0.outside + abs($0.moment - expected) < $1.outside + abs($1.moment - expected) }?.moment
+    }
+
+    /// A file in its place, which others follow.
+    private struct Guide {
+        let file: ClockedFile
+        let curve: SenderClockCurve
+        /// When its first sample is shown, in microseconds.
+        let start: Int64
+
+        /// When media of it is shown that is as old as `sender` on the publisher's clock, and how far before its first or behind its last sample that is.
+        func moment(_ sender: Int64, near expected: Int64) -> (moment: Int64, outside: Int64) {
+            let rate = Int64(file.clockRate)
+            let about = file.rtpTime + (expected - start) * rate / 1_000_000
+            let time = curve.time(of: sender, near: about)
+            let moment = start + (time - file.rtpTime) * 1_000_000 / rate
+            return (moment, max(0, start - moment, moment - start - file.duration * 1_000_000 / rate))
+        }
     }
 }
