@@ -1,3 +1,4 @@
+import AccessTokens
 import MediaControl
 import Primitives
 import SDP
