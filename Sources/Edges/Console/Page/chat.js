@@ -1,6 +1,6 @@
 // Chat and files beside the floor: messages of the topic "chat", and files of the module (martlet.js). Whatever comes from others is shown as text.
 
-import { bytes, element, make } from "./elements.js";
+import { bytes, element, isComposed, make } from "./elements.js";
 
 const TOPIC = "chat";
 /** A file is kept in memory on both sides, and the server carries half a megabyte per second of one participant: this is most of a minute. */
@@ -21,7 +21,7 @@ export class Chat {
         element("chat-open").onclick = () => this.setOpen(element("chat").hidden);
         element("chat-close").onclick = () => this.setOpen(false);
         // Escape within a composition takes that back: who writes Japanese or Chinese goes on in the same field.
-        element("chat").onkeydown = ({ key, isComposing }) => { if (key === "Escape" && !isComposing) this.setOpen(false); };
+        element("chat").onkeydown = (event) => { if (event.key === "Escape" && !isComposed(event)) this.setOpen(false); };
         element("chat-form").onsubmit = (event) => {
             event.preventDefault();
             this.sendText();

@@ -11,6 +11,9 @@ export function say(id, text) { if (element(id).textContent !== text) element(id
 
 export function link(href, className, text) { return Object.assign(make("a", className, text), { href }); }
 
+/** Whether a key goes to an input method, as Enter and Escape do that end a composition: Safari ends it before that key, whose code alone says so then. */
+export const isComposed = ({ isComposing, keyCode }) => isComposing || keyCode === 229;
+
 /** "45 s", "12 min", "3 h 5 min" */
 export function duration(seconds) {
     const minutes = Math.floor(seconds / 60);
