@@ -8,6 +8,17 @@ from support.chromium import chromium, open_room, until
 from support.firefox import firefox
 from support.tokens import admin_token
 
+# Keys of an input method in the search, the last two as Safari sends them. How many links were followed, and what is searched for afterwards.
+COMPOSED = """(() => {
+    const search = document.querySelector("#search");
+    let followed = 0;
+    addEventListener("click", () => { followed += 1; });
+    for (const composing of [{ isComposing: true }, { keyCode: 229 }]) {
+        for (const key of ["Enter", "Escape"]) search.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, ...composing }));
+    }
+    return [followed, search.value];
+})()"""
+
 
 def operations(server):
     document = json.loads(server.request("GET", "/openapi.json")[2])
@@ -32,6 +43,7 @@ def test_I9_the_reference_page_shows_every_operation_and_finds_it(development_se
             await page.keyboard.press("/")
             await page.keyboard.type("drain delete")
             await until(page, "document.querySelector('#found').textContent.startsWith('1 of ')")
+            assert await page.evaluate(COMPOSED) == [0, "drain delete"], "keys that end a composition are the input method's"
             await page.keyboard.press("Enter")
             await until(page, "location.hash === '#endDrain' && document.activeElement?.id === 'endDrain'")
             call = await page.evaluate("(() => { document.querySelector('#search').value = ''; return document.querySelector('#createRoom pre').textContent; })()")

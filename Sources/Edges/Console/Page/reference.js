@@ -1,6 +1,6 @@
 // The page /reference: the control API as /openapi.json describes it, so it is never about another version than the server's.
 
-import { make } from "./elements.js";
+import { isComposed, make } from "./elements.js";
 import { Schemas, prose } from "./schema.js";
 
 const element = (id) => document.getElementById(id);
@@ -238,6 +238,7 @@ async function start() {
             if (isNarrow()) element("contents").open = Boolean(target.value);
         };
         element("search").onkeydown = (event) => {
+            if (isComposed(event)) return;
             if (event.key === "Escape") { event.target.value = ""; reference.search(""); }
             // The first that was found.
             if (event.key === "Enter") reference.entries.find(({ item }) => !item.hidden)?.item.firstElementChild.click();
