@@ -42,8 +42,9 @@ struct MutationTests {
                 let outcome = try negotiation.receiveOffer(broken)
                 let (placed, _) = negotiation.place([stream(.audio, 1), stream(.video, 2)])
                 let answer = try negotiation.makeAnswer(placed.mapValues { SectionAnswer(sending: $0) })
-                let written = try SessionDescription(parsing: answer.text)
-                #expect(written.sections.count == outcome.sections.count)
+                // An answer that cannot be read is no refusal, so its error does not end up among those.
+                let written = try? SessionDescription(parsing: answer.text)
+                #expect(written?.sections.count == outcome.sections.count)
             } catch {
                 refused += 1
                 #expect(negotiation.state == .stable)
