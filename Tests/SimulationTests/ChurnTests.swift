@@ -19,7 +19,8 @@ struct ChurnTests {
         }
         for _ in 0..<10 { enter() }
         for turn in 0..<1_000 {
-            guard let member = meeting.members.randomElement(using: &world.random) else { return }
+            let chosen = meeting.members.randomElement(using: &world.random)
+            let member = try #require(chosen)
             switch turn % 4 {
             case 0:
                 meeting.leave(member, isKilled: turn % 8 == 0)
