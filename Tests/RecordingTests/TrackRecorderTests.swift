@@ -306,12 +306,30 @@ struct H264RecordingTests {
         #expect(recorded.samples(1).count == 1)
     }
 
-    @Test("E17: a video larger than its level permits is flagged, once")
-    func level() {
+    @Test(
+        "E17: a video larger than its level permits is flagged, once",
+        arguments: [(0x1e, [30]), (0x1f, [])] as [(UInt8, [UInt8])])
+    func level(_ level: UInt8, flagged: [UInt8]) {
         #expect(!H264Level.exceeds(31, VideoSize(width: 1_280, height: 720)))
         #expect(H264Level.exceeds(31, VideoSize(width: 1_280, height: 736)))
         #expect(H264Level.exceeds(31, VideoSize(width: 1_920, height: 1_080)))
         #expect(!H264Level.exceeds(40, VideoSize(width: 1_920, height: 1_080)))
+        var recorded = Recorded(), sequence = 0
+        var set = MadeFrame.sps720
+        set[3] = level
+        // The second file begins by the rotation, and has the sets of the first.
+        for frame in 0..<2 {
+            for unit in [set, MadeFrame.pps, [0x65, 0x88, 1]] {
+                recorded.packet(
+                    .h264, sequence: sequence, timestamp: UInt32(frame) * 3_000, marker: unit[0] == 0x65, unit,
+                    at: .seconds(Double(frame) / 30), rotation: UInt8(frame))
+                sequence += 1
+            }
+        }
+        recorded.finish()
+        #expect(recorded.segments.count == 2)
+        let levels = recorded.notes.compactMap { if case .levelExceeded(let level, _) = $0 { level } else { nil } }
+        #expect(levels == flagged)
     }
 }
 
