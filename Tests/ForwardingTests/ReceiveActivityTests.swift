@@ -164,7 +164,7 @@ struct ReceiveActivityTests {
         #expect(harness.events == [.trackStarted(TrackID(2), .opus)])
         #expect(track.statistics(at: at(4000)).layers[0].jitterMilliseconds < 2)
         #expect(track.layer(0).pointee.frames.count == 200)
-        #expect(harness.sent.allSatisfy { _ in harness.nacked.isEmpty && harness.keyframeRequests.isEmpty })
+        #expect(harness.nacked.isEmpty && harness.keyframeRequests.isEmpty)
     }
 
     @Test("A4: audio packets of 10 to 120 ms in one stream: none lost, timestamps unchanged")
