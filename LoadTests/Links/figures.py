@@ -84,11 +84,21 @@ class Figures:
         return 1000 * (self.samples[-1]["buffered"] - self.samples[0]["buffered"]) / emitted if emitted else 0.0
 
     @property
+    def frozen_at_the_end(self):
+        """Seconds of a freeze that has not ended with the samples, which no total has yet; 0 where frames still come. By libwebrtc's rule: three usual
+        intervals or 150 ms more than one, and the time that two samples are apart."""
+        since = next((after["t"] for before, after in reversed([*zip(self.samples, self.samples[1:])]) if after["decoded"] > before["decoded"]), self.samples[0]["t"])
+        still, moving = self.samples[-1]["t"] - since, since - self.samples[0]["t"]
+        usual = moving / max(1, self.samples[-1]["decoded"] - self.samples[0]["decoded"])
+        return still if still > 0.2 + max(3 * usual, usual + 0.15) else 0.0
+
+    @property
     def longest_freeze(self):
-        """Seconds of the longest freeze (libwebrtc's), which the total grows by when it ends; where a browser counts none, of the longest gap."""
+        """Seconds of the longest freeze (libwebrtc's), which the total grows by when it ends, or of the one in which the samples end; where a browser counts
+        none, of the longest gap."""
         if "frozen" not in self.samples[-1]:
             return self.longest_gap
-        return max((after["frozen"] - before["frozen"] for before, after in zip(self.samples, self.samples[1:])), default=0.0)
+        return max([self.frozen_at_the_end, *(after["frozen"] - before["frozen"] for before, after in zip(self.samples, self.samples[1:]))])
 
     def row(self):
         """What a run showed, by column."""
