@@ -177,6 +177,11 @@ def markdown(figures):
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
+def median(values, is_least=False):
+    """The middle one, of an even number the worse of both: the less, where a bound is a least."""
+    return sorted(values, reverse=is_least)[len(values) // 2]
+
+
 def is_beyond(value, bound, is_least=False):
     return bound is not None and (value < bound if is_least else value > bound)
 
@@ -195,9 +200,8 @@ def medians_beyond(figures):
                   ("right %", [row["right %"] for row in rows], bounds.share and 100 * bounds.share, True),
                   ("changes", [row["changes"] for row in rows], bounds.changes, False)]
         for column, values, bound, is_least in judged:
-            median = sorted(values, reverse=is_least)[(len(values) - 1) // 2]
-            if is_beyond(median, bound, is_least):
-                lines.append(f"{name}: {column}: the median is {median:.2f}, the bound {bound:g}")
+            if is_beyond(middle := median(values, is_least), bound, is_least):
+                lines.append(f"{name}: {column}: the median is {middle:.2f}, the bound {bound:g}")
     return lines
 
 
@@ -210,21 +214,20 @@ def _readme_row(runs):
         return f"**{text}**" if is_beyond(value, bound, is_least) else text
 
     def pair(column, digits, bound, scale=1, is_least=False):
-        values = sorted((row[column] for row in rows), reverse=is_least)
+        values = [row[column] for row in rows]
         limit = None if bound is None else bound * scale
-        return ", ".join(cell(one, digits, limit, is_least) for one in (values[(len(values) - 1) // 2], values[-1]))
+        return ", ".join(cell(one, digits, limit, is_least) for one in (median(values, is_least), min(values) if is_least else max(values)))
 
     def bound_cell(bound, unit=""):
         return "–" if bound is None else f"{bound:g}{unit}"
 
     moments = [sorted(NEVER if one is None else one for one in moment) for moment in zip(*(row["s to right size"] for row in rows))]
-    medians = [moment[(len(moment) - 1) // 2] for moment in moments]
+    medians = [median(moment) for moment in moments]
     worst = max((moment[-1] for moment in moments), default=0)
     right = " ".join(cell(one, 1, bounds.right) for one in medians)
     if f"{worst:.1f}" not in [f"{one:.1f}" for one in medians]:
         right += f" ({cell(worst, 1, bounds.right)})"
-    frames = sorted(row["frames/s"] for row in rows)
     share = pair("right %", 0, bounds.share, scale=100, is_least=True) + " %"
-    return [("Firefox, " if case.viewer == "firefox" else "") + case.about, runs[0].server, f"{frames[(len(frames) - 1) // 2]:.1f}",
+    return [("Firefox, " if case.viewer == "firefox" else "") + case.about, runs[0].server, f"{median([row['frames/s'] for row in rows], is_least=True):.1f}",
             pair("longest freeze s", 2, bounds.freeze), bound_cell(bounds.freeze), right, bound_cell(bounds.right), share,
             bound_cell(bounds.share and 100 * bounds.share, " %"), pair("changes", 0, bounds.changes), bound_cell(bounds.changes)]

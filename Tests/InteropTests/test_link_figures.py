@@ -6,7 +6,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "LoadTests/Links"))
 from cases import Bounds, Case  # noqa: E402
-from figures import Figures, medians_beyond  # noqa: E402
+from figures import Figures, markdown, median, medians_beyond  # noqa: E402
 
 CASE = Case("clean", "no limit", 30, [], right=[(0, 720)], bounds=Bounds(freeze=0.5, right=3, share=0.9, changes=1))
 
@@ -25,3 +25,12 @@ def test_a_video_that_stops_and_does_not_come_back_is_a_freeze(browser):
     stopped = played(20, browser)
     assert stopped.longest_freeze == pytest.approx(10, abs=0.01)
     assert [line for line in medians_beyond([stopped]) if "longest freeze" in line]
+
+
+def test_of_an_even_number_of_runs_the_worse_one_in_the_middle_is_judged():
+    """With ROUNDS=2 the better one of both was the median."""
+    good, stopped = played(30), played(20)
+    assert medians_beyond([good, good, stopped]) == [] and medians_beyond([good, stopped, stopped]) != []
+    assert medians_beyond([good, stopped]) != [] and medians_beyond([good, good, good, stopped]) == []
+    assert (median([4, 1, 3, 2]), median([4, 1, 3, 2], is_least=True)) == (3, 2)
+    assert "**10.00**" in markdown([good, stopped])
