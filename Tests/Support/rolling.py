@@ -130,17 +130,20 @@ async def run():
         load = await asyncio.create_subprocess_exec(
             ROOT / ".build/release/loadtest", "run", ROOT / "LoadTests/Scenarios/rolling.json", "--url", proxy.url,
             "--key", KEY, "--secret", SECRET, "--server-pid", ",".join(str(one.process.pid) for one in servers), "--follow-drains", "--json", path, "--quiet")
-        while servers[0].metric("martlet_participants") < 50:
+        # A generator that has ended brings nobody in any more.
+        while load.returncode is None and servers[0].metric("martlet_participants") < 50:
             await asyncio.sleep(0.2)
         await asyncio.sleep(8)
         first = await restart(servers[0])
         await asyncio.sleep(3)
         second = await restart(servers[1])
-        await load.wait()
+        played = await load.wait()
+        assert path.exists(), f"the generator wrote no report and ended with status {played}"
         report = json.loads(path.read_text())
     of_pages = await pages(servers, proxy)
     codes = [one.stop() for one in servers]
     claims = [
+        ("exit status of the generator", played, played == 0),
         ("peers, and joins that failed", [report["peers"], report["failedJoins"], report.get("firstFailure")], report["peers"] == 50 and report["failedJoins"] == 0),
         ("moves to the other server", report["moves"], report["moves"] == 100),
         ("longest time without media of each of the fifty, ms", [round(one) for one in report["silences"]], len(report["silences"]) == 50),
