@@ -34,16 +34,24 @@ rooms_for() {
 }
 
 declare -A rooms
+reports=()
+missing=0
 for scenario in ${SCENARIOS:-meeting rooms-of-7}; do
     for name in $SERVERS; do rooms[$name]=$(rooms_for "$name" "$scenario"); done
     for round in $(seq "${ROUNDS:-3}"); do
         for name in $SERVERS; do
             report=$out/$scenario-$name-$round.json
             load "$name" "$scenario" "${rooms[$name]}" "${SECONDS_EACH:-20}" "$report"
-            [ -f "$report" ] || echo "$scenario against $name, round $round: nothing was delivered" >&2
+            if [ -f "$report" ]; then
+                reports+=("$report")
+            else
+                missing=$((missing + 1))
+                echo "$scenario against $name, round $round: nothing was delivered" >&2
+            fi
         done
     done
 done
+[ ${#reports[@]} -gt 0 ] || exit 1
 for name in $SERVERS; do describe "$name"; done
 # Frames that were sent late, or packets lost: the generator or the network in between was at its limit, and the row says nothing about the server.
 # Cores and packets of each run, and packets at exactly the share, in proportion.
@@ -54,4 +62,5 @@ jq -rs --argjson share "$share" '
         [.[0].scenario.name, .[0].label, .[0].scenario.rooms, (map(.serverCores) | middle * 100 | round / 100),
          (map(.deliveredPerSecond * $share / .serverCores) | middle | round), (map(.deliveredPerSecond * $share / .serverCores) | min | round),
          (map(.delayP99) | middle * 10 | round / 10), (map(.counts.lost) | add), (map(.failedJoins) | add),
-         (map(.generatorCores) | middle * 100 | round / 100), (map(.counts.lateFrames) | add)]) | @tsv' "$out"/*-*-[0-9]*.json | column -t -s "$(printf '\t')"
+         (map(.generatorCores) | middle * 100 | round / 100), (map(.counts.lateFrames) | add)]) | @tsv' "${reports[@]}" | column -t -s "$(printf '\t')" || exit
+[ "$missing" -eq 0 ]

@@ -27,10 +27,11 @@ for scenario in $SCENARIOS; do
                 # shellcheck disable=SC2086
                 run "$name" "$scenario" "$report" --name "$title" --receive-offload "$offload" --peer-addresses 10.77.128.1 \
                     --seconds "${SECONDS_EACH:-30}" ${ARGS:-}
-                [ -f "$report" ] && reports+=("$report")
+                if [ -f "$report" ]; then reports+=("$report"); else echo "$title against $name, round $round: nothing was delivered" >&2; fi
             done
         done
     done
 done
 for name in $SERVERS; do describe "$name"; done
-"$loadtest" compare --html "$out/compare.html" "${reports[@]}"
+"$loadtest" compare --html "$out/compare.html" "${reports[@]}" || exit
+[ ${#reports[@]} -eq "$total" ]
