@@ -13,7 +13,12 @@ mkdir -p "$work/crashes"
 swift build -c release --sanitize fuzzer --scratch-path "$work/build" -Xswiftc -enable-testing --product fuzz
 program=$work/build/release/fuzz
 targets=("$@")
-[ ${#targets[@]} -gt 0 ] || mapfile -t targets < <("$program")
+# In a command of its own, which ends this script where it fails; a program that names none has fuzzed nothing.
+[ ${#targets[@]} -gt 0 ] || {
+    names=$("$program")
+    mapfile -t targets <<<"$names"
+    [ -n "$names" ] || { echo "there are no fuzz targets"; exit 1; }
+}
 
 # A night that goes on (Tests/Support/nightly.sh) runs only the targets that were good with the same code, for the same time.
 was_good() { [ -n "${CONTINUE:-}" ] && [ -n "${NIGHTLY_CODE:-}" ] && grep -qsxF "$NIGHTLY_CODE $seconds $1" "$work/good"; }
