@@ -11,13 +11,15 @@ struct Thresholds {
 
     subscript(name: String) -> Double? { limits[name] }
 
-    /// Prints the figures as a table; how many are above their limits.
-    func report(_ figures: [Figure]) -> Int {
+    /// Prints the figures as a table; how many are above their limits, and how many limits in whose name `isWanted` finds what was asked for have no figure: a benchmark
+    /// that goes, or gets another name, would leave its limit kept for ever.
+    func report(_ figures: [Figure], isWanted: (String) -> Bool) -> Int {
         var failures = 0
         print(column("figure", 44), right("value", 12), right("in ref. packets", 16), right("limit", 10))
         for figure in figures {
             let limit = self[figure.name]
-            let isOver = limit.map { figure.normalized > $0 } ?? false
+            // What is no number keeps no limit.
+            let isOver = limit.map { !(figure.normalized <= $0) } ?? false
             if isOver { failures += 1 }
             let value = figure.unit == .nanoseconds ? String(format: "%.1f ns", figure.value) : text(figure.value)
             print(
@@ -25,7 +27,9 @@ struct Thresholds {
                 right(figure.unit == .nanoseconds ? text(figure.normalized) : "", 16),
                 right(limit.map(text) ?? "-", 10), isOver ? "TOO MUCH" : "")
         }
-        return failures
+        let missing = limits.keys.filter(isWanted).filter { name in !figures.contains { $0.name == name } }.sorted()
+        for name in missing { print(column(name, 44), "NOT MEASURED") }
+        return failures + missing.count
     }
 
     private func text(_ value: Double) -> String { String(format: "%.4f", value) }
