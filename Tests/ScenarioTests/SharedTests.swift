@@ -137,6 +137,7 @@ struct SharedTests {
         #expect(scenario.settled(from: 35).allSatisfy { $0.layers[1] >= 1 }, "the camera is one size below at most")
         #expect(scenario.settled(from: 5).allSatisfy { $0.layers[0] == 0 }, "the screen is never left out")
         var limits = Thresholds.screen
+        // 15 of them are the mute.
         limits.freeze = 17_000
         limits.switches = 2
         scenario.judge(limits, from: 35, wanted: ScenarioTests.all)
