@@ -12,7 +12,7 @@ struct FirefoxTests {
     }
 
     @Test(
-        "H11, H1: Firefox: a steady link's capacity is found in 10 s, held without a queue, and the layer does not change",
+        "H11, H1: Firefox: a steady link's capacity is found in 10 s, held without a queue, and the layer changes once in 5 s at most",
         arguments: [(250, 0), (500, 0), (1_000, 1), (3_000, 2)])
     func steady(kilobits: Int, layer: Int) throws {
         let scenario = try scenario("Firefox steady \(kilobits)", seed: 101, kilobits: Int64(kilobits))

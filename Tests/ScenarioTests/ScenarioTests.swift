@@ -10,7 +10,7 @@ struct ScenarioTests {
     static let all = 1_800e3
 
     @Test(
-        "H1, H9: a steady link's capacity is found in 10 s, held without a queue, and the layer does not change",
+        "H1, H9: a steady link's capacity is found in 10 s, held without a queue, and the layer changes once in 5 s at most",
         arguments: [(250, 0), (500, 0), (1_000, 1), (3_000, 2)])
     func steady(kilobits: Int, layer: Int) throws {
         let scenario = try Scenario("H1 steady \(kilobits)", seed: 11, link: Scenario.link(Int64(kilobits)))
