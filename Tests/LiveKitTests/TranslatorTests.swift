@@ -291,7 +291,10 @@ struct TranslatorTests {
                 #expect(message.message_case == LIVEKIT__SIGNAL_RESPONSE__MESSAGE_STREAM_STATE_UPDATE)
                 let update = message.stream_state_update.pointee
                 #expect(update.n_stream_states == 1)
-                guard let state = update.stream_states[0]?.pointee else { return }
+                guard let state = update.stream_states[0]?.pointee else {
+                    Issue.record("no state")
+                    return
+                }
                 #expect(String(state.participant_sid) == "PA_1" && String(state.track_sid) == "TR_1")
                 #expect(state.state == (isHeld ? LIVEKIT__STREAM_STATE__PAUSED : LIVEKIT__STREAM_STATE__ACTIVE))
             }

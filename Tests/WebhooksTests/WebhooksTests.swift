@@ -296,6 +296,7 @@ struct WebhooksTests {
             _ = try await rooms.createRoom(named: "R")
             try await rooms.deleteRoom(named: "R")
             await receiver.accepted(1)
+            #expect(try await webhooks.status(of: "w")?.lost == 1)
         }
         #expect(receiver.bodies == ["R 2 roomEnded"])
         #expect(receiver.waits.count == WebhookBackoff.refusals - 1)
