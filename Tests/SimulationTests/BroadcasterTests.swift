@@ -59,7 +59,8 @@ struct BroadcasterTests {
         let end = try #require(ends.first)
         print("removed after \((end - death).milliseconds) ms")
         #expect(ends.count == 1)
-        #expect(end - death >= .seconds(5) && end - death <= .seconds(20))
+        // 15 s by default. What was on its way at the kill, 10 ms long, is the last sign of life.
+        #expect(end - death >= .seconds(5) && end - death <= .seconds(15) + .milliseconds(100))
         #expect(world.nodes[0].statistics.peers == 2 && world.nodes[0].statistics.tracks == 1)
         #expect(second.frames.decoded > 200)
         #expect(world.faults == [])
