@@ -117,9 +117,10 @@ final class EngineHarness {
         endTurn()
     }
 
-    /// Adds a peer and its client; `connect` makes it connected before the call returns.
+    /// Adds a peer and its client, at a host of its own unless `address` is given; `connect` makes it connected before the call returns.
     func addClient(
-        room: RoomID, profile: PeerProfile = .full, behaviour: ClientBehaviour = .init(), connect: Bool = true
+        room: RoomID, profile: PeerProfile = .full, behaviour: ClientBehaviour = .init(),
+        at address: SocketAddress? = nil, connect: Bool = true
     ) -> TestClient {
         let id = PeerID(nextPeer)
         nextPeer += 1
@@ -129,7 +130,8 @@ final class EngineHarness {
             context: clientContext, behaviour: behaviour, local: remote, server: local,
             serverFingerprint: certificate.fingerprintSHA256, destination: Self.server)
         let client = TestClient(
-            id: id, address: SocketAddress(ipv4: 0x0a00_0000 | UInt32(id.rawValue), port: 40_000), transport: transport)
+            id: id, address: address ?? SocketAddress(ipv4: 0x0a00_0000 | UInt32(id.rawValue), port: 40_000),
+            transport: transport)
         clients.append(client)
         apply(
             .addPeer(

@@ -1,5 +1,6 @@
 import MediaControl
 import Primitives
+import Simulation
 import Testing
 
 @testable import MediaEngine
@@ -26,5 +27,29 @@ struct RemappingTests {
         stage.film(1)
         #expect(stage.harness.engine.statistics.drops[.unknownSource] == 3)
         #expect(stage.harness.engine.statistics.drops[.srtpAuthentication] == drops)
+    }
+
+    @Test("More peers behind one address than are tried for one packet come in turn: all are heard")
+    func office() throws {
+        let harness = try EngineHarness()
+        harness.apply(.addRoom(Session.room))
+        var behaviour = ClientBehaviour()
+        behaviour.keepsChecking = false
+        let clients = (0..<41 as Range<UInt16>).map { index in
+            harness.addClient(
+                room: Session.room, behaviour: behaviour, at: SocketAddress(ipv4: 0x0a01_0001, port: 40_000 + index))
+        }
+        // Until then another address is a choice, not a move.
+        harness.run(for: .milliseconds(3_500))
+        let moved = Array(clients.suffix(8))
+        for client in moved { client.address.port += 1_000 }
+        var camera = VP8Encoder(ssrc: 0x100)
+        // 80 packets a second, of the 100 that are tried.
+        for _ in 0..<20 {
+            let packet = camera.frame()[0]
+            for client in moved { harness.send(packet, from: client) }
+            harness.run(for: .milliseconds(100))
+        }
+        #expect(moved.allSatisfy { harness.events.contains(.peerMoved($0.id)) })
     }
 }

@@ -33,15 +33,22 @@ struct FlatTableTests {
         }
     }
 
-    @Test("Values are found by a condition on keys and values, as many as asked for")
+    @Test("Values are found by a condition on keys and values, as many as asked for, and the next ones behind them")
     func valuesByCondition() {
         var table = FlatTable<UInt64>()
         for key in 0..<100 as Range<UInt64> { table.set(key, to: Int(key) + 1_000) }
-        let few = table.values(atMost: 3) { key, _ in key % 10 == 0 }
-        let all = table.values(atMost: 100) { key, value in key % 10 == 0 && value == Int(key) + 1_000 }
-        let none = table.values(atMost: 100) { key, _ in key > 100 }
-        #expect(few.count == 3 && few.allSatisfy { $0 % 10 == 0 })
-        #expect(all.sorted() == stride(from: 1_000, to: 1_100, by: 10).map { $0 })
+        let expected = stride(from: 1_000, to: 1_100, by: 10).map { $0 }
+        var place = 0
+        var inTurn: [Int] = []
+        for _ in 0..<5 { inTurn += table.values(atMost: 2, from: &place) { key, _ in key % 10 == 0 } }
+        #expect(inTurn.sorted() == expected)
+        let again = table.values(atMost: 2, from: &place) { key, _ in key % 10 == 0 }
+        #expect(again == Array(inTurn.prefix(2)))
+        let all = table.values(atMost: 100, from: &place) { key, value in
+            key % 10 == 0 && value == Int(key) + 1_000
+        }
+        let none = table.values(atMost: 100, from: &place) { key, _ in key > 100 }
+        #expect(all.sorted() == expected)
         #expect(none.isEmpty)
     }
 

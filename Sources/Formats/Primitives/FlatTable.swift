@@ -109,13 +109,16 @@ public struct FlatTable<Key: FlatTableKey>: ~Copyable {
         return value
     }
 
-    /// The values of the first entries for which `condition` holds, `limit` at most. It reads all of the table.
-    public func values(atMost limit: Int, where condition: (Key, Int) -> Bool) -> [Int] {
+    /// The values of the first entries from `place` on for which `condition` holds, `limit` at most; the next call goes on behind them. It reads all of the table.
+    public func values(atMost limit: Int, from place: inout Int, where condition: (Key, Int) -> Bool) -> [Int] {
         var values: [Int] = []
-        for index in 0...mask where values.count < limit {
+        let start = place
+        for step in 0...mask where values.count < limit {
+            let index = (start &+ step) & mask
             let entry = slot(index).pointee
             guard entry.value != 0, condition(entry.key, Int(entry.value - 1)) else { continue }
             values.append(Int(entry.value - 1))
+            place = index + 1
         }
         return values
     }

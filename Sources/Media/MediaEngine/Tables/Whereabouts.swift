@@ -17,11 +17,13 @@ struct Whereabouts: ~Copyable {
     private var unknownSources: UnknownSourceLimits
     /// Packets of media from unknown addresses that were tried.
     private var unknownMedia = RateLimit()
+    /// Where the next of them begins to look for its peer, so that more peers of one host than are tried at a time come in turn.
+    private var nextTried = 0
 
     /// Such packets are tried 100 times a second for all peers together: who has been assigned another port sends as many alone, and one is enough.
     private static let unknownMediaInterval = TimeInterval.milliseconds(10)
     private static let unknownMediaAtOnce = 20
-    /// Peers for which one of them is tried: a household, or a part of an office. Each costs a microsecond.
+    /// Peers for which one of them is tried: a household, or a part of an office, whose others are tried with the next one. Each costs a microsecond.
     private static let mostTried = 16
 
     /// The tables' hashes are seeded, so that an attacker who picks addresses cannot make them collide.
@@ -60,7 +62,7 @@ struct Whereabouts: ~Copyable {
         guard !source.isTCP, configuration.admits(source),
             unknownMedia.accept(every: Self.unknownMediaInterval, atOnce: Self.unknownMediaAtOnce, at: now)
         else { return [] }
-        return addresses.values(atMost: Self.mostTried) { address, peer in
+        return addresses.values(atMost: Self.mostTried, from: &nextTried) { address, peer in
             address.low == source.low && address.high == source.high && !address.isTCP
                 && tables.peers[peer].pointee.transport.mayBeRemapped(from: address, at: now)
         }
