@@ -181,6 +181,26 @@ struct SendCodecTests {
         #expect(kept == [Self.sps, Self.pps])
     }
 
+    @Test("Parameter sets of a later description replace those in force, unless it has the same ones as before")
+    func setsOfLaterDescriptions() {
+        let other: [UInt8] = [0x68, 0xce, 0x38, 0x80]
+        let harness = h264()
+        var encoder = H264Encoder()
+        func kept(after sets: [[UInt8]]) -> [[UInt8]] {
+            var format = SendSession.h264
+            format.parameterSets = sets
+            harness.uplink.updateTrack(SendSession.track(formats: [format]))
+            return harness.track.layer(0).pointee.parameterSets.sets.map(\.bytes)
+        }
+        let described = kept(after: [Self.sps, other])
+        harness.turn(encoder.picture(idr: true, sets: true), at: at(0))
+        let repeated = kept(after: [Self.sps, other])
+        let last = kept(after: [Self.pps, Self.sps, other])
+        #expect(described == [Self.sps, other])
+        #expect(repeated == [Self.sps, Self.pps], "those in packets are newer")
+        #expect(last == [Self.sps, other])
+    }
+
     @Test("E4: an IDR without known parameter sets starts no stream")
     func unknownSets() {
         let harness = h264()

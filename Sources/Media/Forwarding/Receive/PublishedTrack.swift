@@ -47,10 +47,7 @@ public final class PublishedTrack {
         }
         state = .allocate(capacity: 1)
         state.initialize(to: State(terms: TrackTerms(description)))
-        // Simulcast layers differ in size, and a description has the sets of one stream.
-        if layerCount == 1, let format = description.formats.first(where: { !$0.parameterSets.isEmpty }) {
-            layerStorage.pointee.learn(format.parameterSets)
-        }
+        learnParameterSets(of: description)
     }
 
     deinit {
@@ -97,10 +94,21 @@ public final class PublishedTrack {
 
     /// Applies renegotiated formats, extensions or feedback; the layers stay.
     func update(_ description: TrackDescription) {
+        let former = self.description.formats.map(\.parameterSets)
+        // What packets have replaced since stays replaced, unless the publisher names others.
+        if description.formats.map(\.parameterSets) != former { learnParameterSets(of: description) }
         state.pointee.terms.apply(description)
         guard !asksForKeyframes else { return }
         // A request that can never be written would stay due for ever.
         for index in 0..<layerCount { layerStorage[index].keyframes.cancel() }
+    }
+
+    /// Takes the parameter sets that the description has. Simulcast layers differ in size, and a description has the sets of one stream.
+    private func learnParameterSets(of description: TrackDescription) {
+        guard layerCount == 1, let format = description.formats.first(where: { !$0.parameterSets.isEmpty }) else {
+            return
+        }
+        layerStorage.pointee.learn(format.parameterSets)
     }
 
     /// The sender was unreachable, and is not any more: keyframe requests that it may have missed are repeated soon.
