@@ -199,6 +199,19 @@ struct DataPacketTests {
     }
 
     @Test(
+        "A packet with a tag of more than 32 bits, which some readers take for that of its sender or of speakers, is sent to nobody",
+        arguments: [
+            // The tags of `participant_identity`, `speaker` and `participant_sid`, and one bit beyond the 32.
+            [0xa2, 0x80, 0x80, 0x80, 0x10], [0x9a, 0x80, 0x80, 0x80, 0x10], [0x8a, 0x81, 0x80, 0x80, 0x10],
+            // That of `participant_identity` within what an application sends.
+            [0x12, 9, 0xaa, 0x80, 0x80, 0x80, 0x10],
+        ] as [[UInt8]])
+    func longTags(tag: [UInt8]) throws {
+        let message = try #require(decode(tag + [3, 0x65, 0x76, 0x65]))
+        #expect(DataPackets.codec.encode(message) == nil)
+    }
+
+    @Test(
         "A call of the application's server comes from a name that can be answered; what replies to it is known by its number"
     )
     func calls() throws {

@@ -27,8 +27,8 @@ struct WireField {
 
     private init?(_ bytes: ArraySlice<UInt8>, at start: Int) {
         var place = start
-        // No message has a field of number 0.
-        guard let tag = Self.varint(in: bytes, &place), tag >> 3 > 0 else { return nil }
+        // No message has a field of number 0, or one whose tag has more than 32 bits: some readers cut those off and find another number, such as the sender's.
+        guard let tag = Self.varint(in: bytes, &place), tag >> 3 > 0, tag <= UInt32.max else { return nil }
         var content: Range<Int>?
         switch tag & 7 {
         case 0: guard Self.varint(in: bytes, &place) != nil else { return nil }
