@@ -259,6 +259,20 @@ struct RecordingSurvivalTests {
         #expect(bench.summary?.keptSince == ended + year && bench.written["RC_1"] == bench.summary)
     }
 
+    @Test("What is to be kept for ever is never deleted by age, however far ahead the clock is")
+    func forever() {
+        let old = RecordingSummary(
+            sid: "RC_1", state: .ready, room: "r", roomSid: "RM_1", startedAt: 0, endedAt: 1_790_000_000_000)
+        var retention = Retention(.zero, inherited: ["RC_1"])
+        let found = ([0, 600, 100_000] as [Int64]).map { seconds in
+            // The year 2200.
+            retention.look(
+                at: [old], wallClock: 7_260_000_000_000, at: MonotonicTime(milliseconds: seconds * 1_000)
+            ).expired.count
+        }
+        #expect(found == [0, 0, 0])
+    }
+
     @Test("Of one that a crash ended with a right clock it begins with its end")
     func rightClock() throws {
         let bench = try RecorderBench()

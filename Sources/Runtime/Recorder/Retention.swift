@@ -15,6 +15,7 @@ struct Retention {
     }
 
     private let kept: TimeInterval
+    private let isForever: Bool
     private let inherited: Set<String>
     private var began: MonotonicTime?
     /// By the recordings' sids.
@@ -31,6 +32,7 @@ struct Retention {
     init(_ kept: TimeInterval, inherited: Set<String> = []) {
         // Even where none is deleted by age, those that ended first are deleted first for space.
         self.kept = kept > .zero ? kept : Self.forever
+        isForever = kept <= .zero
         self.inherited = inherited
     }
 
@@ -49,7 +51,8 @@ struct Retention {
             guard !isDoubtful else { continue }
             let moved = wallClock - (kept - (end - now)).milliseconds
             if end <= now {
-                findings.expired.append(recording)
+                // A clock that is a century ahead deletes nothing of what is to be kept for ever.
+                if !isForever { findings.expired.append(recording) }
             } else if abs(moved - since) > Self.clockTolerance {
                 findings.moved[recording.sid] = moved
             }
