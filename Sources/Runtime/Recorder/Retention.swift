@@ -44,11 +44,10 @@ struct Retention {
         ends = [:]
         for recording in recordings {
             guard let since = recording.retainedFrom else { continue }
-            let isDoubtful = now - began < Self.settling && inherited.contains(recording.sid)
+            if now - began < Self.settling, inherited.contains(recording.sid) { continue }
             let age = TimeInterval.milliseconds(min(max(0, wallClock - since), kept.milliseconds + 1))
-            let end = (isDoubtful ? nil : former[recording.sid]) ?? now + (kept - age)
+            let end = former[recording.sid] ?? now + (kept - age)
             ends[recording.sid] = end
-            guard !isDoubtful else { continue }
             let moved = wallClock - (kept - (end - now)).milliseconds
             if end <= now {
                 // A clock that is a century ahead deletes nothing of what is to be kept for ever.
