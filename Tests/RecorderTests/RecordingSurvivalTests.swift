@@ -260,6 +260,29 @@ struct RecordingSurvivalTests {
         #expect(bench.summary?.keptSince == ended + year && bench.written["RC_1"] == bench.summary)
     }
 
+    @Test("A clock that shows 1970 from the start on, and is set hours later, moves nothing that was there before")
+    func clockOfNoNetwork() {
+        let ended: Int64 = 1_790_000_000_000
+        let old = RecordingSummary(
+            sid: "RC_1", state: .ready, room: "r", roomSid: "RM_1", startedAt: 0, endedAt: ended)
+        var retention = Retention(.seconds(86_400), inherited: ["RC_1"])
+        let looks: [(seconds: Int64, clock: Int64)] = [(0, 0), (600, 0), (7_200, 0), (7_210, ended + 3_600_000)]
+        for (seconds, clock) in looks {
+            let found = retention.look(
+                at: [old], wallClock: clock + seconds * 1_000, at: MonotonicTime(milliseconds: seconds * 1_000))
+            #expect(found.moved.isEmpty && found.expired.isEmpty)
+        }
+        // The next life has the right clock from its start on.
+        var next = Retention(.seconds(86_400), inherited: ["RC_1"])
+        let expired = ([0, 600, 79_200] as [Int64]).map { seconds in
+            next.look(
+                at: [old], wallClock: ended + 7_200_000 + seconds * 1_000,
+                at: MonotonicTime(milliseconds: seconds * 1_000)
+            ).expired.count
+        }
+        #expect(expired == [0, 0, 1])
+    }
+
     @Test("What is to be kept for ever is never deleted by age, however far ahead the clock is")
     func forever() {
         let old = RecordingSummary(

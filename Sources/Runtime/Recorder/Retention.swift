@@ -4,7 +4,7 @@ import Primitives
 ///
 /// The wall clock says how old one is when it is first looked at, which is within seconds of its end. From then on it ages by the monotonic clock: a wall clock that is set, by an hour
 /// or by years, deletes nothing early. Of what an earlier life of the server has left the wall clock alone says how old it is: until the machine has had time to set it after its start, none
-/// of that is deleted.
+/// of that is deleted. What seems to have ended in the future then is kept for as long as what ends now, but its summary stays as it is: the next life may know better.
 struct Retention {
     /// What a look has found.
     struct Findings {
@@ -17,6 +17,8 @@ struct Retention {
     private let kept: TimeInterval
     private let isForever: Bool
     private let inherited: Set<String>
+    /// Those of them that ended, by their summaries, after what the clock showed when it was first believed: it is wrong, or was then, and nobody knows how old they are.
+    private var ofUnknownAge: Set<String> = []
     private var began: MonotonicTime?
     /// By the recordings' sids.
     private var ends: [String: MonotonicTime] = [:]
@@ -45,6 +47,11 @@ struct Retention {
         for recording in recordings {
             guard let since = recording.retainedFrom else { continue }
             if now - began < Self.settling, inherited.contains(recording.sid) { continue }
+            if former[recording.sid] == nil, inherited.contains(recording.sid),
+                wallClock < since - Self.clockTolerance
+            {
+                ofUnknownAge.insert(recording.sid)
+            }
             let age = TimeInterval.milliseconds(min(max(0, wallClock - since), kept.milliseconds + 1))
             let end = former[recording.sid] ?? now + (kept - age)
             ends[recording.sid] = end
@@ -52,7 +59,7 @@ struct Retention {
             if end <= now {
                 // A clock that is a century ahead deletes nothing of what is to be kept for ever.
                 if !isForever { findings.expired.append(recording) }
-            } else if abs(moved - since) > Self.clockTolerance {
+            } else if !ofUnknownAge.contains(recording.sid), abs(moved - since) > Self.clockTolerance {
                 findings.moved[recording.sid] = moved
             }
         }
