@@ -171,6 +171,29 @@ struct RecordingSurvivalTests {
         #expect(books["RC_1"] == nil && place.recordings().isEmpty)
     }
 
+    @Test("A recording that ends while a part of it is joined is on the disk as such before files are removed")
+    func endedMeanwhile() throws {
+        let bench = try RecorderBench()
+        let meanwhile = Meanwhile(), known = bench.codec
+        let codec = RecordingCodec(
+            encode: {
+                meanwhile.run()
+                return known.encode($0)
+            }, decode: known.decode, encodeLine: known.encodeLine, decodeLine: known.decodeLine)
+        let books = try RecordingBooks(RecorderConfiguration(directory: bench.folder), codec, logger: .quiet)
+        let summary = RecordingSummary(sid: "RC_1", state: .recording, room: "r", roomSid: "RM_1", startedAt: 0)
+        var ended = summary
+        (ended.state, ended.endedAt) = (.ready, 1)
+        books.add(summary)
+        try books.makeFolder(of: summary)
+        // The recorder's thread shows its end, and waits to write it down.
+        meanwhile.set { [ended] in books.show(ended) }
+        let content = JoinedContent(startMilliseconds: 0, durationMilliseconds: 1, bytes: 1, names: [], tracks: [])
+        let isThere = books.joined("PA_ada.000.mp4", of: summary, .success(content))
+        #expect(isThere && bench.written["RC_1"]?.state == .ready)
+        #expect(RecordingFolder(bench.folder).names(in: books.folder(of: summary)) == ["recording.json"])
+    }
+
     // MARK: - A clock that was set
 
     @Test("Of a recording that a crash ended after the clock was set, retention begins when it was written last")

@@ -9,21 +9,22 @@ extension RecordingBooks {
     /// after a power loss; then the copy counts. Blocks.
     func secure() {
         // Where the disk refuses, the next change is tried again.
-        for sid in takeUnsecured() { _ = secure(sid) }
+        for sid in takeUnsecured() where self[sid]?.state == .recording { _ = secure(sid) }
     }
 
-    /// Brings the summary of a recording to the disk, as its copy where it is in progress: otherwise it is there. False: the disk refuses. Blocks.
+    /// Brings the summary of a recording to the disk, as its copy where it is in progress. False: the disk refuses. Blocks.
     func secure(_ sid: String) -> Bool {
-        guard let summary = self[sid], summary.state == .recording else { return true }
+        guard let summary = self[sid] else { return true }
+        // Whoever has ended it may not have written that down yet.
+        guard summary.state == .recording else { return write(sid) }
         let path = "\(folder(of: summary))/\(RecordingSummary.copy)"
         let isWritten = securing.withLock { _ in
             // As it is by now: another thread may have brought there what came since.
             (try? place.replace(path, with: encode(self[sid] ?? summary))) != nil
         }
-        // It has ended meanwhile, and may have been deleted, too.
-        if self[sid]?.state != .recording { removeCopy(of: summary) }
-        _ = stays(summary)
-        return isWritten
+        guard stays(summary) else { return true }
+        // It may have ended meanwhile: what is written then removes the copy.
+        return isWritten && (self[sid]?.state == .recording || write(sid))
     }
 
     /// Where what grows lies: of each track that is recorded its open file and its log.

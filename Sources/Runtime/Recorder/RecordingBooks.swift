@@ -167,7 +167,7 @@ final class RecordingBooks: Sendable {
 
     /// Writes down how a recording stands: the last state, whoever comes last. Returns whether it is on the disk.
     @discardableResult
-    private func write(_ sid: String) -> Bool {
+    func write(_ sid: String) -> Bool {
         writing.withLock { _ in
             guard let summary = self[sid] else { return false }
             do throws(SystemError) {
