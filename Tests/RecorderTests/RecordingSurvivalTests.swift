@@ -320,6 +320,24 @@ struct RecordingSurvivalTests {
         #expect(found == [0, 0, 0])
     }
 
+    @Test("For want of space one from before a restart goes before one that ends by a clock of 1970")
+    func spaceByWrongClock() throws {
+        let bench = try RecorderBench()
+        bench.begin()
+        bench.audio(0..<50)
+        bench.read()
+        bench.end()
+        let files = try #require(bench.summary).tracks
+        var configuration = RecorderConfiguration(directory: bench.folder)
+        configuration.maximumBytes = try #require(bench.summary?.bytes)
+        let books = try RecordingBooks(configuration, bench.codec, logger: .quiet)
+        books.add(
+            RecordingSummary(
+                sid: "RC_2", state: .ready, room: "r", roomSid: "RM_1", startedAt: 0, endedAt: 60_000, tracks: files))
+        books.deleteExcess()
+        #expect(books.all.map(\.sid) == ["RC_2"])
+    }
+
     @Test("Of one that a crash ended with a right clock it begins with its end")
     func rightClock() throws {
         let bench = try RecorderBench()

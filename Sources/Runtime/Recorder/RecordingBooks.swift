@@ -219,8 +219,11 @@ final class RecordingBooks: Sendable {
         let most = configuration.maximumBytes
         guard most > 0 else { return }
         var excess = statistics.storedBytes - most
+        // Whatever the clock shows: those of an earlier life of the server ended before those of this one.
+        let inherited = state.withLock(\.retention.inherited)
         let finished = all.filter { $0.endedAt != nil && mayGo($0) }.sorted {
-            ($0.retainedFrom ?? 0, $0.sid) < ($1.retainedFrom ?? 0, $1.sid)
+            (inherited.contains($0.sid) ? 0 : 1, $0.retainedFrom ?? 0, $0.sid)
+                < (inherited.contains($1.sid) ? 0 : 1, $1.retainedFrom ?? 0, $1.sid)
         }
         for summary in finished where excess > 0 && summary.bytes > 0 {
             guard delete(summary.sid) else { continue }

@@ -16,7 +16,8 @@ struct Retention {
 
     private let kept: TimeInterval
     private let isForever: Bool
-    private let inherited: Set<String>
+    /// Recordings of an earlier life of the server.
+    let inherited: Set<String>
     /// Those of them that ended, by their summaries, after what the clock showed when it was first believed: it is wrong, or was then, and nobody knows how old they are.
     private var ofUnknownAge: Set<String> = []
     private var began: MonotonicTime?
