@@ -86,6 +86,21 @@ struct PlaybackScheduleTests {
         #expect(again.map(\.due) == [Self.start + PlaybackSchedule.lead + .seconds(15)])
     }
 
+    @Test("A slideshow that was paused in its last frame shows it for the rest of its time", arguments: [false, true])
+    func pausedInLastFrame(loops: Bool) throws {
+        let pause = Self.start + .seconds(12), resume = Self.start + .seconds(60)
+        let end = Self.start + PlaybackSchedule.lead + .seconds(15 + 48)
+        var schedule = try Self.slideshow()
+        _ = Self.run(&schedule, from: Self.start, to: pause)
+        schedule.pause(at: pause)
+        #expect(schedule.position(at: resume) == .seconds(12) - PlaybackSchedule.lead)
+        schedule.setLoops(loops)
+        schedule.resume(at: resume)
+        let rest = Self.run(&schedule, from: resume, to: resume + .seconds(4))
+        #expect(rest.map(\.due) == (loops ? [end] : []))
+        #expect(schedule.state == (loops ? PlaybackSchedule.State.playing : .ended(end)))
+    }
+
     @Test("A reader that asks for everything at once gets what is due within the horizon")
     func backPressure() throws {
         var schedule = PlaybackSchedule(try Self.tracks(rate: 30), loops: false, at: Self.start)
@@ -119,7 +134,7 @@ struct PlaybackScheduleTests {
     func pause() throws {
         var schedule = PlaybackSchedule(try Self.tracks(rate: 30), loops: false, at: Self.start)
         let before = Self.run(&schedule, from: Self.start, to: Self.start + .milliseconds(500))
-        schedule.pause()
+        schedule.pause(at: Self.start + .milliseconds(500))
         #expect(schedule.state == .paused)
         let still = Self.run(&schedule, from: Self.start + .milliseconds(500), to: Self.start + .seconds(3))
         #expect(still.isEmpty)

@@ -48,6 +48,8 @@ public struct PlaybackSchedule: Sendable {
     /// Where RTP time is 0.
     private let origin: MonotonicTime
     private var lastDue: MonotonicTime
+    /// When it was paused; after a seek, the moment of the place that was sought.
+    private var pausedAt: MonotonicTime
     /// Time of the first sample, and of one cycle.
     private let start: TimeInterval
     /// How long one cycle lasts.
@@ -74,6 +76,7 @@ public struct PlaybackSchedule: Sendable {
         duration = max(end - start, Self.shortestCycle)
         origin = now
         lastDue = now
+        pausedAt = now
         anchor = now + Self.lead - start
         if isPaused { state = .paused }
         setClockOffsets()
@@ -148,12 +151,16 @@ public struct PlaybackSchedule: Sendable {
     // MARK: - Orders
 
     /// Nothing more is handed out until `resume`; what was, is sent.
-    public mutating func pause() { if state == .playing { state = .paused } }
+    public mutating func pause(at now: MonotonicTime) {
+        if state == .playing { (state, pausedAt) = (.paused, now) }
+    }
 
     /// Goes on where it was paused.
     public mutating func resume(at now: MonotonicTime) {
         guard state == .paused else { return }
         state = .playing
+        // In the last frame: it is shown for the rest of its time, which is what counts where it begins again, too.
+        if earliest == nil { move(by: max(now - pausedAt, .zero)) }
         wrap()
         guard let track = earliest else { return }
         let earliestAllowed = max(now + Self.lead, lastDue)
@@ -177,14 +184,16 @@ public struct PlaybackSchedule: Sendable {
             cursors[index] = Cursor(next: next)
         }
         // Behind what was handed out already: RTP time never goes back.
-        anchor = max(now + Self.lead, lastDue + Self.lead) - from
+        pausedAt = max(now + Self.lead, lastDue + Self.lead)
+        anchor = pausedAt - from
         setClockOffsets()
     }
 
     /// Where it is, from the beginning.
     public func position(at now: MonotonicTime) -> TimeInterval {
         guard let track = earliest else {
-            return state == .paused ? duration : max(duration - max(end - now, .zero), .zero)
+            let left = end - (state == .paused ? pausedAt : now)
+            return max(duration - max(left, .zero), .zero)
         }
         let next = tracks[track].time(of: cursors[track].next) - start
         let ahead = state == .playing ? max(due(of: track) - now, .zero) : .zero

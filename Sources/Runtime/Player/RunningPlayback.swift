@@ -90,7 +90,7 @@ final class RunningPlayback {
         switch change.paused {
         case true?:
             guard schedule.state == .playing else { return }
-            schedule.pause()
+            schedule.pause(at: now)
             sendGoodbye()
         case false?:
             schedule.resume(at: now)
