@@ -306,7 +306,7 @@ extension RoomHost {
     }
 
     /// Goes on with a session on a new socket, with every event after `sequence`. The older socket's events end. `claims` are those of the
-    /// new socket's token, which must be good for what the session's own was good for.
+    /// new socket's token, which must be good for what the session's own was good for, and prolongs the stay where it ends later.
     public func resume(
         _ session: SessionID, after sequence: UInt64, claims: AccessClaims
     ) throws(RoomError) -> ResumedSession {
@@ -321,13 +321,21 @@ extension RoomHost {
         }
         var turn = newTurn()
         try hosted.room.attach(session, turn: &turn)
+        prolong(session, claims, in: hosted, turn)
         totals.resumes += 1
         return ResumedSession(
             session: session, events: opened.events, attachment: opened.attachment)
     }
 
+    /// By a token that could not begin a stay any more, because it was revoked or is older than what an operator ended, a session goes on no longer than before.
+    private func prolong(_ session: SessionID, _ claims: AccessClaims, in hosted: HostedRoom, _ turn: RoomTurn) {
+        guard (try? rules.check(claims, room: hosted.room.name, now: media.now())) != nil else { return }
+        hosted.room.prolong(session, claims, turn: turn)
+    }
+
     /// Goes on with the stay of the participant `sid` on a new socket. The older socket's events end, and the server's own connection is offered anew.
-    /// `claims` are those of the new socket's token, which must be good for what the session's own was good for.
+    /// `claims` are those of the new socket's token, which must be good for what the session's own was good for. It does not prolong the stay: the server itself makes
+    /// clients such tokens for their return.
     public func resume(participant sid: String, claims: AccessClaims) async throws(RoomError) -> ReturnedSession {
         guard let name = claims.video.room, let (hosted, session) = rooms.place(of: sid, in: name),
             hosted.room.participant(session)?.sid == sid,

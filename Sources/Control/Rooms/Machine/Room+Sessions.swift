@@ -57,6 +57,12 @@ extension Room {
         }
     }
 
+    /// The token with which `session` was resumed (``checkResume(_:_:)``) is good for the room now: where it ends later than the one before, the stay goes on with it,
+    /// and ends when it is revoked.
+    public mutating func prolong(_ session: SessionID, _ claims: AccessClaims, turn: RoomTurn) {
+        state.roster.update(session) { $0.prolong(claims, turn) }
+    }
+
     /// Sends a member anew what is announced as it changes only: which layers of its videos are wanted, who speaks, which videos are held. Its client has missed
     /// changes, and begins anew with what it is sent from now on.
     public mutating func sendCurrentState(to session: SessionID, turn: inout RoomTurn) {

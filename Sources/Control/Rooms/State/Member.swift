@@ -131,6 +131,13 @@ extension Member {
         grantedRules = [SubscribeRule](claims.video)
     }
 
+    /// The token of a resume, which permits what the one before does: where it ends later, the stay goes on with it.
+    mutating func prolong(_ claims: AccessClaims, _ turn: RoomTurn) {
+        let expiry = turn.moment(ofSecond: claims.expiresAt)
+        guard expiry > tokenExpiry else { return }
+        (tokenID, tokenExpiry) = (claims.tokenID, expiry)
+    }
+
     /// A token for this room, or for one that the member was moved out of.
     private func checkRoom(of claims: AccessClaims, _ room: String) throws(RoomError) {
         if let granted = claims.video.room, formerRooms.contains(granted) { return }

@@ -337,7 +337,7 @@ export class Signal {
             this.sendWaiting();
             this.tries = 0;
             this.cause = undefined;
-            this.renew(() => this.used); // A resume alone leaves the end of a stay where it was.
+            this.renew(() => this.used); // The server goes by it from now on, also where it ends earlier than the one before.
             this.onState("connected");
         } catch (problem) {
             if (this.over || problem.code === "lost") return;
