@@ -86,6 +86,33 @@ struct SubscribeRuleTests {
     }
 
     @Test(
+        "I3: rules judge a track anew that is announced as another source than it was, and followers turn to a screen")
+    func otherSource() throws {
+        var bench = RoomBench()
+        let ada = try bench.join("ada")
+        let bob = try bench.join("bob") {
+            $0.claims.video.subscribeRules = [
+                .init(includes: true, .kind(.video)), .init(includes: false, .source(.screen)),
+            ]
+        }
+        let carol = try bench.join("carol") {
+            $0.claims.video.subscribeRules = [.init(includes: true, .source(.screen))]
+        }
+        let tv = try bench.join("tv", isSignalled: false, follow: .identity("ada")) { $0.profile = .viewer }
+        try bench.offer(tv, "main", [.video("0", "recvonly")])
+        try bench.offer(ada, [.video("0", track: "v"), .video("1", track: "w")])
+        let tracks = try #require(bench.info(ada)).tracks.map(\.sid)
+        func received(_ session: SessionID) -> [String?] { bench.room.subscriptions(of: session).map(\.track) }
+        #expect(received(bob) == tracks && received(carol).isEmpty && received(tv) == [tracks[0]])
+        try bench.perform(.announce(.init("w", source: .screen)), ada)
+        #expect(received(bob) == [tracks[0]] && received(carol) == [tracks[1]] && received(tv) == [tracks[1]])
+        try bench.answerOffers(carol)
+        #expect(bench.room.subscriptions(of: carol).map(\.state) == [.active])
+        try bench.perform(.announce(.init("w", source: .camera)), ada)
+        #expect(received(bob) == tracks && received(carol).isEmpty && received(tv) == [tracks[0]])
+    }
+
+    @Test(
         "I3: a token's rules stand in the room's place, an operator's in the token's, and another token changes them live"
     )
     func token() throws {

@@ -224,7 +224,9 @@ extension Room {
             }
             let unmutes = announcement.muted == false && track.info.muted
             if unmutes || track.info.changed(by: announcement) != track.info {
-                try state.charge(unmutes ? .unmute : .details, of: member.session, at: turn.now)
+                let isOtherSource = announcement.source != track.info.source
+                try state.charge(
+                    isOtherSource ? .publication : unmutes ? .unmute : .details, of: member.session, at: turn.now)
             }
             update(track, announcement, &turn)
             return state.routing[track.id]?.info ?? track.info
@@ -281,6 +283,7 @@ extension Room {
             }
             if info.backupCodec != track.info.backupCodec { state.expectBackup(of: track.id, announcement, &turn) }
             state.trackChanged(track.id, &turn)
+            if info.source != track.info.source { distribution.sourceChanged(of: track.id, &state, &turn) }
         }
         if let muted = announcement.muted { setMuted(track.id, muted, &turn) }
     }

@@ -53,11 +53,12 @@ extension Member {
 
 /// What a member does with its tracks, and how many notifications of each other member that makes.
 enum TrackChange: Int {
-    /// Another name, size or source.
+    /// Another name or size.
     case details = 1
     /// With the mute before it, which is never refused.
     case unmute = 2
-    /// Of the track, its codec, its size and its end; those of its subscription and its offer are their receivers' own.
+    /// Of the track, its codec, its size and its end; those of its subscription and its offer are their receivers' own. Another source may begin and end as many
+    /// subscriptions.
     case publication = 4
 }
 
@@ -87,24 +88,25 @@ extension RoomState {
         roster.update(session) { $0.budgets = budgets }
     }
 
-    /// Counts what an offer makes of tracks that go on, or refuses it: another source behind a section is news to everybody, and other formats are an offer to each receiver.
+    /// Counts what an offer makes of tracks that go on, or refuses it: another track behind a section is news to everybody, and other formats are an offer to each receiver,
+    /// as another source may be.
     mutating func chargeChanges(
         by sections: [NegotiatedSection], on connection: Connection, of member: Member, at now: MonotonicTime
     ) throws(RoomError) {
-        var formats = 0, details = 0
+        var publications = 0, details = 0
         for section in sections {
             guard let sending = section.receiving, let kind = MediaKind(section.kind),
                 let track = connection.trackByMid[section.mid].flatMap({ routing[$0] })
             else { continue }
-            if !track.formats.lookTheSame(as: sending.formats) {
-                formats += 1
-            } else if track.info.sent(as: sending) != track.info
-                || awaitedTrack(sending, kind, section.mid, on: connection, by: member) != nil
-            {
+            let awaited = awaitedTrack(sending, kind, section.mid, on: connection, by: member)
+            let source = awaited?.announcement.source ?? track.info.source
+            if source != track.info.source || !track.formats.lookTheSame(as: sending.formats) {
+                publications += 1
+            } else if awaited != nil || track.info.sent(as: sending) != track.info {
                 details += 1
             }
         }
-        if formats > 0 { try charge(.publication, tracks: formats, of: member.session, at: now) }
+        if publications > 0 { try charge(.publication, tracks: publications, of: member.session, at: now) }
         if details > 0 { try charge(.details, tracks: details, of: member.session, at: now) }
     }
 

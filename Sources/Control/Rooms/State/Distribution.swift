@@ -335,7 +335,17 @@ extension Distribution {
         followMode.follow(&state, &turn)
     }
 
-    /// A publisher lets a member receive a track, or does not any more.
+    /// A track is another source than before, which rules may name and followers prefer.
+    mutating func sourceChanged(of id: TrackID, _ state: inout RoomState, _ turn: inout RoomTurn) {
+        guard let track = state.routing[id], track.main == nil else { return }
+        for session in state.roster.sessions {
+            guard let member = state.roster[session] else { continue }
+            allow(id, to: session, state.permits(track, for: member), &state, &turn)
+        }
+        followMode.follow(&state, &turn)
+    }
+
+    /// A member may receive a track, or may not any more.
     private mutating func allow(
         _ track: TrackID, to session: SessionID, _ isAllowed: Bool, _ state: inout RoomState, _ turn: inout RoomTurn
     ) {
