@@ -283,6 +283,19 @@ struct ConnectionTests {
         #expect(state() == .stable)
     }
 
+    @Test("An answer to an offer on a connection that has ended is not taken for one on the connection in its place")
+    func answerToEndedConnection() throws {
+        var (bench, ada, bob) = try SubscribeTests.pair()
+        try bench.offer(ada, [.audio("0"), .video("1"), .video("2")])
+        let late = ClientDescriptions(ufrag: "ansr").answer(to: try #require(bench.lastOffer(bob)).sdp)
+        let peer = try #require(bench.room.connections(of: bob).first?.peer)
+        bench.media(.peerEnded(peer, .consentExpired))
+        #expect(throws: RoomError.self) { try answer(&bench, bob, late) }
+        #expect(bench.room.subscriptions(of: bob).map(\.state) == [.pending, .pending, .pending])
+        #expect(try bench.answerOffers(bob, ufrag: "new1") == 1)
+        #expect(bench.room.subscriptions(of: bob).map(\.state) == [.active, .active, .active])
+    }
+
     @Test("A client that begins anew may have taken the offer before, whose answer was lost: the next has its sections")
     func offerTakenBefore() throws {
         var (bench, ada, bob) = try SubscribeTests.pair()

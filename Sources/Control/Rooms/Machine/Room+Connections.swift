@@ -60,6 +60,7 @@ extension Room {
             state.routing.update(subscription) { $0.unbind() }
         }
         state.roster.removeConnection(id, of: session)
+        state.roster.update(session) { $0.remember(connection) }
         if commandsWorker, connection.isOpened { turn.media(.removePeer(connection.peer)) }
         turn.log(
             .connectionChanged(participant: member.info.sid, connection: id, state: .closed, reason: reason.rawValue))

@@ -1,7 +1,7 @@
 import SDP
 
-/// The connections of a member that a move to another worker ended. Descriptions of them may still be under way, or be sent again after a resume, and would
-/// be taken for those of the connections that have their names now.
+/// The connections of a member that have ended. Descriptions of them may still be under way, or be sent again after a resume, and would be taken for those of the
+/// connections that have their names now.
 struct FormerConnections: Sendable {
     /// So many user names are kept: of some moves in a row, with two connections each.
     private static let maximum = 16
@@ -11,12 +11,16 @@ struct FormerConnections: Sendable {
     /// The first mid that no offer of the server had on the receiving connection: an answer to one of those offers names others than the next asks for.
     private(set) var nextMid = 0
 
-    /// The connection ends by a move.
+    /// The connection ends.
     mutating func add(_ connection: Connection) {
-        if let ufrag = connection.negotiation.remoteTransport?.iceUfrag {
-            ufrags = (ufrags + [ufrag]).suffix(Self.maximum)
-        }
         if connection.id == Room.serverConnection { nextMid = max(nextMid, connection.negotiation.nextMid) }
+    }
+
+    /// The connection ends by a move, of which its client learns later: it may offer on it meanwhile, too.
+    mutating func addMoved(_ connection: Connection) {
+        add(connection)
+        guard let ufrag = connection.negotiation.remoteTransport?.iceUfrag else { return }
+        ufrags = (ufrags + [ufrag]).suffix(Self.maximum)
     }
 
     /// Refuses the description of a connection that has ended.

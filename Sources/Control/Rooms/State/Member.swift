@@ -22,7 +22,7 @@ struct Member: Sendable {
     var options: MemberOptions
     /// In the order of their making.
     var connections: [Connection] = []
-    /// Those that moves ended.
+    /// Those that have ended.
     private(set) var formerConnections = FormerConnections()
     /// It was moved here without its connections, and its client has yet to join again.
     private(set) var isAwaited = false
@@ -178,8 +178,11 @@ extension Member {
 
     /// A move is about to end its connections.
     mutating func rememberConnections() {
-        for connection in connections { formerConnections.add(connection) }
+        for connection in connections { formerConnections.addMoved(connection) }
     }
+
+    /// One of its connections has ended.
+    mutating func remember(_ connection: Connection) { formerConnections.add(connection) }
 
     /// A move has ended its connections, if it had any. Nothing is offered to a client that joins again until it has, and nothing subscribed for it.
     private mutating func loseConnections() {
