@@ -7,6 +7,38 @@ import Testing
 
 @Suite("Large rooms")
 struct LargeRoomTests {
+    @Test(
+        "On a connection that publishes, too, the server offers as many tracks as its description has sections for, and announces how many wait"
+    )
+    func sectionsBesideOwn() throws {
+        var bench = RoomBench()
+        for number in 0..<8 {
+            let publisher = try bench.join("publisher \(number)") { $0.autoSubscribe = false }
+            try bench.offer(publisher, (0..<31).map { .audio("\($0)") })
+        }
+        let bob = try bench.join("bob") { $0.receivingConnection = "main" }
+        /// How many offers were answered, how many tracks wait, and how many are received.
+        func answered() throws -> [[Int]] {
+            let offers = try bench.answerOffers(bob)
+            let waiting: [Int] = bench.takeEvents(bob).compactMap {
+                if case .subscriptionsWaiting(_, let waiting) = $0 { waiting } else { nil }
+            }
+            return [[offers], waiting, [bench.room.subscriptions(of: bob).count { $0.state == .active }]]
+        }
+        try bench.offer(bob, "main", (0..<10).map { .audio("\($0)") })
+        var found = try answered()
+        #expect(found == [[1], [2], [246]], "248 tracks, 256 sections")
+        let tracks = bench.room.subscriptions(of: bob)
+        let ending = [tracks.first { $0.connection == nil }?.track, tracks.first?.track]
+        for (track, expected) in zip(ending, [[[0], [1], [246]], [[1], [0], [246]]]) {
+            let sid = try #require(track)
+            let publisher = try #require(bench.room.state.routing.track(sid: sid)?.publisher)
+            try bench.perform(.unpublish(track: sid), publisher)
+            found = try answered()
+            #expect(found == expected)
+        }
+    }
+
     @Test("What somebody publishes is offered to a bounded number of members in one step, and to each of them once")
     func offers() throws {
         var bench = RoomBench()

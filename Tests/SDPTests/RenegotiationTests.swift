@@ -86,6 +86,24 @@ struct RenegotiationTests {
         #expect(!negotiation.givesUpSections(sending: (101...200).map { stream($0) }))
     }
 
+    @Test("Few idle sections are given up, too, where there is no room beside them")
+    func shortage() throws {
+        let opus = NegotiatedFormat(codec: .opus, clockRateHz: 48000, channels: 2)
+        func streams(_ numbers: ClosedRange<UInt32>) -> [LocalSending] {
+            numbers.map { SDPTests.stream(.audio, $0, formats: [opus]) }
+        }
+        var negotiation = makeNegotiation()
+        try push(&negotiation, streams(1...256))
+        let sent = streams(1...250)
+        try push(&negotiation, sent)
+        let wanted = sent + [stream(300)]
+        #expect(negotiation.fitting(wanted) == sent && negotiation.givesUpSections(sending: sent))
+        let offer = try negotiation.makeOffer(sending: sent, givesUpIdle: true)
+        _ = try negotiation.receiveAnswer(OfferMakingTests.answer(to: offer.text))
+        let next = try push(&negotiation, wanted)
+        #expect(next.mids.last == "256" && next.text.sdpLines.count { $0.hasPrefix("m=") } == 256)
+    }
+
     @Test("D3: 30 renegotiations by the client keep every mid in its place")
     func thirty() throws {
         var random = RandomSource(seed: 3)

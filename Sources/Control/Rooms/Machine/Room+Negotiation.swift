@@ -149,9 +149,14 @@ extension Room {
                 continue
             }
             openReceivingConnection(session, &turn)
-            for connection in state.roster[session]?.connections ?? [] where connection.negotiation.state == .stable {
-                if connection.needsOffer || state.hasUnplaced(connection, member) {
-                    makeOffer(connection, session, &turn)
+            guard let receiver = state.roster[session] else { continue }
+            for connection in receiver.connections where connection.negotiation.state == .stable {
+                var lacking = 0
+                if connection.needsOffer || state.hasUnplaced(connection, receiver) {
+                    makeOffer(connection, session, lacking: &lacking, &turn)
+                }
+                if connection.id == receiver.options.receivingConnection {
+                    distribution.lacksSections(lacking, for: session)
                 }
             }
         }
@@ -199,10 +204,12 @@ extension Room {
         }
     }
 
-    private mutating func makeOffer(_ connection: Connection, _ session: SessionID, _ turn: inout RoomTurn) {
+    /// `lacking`: so many of the member's subscriptions find no section.
+    private mutating func makeOffer(
+        _ connection: Connection, _ session: SessionID, lacking: inout Int, _ turn: inout RoomTurn
+    ) {
         var connection = connection
         var wanted = state.wanted(on: connection, of: session)
-        connection.needsOffer = false
         do {
             // A transport can be set up before there is anything to send on it. Whom it is set up for at once has its messages on it, too.
             if state.roster[session]?.options.offering == .serverAtOnce {
@@ -210,7 +217,7 @@ extension Room {
             } else if wanted.isEmpty {
                 connection.negotiation.reserveSection(.audio)
             }
-            let offer = try connection.makeOffer(&wanted)
+            let offer = try connection.makeOffer(&wanted, lacking: &lacking)
             connection.subscriptionByMid = [:]
             for (mid, (id, _)) in zip(offer.mids, wanted) {
                 connection.subscriptionByMid[mid] = id
@@ -222,7 +229,7 @@ extension Room {
             let sequence = state.roster[session]?.sequence ?? 0
             state.roster.updateConnection(connection.id, of: session) { $0.lastOffer = sequence }
         } catch {
-            // Only for want of sections, which the subscription limit keeps out of reach: what cannot be shown waits.
+            // Only for want of sections: what finds none waits.
             state.roster.store(connection, of: session)
         }
     }

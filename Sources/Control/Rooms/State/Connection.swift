@@ -94,22 +94,30 @@ extension Connection {
         do { return try negotiation.makeAnswer(answers) } catch { throw RoomError(error) }
     }
 
-    /// Makes an offer of `wanted`. Where sections of what has ended leave too little room, an offer of what is sent already gives them up, and what is
-    /// new follows in the next one: `wanted` is then without it.
+    /// Makes an offer of `wanted`, which is then what the offer has. Where sections of what has ended leave too little room, an offer of what is sent already gives
+    /// them up, and what is new follows in the next one. Otherwise what finds no section waits: `lacking` counts it. Throws where an offer would change nothing.
     mutating func makeOffer(
-        _ wanted: inout [(id: SubscriptionID, sending: LocalSending)]
+        _ wanted: inout [(id: SubscriptionID, sending: LocalSending)], lacking: inout Int
     ) throws(NegotiationError) -> LocalOffer {
+        let isDue = needsOffer
+        needsOffer = false
         do throws(NegotiationError) {
             return try negotiation.makeOffer(sending: wanted.map(\.sending))
         } catch {
+            guard error.code == .tooManyOwnSections else { throw error }
             let sent = Set(negotiation.currentSending.values.map(\.ssrc))
             let kept = wanted.filter { sent.contains($0.sending.ssrc) }
-            let streams = kept.map(\.sending)
-            guard error.code == .tooManyOwnSections, negotiation.givesUpSections(sending: streams) else { throw error }
-            let offer = try negotiation.makeOffer(sending: streams)
-            wanted = kept
-            needsOffer = true
-            return offer
+            let givesUp = negotiation.givesUpSections(sending: kept.map(\.sending))
+            if givesUp {
+                wanted = kept
+                needsOffer = true
+            } else {
+                let fitting = Set(negotiation.fitting(wanted.map(\.sending)).map(\.ssrc))
+                lacking = wanted.count - fitting.count
+                guard isDue || fitting.count > kept.count else { throw error }
+                wanted = wanted.filter { fitting.contains($0.sending.ssrc) }
+            }
+            return try negotiation.makeOffer(sending: wanted.map(\.sending), givesUpIdle: givesUp)
         }
     }
 

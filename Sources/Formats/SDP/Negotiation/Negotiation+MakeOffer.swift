@@ -1,14 +1,17 @@
 extension Negotiation {
     /// Makes an offer after which the server sends exactly `sending`, one section each. Things already sent (same kind,
     /// SSRC and track) keep their section, sections of things no longer sent become inactive and are used again for
-    /// other tracks of their kind, never for a track that they have carried before. Of many of those all but some are
-    /// rejected, and their places taken by new sections in later offers.
-    public mutating func makeOffer(sending: [LocalSending]) throws(NegotiationError) -> LocalOffer {
+    /// other tracks of their kind, never for a track that they have carried before. Of many of those all but some (with
+    /// `givesUpIdle` all) are rejected, and their places taken by new sections in later offers.
+    public mutating func makeOffer(
+        sending: [LocalSending], givesUpIdle: Bool = false
+    ) throws(NegotiationError) -> LocalOffer {
         guard case .none = pending else { throw NegotiationError(.offerPending) }
         var next = book
-        let homes = try Self.assign(sending, in: &next, limit: policy.limits.maximumSections)
+        let homes = Self.assign(sending, in: &next, limit: policy.limits.maximumSections).compactMap { $0 }
+        guard homes.count == sending.count else { throw NegotiationError(.tooManyOwnSections) }
         guard !next.lines.isEmpty else { throw NegotiationError(.noSections) }
-        Self.giveUpIdle(in: &next, after: book)
+        Self.giveUpIdle(in: &next, after: book, keeping: givesUpIdle ? 0 : Self.idleSections)
         for index in next.lines.indices where !next.lines[index].isRejected {
             // What goes on unchanged keeps its lines to the letter, payload types included.
             if index < book.lines.count, book.lines[index].sending == next.lines[index].sending,
@@ -38,11 +41,18 @@ extension Negotiation {
     /// How many more sections a description of this connection may have.
     public var remainingSections: Int { max(0, policy.limits.maximumSections - book.lines.count) }
 
-    /// Whether an offer of `sending` would reject sections of what has ended, whose places the offer after it has for others.
+    /// Whether an offer of `sending` that gives up idle sections rejects any, whose places the offer after it has for others.
     public func givesUpSections(sending: [LocalSending]) -> Bool {
         var next = book
-        guard (try? Self.assign(sending, in: &next, limit: policy.limits.maximumSections)) != nil else { return false }
-        return Self.giveUpIdle(in: &next, after: book) > 0
+        let homes = Self.assign(sending, in: &next, limit: policy.limits.maximumSections)
+        return !homes.contains(nil) && Self.giveUpIdle(in: &next, after: book, keeping: 0) > 0
+    }
+
+    /// What of `wanted` an offer has sections for, in its order; all of what is sent already.
+    public func fitting(_ wanted: [LocalSending]) -> [LocalSending] {
+        var next = book
+        let homes = Self.assign(wanted, in: &next, limit: policy.limits.maximumSections)
+        return zip(wanted, homes).compactMap { sending, home in home.map { _ in sending } }
     }
 
     /// Adds a section of `kind` on which nothing is sent yet, or (`.application`) one for data channels, where the connection has none at all: an offer needs
@@ -58,28 +68,21 @@ extension Negotiation {
         book.lines.append(line)
     }
 
-    /// Puts each thing to send on a line; returns the lines' indices.
-    private static func assign(
-        _ wanted: [LocalSending], in book: inout Book, limit: Int
-    ) throws(NegotiationError) -> [Int] {
+    /// Puts each thing to send on a line; returns the lines' indices, nil for what finds none.
+    private static func assign(_ wanted: [LocalSending], in book: inout Book, limit: Int) -> [Int?] {
         var homes = wanted.map { sending in
             book.lines.firstIndex { $0.sending.map { sending.isSameStream(as: $0) } ?? false }
         }
         for index in book.lines.indices where !homes.contains(index) { book.lines[index].sending = nil }
         for (number, sending) in wanted.enumerated() {
-            let index: Int
-            if let home = homes[number] {
-                index = home
-            } else if let free = book.lines.firstIndex(where: { $0.isFree(for: sending) }) {
-                index = free
-            } else {
-                index = try addLine(for: sending, to: &book, limit: limit)
-            }
-            homes[number] = index
+            homes[number] =
+                homes[number] ?? book.lines.firstIndex { $0.isFree(for: sending) }
+                ?? addLine(for: sending, to: &book, limit: limit)
+            guard let index = homes[number] else { continue }
             book.lines[index].refusal = nil
             book.lines[index].send(sending)
         }
-        return homes.compactMap { $0 }
+        return homes
     }
 
     /// Descriptions of up to so many sections are left alone: some clients cannot read one that rejects a section of theirs.
@@ -87,11 +90,11 @@ extension Negotiation {
     /// So many idle sections stay for what comes next.
     private static let idleSections = 16
 
-    /// Rejects the server's idle sections but for some where there are many: a track that comes and goes would have a new
+    /// Rejects the server's idle sections but for `kept` of them where there are many: a track that comes and goes would have a new
     /// one each time, until there are no more. Returns how many. The first section of the bundle, as it was agreed and as it
     /// is offered, stays whatever it carries: the transport of all is tagged with it (RFC 9143 section 7.2).
     @discardableResult
-    private static func giveUpIdle(in book: inout Book, after agreed: Book) -> Int {
+    private static func giveUpIdle(in book: inout Book, after agreed: Book, keeping kept: Int) -> Int {
         guard book.lines.count(where: { !$0.isRejected }) > comfortableSections else { return 0 }
         let tags = [agreed.lines, book.lines].compactMap { lines in lines.firstIndex { !$0.isRejected } }
         let idle = book.lines.indices.filter { index in
@@ -99,17 +102,15 @@ extension Negotiation {
             let isIdle = !line.isRejected && line.sending == nil && !line.receives
             return isIdle && line.isLocal && line.kind != .application && !tags.contains(index)
         }
-        let ending = idle.dropLast(idleSections)
+        let ending = idle.dropLast(kept)
         for index in ending { book.lines[index].reject(.refusedByPolicy) }
         return ending.count
     }
 
-    /// A new line, in the place of a rejected one where there is one (RFC 9429 section 5.2.2).
-    private static func addLine(
-        for sending: LocalSending, to book: inout Book, limit: Int
-    ) throws(NegotiationError) -> Int {
+    /// A new line, in the place of a rejected one where there is one (RFC 9429 section 5.2.2); nil where there are as many as there may be.
+    private static func addLine(for sending: LocalSending, to book: inout Book, limit: Int) -> Int? {
         let slot = book.lines.firstIndex { $0.isRejected } ?? book.lines.count
-        guard slot < limit else { throw NegotiationError(.tooManyOwnSections) }
+        guard slot < limit else { return nil }
         var line = MediaLine(
             mid: book.inventMid(), media: sending.kind.rawValue, kind: sending.kind, proto: "UDP/TLS/RTP/SAVPF")
         line.isLocal = true
