@@ -11,6 +11,25 @@ struct RecordingRuleTests {
         bench.commands.compactMap { if case .record(let stream) = $0 { stream.track } else { nil } }
     }
 
+    @Test("Who publishes only, and wants to know of nobody else, is notified when its recording begins and ends")
+    func withoutRoster() throws {
+        var bench = RoomBench()
+        let caster = try bench.join("caster") { $0.profile = .publishOnly }
+        try bench.offer(caster, [.audio("0")])
+        func reported() -> [[RecordingInfo]] {
+            bench.takeEvents(caster).compactMap { if case .roomUpdated(let room) = $0 { room.recordings } else { nil } }
+        }
+        let info = try bench.step { (room, turn) throws(RoomError) in
+            try room.startRecording(RecordingScope(), turn: &turn)
+        }
+        #expect(reported() == [[info]])
+        try bench.join("bob")
+        bench.advance(by: .milliseconds(1))
+        #expect(reported().isEmpty)
+        try bench.step { (room, turn) throws(RoomError) in try room.stopRecording(info.sid, turn: &turn) }
+        #expect(reported() == [[]])
+    }
+
     @Test(
         "A recording takes the tracks that there are and those that come, members are notified, and its end ends the streams"
     )

@@ -313,7 +313,10 @@ extension Room {
 
     /// Members learn at once how the room is now, where that is news.
     mutating func announce(_ turn: inout RoomTurn) {
-        if let news = announcement.news(of: info) { state.roster.notifyAll(.roomUpdated(news), &turn) }
+        guard let news = announcement.news(of: info) else { return }
+        for session in state.roster.sessions where news.isForAll || state.roster[session]?.options.hasRoster == true {
+            state.roster.notify(session, .roomUpdated(news.info), &turn)
+        }
     }
 
     /// Whether the room is over.

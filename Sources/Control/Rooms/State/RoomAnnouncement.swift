@@ -8,11 +8,12 @@ struct RoomAnnouncement: Sendable {
 
     mutating func becomesDue() { isDue = true }
 
-    /// `info`, where it is news; nothing is due until the next change.
-    mutating func news(of info: RoomInfo) -> RoomInfo? {
+    /// `info`, where it is news, and whether also for those who do not want to know who else is here: that they are recorded is about themselves. Nothing is due until
+    /// the next change.
+    mutating func news(of info: RoomInfo) -> (info: RoomInfo, isForAll: Bool)? {
         isDue = false
         guard info != announced else { return nil }
-        announced = info
-        return info
+        defer { announced = info }
+        return (info, info.recordings != (announced?.recordings ?? []))
     }
 }
