@@ -123,6 +123,19 @@ struct WaitingRoomTests {
         #expect(bench.room.guests.isEmpty && Self.ask(&bench, "dora") == nil)
     }
 
+    @Test("A room that everybody has left does not end while somebody waits to be let in, but when they stop asking")
+    func waitsInEmptyRoom() throws {
+        var (bench, host) = try Self.house()
+        bench.leave(host)
+        for _ in 0..<4 {
+            #expect(Self.ask(&bench, "dora") == .approvalRequired)
+            bench.advance(by: .seconds(10))
+            #expect(!bench.isOver && bench.room.nextDeadline > bench.now)
+        }
+        bench.advance(by: .seconds(5))
+        #expect(bench.isOver)
+    }
+
     @Test("256 may wait; one more is refused with room_full")
     func bound() throws {
         var (bench, _) = try Self.house()

@@ -354,7 +354,8 @@ extension Room {
         if occupancy.hasEnded { return .distantFuture }
         if hasNews { return MonotonicTime(milliseconds: 0) }
         var next = min(roomDeadline, waitingRoom.nextDeadline, recordings.nextTry)
-        if let empty = occupancy.deadline(policy) { return min(next, empty) }
+        // A room in which somebody waits stays: their next join would make another one, which may have no waiting room.
+        if let empty = occupancy.deadline(policy) { return waitingRoom.isEmpty ? min(next, empty) : next }
         let policy = policy, limits = state.context.limits
         for member in state.roster.all { next = min(next, member.deadline(policy, limits)) }
         return next
@@ -379,7 +380,7 @@ extension Room {
             recordings.recordWanted(&state, &turn)
             recordingsMayNeedFirstCodecs(&turn)
         }
-        if let empty = occupancy.deadline(policy), empty <= turn.now { end(&turn) }
+        if let empty = occupancy.deadline(policy), empty <= turn.now, waitingRoom.isEmpty { end(&turn) }
     }
 
     /// When the policy ends the room.

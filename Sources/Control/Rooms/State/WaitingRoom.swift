@@ -29,6 +29,9 @@ struct WaitingRoom: Sendable {
         entries.values.map(\.guest).sorted { ($0.since, $0.identity) < ($1.since, $1.identity) }
     }
 
+    /// Whether nobody waits.
+    var isEmpty: Bool { entries.isEmpty }
+
     /// When `expire` has something to do.
     var nextDeadline: MonotonicTime {
         entries.values.map { $0.lastAsked + Self.patience }.min() ?? .distantFuture
