@@ -2,6 +2,7 @@ import AccessTokens
 import MediaControl
 import Primitives
 import Rooms
+import Synchronization
 import TestSupport
 import Testing
 
@@ -247,6 +248,30 @@ struct MoveTests {
             if case .offer(Room.serverConnection, _, let tracks) = entry.event { tracks.count } else { nil }
         }
         #expect(offered == [1])
+    }
+
+    @Test("I8: the summary of a stay names the tracks that came with a participant from another room")
+    func trackNames() async throws {
+        let summaries = Mutex<[StaySummary]>([])
+        let service = RoomHost(media: plane, stayEnded: { summary in summaries.withLock { $0.append(summary) } })
+        let ada = try await service.join(request("ada"))
+        let carl = try await service.join(request("carl", room: "Q") { $0.autoSubscribe = false })
+        _ = try await service.offer(ada.session, connection: "pub", sdp: client.offer([.video("0")]))
+        let track = try #require(
+            plane.takeCommands().lazy.compactMap { if case .addTrack(let track) = $0 { track.id } else { nil } }.first)
+        _ = try await service.offer(carl.session, connection: "pub", sdp: client.offer([.audio("0")]))
+        let peer = try #require(
+            plane.takeCommands().lazy.compactMap { if case .addPeer(let peer) = $0 { peer.id } else { nil } }.first)
+        let moved = try await service.move("ada", from: "R", to: "Q")
+        await service.leave(carl.session)
+        var last = EndedPeer(bytesReceived: 1, bytesSent: 1)
+        last.decisions = [
+            DecisionRecord(
+                time: .zero, subscription: SubscriptionID(1), track: track, layer: nil, estimate: nil, reason: .best)
+        ]
+        await service.receive([.peerMeasured(peer, last), .peerEnded(peer, .removed)])
+        let summary = try #require(summaries.withLock { $0.first { $0.info.identity == "carl" } })
+        #expect(summary.history.decisions.map(\.track) == [moved.info.tracks.first?.sid])
     }
 
     @Test("I8: whoever was moved past a waiting room need not wait when it comes back")

@@ -72,6 +72,13 @@ final class HostedRoom {
         }
     }
 
+    /// A participant came from another room, with peers and tracks of these numbers: its tracks are not added anew.
+    func noteMoved(_ numbers: [UInt64]) {
+        for id in numbers.map({ TrackID($0) }) {
+            if let (_, info) = room.published(id) { trackNames.note(id, info.sid) }
+        }
+    }
+
     /// When the room has something to do by itself.
     var nextDeadline: MonotonicTime {
         let next = knownDeadline ?? room.nextDeadline

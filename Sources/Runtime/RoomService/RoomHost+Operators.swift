@@ -289,6 +289,7 @@ extension RoomHost {
         }
         (source.room, target.room) = (former, next)
         rooms.move(moving, to: target)
+        target.noteMoved(moving.numbers)
         captures.participantMoved(moving.info.sid, at: media.now())
         let carried = source.stays.carried(by: moving.info.sid)
         let lastSample = source.stays.lastSample(of: moving.info.sid)
