@@ -214,6 +214,28 @@ struct MediaEventTests {
         #expect(try bench.room.snapshot(bob).dominantSpeaker == sid)
     }
 
+    @Test("Whoever comes, is moved, or begins to want it learns at once who speaks in the room")
+    func currentSpeakers() throws {
+        func reported(_ events: [RoomEvent]) -> [[SpeakerInfo]] {
+            events.compactMap { if case .speakersChanged(let speakers) = $0 { speakers } else { nil } }
+        }
+        var (bench, ada, bob) = try SubscribeTests.pair()
+        let early = try bench.join("early") { $0.wantsSpeakers = true }
+        #expect(reported(bench.takeEvents(early)).isEmpty, "nobody speaks")
+        let voice = try #require(bench.room.state.routing.tracks(of: ada).first)
+        bench.media(.speakersChanged(bench.room.id, [SpeakerLevel(track: voice, loudness: 90)]))
+        let speaker = SpeakerInfo(
+            participant: try #require(bench.info(ada)).sid, track: bench.trackSID(ada, .audio), loudness: 90)
+        let late = try bench.join("late") { $0.wantsSpeakers = true }
+        #expect(reported(bench.takeEvents(late)) == [[speaker]])
+        #expect(reported(bench.takeEvents(bob)).isEmpty)
+        try bench.perform(.wantSpeakers(true), bob)
+        #expect(reported(bench.takeEvents(bob)) == [[speaker]])
+        var booth = RoomBench(id: RoomID(10), name: "booth")
+        try bench.move("late", to: &booth)
+        #expect(reported(booth.takeEvents(late)) == [[]])
+    }
+
     @Test(
         "A member whose client begins anew learns who speaks, of those who are still there, which of its videos are held, and what it may receive"
     )

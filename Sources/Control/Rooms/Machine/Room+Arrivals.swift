@@ -166,6 +166,7 @@ extension Room {
         snapshot.isAwaited = member.isAwaited
         state.roster.notify(session, .moved(snapshot), &turn)
         state.announceForbiddenTracks(to: session, &turn)
+        state.announceSpeakers(to: session, &turn)
         for connection in moving.lostConnections {
             state.roster.notify(
                 session,

@@ -46,7 +46,9 @@ extension Room {
             try distribution.setAudience(audience, of: session, &state, &turn)
         case .requestRoster: giveRoster(session, &turn)
         case .send(let message): try send(message, from: session, turn: &turn)
-        case .wantSpeakers(let wants): state.roster.update(session) { $0.options.wantsSpeakers = wants }
+        case .wantSpeakers(let wants):
+            state.roster.update(session) { $0.options.wantsSpeakers = wants }
+            state.announceSpeakers(to: session, &turn)
         case .report(let reports): note(reports, of: member, &turn)
         case .dataTrack(let request):
             if case .publish = request { try state.charge(.publication, of: session, at: turn.now) }

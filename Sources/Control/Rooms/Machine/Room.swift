@@ -97,9 +97,10 @@ extension Room {
         return profile == .full && isSignalled ? 2 : 1
     }
 
-    /// What follows the snapshot that a newcomer has: which tracks it may not receive, and the server's own offers.
+    /// What follows the snapshot that a newcomer has: which tracks it may not receive, who speaks, and the server's own offers.
     public mutating func settle(_ newcomer: SessionID, turn: inout RoomTurn) {
         state.announceForbiddenTracks(to: newcomer, &turn)
+        if state.isAnybodySpeaking { state.announceSpeakers(to: newcomer, &turn) }
         makeOffers(&turn)
     }
 

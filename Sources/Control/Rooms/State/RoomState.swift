@@ -53,13 +53,17 @@ struct RoomState: Sendable {
         return id.rawValue << 32 | counter
     }
 
+    /// Whether somebody speaks, as was announced last.
+    var isAnybodySpeaking: Bool { !speakers.isEmpty }
+
     /// Announces who speaks to those who want to know.
     mutating func announceSpeakers(_ speakers: [SpeakerInfo], _ turn: inout RoomTurn) {
         self.speakers = speakers
         for session in roster.sessions { announceSpeakers(to: session, &turn) }
     }
 
-    private mutating func announceSpeakers(to session: SessionID, _ turn: inout RoomTurn) {
+    /// The same to one member, which has missed it.
+    mutating func announceSpeakers(to session: SessionID, _ turn: inout RoomTurn) {
         guard roster[session]?.options.wantsSpeakers == true else { return }
         let present = speakers.filter { roster.session(sid: $0.participant) != nil }
         roster.notify(session, .speakersChanged(present), &turn)
