@@ -136,6 +136,29 @@ struct WaitingRoomTests {
         #expect(bench.isOver)
     }
 
+    @Test(
+        "A room that everybody has left stays 15 s for whoever was let in last, or need not wait any more",
+        arguments: [true, false])
+    func waitsForArrival(_ isLetIn: Bool) throws {
+        var (bench, host) = try Self.house()
+        bench.leave(host)
+        for _ in 0..<3 {
+            #expect(Self.ask(&bench, "dora") == .approvalRequired)
+            bench.advance(by: .seconds(10))
+        }
+        if isLetIn {
+            try bench.step { (room, turn) throws(RoomError) in
+                try room.decide(onGuest: "dora", letsIn: true, by: nil, turn: &turn)
+            }
+        } else {
+            try bench.setPolicy(RoomPolicy())
+        }
+        bench.advance(by: .milliseconds(14_999))
+        #expect(!bench.isOver)
+        bench.advance(by: .milliseconds(1))
+        #expect(bench.isOver)
+    }
+
     @Test("256 may wait; one more is refused with room_full")
     func bound() throws {
         var (bench, _) = try Self.house()

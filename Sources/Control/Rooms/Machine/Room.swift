@@ -143,7 +143,7 @@ extension Room {
     ) throws(RoomError) {
         let decider = try session.map { session throws(RoomError) in try state.member(session) }
         if let decider { try decider.checkModerates() }
-        guard letsIn ? waitingRoom.letIn(identity) : waitingRoom.turnAway(identity, at: turn.now) else {
+        guard letsIn ? waitingRoom.letIn(identity, at: turn.now) : waitingRoom.turnAway(identity, at: turn.now) else {
             throw RoomError(.guestNotFound, "nobody waits with this identity")
         }
         turn.log(.guestDecided(identity: identity, isLetIn: letsIn, by: decider?.info.sid))
@@ -355,8 +355,7 @@ extension Room {
         if occupancy.hasEnded { return .distantFuture }
         if hasNews { return MonotonicTime(milliseconds: 0) }
         var next = min(roomDeadline, waitingRoom.nextDeadline, recordings.nextTry)
-        // A room in which somebody waits stays: their next join would make another one, which may have no waiting room.
-        if let empty = occupancy.deadline(policy) { return waitingRoom.isEmpty ? min(next, empty) : next }
+        if let emptyRoomDeadline { return min(next, emptyRoomDeadline) }
         let policy = policy, limits = state.context.limits
         for member in state.roster.all { next = min(next, member.deadline(policy, limits)) }
         return next
@@ -381,7 +380,13 @@ extension Room {
             recordings.recordWanted(&state, &turn)
             recordingsMayNeedFirstCodecs(&turn)
         }
-        if let empty = occupancy.deadline(policy), empty <= turn.now, waitingRoom.isEmpty { end(&turn) }
+        if let emptyRoomDeadline, emptyRoomDeadline <= turn.now { end(&turn) }
+    }
+
+    /// When the room ends because nobody is there; nil while somebody is. It stays for those who wait to be let in, and those who were: their next join would make another one,
+    /// which may have no waiting room.
+    private var emptyRoomDeadline: MonotonicTime? {
+        occupancy.deadline(policy).map { max($0, waitingRoom.keepsRoomUntil) }
     }
 
     /// When the policy ends the room.

@@ -23,14 +23,18 @@ struct WaitingRoom: Sendable {
     private var admitted: Set<String> = []
     private var admittedByAge: [String] = []
     private var turnedAway: [String: MonotonicTime] = [:]
+    /// When whoever was let in last has had time to ask again.
+    private var arrivalsUntil = MonotonicTime.zero
 
     /// Those who wait, the first to come first.
     var guests: [WaitingGuest] {
         entries.values.map(\.guest).sorted { ($0.since, $0.identity) < ($1.since, $1.identity) }
     }
 
-    /// Whether nobody waits.
-    var isEmpty: Bool { entries.isEmpty }
+    /// A room in which nobody is stays until then: for those who wait, and for those who were let in and have not come yet.
+    var keepsRoomUntil: MonotonicTime {
+        entries.values.reduce(arrivalsUntil) { max($0, $1.lastAsked + Self.patience) }
+    }
 
     /// When `expire` has something to do.
     var nextDeadline: MonotonicTime {
@@ -67,15 +71,17 @@ struct WaitingRoom: Sendable {
     }
 
     /// Nobody has to wait any more; true: somebody did.
-    private mutating func open() -> Bool {
+    private mutating func open(at now: MonotonicTime) -> Bool {
         guard !entries.isEmpty else { return false }
         entries = [:]
+        arrivalsUntil = now + Self.patience
         return true
     }
 
     /// Lets `identity` in whenever it asks from now on; false, and nothing is done: it does not wait.
-    mutating func letIn(_ identity: String) -> Bool {
+    mutating func letIn(_ identity: String, at now: MonotonicTime) -> Bool {
         guard entries.removeValue(forKey: identity) != nil else { return false }
+        arrivalsUntil = now + Self.patience
         admit(identity)
         return true
     }
@@ -117,6 +123,6 @@ extension WaitingRoom {
         if new.waitingRoom, !old.waitingRoom {
             for member in roster.all { admit(member.info.identity) }
         }
-        if !new.waitingRoom, open() { notifyModerators(&roster, &turn) }
+        if !new.waitingRoom, open(at: turn.now) { notifyModerators(&roster, &turn) }
     }
 }
