@@ -328,6 +328,7 @@ let testTargets: [Target] = [
         of: "Signalling",
         also: [
             "EdgeTestSupport", "EdgeSupport", "HTTPServing", "AccessTokens", "RoomService", "Rooms", "MediaControl",
+            "SDP",
         ]),
     tests(of: "WHIP", also: ["EdgeTestSupport", "EdgeSupport", "HTTPServing", "AccessTokens", "RoomService", "Rooms"]),
     tests(

@@ -36,7 +36,7 @@ struct WebSocketBoundsTests {
             let large = [UInt8](repeating: 0x61, count: 256 << 10)
             for _ in 0..<4 { try await client.send(opcode: 2, large) }
             try await client.send(opcode: 9, [])
-            #expect(try await client.receive()?.opcode == 10, "four of the largest may wait")
+            #expect(try await client.receive()?.opcode == 10, "a mebibyte may wait")
             try await client.send(opcode: 2, [0])
             #expect(try await client.receiveClose()?.closeCode == 1008)
             gate.open()

@@ -412,7 +412,7 @@ def test_invalid_frames_close_their_socket_with_a_code(server):
             for what, data, wanted in [
                 ("unmasked", frame(b'{"type":"ping"}', masked=False), 1002), ("binary", frame(b"x", opcode=2), 1003),
                 ("reserved bits", frame(b"x", first=0xF0), 1002), ("unknown opcode", frame(b"x", opcode=5), 1002),
-                ("not UTF-8", frame(b"\xff\xfe"), 1007), ("oversize", frame(b"x" * (256 * 1024 + 1)), 1009),
+                ("not UTF-8", frame(b"\xff\xfe"), 1007), ("oversize", frame(b"x" * (560 * 1024 + 1)), 1009),
                 ("a claim of 2^62 bytes", b"\x81\xff" + struct.pack("!Q", 1 << 62) + bytes(4), 1009),
                 ("fragmented ping", frame(b"x", opcode=9, first=0), 1002), ("continuation of nothing", frame(b"x", opcode=0), 1002),
                 ("half a code", frame(b"\x03", opcode=8), 1002),

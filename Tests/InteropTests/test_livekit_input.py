@@ -71,7 +71,7 @@ def test_changed_frames_are_skipped_or_close_their_socket(server):
                 await ws.send_str("{}")
                 assert await answers(ws, 1) == 1003
             async with member(http, server, "large") as ws:
-                await ws.send_bytes(bytes(256 * 1024 + 1))
+                await ws.send_bytes(bytes(560 * 1024 + 1))
                 assert await answers(ws, 1) == 1009
         assert 0 < closed < 100, "neither all nor none of them are good frames"
         print(f"figures: seed {SEED}, {closed} of 100 sockets closed")

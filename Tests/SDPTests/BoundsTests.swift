@@ -101,6 +101,33 @@ struct BoundsTests {
         #expect(negotiation.state == .stable)
     }
 
+    @Test("A browser's answer to as many videos as there are sections fits, in two codecs and two profiles each")
+    func largestAnswer() throws {
+        let formats = [
+            NegotiatedFormat(
+                codec: .vp9, clockRateHz: 90000, parameters: FormatParameters(parsing: "profile-id=0"), variant: "0"),
+            // Constrained baseline is offered beside it.
+            NegotiatedFormat(
+                codec: .h264, clockRateHz: 90000,
+                parameters: FormatParameters(
+                    parsing: "level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42001f"),
+                variant: "baseline/1"),
+        ]
+        var negotiation = makeNegotiation()
+        let limits = negotiation.policy.limits
+        let videos = (0..<limits.maximumSections).map { stream(.video, UInt32($0 + 1), formats: formats) }
+        let offer = try negotiation.makeOffer(sending: videos)
+        // What Chromium writes in each section and the server does not.
+        let more = ["a=rtcp:9 IN IP4 0.0.0.0", "a=ice-options:trickle"]
+        let lines = OfferMakingTests.answer(to: offer.text).sdpLines.flatMap { line in
+            line.hasPrefix("a=mid:") ? more + [line] : [line]
+        }
+        let answer = lines.joined(separator: "\r\n") + "\r\n"
+        #expect(answer.utf8.count > limits.maximumSections * 1_700 && lines.count > limits.maximumSections * 45)
+        let accepted = try negotiation.receiveAnswer(answer)
+        #expect(accepted.sections.count { $0.sending?.formats.count == 2 } == limits.maximumSections)
+    }
+
     @Test("F8, L1: sections that the server renews leave the client its own: it may restart ICE and publish")
     func inventedMids() throws {
         var negotiation = makeNegotiation { $0.limits.maximumMids = 20 }

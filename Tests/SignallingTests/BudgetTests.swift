@@ -1,5 +1,7 @@
 import EdgeSupport
+import HTTPServing
 import Primitives
+import SDP
 import Testing
 
 @testable import Signalling
@@ -35,6 +37,20 @@ struct BudgetTests {
         #expect(budget.allowsLongReply(at: MonotonicTime(milliseconds: 995)) == false)
         #expect((0..<400).count { _ in budget.spend(20, at: .zero) == .go } == 400)
         #expect(budget.allowsLongReply(at: MonotonicTime(milliseconds: 1_000)) == true)
+    }
+
+    @Test("L1: an answer of the longest description, with the most lines, is no too large message")
+    func longestDescription() {
+        let limits = SDPLimits()
+        let line = "a=" + String(repeating: "x", count: limits.maximumBytes / limits.maximumLines - 4)
+        let description = String(repeating: line + "\\r\\n", count: limits.maximumLines)
+        #expect(description.utf8.count == limits.maximumBytes + 2 * limits.maximumLines)
+        let message = "{\"type\":\"answer\",\"id\":1,\"connection\":\"sub\",\"sdp\":\"\(description)\"}"
+        #expect(message.utf8.count <= WebSocketLimits().maximumMessageBytes)
+        #expect(WebSocketLimits().maximumMessageBytes <= WebSocketLimits().maximumIncomingBytes)
+        var budget = RequestBudget()
+        let verdict = budget.spend(WebSocketLimits().maximumMessageBytes, at: .zero)
+        #expect(verdict == .go)
     }
 
     @Test("L1: descriptions of 256 KiB come through by the handful")

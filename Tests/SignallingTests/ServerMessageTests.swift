@@ -163,7 +163,7 @@ struct ServerMessageTests {
                         ICEServer(urls: ["stun:stun.example.org:3478"]),
                         ICEServer(urls: ["turn:turn.example.org:3478"], username: "martlet", credential: "secret"),
                     ],
-                    pingIntervalSeconds: 10, resumeWindowSeconds: 30, maxMessageBytes: 262_144)),
+                    pingIntervalSeconds: 10, resumeWindowSeconds: 30, maxMessageBytes: 573_440)),
             .iceServers([
                 ICEServer(
                     urls: ["turn:turn.example.org:3478"], username: "1790003600:8d6bb1d6d3f2a7c5",

@@ -64,7 +64,7 @@ struct JoinParameters: Sendable, Hashable {
         self = request.read { Self(single: $0) }
     }
 
-    /// An offer has at most 256 KiB, and what else there is far less.
+    /// An offer has at most 512 KiB, and what else there is far less.
     private static let maximumJoinBytes = 1 << 20
 
     /// More than there are words for.

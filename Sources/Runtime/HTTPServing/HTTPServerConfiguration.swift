@@ -111,11 +111,17 @@ public struct HTTPServerConfiguration: Sendable {
 
 /// Limits of one WebSocket.
 public struct WebSocketLimits: Sendable, Hashable {
-    /// The largest message from a client; a larger one closes the socket with 1009.
-    public var maximumMessageBytes = 256 << 10
+    /// The largest message from a client; a larger one closes the socket with 1009. Nobody has a socket before a route has authorized it. An answer for 256 videos is the longest that is sent:
+    public var maximumMessageBytes =
+        // 2 KiB for each section,
+        512 << 10
+        // two more for each of 16,384 ends of lines, which JSON writes as four characters,
+        + 32 << 10
+        // and what stands beside the description.
+        + 16 << 10
     /// Messages of a client that wait to be handled; one more closes the socket with 1008.
     public var maximumIncomingMessages = 256
-    /// Bytes of messages that wait to be handled: four of the largest; more close the socket with 1008.
+    /// Bytes of messages that wait to be handled: one of the largest and nearly as much beside it; more close the socket with 1008.
     public var maximumIncomingBytes = 1 << 20
     /// Frames that one message may be made of; one more closes the socket with 1008. Browsers make one of 128 kB.
     public var maximumFragments = 256
