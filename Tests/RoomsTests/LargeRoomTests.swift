@@ -106,6 +106,28 @@ struct LargeRoomTests {
         #expect(bench.isOver && !bench.room.owesOffers && bench.leftovers.isEmpty)
     }
 
+    @Test("The end of a room notifies nobody of the recordings that end with each of the others")
+    func endsWithRecordings() throws {
+        var bench = RoomBench()
+        var sessions: [SessionID] = []
+        for number in 0..<20 {
+            let session = try bench.join("member \(number)") { $0.autoSubscribe = false }
+            try bench.offer(session, [.audio("0")])
+            let sid = try #require(bench.info(session)).sid
+            _ = try bench.step { (room, turn) throws(RoomError) in
+                try room.startRecording(RecordingScope(participant: sid), turn: &turn)
+            }
+            sessions.append(session)
+        }
+        for session in sessions { _ = bench.takeEvents(session) }
+        try bench.step { (room, turn) throws(RoomError) in room.close(reason: .roomDeleted, turn: &turn) }
+        for session in sessions {
+            let events = bench.takeEvents(session)
+            #expect(events.last == .ended(.roomDeleted, message: nil))
+            #expect(!events.contains { if case .roomUpdated = $0 { true } else { false } })
+        }
+    }
+
     @Test("Another dominant speaker is announced once to each with a roster, and turns followers without an offer")
     func dominantSpeaker() throws {
         var bench = RoomBench()

@@ -174,6 +174,7 @@ extension Room {
     public mutating func close(reason: LeaveReason, turn: inout RoomTurn) {
         guard !occupancy.hasEnded else { return }
         fallSilent(&turn)
+        announcement.fallSilent()
         for session in state.roster.sessions { remove(session, reason: reason, turn: &turn) }
         end(&turn)
     }

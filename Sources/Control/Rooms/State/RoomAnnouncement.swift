@@ -5,14 +5,18 @@ struct RoomAnnouncement: Sendable {
     private var announced: RoomInfo?
     /// Members or publishers have come or gone since the last one.
     private(set) var isDue = false
+    private var isSilent = false
 
     mutating func becomesDue() { isDue = true }
+
+    /// The room is about to end: members are notified of their own end alone.
+    mutating func fallSilent() { isSilent = true }
 
     /// `info`, where it is news, and whether also for those who do not want to know who else is here: that they are recorded is about themselves. Nothing is due until
     /// the next change.
     mutating func news(of info: RoomInfo) -> (info: RoomInfo, isForAll: Bool)? {
         isDue = false
-        guard info != announced else { return nil }
+        guard !isSilent, info != announced else { return nil }
         defer { announced = info }
         return (info, info.recordings != (announced?.recordings ?? []))
     }
