@@ -128,6 +128,25 @@ struct BoundsTests {
         #expect(accepted.sections.count { $0.sending?.formats.count == 2 } == limits.maximumSections)
     }
 
+    @Test("A browser that makes all offers is asked for as many sections as its description has room for")
+    func largestOffer() throws {
+        let parts = try Vectors.text("chromium156_recvonly_av").components(prefix: "m=")
+        var negotiation = makeNegotiation()
+        let wanted = (1...250).map { stream(.video, UInt32($0)) }
+        var mids = ["0"]
+        var asked = 1
+        while asked > 0 {
+            let group = parts[0].replacing("a=group:BUNDLE 0 1", "a=group:BUNDLE " + mids.joined(separator: " "))
+            let sections = mids.map { parts[2].replacing("a=mid:1", "a=mid:" + $0) }
+            _ = try negotiation.receiveOffer(group + sections.joined())
+            _ = try negotiation.makeAnswer()
+            asked = negotiation.offerable(negotiation.missingSections(for: wanted)).count
+            mids = (0..<mids.count + asked).map { String($0) }
+        }
+        #expect(mids.count > 95)
+        #expect(!negotiation.offerable([stream(.audio, 300)]).isEmpty, "what takes less has room")
+    }
+
     @Test("F8, L1: sections that the server renews leave the client its own: it may restart ICE and publish")
     func inventedMids() throws {
         var negotiation = makeNegotiation { $0.limits.maximumMids = 20 }

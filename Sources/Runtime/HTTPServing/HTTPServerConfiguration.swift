@@ -115,10 +115,10 @@ public struct WebSocketLimits: Sendable, Hashable {
     public var maximumMessageBytes =
         // 2 KiB for each section,
         512 << 10
-        // two more for each of 16,384 ends of lines, which JSON writes as four characters,
-        + 32 << 10
+        // two more for each of 20,480 ends of lines, which JSON writes as four characters,
+        + 40 << 10
         // and what stands beside the description.
-        + 16 << 10
+        + 8 << 10
     /// Messages of a client that wait to be handled; one more closes the socket with 1008.
     public var maximumIncomingMessages = 256
     /// Bytes of messages that wait to be handled: one of the largest and nearly as much beside it; more close the socket with 1008.

@@ -263,7 +263,7 @@ extension Connection {
     mutating func requestSections(for wanted: [LocalSending]) -> (need: SectionNeed?, lacking: Int) {
         let missing = negotiation.missingSections(for: wanted)
         // An offer of more sections would be refused, and end the call: what finds none waits until something else ends.
-        let asked = missing.prefix(negotiation.remainingSections)
+        let asked = negotiation.offerable(missing)
         let lacking = missing.count - asked.count
         let need = SectionNeed(audio: asked.count { $0.kind == .audio }, video: asked.count { $0.kind == .video })
         // Where no section can be added, another offer is good for what finds one that is free.

@@ -87,6 +87,8 @@ struct Book: Sendable {
     var localICE: (ufrag: String, password: String)?
     var payloadTypes = PayloadTypeRegistry()
     var extensionIDs = ExtensionRegistry()
+    /// The length of the remote's last offer.
+    var offeredBytes = 0
     /// The number of the next mid that the server invents.
     var nextMid = 0
 

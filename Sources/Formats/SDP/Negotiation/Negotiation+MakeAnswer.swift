@@ -29,6 +29,7 @@ extension Negotiation {
         }
         if let transport = offer.transport { next.remote = transport }
         next.localICE = credentials
+        next.offeredBytes = offer.byteCount
         let text = answerText(next, offer)
         book = next
         pending = .none

@@ -23,8 +23,9 @@ extension Negotiation {
         let restarted = try transport?.follow(book.remote, setup: setup ?? SetupRole.actpass.rawValue) ?? false
         pending = .remote(
             RemoteOffer(
-                readings: bundle.readings, sections: sections, bundle: bundle.group, transport: transport,
-                iceRestarted: restarted, allowsMixedExtensions: bundle.session.attributes.has("extmap-allow-mixed")))
+                byteCount: text.utf8.count, readings: bundle.readings, sections: sections, bundle: bundle.group,
+                transport: transport, iceRestarted: restarted,
+                allowsMixedExtensions: bundle.session.attributes.has("extmap-allow-mixed")))
         return OfferOutcome(sections: sections, transport: transport, iceRestarted: restarted)
     }
 

@@ -84,6 +84,7 @@ public struct Negotiation: Sendable {
 
 /// A remote offer that waits for the server's answer.
 struct RemoteOffer: Sendable {
+    var byteCount: Int
     var readings: [SectionReading]
     var sections: [OfferedSection]
     /// Mids of the BUNDLE group in its order; nil where the offer has none.

@@ -57,10 +57,10 @@ public struct SDPLimits: Sendable, Hashable {
     /// An answer to as many sections as there may be, with 2 KiB for each of them. Of what the server offers to send, Chromium answers a video in one codec with 1.4 kB, of which
     /// 0.7 kB are header extensions, in H.264 of two profiles with 1.7 kB, and in a backup codec beside these with 1.9 kB; WebKit has the same writer. Audio takes 0.9 kB, aiortc 1.4 kB
     /// (with three fingerprints), Firefox less, which states its fingerprint once. A client that offers all sections itself lists all its codecs in each, which takes 5 kB of Chromium's:
-    /// it has 100 videos.
+    /// it is asked for some 100 videos, and the others wait.
     public var maximumBytes = 512 * 1024
-    /// One line per 32 bytes of the largest text, 64 for each section; real descriptions have 38 bytes a line and more, and up to 49 lines in one of those sections.
-    public var maximumLines = 16_384
+    /// 80 for each section: an answered one has up to 49. As long an offer of Chromium's, which has 30 bytes a line, has 17,500.
+    public var maximumLines = 20_480
     /// The longest real lines are H.264 parameter sets and certificates' fingerprints, below 1 kB.
     public var maximumLineBytes = 4096
     /// A member of a room of 100 who receives everybody's audio and video on one connection has 200.
