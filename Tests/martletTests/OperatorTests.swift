@@ -63,7 +63,7 @@ struct OperatorTests {
             (["rooms", "list", "R", "--dev"], "'R' is not expected here"),
             (["policy", "set", "R", "a", "--dev"], "'a' is not FIELD=VALUE"),
             (["policy", "set", "R", "--dev"], "missing FIELD=VALUE"),
-            (["rooms", "--server", "localhost", "--token", "x"], "is no address of a server"),
+            (["rooms", "--server", "localhost", "--token", "x"], "is not a server's address"),
             (["kick", "R", "p", "q", "--dev"], "'q' is not expected here"),
         ])
     func wrong(arguments: [String], problem: String) {

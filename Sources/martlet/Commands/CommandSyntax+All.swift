@@ -20,8 +20,8 @@ extension CommandSyntax {
             The server checks all settings before it opens a port, as 'martlet check-config FILE' does. MARTLET_ variables in the
             environment override the file; 'martlet help settings' lists both. The log goes to standard error.
 
-            SIGHUP reloads the file: keys, certificate, ICE servers, limits, the rules of new rooms and log.level change, or nothing
-            does where the file has an error; the log names what needs a restart. With --dev it ends the server.
+            SIGHUP reloads the file: keys, certificate, ICE servers, limits, the rules of new rooms and log.level change. If the file has
+            an error, nothing changes. The log names what needs a restart. With --dev, SIGHUP ends the server.
 
             SIGTERM and SIGINT shut the server down gracefully: running calls may continue for up to sessions.drain seconds. A second
             signal ends it at once. Exit status: 0 ended by a signal, 1 could not start, 2 wrong command line.
@@ -45,7 +45,7 @@ extension CommandSyntax {
             Option(name: "--room", value: "ROOM", help: "the only room that the token is valid for; default: any room"),
             Option(
                 name: "--preset", value: "NAME",
-                help: "the preset whose rules a room has that this token's bearer creates"),
+                help: "the preset with the rules of a room that the bearer of this token creates"),
             Option(name: "--name", value: "TEXT", help: "display name"),
             Option(name: "--metadata", value: "TEXT", help: "text for the application, visible to other participants"),
             Option(
@@ -70,7 +70,7 @@ extension CommandSyntax {
         maxOperands: 1,
         details: """
             Run it on the machine of the server and as the same user: it reads certificates, looks up network interfaces and addresses,
-            and looks whether the database and recordings could be written; it makes nothing. MARTLET_ variables in the environment
+            and checks that the database and recordings could be written; it creates nothing. MARTLET_ variables in the environment
             apply, as they do for 'serve'. Only 'serve' checks whether a port is in use, so you can check the file of a running server.
 
             Exit status: 0 valid (warnings go to standard error), 1 errors, each with its file and line, 2 wrong command line.
@@ -78,11 +78,11 @@ extension CommandSyntax {
 
     static let config = CommandSyntax(
         name: "config", operands: "show [--config FILE] [--dev]",
-        summary: "Prints every setting in force, and where its value is from.",
+        summary: "Prints every setting in force, and where its value comes from.",
         options: [configFile, Option(name: "--dev", value: nil, help: "as 'martlet serve --dev' would have it")],
         maxOperands: 1,
         details: """
-            One line for each setting: its path, its value, and behind '#' the file with the line, the environment variable, or
+            One line for each setting: its path, its value, and after '#' the file with the line, the environment variable, or
             'default'. Secrets are shown as '***'. The environment is that of this command, not that of a running server.
 
             example:

@@ -18,7 +18,7 @@ extension CommandSyntax {
             Option(name: "--preset", value: "NAME", help: "with 'create': with the rules of this preset"),
         ] + ControlClient.options, maxOperands: 2,
         details: """
-            Behind 'show', 'create' and 'delete' stands the room's name.
+            The room's name follows 'show', 'create' and 'delete'.
 
             \(exitStatus)
 
@@ -37,7 +37,7 @@ extension CommandSyntax {
         summary: "Removes a participant, by identity or sid, from a room.",
         options: [
             Option(name: "--reason", value: "TEXT", help: "reason that the participant is given"),
-            Option(name: "--ban", value: "SECONDS", help: "for how long its identity may not come back"),
+            Option(name: "--ban", value: "SECONDS", help: "how long its identity may not rejoin"),
         ] + ControlClient.options, maxOperands: 2, details: exitStatus)
 
     private static let move = CommandSyntax(
@@ -46,7 +46,7 @@ extension CommandSyntax {
         options: ControlClient.options, maxOperands: 3,
         details: """
             Between rooms of one media worker its connections go on ('martlet rooms create --beside' makes such a room). Otherwise its client
-            makes new ones and publishes its tracks anew, under other sids; one that cannot is refused.
+            opens new ones and publishes its tracks again, under other sids; the move of a client that cannot is refused.
 
             \(exitStatus)
             """)
@@ -54,11 +54,11 @@ extension CommandSyntax {
     private static let policy = CommandSyntax(
         name: "policy", operands: "get | set | edit ROOM [OPTIONS]",
         summary: "Shows and changes the rules of a room while people talk.",
-        options: [Option(name: "--dry-run", value: nil, help: "with 'set': only say whom it would concern")]
+        options: [Option(name: "--dry-run", value: nil, help: "with 'set': only list whom the change would affect")]
             + ControlClient.options, maxOperands: .max,
         details: """
-            'set' takes FIELD=VALUE words: a VALUE that is JSON is taken as that, anything else as a text, and 'FIELD=' lets the preset or the
-            server decide again. 'edit' opens the policy in $EDITOR and writes what you have changed.
+            'set' takes words of the form FIELD=VALUE. A VALUE that is valid JSON is read as JSON, anything else as text; 'FIELD=' lets
+            the preset or the server decide again. 'edit' opens the policy in $EDITOR and applies what you have changed.
 
             \(exitStatus)
 
@@ -71,22 +71,22 @@ extension CommandSyntax {
     private static let events = CommandSyntax(
         name: "events", operands: "[--follow] [OPTIONS]", summary: "Shows what happened in rooms.",
         options: [
-            Option(name: "--follow", value: nil, help: "go on with what happens next, until interrupted"), room,
-            Option(name: "--after", value: "ID", help: "begin after this event; 0: with the first that is kept"),
+            Option(name: "--follow", value: nil, help: "continue with new events until interrupted"), room,
+            Option(name: "--after", value: "ID", help: "begin after this event; 0: with the oldest that is kept"),
         ] + ControlClient.options,
         details: """
-            Without --follow, all events that are kept are shown. With it, what happens from now on, or from --after on.
-            Standard error says when --follow is connected, and where earlier events are no longer kept.
+            Without --follow, all events that are kept are shown; with it, new events, or those after --after.
+            On standard error, --follow reports when it is connected, and when earlier events are no longer kept.
 
             \(exitStatus)
             """)
 
     private static let sessions = CommandSyntax(
         name: "sessions", operands: "[OPTIONS]",
-        summary: "Lists past stays, last to leave first.",
+        summary: "Lists past stays, the latest departure first.",
         options: [
             room, Option(name: "--identity", value: "NAME", help: "of this identity only"),
-            Option(name: "--limit", value: "NUMBER", help: "at most so many; default: 100"),
+            Option(name: "--limit", value: "NUMBER", help: "at most this many; default: 100"),
         ] + ControlClient.options, details: exitStatus)
 
     private static let jobs = CommandSyntax(
@@ -95,15 +95,15 @@ extension CommandSyntax {
         options: [Option(name: "--recording", value: "RC", help: "with 'list': on this recording only")]
             + ControlClient.options, maxOperands: .max,
         details: """
-            VERB is 'list', which is also meant without one, 'show', 'create', 'cancel' or 'delete'.
-            Behind 'show', 'cancel' and 'delete' stands the job, JB_…, behind 'create' the recording, RC_…, the kind of the job, and
-            FIELD=VALUE words as POST /v1/recordings/{recording}/jobs has them. A job that is over is deleted with the file that it has
-            made; one that is not is cancelled.
+            VERB is 'list' (the default), 'show', 'create', 'cancel' or 'delete'.
+            'show', 'cancel' and 'delete' take the job, JB_…; 'create' takes the recording, RC_…, the kind of the job, and words of the
+            form FIELD=VALUE with the fields of POST /v1/recordings/{recording}/jobs. 'delete' removes a job that has ended, with its
+            file, and cancels one that has not.
 
             kinds:
               composition   one MP4 file of everybody: layout (grid, speaker, presentation), width, height, frameRate, bitrate
-              transcode     one file compressed anew as MP4: file and bitrate, codec (h264, vp9), width, height, frameRate
-              copy          one file in another container with nothing compressed anew: file, container (webm); no H.264
+              transcode     one file encoded again as MP4: file and bitrate, codec (h264, vp9), width, height, frameRate
+              copy          one file in another container without transcoding: file, container (webm); no H.264
 
             \(exitStatus)
 
@@ -119,9 +119,9 @@ extension CommandSyntax {
         summary: "Asks the media ports of a running server from here, as clients do.",
         options: ControlClient.options,
         details: """
-            Run it where clients are: it shows whether UDP and TCP pass to every address and port that the server announces, without a
-            browser. It sends a connectivity check to each, in rooms of pre-call checks (rooms.max_checks), which are in no list or event. A
-            media thread that has more to do than the others may not be asked.
+            Run it where clients are: it shows without a browser whether UDP and TCP reach every address and port that the server announces.
+            It sends a connectivity check to each, in rooms of pre-call checks (rooms.max_checks), which appear in no list or event. It may
+            leave out a media thread that is busier than the others.
 
             Exit status: 0 each media thread answers over UDP, and over TCP where it announces that, 1 one does not, or the server refuses,
             2 wrong command line, 3 the server cannot be reached.

@@ -38,9 +38,9 @@ struct ControlClient {
         CommandSyntax.Option(name: "--dev", value: nil, help: "the key of 'martlet serve --dev'"),
         CommandSyntax.Option(
             name: "--token", value: "TOKEN",
-            help: "a token to use in place of one that is minted; '-' reads it from standard input"),
-        CommandSyntax.Option(name: "--ca", value: "FILE", help: "certificates to trust in place of the system's, PEM"),
-        CommandSyntax.Option(name: "--json", value: nil, help: "print what the server answers, for scripts"),
+            help: "a token to use instead of a minted one; '-' reads it from standard input"),
+        CommandSyntax.Option(name: "--ca", value: "FILE", help: "certificates to trust instead of the system's, PEM"),
+        CommandSyntax.Option(name: "--json", value: nil, help: "print the server's answer as JSON, for scripts"),
     ]
 
     /// A token is for one command.
@@ -55,7 +55,7 @@ struct ControlClient {
         if let address = given["--server"] {
             guard address.hasPrefix("http://") || address.hasPrefix("https://") else {
                 throw CommandError(
-                    message: "martlet: '\(address)' is no address of a server; it begins with http:// or https://",
+                    message: "martlet: '\(address)' is not a server's address: that begins with http:// or https://",
                     exitCode: 2)
             }
             server = String(address.hasSuffix("/") ? address.dropLast() : address[...])
