@@ -120,11 +120,11 @@ extension CommandSyntax {
         options: ControlClient.options,
         details: """
             Run it where clients are: it shows without a browser whether UDP and TCP reach every address and port that the server announces.
-            It sends a connectivity check to each, in rooms of pre-call checks (rooms.max_checks), which appear in no list or event. It may
-            leave out a media thread that is busier than the others.
+            It sends a connectivity check to each, in rooms of pre-call checks, which appear in no list or event. It asks at most 16 media
+            threads, or half of rooms.max_checks (20 by default) where that is less, and may leave out one that is busier than the others.
 
-            Exit status: 0 each media thread answers over UDP, and over TCP where it announces that, 1 one does not, or the server refuses,
-            2 wrong command line, 3 the server cannot be reached.
+            Exit status: 0 each of these media threads answers over UDP, and over TCP if it announces that, 1 one does not, or the server
+            refuses, 2 wrong command line, 3 the server cannot be reached.
 
             example:
               martlet reach --server https://rooms.example.org --config /etc/martlet/martlet.yaml
