@@ -8,13 +8,13 @@ extension MetricsPage {
             "recording_jobs", .gauge, "Jobs on finished recordings, by state.",
             [([("state", "queued")], Double(jobs.queued)), ([("state", "running")], Double(jobs.running))])
         add(
-            "recording_jobs_ended_total", .counter, "Jobs on finished recordings that are over, by result.",
+            "recording_jobs_ended_total", .counter, "Jobs on finished recordings that have ended, by result.",
             [
                 ([("result", "finished")], Double(jobs.finished)), ([("result", "failed")], Double(jobs.failed)),
                 ([("result", "cancelled")], Double(jobs.cancelled)),
             ])
         add(
-            "recording_jobs_cpu_seconds_total", .counter, "Processor time of the processes of jobs.",
+            "recording_jobs_cpu_seconds_total", .counter, "CPU time of the processes of jobs.",
             [([], jobs.processorTime.seconds)])
     }
 }

@@ -112,7 +112,7 @@ extension MetricsPage {
             "transit_seconds", "Time from receiving a packet from the kernel to sending it to a subscriber.", \.transit)
         addTimes(
             "worker_turn_seconds",
-            "Time of one iteration of a media worker's event loop: as late may the next packet be read.", \.turnTimes)
+            "Time of one iteration of a media worker's event loop; the next packet may wait that long.", \.turnTimes)
         add(
             "probes_total", .counter, "Bandwidth probes sent to subscribers, by outcome.",
             ProbeOutcome.allCases.map { outcome in
@@ -195,7 +195,8 @@ extension MetricsPage {
                 ([("protocol", "whep")], Double(rooms.whepSessions)),
             ])
         add(
-            "draining", .gauge, "1 while the server is draining: it makes no rooms, and serves joins to those it has.",
+            "draining", .gauge,
+            "1 while the server is draining: it creates no rooms, and serves joins to those it has.",
             rooms.isDraining ? 1 : 0)
         add("joins_total", .counter, "Participants joined.", rooms.joins)
         add("rooms_created_total", .counter, "Rooms created.", rooms.roomsCreated)
@@ -263,7 +264,7 @@ extension MetricsPage {
         if let expiry = http.certificateExpiry {
             add(
                 "http_certificate_expiry_timestamp_seconds", .gauge,
-                "When the TLS certificate in use ends, in seconds since 1970.", expiry)
+                "When the TLS certificate in use expires, in seconds since 1970.", expiry)
         }
         add("http_streams", .gauge, "Open event streams and downloads of recordings.", http.streams)
         add(

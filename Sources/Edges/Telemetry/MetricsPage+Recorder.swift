@@ -16,14 +16,14 @@ extension MetricsPage {
             recorder.filesFinished)
         add(
             "recording_files_indexed_total", .counter,
-            "Finished files by where their table of samples came to lie: at the front, or at the end for want of disk.",
+            "Finished files by where their index is: at the front, or at the end because the disk lacked room.",
             [
                 ([("index", "front")], Double(recorder.filesIndexed)),
                 ([("index", "end")], Double(recorder.filesNotIndexed)),
             ])
         add(
             "recording_files_joined_total", .counter,
-            "Files that were to be made of those of several tracks, by whether they could be.",
+            "Joins of the files of several tracks into one, by result.",
             [
                 ([("result", "joined")], Double(recorder.filesJoined)),
                 ([("result", "failed")], Double(recorder.filesNotJoined)),
@@ -33,10 +33,10 @@ extension MetricsPage {
             recorder.filesUploaded)
         add("recording_bytes_uploaded_total", .counter, "Bytes of these files.", recorder.bytesUploaded)
         add(
-            "recording_upload_failures_total", .counter, "Tries to upload a file that failed.", recorder.uploadFailures)
-        add("recording_uploads_pending", .gauge, "Files that are to be uploaded.", recorder.uploadsPending)
+            "recording_upload_failures_total", .counter, "Failed attempts to upload a file.", recorder.uploadFailures)
+        add("recording_uploads_pending", .gauge, "Files that wait to be uploaded.", recorder.uploadsPending)
         add(
-            "recordings_deleted_total", .counter, "Finished recordings that were deleted, by what for.",
+            "recordings_deleted_total", .counter, "Finished recordings that were deleted, by reason.",
             [
                 ([("reason", "age")], Double(recorder.deletedByAge)),
                 ([("reason", "space")], Double(recorder.deletedForSpace)),
@@ -44,11 +44,12 @@ extension MetricsPage {
         add("recording_stored_bytes", .gauge, "Bytes of the files of all recordings.", recorder.storedBytes)
         add("recording_gaps_total", .counter, "Parts of recorded tracks that are missing.", recorder.gaps)
         add(
-            "recording_failures_total", .counter, "Tracks whose recording failed, for want of disk or for their codec.",
+            "recording_failures_total", .counter,
+            "Tracks whose recording failed, because of the disk or of their codec.",
             recorder.failures)
         add(
             "recording_tracks_refused_total", .counter,
-            "Tracks that a recording wanted and that were not recorded, by why not.",
+            "Tracks that a recording should contain and that were not recorded, by reason.",
             RecordingRefusal.allCases.filter { $0 != .disabled }.map {
                 ([("reason", $0.rawValue)], Double(recorder.tracksRefused[$0] ?? 0))
             })
