@@ -142,7 +142,7 @@ exec martlet serve --config /etc/martlet/martlet.yaml
 {{- end }}
 {{- if has "discover" $media.announcedAddresses }}
 {{- if or (ne $media.exposure "hostNetwork") (gt (len $media.announcedAddresses) 1) }}
-{{- fail "media.announcedAddresses: discover stands alone and needs media.exposure hostNetwork: a pod with a network of its own leaves by ports that lead nobody back" }}
+{{- fail "media.announcedAddresses: discover must be the only entry and needs media.exposure hostNetwork: the ports that a STUN server sees of a pod with its own network do not lead back to it" }}
 {{- end }}
 {{- if not (dig "media" "stun_server" "" .Values.config) }}
 {{- fail "config.media.stun_server is missing: media.announcedAddresses has discover, which asks it" }}
@@ -166,7 +166,7 @@ exec martlet serve --config /etc/martlet/martlet.yaml
 {{- end }}
 {{- /* Pods on the host's network are beyond most network policies. */}}
 {{- if and .Values.networkPolicy.enabled .Values.monitoring.serviceMonitor.enabled (not .Values.networkPolicy.metricsFrom) .Release.IsInstall (ne .Values.media.exposure "hostNetwork") }}
-{{- fail "networkPolicy.metricsFrom is missing: the network policy keeps Prometheus from the private port, which the ServiceMonitor has it scrape; list the peers that may, such as the namespace of your Prometheus" }}
+{{- fail "networkPolicy.metricsFrom is missing: the network policy blocks Prometheus from the private port, which the ServiceMonitor makes it scrape; list the peers that may reach it, such as the namespace of your Prometheus" }}
 {{- end }}
 {{- include "martlet.checkRecordings" . }}
 {{- if .Values.coturn.enabled }}
@@ -174,7 +174,7 @@ exec martlet serve --config /etc/martlet/martlet.yaml
 {{- fail "coturn.existingSecret is missing: name a Secret whose entry 'secret' coturn and Martlet share, of 16 bytes or more" }}
 {{- end }}
 {{- if not .Values.coturn.allowedPeers }}
-{{- fail "coturn.allowedPeers is missing: list the addresses that Martlet announces, to which alone coturn relays" }}
+{{- fail "coturn.allowedPeers is missing: list the addresses that Martlet announces; coturn relays to no others" }}
 {{- end }}
 {{- end }}
 {{- end -}}
