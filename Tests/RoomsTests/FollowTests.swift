@@ -242,6 +242,7 @@ struct MediaEventTests {
     func currentStateSentAgain() throws {
         var (bench, ada, bob) = try SubscribeTests.pair()
         try bench.perform(.wantSpeakers(true), bob)
+        #expect(bench.takeEvents(bob).last == .speakersChanged([]))
         let voice = try #require(bench.room.state.routing.tracks(of: ada).first)
         bench.media(.speakersChanged(bench.room.id, [SpeakerLevel(track: voice, loudness: 90)]))
         let video = try #require(bench.room.state.routing.subscriptions(of: bob).last)
