@@ -192,7 +192,7 @@ extension Room {
         try message.check(state.context.limits)
         // A message that reaches nobody may be sent again.
         let receivers = try state.roster.receivers(of: message, except: nil)
-        guard accepts(message) else { return }
+        guard accept(message) else { return }
         var message = message
         message.participant = nil
         message.identity = nil

@@ -54,7 +54,7 @@ public struct Room: Sendable {
     public mutating func set(participants: Int) { state.set(participants: participants) }
 
     /// Whether a message of the application's server was not sent before; from now on it was.
-    mutating func accepts(_ message: RoomMessage) -> Bool { nonces.accept(message.nonce) }
+    mutating func accept(_ message: RoomMessage) -> Bool { nonces.accept(message.nonce) }
 }
 
 // MARK: - Coming in
