@@ -1,6 +1,6 @@
 public import Primitives
 
-/// What is written down about the packets of a peer during a capture.
+/// How much of a peer's packets is stored during a capture.
 public struct CaptureSettings: Sendable, Hashable {
     /// RTP payloads too; otherwise RTP headers and whole RTCP packets.
     public var keepsPayload: Bool
@@ -9,7 +9,8 @@ public struct CaptureSettings: Sendable, Hashable {
     public init(keepsPayload: Bool) { self.keepsPayload = keepsPayload }
 }
 
-/// Packets of one peer in clear text, oldest first, as the engine wrote them down: headers of ``recordLength`` bytes, each before what is kept of its packet.
+/// Packets of one peer in clear text, oldest first, as the engine stored them: headers of ``recordLength`` bytes, each followed by the stored part of its
+/// packet.
 public struct CapturedPackets: Sendable, Hashable {
     /// One packet.
     public struct Packet: Sendable {
@@ -31,7 +32,7 @@ public struct CapturedPackets: Sendable, Hashable {
     /// Packets that found no room since the last report.
     public var dropped: UInt64
 
-    /// Records that were written at a time when there was room for them.
+    /// The records for which there was room when they were written.
     public init(peer: PeerID, records: [UInt8], dropped: UInt64) {
         self.peer = peer
         self.records = records

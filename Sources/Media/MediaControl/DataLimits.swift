@@ -7,18 +7,18 @@ public struct DataLimits: Sendable, Hashable {
 
     /// Largest message that a peer may send, in bytes; announced as `a=max-message-size`. LiveKit's older SDKs send 64,000 whatever is announced.
     public var longestMessage = Self.usualLongestMessage
-    /// Bytes of reliable messages that may wait for one peer; above that its channel is closed.
+    /// Bytes of reliable messages that may wait for one peer; above this its channel is closed.
     public var reliableBytes = 4_194_304
-    /// From so many of these bytes on the members that send to it are slowed down, until half of them are left.
+    /// From this many of these bytes on, the members that send to it are slowed down, until half of the bytes are left.
     public var congestedBytes = 524_288
-    /// Cost of one peer's messages that the control plane may have in hand; later reliable ones wait in the peer's own buffer, lossy ones only above twice
-    /// as much.
+    /// Cost of one peer's messages that the control plane may hold; further reliable messages wait in the peer's own buffer, lossy ones only above twice this
+    /// cost.
     public var bytesInHand = 65_536
-    /// A peer for which others wait must take so many bytes in this time, or its channel is closed.
+    /// A peer for which others wait must accept this many bytes in this time, or its channel is closed.
     public var slowestProgress = 65_536, patience = TimeInterval.seconds(10)
-    /// Bytes of lossy messages that may wait for one peer; above that the oldest are dropped.
+    /// Bytes of lossy messages that may wait for one peer; above this the oldest are dropped.
     public var lossyBytes = 262_144
-    /// Messages that a peer may send per second; what exceeds them waits in its own buffer.
+    /// Messages that a peer may send per second; further ones wait in its own buffer.
     public var messagesPerSecond = 200
     /// Bytes that a peer may send per second.
     public var bytesPerSecond = 1_048_576

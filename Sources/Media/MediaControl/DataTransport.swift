@@ -28,7 +28,7 @@ public struct DataReceiver: Sendable, Hashable {
 public struct DataDelivery: Sendable, Hashable {
     public var payload: DataPayload
     public var receivers: [DataReceiver]
-    /// The peer that sent it and can be slowed down; nil for lossy messages, and for those that came another way.
+    /// The peer that sent it and can be slowed down; nil for lossy messages, and for messages from other sources.
     public var source: PeerID?
 
     public init(payload: DataPayload, receivers: [DataReceiver], source: PeerID? = nil) {

@@ -4,7 +4,7 @@ public import Primitives
 public enum DecisionReason: Sendable, Hashable {
     /// It gets all that the publisher sends.
     case best
-    /// It gets all that the subscriber prefers; the publisher sends more.
+    /// It gets everything that the subscriber prefers; the publisher sends more.
     case asPreferred
     /// The next step costs `needed`; `available` is this subscription's possible share of the estimate.
     case bandwidth(needed: Bitrate, available: Bitrate)
@@ -33,7 +33,7 @@ public enum DecisionReason: Sendable, Hashable {
         case notSent
     }
 
-    /// Whether a video of which nothing is sent is held for want of bandwidth, and not by what its publisher, its subscriber or a number says.
+    /// Whether a video of which nothing is sent is held for lack of bandwidth, and not because of its publisher, its subscriber or a maximum number.
     public var holdsVideo: Bool {
         switch self {
         case .bandwidth, .capped, .settling, .yieldsToScreen, .oversent, .shortage: true

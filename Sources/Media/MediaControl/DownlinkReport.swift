@@ -10,9 +10,9 @@ public struct DownlinkReport: Sendable, Hashable {
     public var wanted = Bitrate.zero
     /// The decision in force for each video, with the latest figures.
     public var videos: [DecisionRecord] = []
-    /// The last decisions, oldest first; empty unless the history was asked for.
+    /// The last decisions, oldest first; empty unless the history was requested.
     public var decisions: [DecisionRecord] = []
-    /// The estimates of the path over the last hour, oldest first; empty unless the history was asked for.
+    /// The estimates of the path over the last hour, oldest first; empty unless the history was requested.
     public var estimates: [EstimateRecord] = []
 
     /// A report without videos.

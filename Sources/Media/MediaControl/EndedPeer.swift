@@ -1,4 +1,4 @@
-/// The last that is known of a peer: what it carried, and what led to what it was sent.
+/// The last state of a peer: what it carried, and the decisions about what it was sent.
 public struct EndedPeer: Sendable, Hashable {
     /// Bytes that it sent to the server.
     public var bytesReceived: UInt64

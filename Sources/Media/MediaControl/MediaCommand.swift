@@ -14,7 +14,8 @@ public enum MediaCommand: Sendable, Hashable {
     case setRemoteTransport(PeerID, RemoteTransport)
     /// New local credentials; the old ones stay valid until a check with the new ones has been answered.
     case restartICE(PeerID, local: ICECredentials)
-    /// A peer goes on in another room of the worker, with its connection and its tracks. Subscriptions to these, and its own, must have been removed.
+    /// Moves a peer to another room of the worker, with its connection and its tracks. Subscriptions to these tracks, and the peer's own, must have been
+    /// removed.
     case movePeer(PeerID, to: RoomID)
     /// Closes a peer with its tracks and subscriptions; a DTLS close_notify is sent.
     case removePeer(PeerID)
@@ -24,7 +25,7 @@ public enum MediaCommand: Sendable, Hashable {
     case removeTrack(TrackID)
     /// Packets of a muted track are dropped at once, whatever the client sends.
     case setTrackMuted(TrackID, Bool)
-    /// A microphone is forwarded however quiet it is, beside the loudest.
+    /// A microphone is forwarded however quiet it is, in addition to the loudest.
     case setTrackAlwaysForwarded(TrackID, Bool)
     case setTrackMaximumBitrate(TrackID, Bitrate?)
     case subscribe(SubscriptionDescription)
@@ -39,7 +40,7 @@ public enum MediaCommand: Sendable, Hashable {
     /// Records a track, which no other stream may record.
     case record(RecordedStreamDescription)
     case endRecording(SubscriptionID)
-    /// Begins to copy a peer's packets in clear text, or (nil) stops and frees what was not reported.
+    /// Begins to copy a peer's packets in clear text, or (nil) stops and frees the copies that were not reported.
     case setCapture(PeerID, CaptureSettings?)
     /// How to divide the peer's bandwidth.
     case setDownlinkPolicy(PeerID, DownlinkPolicy)
@@ -47,14 +48,14 @@ public enum MediaCommand: Sendable, Hashable {
     case setTrackTraits(TrackID, TrackTraits)
     /// How a subscriber displays one video.
     case setDisplayPreference(SubscriptionID, DisplayPreference)
-    /// The peer's data section is accepted: from now on its channels are served. Again for a peer that has them: ignored.
+    /// The peer's data section is accepted: from now on its channels are served. Ignored for a peer that has channels already.
     case acceptData(PeerID, DataTransport)
     /// Opens a channel from the server's side, at once or when the association is up.
     case openDataChannel(PeerID, DataChannelTerms)
     /// Closes a channel after what waits on it.
     case closeDataChannel(PeerID, label: String)
-    /// Sends one message to several peers. Who has no such channel, or takes no message of that length, is left out and counted.
+    /// Sends one message to several peers. Peers without such a channel, and those that accept no message of that length, are left out and counted.
     case sendData(DataDelivery)
-    /// The control plane has done with a message of this cost that the peer sent: the next may come.
+    /// The control plane has finished with a message of this cost that the peer sent: the next one may be delivered.
     case releaseData(PeerID, cost: Int)
 }

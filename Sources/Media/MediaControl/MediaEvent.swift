@@ -6,7 +6,7 @@ public enum MediaEvent: Sendable, Hashable {
     case peerChecked(PeerID)
     /// ICE and DTLS are up and keys are installed.
     case peerConnected(PeerID)
-    /// What the peer has carried and what was decided for it, at its end: reported once per peer, before `peerEnded`.
+    /// What the peer carried and what was decided for it, at its end: reported once per peer, before `peerEnded`.
     indirect case peerMeasured(PeerID, EndedPeer)
     /// The peer is disconnected; its tracks and subscriptions are freed. Reported once per peer.
     case peerEnded(PeerID, PeerEndReason)
@@ -27,7 +27,7 @@ public enum MediaEvent: Sendable, Hashable {
     case subscriptionStarted(SubscriptionID)
     /// The subscriber accepts none of the formats that the track uses; nothing is forwarded.
     case subscriptionHasNoCommonCodec(SubscriptionID)
-    /// Nothing of a subscribed video fits the subscriber's bandwidth, so that it is not sent; or something does again.
+    /// No layer of a subscribed video fits the subscriber's bandwidth, so that it is not sent; or a layer fits again.
     case subscriptionHeld(SubscriptionID, Bool)
     /// The active speakers, loudest first; reported when the list changes.
     case speakersChanged(RoomID, [SpeakerLevel])

@@ -4,13 +4,13 @@ public import Primitives
 public enum ReportScope: Sendable, Hashable {
     /// Counters and gauges of everything in a room.
     case room(RoomID)
-    /// How the bandwidth of these peers is divided now, and with the history how it came to that. Unknown and publish-only peers are left out.
+    /// How the bandwidth of these peers is divided now and, with the history, how that came about. Unknown and publish-only peers are left out.
     case downlinks([PeerID], withHistory: Bool)
-    /// What was captured of these peers since the last such report, also of those that are no longer there.
+    /// The packets captured of these peers since the last such report, including peers that no longer exist.
     case captures([PeerID])
 }
 
-/// What a worker reports at one moment, from the engine up to the control plane. What the scope does not cover is empty.
+/// A worker's report at one moment, from the engine to the control plane. The parts that the scope does not cover are empty.
 public struct MediaReport: Sendable {
     public var peers: [PeerStatistics] = []
     public var tracks: [TrackStatistics] = []

@@ -14,7 +14,7 @@ public struct WorkerStatistics: Sendable {
     public var bytesSent: UInt64 = 0
     /// RTP packets protected for subscribers.
     public var packetsForwarded: UInt64 = 0
-    /// Number of these that were padded to the length of their neighbours.
+    /// The number of these that were padded to the length of their neighbours.
     public var packetsPadded: UInt64 = 0
     public var nacksReceived: UInt64 = 0
     public var nacksSent: UInt64 = 0
@@ -45,7 +45,7 @@ public struct WorkerStatistics: Sendable {
     public var turns: UInt64 = 0
     /// How long forwarded packets stayed in the server.
     public var transit = TransitHistogram()
-    /// How long turns kept the loop busy, in the buckets of packets' times: by so much a packet may have waited in the kernel.
+    /// How long turns kept the loop busy, in the same buckets as packets' times: a packet may have waited that long in the kernel.
     public var turnTimes = TransitHistogram()
     /// Time during which the worker did not sleep.
     public var busyTime = TimeInterval.zero

@@ -37,7 +37,7 @@ public enum PeerProfile: Sendable, Hashable {
     case full
     /// Publishes only: no subscriptions, no downlink estimator, pacer or renumbering.
     case publishOnly
-    /// Publishes what the server plays itself: its packets come in the clear from this process, and it has no transport.
+    /// Publishes media that the server plays itself: its packets come unencrypted from this process, and it has no transport.
     case player
 }
 
@@ -52,7 +52,8 @@ public struct PeerDescription: Sendable, Hashable {
     public var remote: RemoteTransport?
     /// SSRC of the server's own reports and feedback on this transport.
     public var feedbackSSRC: UInt32
-    /// Peers of one group belong to one participant and are on one path, so that messages on one of them leave the media on another what it needs: the id of the first.
+    /// The id of the group's first peer. Peers of one group belong to one participant and share a path, so messages on one of them leave the media on another
+    /// the bandwidth that it needs.
     public var group: PeerID
 
     /// `group` nil: the first of its group.

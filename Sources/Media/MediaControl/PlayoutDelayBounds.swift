@@ -1,9 +1,9 @@
 public import Primitives
 
-/// Between which bounds a receiver chooses how long it holds video back before it shows it: less for a remote control, more for smooth playback on bad
-/// networks (http://www.webrtc.org/experiments/rtp-hdrext/playout-delay).
+/// The bounds within which a receiver chooses how long it delays video before it shows it: low for remote control, high for smooth playback on bad networks
+/// (http://www.webrtc.org/experiments/rtp-hdrext/playout-delay).
 public struct PlayoutDelayBounds: Sendable, Hashable {
-    /// What receivers do that were never told anything: libwebrtc waits for at most ten seconds.
+    /// The behaviour of receivers that were given no bounds: libwebrtc waits for at most ten seconds.
     public static let standard = PlayoutDelayBounds(minimum: .zero, maximum: .seconds(10))
 
     /// What the extension can say: 12 bits of 10 ms.

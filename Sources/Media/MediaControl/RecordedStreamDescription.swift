@@ -1,6 +1,6 @@
 public import Primitives
 
-/// A track that is to be recorded: a subscription whose subscriber is a recorder.
+/// A track to be recorded: a subscription whose subscriber is a recorder.
 public struct RecordedStreamDescription: Sendable, Hashable {
     /// Names the stream, among subscriptions too.
     public var id: SubscriptionID

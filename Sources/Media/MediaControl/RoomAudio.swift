@@ -1,9 +1,9 @@
-/// Which microphones of a room are forwarded, and whom its list of speakers names.
+/// Which microphones of a room are forwarded, and which speakers its list contains.
 public struct RoomAudio: Sendable, Hashable {
-    /// Only so many microphones are forwarded at once, the loudest; nil: all.
+    /// The maximum number of microphones that are forwarded at once, the loudest ones; nil: all.
     public var maximumMicrophones: Int?
-    /// Only what is at least as loud as this takes another microphone's place among the loudest, in dBov (RFC 6464), -80 to -20. By default -60, which
-    /// is nobody's voice, however quiet the room.
+    /// A microphone must be at least this loud to take another one's place among the loudest, in dBov (RFC 6464), -80 to -20. The default, -60, is quieter than
+    /// any voice, however quiet the room.
     public var microphoneThreshold = -60
     /// A level above this is voice, in dBov (RFC 6464), -80 to -20.
     public var voiceThreshold = -50

@@ -10,9 +10,9 @@ public enum TCPConnectionEnd: UInt8, Sendable, CaseIterable {
     case tooSlow
     /// It sent a packet longer than any that is accepted.
     case malformed
-    /// Others came while it had sent no valid check, and there was no more room.
+    /// It had sent no valid check when others connected, and there was no more room.
     case displaced
-    /// There was no room for it: too many connections from one address, or in all.
+    /// There was no room for it: too many connections from one address, or in total.
     case refused
     /// There was no memory left for what it had not read.
     case overBudget

@@ -36,7 +36,7 @@ public struct PayloadFormat: Sendable, Hashable {
     /// Distinguishes formats of one codec that a receiver must not mix (H.264 profile and packetization mode, VP9 or
     /// AV1 profile); equal strings are interchangeable. Empty where a codec has one format only.
     public var variant: String
-    /// H.264 parameter sets that the publisher's description has, each a NAL unit (RFC 6184 section 8.1): some encoders send them in no packet.
+    /// The H.264 parameter sets in the publisher's description, each a NAL unit (RFC 6184 section 8.1): some encoders do not send them in packets.
     public var parameterSets: [[UInt8]]
 
     public init(

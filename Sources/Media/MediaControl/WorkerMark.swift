@@ -2,7 +2,7 @@ import Primitives
 
 /// The number of a worker at the beginning of every user name fragment that belongs to it.
 ///
-/// A shared TCP port learns from the first check of a connection which worker it is for, without a table that all workers would have to keep up to date.
+/// On a shared TCP port, the first check of a connection shows which worker it is for, without a table that all workers would have to keep up to date.
 /// Not a secret, and not trusted: the worker itself decides whether it knows the fragment.
 public enum WorkerMark {
     /// Two characters that ICE permits (RFC 8839 section 5.4), by 62 and by 1: more workers than a process can have.

@@ -30,7 +30,7 @@ struct Turn: ~Copyable {
         var signals: Subscription.Signals
     }
 
-    /// What is to be done for the subscriptions of one track besides writing their packets.
+    /// The work for the subscriptions of one track besides writing their packets.
     struct FollowUp {
         /// Bitmap of the layers that should send a keyframe.
         var keyframes: UInt8 = 0
@@ -50,7 +50,7 @@ struct Turn: ~Copyable {
     /// Subscribers with packets.
     private var pendingPeers = WorkList<Int32>(capacity: 64)
     private var repeats = WorkList<Repeat>(capacity: 64)
-    /// What the subscriptions of the track that was planned last found.
+    /// The findings of the subscriptions of the track that was planned last.
     private(set) var signals = WorkList<Signal>(capacity: 64)
     /// The packets, by subscription.
     private var plan = WorkList<SentPacket>(capacity: 1_024)
@@ -100,7 +100,8 @@ struct Turn: ~Copyable {
 
     // MARK: - Planning
 
-    /// Has the subscriptions of a track plan its packets of this turn; `signals` has what else they found. `isWithheld`: only those that have pinned it get them.
+    /// Lets the subscriptions of a track plan its packets of this turn; `signals` receives what else they found. `isWithheld`: only subscriptions that have
+    /// pinned the track get them.
     mutating func plan(
         _ track: UnsafeMutablePointer<TrackState>, isWithheld: Bool, in tables: borrowing Tables, at now: MonotonicTime,
         _ counters: inout WorkerStatistics

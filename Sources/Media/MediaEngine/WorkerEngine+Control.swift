@@ -111,17 +111,17 @@ extension WorkerEngine {
         return statistics
     }
 
-    /// The load, for placing rooms: every stream in and out counts one.
+    /// The load, for placing rooms: every incoming and outgoing stream counts one.
     public var load: Int { tables.rooms.count + tables.peers.count + tables.tracks.count + tables.subscriptions.count }
 
-    /// What `scope` asks for, as of the last turn; nil for a room that does not exist here.
+    /// The report that `scope` requests, as of the last turn; nil for a room that does not exist here.
     public func report(_ scope: ReportScope) -> MediaReport? {
         guard var report = report(scope, from: 0, limit: .max)?.part else { return nil }
         report.sort()
         return report
     }
 
-    /// A part of a report, unordered. A room is reported in parts: of the peers from index `start` on, until there are `limit` entries. `next` is
+    /// A part of a report, unordered. A room is reported in parts: each covers the peers from index `start` on, until there are `limit` entries. `next` is
     /// where the next part begins; nil after the last one.
     ///
     /// Some 1.5 us per entry, which for a room of a thousand is longer than packets may wait.

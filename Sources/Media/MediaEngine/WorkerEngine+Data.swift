@@ -66,7 +66,7 @@ extension WorkerEngine {
         counters.data.bytesSent &+= UInt64(bytes)
         countLosses(of: peer)
         peer.pointee.isTransportTouched = true
-        // What leaves while messages wait are acknowledgements and the like.
+        // While messages wait, only acknowledgements and the like leave.
         let resumesAt = downlink?.pointee.sentData(
             bytes, counted: allowance == .max ? nil : allowance > 0 ? bytes : 0,
             moreWait: peer.pointee.transport.hasDataToSend(at: now), at: now)
@@ -75,7 +75,8 @@ extension WorkerEngine {
         return result != .full
     }
 
-    /// The downlink by which the path of a peer's messages is known, its own or that of another of its participant's, and the bytes that may leave now beside its media.
+    /// The downlink that knows the path of a peer's messages (its own, or that of another peer of the participant), and the bytes that may leave now next to
+    /// its media.
     private func messagePath(of index: Int, at now: MonotonicTime) -> (UnsafeMutablePointer<Downlink>?, Int) {
         let own = tables.peers[index].pointee.downlink
         if let allowance = own?.pointee.messageAllowance(at: now) { return (own, allowance) }
@@ -88,7 +89,7 @@ extension WorkerEngine {
 
     // MARK: - Back-pressure
 
-    /// The receiver's queue is long: whoever sent the message waits for it.
+    /// The receiver's queue is long: the sender of the message waits for it.
     private func owe(_ source: PeerID, _ cost: Int, to index: Int, at now: MonotonicTime) {
         let receiver = tables.peers[index]
         guard receiver.pointee.transport.isDataCongested, let sender = tables.peerIndex[source.rawValue] else { return }
@@ -98,7 +99,7 @@ extension WorkerEngine {
             due: now + configuration.data.patience)
     }
 
-    /// Lets senders go on once the receiver has taken enough; one that takes too little loses its channel, so that it holds nobody for long.
+    /// Lets senders continue once the receiver has accepted enough; a receiver that accepts too little loses its channel, so that it holds nobody up for long.
     private func settleDebts(of index: Int, at now: MonotonicTime) {
         let receiver = tables.peers[index]
         guard !receiver.pointee.debts.isEmpty else { return }
@@ -126,7 +127,7 @@ extension WorkerEngine {
         handleTransportEvents(of: index, at: now)
     }
 
-    /// Adds what the peer's data channels lost since the last call. What arrives is acknowledged, so a call follows each message.
+    /// Adds what the peer's data channels lost since the last call. Arriving messages are acknowledged, so a call follows each of them.
     private func countLosses(of peer: UnsafeMutablePointer<PeerState>) {
         func add(_ total: Int, _ counted: inout Int, to sum: inout UInt64) {
             if total > counted { sum &+= UInt64(total - counted) }

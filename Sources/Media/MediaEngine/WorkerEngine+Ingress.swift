@@ -37,7 +37,7 @@ extension WorkerEngine {
     }
 
     /// Processes a datagram that has waited in its socket for longer than media is useful, because the process was stalled. RTP and
-    /// RTCP are dropped and counted: players would show the past, and a report would suggest that its sender's clock is slow. STUN
+    /// RTCP are dropped and counted: players would show old frames, and a report would suggest that its sender's clock is slow. STUN
     /// and DTLS are processed as usual.
     public func receiveLate(
         _ datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress, at now: MonotonicTime,
@@ -55,7 +55,7 @@ extension WorkerEngine {
         touchByMedia(index)
     }
 
-    /// Processes what is not media from the media address, or uses a cipher that only the transport handles.
+    /// Processes datagrams that are not media from the media address, or whose cipher only the transport handles.
     private func receiveByTransport(
         _ datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress, of index: Int, at now: MonotonicTime,
         into batch: inout OutboundBatch
@@ -154,10 +154,10 @@ extension WorkerEngine {
 
     // MARK: - What the server plays
 
-    // Clear packets of a peer without a transport, which go the way of every published track from step 4 on.
+    // Unencrypted packets of a peer without a transport; from step 4 on they are handled like those of every published track.
 
-    /// Processes one packet of a peer with the profile `player`, in place. What comes for an unknown peer, which may have been removed meanwhile, is dropped
-    /// and counted.
+    /// Processes one packet of a peer with the profile `player`, in place. Packets for an unknown peer, which may have been removed meanwhile, are dropped and
+    /// counted.
     public func receivePlayed(
         _ packet: UnsafeMutableRawBufferPointer, isRTCP: Bool, of id: PeerID, at now: MonotonicTime
     ) {
@@ -174,7 +174,7 @@ extension WorkerEngine {
         }
     }
 
-    /// Lets a player's uplink notice silence; its feedback goes nowhere, because a file is asked for nothing.
+    /// Lets a player's uplink notice silence; its feedback is discarded, because nothing can be requested from a file.
     func advancePlayer(_ index: Int, at now: MonotonicTime) {
         let uplink = tables.peers[index].pointee.uplink
         withUnsafeTemporaryAllocation(byteCount: Self.unsentReport, alignment: 8) { buffer in

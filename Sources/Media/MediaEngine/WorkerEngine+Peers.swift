@@ -3,8 +3,8 @@ import MediaControl
 import PeerTransport
 public import Primitives
 
-// Peers: how they are added, how their addresses and user name fragments are managed, how they are removed; and their TCP connections (ICE-TCP): to the
-// engine each is an address, which can end, and whose reader can be slow.
+// Peers: how they are added, how their addresses and user name fragments are managed, how they are removed; and their TCP connections (ICE-TCP): to the engine
+// each is an address that can end, and whose reader can be slow.
 
 extension WorkerEngine {
     func addPeer(_ description: PeerDescription, at now: MonotonicTime) -> Bool {
@@ -13,7 +13,7 @@ extension WorkerEngine {
             return false
         }
         guard tables.peers.count < configuration.maximumPeers else {
-            // The events inform whoever waits for the connection that it will not be established, and has carried nothing.
+            // The events report to anyone who waits for the connection that it will not be established and has carried nothing.
             emit(.peerMeasured(description.id, EndedPeer()))
             emit(.peerEnded(description.id, .overloaded))
             return true
@@ -156,13 +156,13 @@ extension WorkerEngine {
 
     // MARK: - TCP connections
 
-    /// The worker for which the first packet of a connection is, by the user name fragment of a check; nil if it is none.
+    /// The worker that the first packet of a connection is for, by the user name fragment of a check; nil if the packet is no check.
     public static func worker(ofCheck packet: UnsafeRawBufferPointer) -> Int? {
         guard let ufrag = TransportPeek.localUfrag(of: packet.bytes) else { return nil }
         return WorkerMark.worker(of: UnsafeRawBufferPointer(rebasing: packet[ufrag]))
     }
 
-    /// The connection at `address` has ended: nothing more can be sent there. Its peer stays until ICE gives it up, and may come back on another one.
+    /// The connection at `address` has ended: nothing more can be sent there. Its peer stays until ICE gives it up, and may return on another connection.
     public func connectionEnded(_ address: SocketAddress, at now: MonotonicTime) {
         begin(at: now)
         for index in whereabouts.end(address) where tables.peers.contains(index) {
@@ -174,7 +174,7 @@ extension WorkerEngine {
         }
     }
 
-    /// Whether the media of a peer goes to `address`, or nowhere: another of its connections is as slow as it was.
+    /// Whether the media of a peer goes to `address`, or nowhere. If it goes elsewhere, the speed of that connection has not changed.
     private func usesOnly(_ address: SocketAddress, _ index: Int) -> Bool {
         tables.peers[index].pointee.media.pointee.destination.map { $0 == address } ?? true
     }
@@ -205,7 +205,7 @@ extension WorkerEngine {
         touch(index)
     }
 
-    /// A peer's media may take another way now: another transport, and a connection that is not the slow one.
+    /// A peer's media may take another path now: another transport, and a connection that is not the slow one.
     func noteRoute(of index: Int, at now: MonotonicTime) {
         let peer = tables.peers[index]
         guard let downlink = peer.pointee.downlink, let destination = peer.pointee.media.pointee.destination,

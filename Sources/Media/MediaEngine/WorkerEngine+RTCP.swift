@@ -24,16 +24,14 @@ extension WorkerEngine {
         touchByMedia(index)
     }
 
-    /// Whether a compound contains only transport-wide feedback, as twenty per second from each subscriber do: nothing in it
-    /// concerns the uplink.
+    /// Whether a compound contains only transport-wide feedback, as twenty per second from each subscriber do: nothing in it is for the uplink.
     @inline(__always) private func isTransportFeedback(_ packet: UnsafeRawBufferPointer) -> Bool {
         // draft-holmer-rmcat-transport-wide-cc-extensions-01 section 3.1: format 15 of type 205.
         packet[0] & 0x1f == 15 && packet[1] == 205
             && 4 &* (Int(packet[2]) << 8 | Int(packet[3])) &+ 4 == packet.count
     }
 
-    /// Schedules the peer for the end of the turn if feedback has caused work, which is seldom; otherwise only its downlink's deadline
-    /// can have changed.
+    /// Schedules the peer for the end of the turn if feedback has caused work, which is rare; otherwise only its downlink's deadline can have changed.
     @inline(__always) private func finishFeedback(of index: Int, at now: MonotonicTime) {
         guard let downlink = tables.peers[index].pointee.downlink else { return }
         let next = downlink.pointee.nextDeadline(at: now)
@@ -146,12 +144,12 @@ extension WorkerEngine {
     private func repairByKeyframe(_ state: UnsafeMutablePointer<SubscriptionState>) {
         guard state.pointee.track >= 0, !state.pointee.subscription.isPaused, state.pointee.subscription.kind == .video
         else { return }
-        // It would not be sent, but would cost all others: a keyframe is requested when its bandwidth is back.
+        // It would not be sent, but would cost all others bandwidth: a keyframe is requested when this subscriber's bandwidth is back.
         guard !state.pointee.subscription.isHeldBack else { return }
         if state.pointee.allocation.isAboutToShrink {
             shrinkNow(state.pointee.track)
             allocate(state.pointee.peer, at: clock)
-            // Another layer begins with a keyframe anyway; a smaller size inside the same stream does not, nor one that stays after all.
+            // Another layer begins with a keyframe anyway; a smaller size inside the same stream does not, nor does a layer that is kept after all.
             guard !state.pointee.subscription.isHeldBack,
                 state.pointee.subscription.layer == state.pointee.subscription.wantedLayer
             else { return }
@@ -160,7 +158,7 @@ extension WorkerEngine {
         requestKeyframe(state.pointee.track, layer: layer)
     }
 
-    /// A subscription that is about to become smaller needs a keyframe: it changes with that one, and so do all others that wait for the same.
+    /// A subscription that is about to become smaller needs a keyframe: it changes with that keyframe, and so do all others that wait for one.
     private func shrinkNow(_ track: Int) {
         tables.tracks[track].pointee.sizeChanges.open()
         for state in tables.subscriptions(ofTrack: track) where state.pointee.allocation.isAboutToShrink {
@@ -186,7 +184,7 @@ extension WorkerEngine {
     private static let reportRoom = 300
     /// How often a peer's subscriptions are checked for a due report.
     private static let reportTick = TimeInterval.milliseconds(200)
-    /// How often, while none of them forwards anything: a muted track may go on at any time.
+    /// The same while none of them forwards anything: a muted track may resume at any time.
     private static let idleReportTick = TimeInterval.seconds(1)
 
     /// Schedules a check of a peer's sender reports soon after `moment`.
@@ -247,8 +245,8 @@ extension WorkerEngine {
             if state.pointee.profile == .player { advancePlayer(peer, at: now) }
             return true
         }
-        // What is assumed instead would request each lost packet of a distant publisher twice, and could then measure nothing: which of
-        // two requests was answered is not known.
+        // The assumed value would request each lost packet of a distant publisher twice, and then nothing could be measured: it is not known which of the two
+        // requests was answered.
         if uplink.nextDeadline <= now, uplink.roundTripTime(at: now) == nil,
             let checked = state.pointee.transport.roundTripTime
         {

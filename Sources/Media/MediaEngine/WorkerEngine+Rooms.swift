@@ -20,7 +20,7 @@ extension WorkerEngine {
         return true
     }
 
-    /// Puts a peer into another room: its tracks compete there with those of others, and no longer where they were.
+    /// Moves a peer into another room: its tracks compete with the tracks there, and no longer with those of the former room.
     func movePeer(_ id: PeerID, to room: RoomID, at now: MonotonicTime) -> Bool {
         guard let index = tables.peerIndex[id.rawValue], let target = tables.roomIndex[room.rawValue] else {
             return false
@@ -34,7 +34,7 @@ extension WorkerEngine {
         return true
     }
 
-    /// A track is one of its peer's room from now on: it may be its dominant speaker, and its layers may be without demand there.
+    /// A track belongs to its peer's room from now on: it may be the dominant speaker, and its layers may be without demand there.
     func enterRoom(_ track: Int, at now: MonotonicTime) {
         let state = tables.tracks[track]
         let room = tables.peers[state.pointee.peer].pointee.room
@@ -43,7 +43,7 @@ extension WorkerEngine {
         setDeadline(ofRoom: room)
     }
 
-    /// A track, which nobody receives any more, is not one of its peer's room any more.
+    /// A track, which nobody receives any more, leaves its peer's room.
     func leaveRoom(_ track: Int) {
         let state = tables.tracks[track]
         let room = tables.peers[state.pointee.peer].pointee.room
@@ -80,7 +80,7 @@ extension WorkerEngine {
         }
     }
 
-    /// So many decisions, of 5 to 10 us each (estimated), leave most of a millisecond to packets.
+    /// This many decisions, of 5 to 10 us each (estimated), leave most of a millisecond to packets.
     private static let decisionsPerMillisecond = 32
 
     /// The room's dominant speaker changed: its subscribers' videos are evaluated at once, those of a large room within some milliseconds. A thousand

@@ -146,7 +146,7 @@ extension WorkerEngine {
         for state in tables.subscriptions(ofPeer: peer) {
             state.pointee.isReady = false
             state.pointee.subscription.restartReports()
-            // It goes on from its last number. The publisher's would by then be any number ahead.
+            // It continues from its last number. The publisher's numbers may be arbitrarily far ahead by then.
             if state.pointee.track >= 0 {
                 state.pointee.subscription.stop(tables.tracks[state.pointee.track].pointee.track)
             }

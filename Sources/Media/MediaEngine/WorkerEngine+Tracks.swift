@@ -3,8 +3,8 @@ import MediaControl
 import PeerTransport
 import Primitives
 
-// Tracks: how they are added, changed and removed, which of their layers are in demand, and their recording: a track's best layer as one more stream, which
-// goes into records for a recorder instead of to a peer. A track is recorded once at most.
+// Tracks: how they are added, changed and removed, which of their layers are in demand, and how they are recorded: a track's best layer is one more stream,
+// which goes into records for a recorder instead of to a peer. A track is recorded at most once.
 
 extension WorkerEngine {
     func addTrack(_ description: TrackDescription, at now: MonotonicTime) -> Bool {
@@ -148,8 +148,8 @@ extension WorkerEngine {
 
     // MARK: - Recording
 
-    /// Records a track. False where that is impossible: it has ended, which the control plane may not know yet, or is recorded already. The recorder waits
-    /// for the stream by then, so it gets its end.
+    /// Records a track. False if that is impossible: it has ended, which the control plane may not know yet, or is recorded already. The recorder already waits
+    /// for the stream then, so it is sent the stream's end.
     func record(_ description: RecordedStreamDescription, at now: MonotonicTime) -> Bool {
         // A stream that goes on has its end before it.
         guard recorded.track(of: description.id) == nil else { return false }
@@ -196,8 +196,8 @@ extension WorkerEngine {
     /// Whether there are records to hand on.
     public var hasRecords: Bool { recorded.hasRecords }
 
-    /// Lends the records of the last turn (see `RecordBatch`) to `take`, which says how many bytes the recorder has room for now, and whether that
-    /// is ample: only then do streams go on that found no room.
+    /// Lends the records of the last turn (see `RecordBatch`) to `take`, which returns how many bytes the recorder has room for now, and whether that is ample:
+    /// only then do streams continue that had found no room.
     public func handOnRecords(_ take: (UnsafeRawBufferPointer) -> (room: Int, isAmple: Bool)) {
         recorded.handOn(at: clock, take)
     }

@@ -93,7 +93,7 @@ public final class WorkerEngine {
     /// Reports an event to the control plane.
     func emit(_ event: MediaEvent) { events.append(event) }
 
-    /// Every call begins with this: it is `now`, and a turn that the caller has not finished is over.
+    /// Every call begins with this: the time is `now`, and a turn that the caller has not finished is over.
     @inline(__always) func begin(at now: MonotonicTime) {
         clock = now
         abandonOpenTurn()
@@ -101,8 +101,8 @@ public final class WorkerEngine {
 
     // MARK: - The turn
 
-    // What a turn of the worker's loop does when its datagrams and commands are in: due timers; then step 5 of a packet's way, every subscription
-    // decides about the turn's packets; then step 6, every subscriber's packets are written back to back (`Turn`); then what else is due for the touched
+    // What a turn of the worker's loop does when its datagrams and commands are in: due timers; then step 5 of a packet's way, in which every subscription
+    // decides about the turn's packets; then step 6, in which every subscriber's packets are written back to back (`Turn`); then other due work for the touched
     // peers.
 
     /// Processes all deadlines that are due.

@@ -13,7 +13,8 @@ public struct MediaPath {
     var hasConsent = false
     /// Of the transport's session; nil before the DTLS handshake is complete, after the end, and for profiles that libsrtp2 serves.
     var sender: UnsafeMutablePointer<SRTPSender>?
-    /// Copies packets in clear text; nil but during a capture. Beside what sending reads anyway. Whoever sets it keeps the tap, and takes it away before it is freed.
+    /// Copies packets in clear text; nil except during a capture. It is placed next to the fields that sending reads anyway. The code that sets it keeps the
+    /// tap, and sets nil before the tap is freed.
     public var tap: Unmanaged<PacketTap>?
     var receiver: UnsafeMutablePointer<SRTPReceiver>?
     var session: Unmanaged<SRTPSession>?
@@ -52,7 +53,7 @@ public struct MediaPath {
         return sender.pointee.protect(base, length: length)
     }
 
-    /// Copies a packet in clear text for a capture, where there is one.
+    /// Copies a packet in clear text for a capture, if there is one.
     @inlinable @inline(__always)
     public func capture(
         _ packet: UnsafeMutableRawBufferPointer, length: Int, isSent: Bool, isRTCP: Bool, at now: MonotonicTime

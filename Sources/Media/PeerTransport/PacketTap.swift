@@ -1,7 +1,7 @@
 public import MediaControl
 public import Primitives
 
-/// Copies of a peer's packets in clear text, during a capture. Its memory is allocated when it begins; a packet that finds no room is counted.
+/// Copies of a peer's packets in clear text, during a capture. The memory is allocated when the capture begins; a packet that finds no room is counted.
 public final class PacketTap {
     /// Bytes between two reports: a peer with 20 Mbit/s fills half of it in 200 ms.
     private static let capacity = 1 << 20

@@ -22,7 +22,7 @@ public enum DataSent: Sendable, Hashable {
     case noChannel
     /// The message is longer than the peer's description allows.
     case tooLong
-    /// The peer takes reliable messages too slowly: its channel is being closed.
+    /// The peer accepts reliable messages too slowly: its channel is being closed.
     case tooSlow
 }
 
@@ -66,10 +66,10 @@ extension WebRTCTransport {
 
     // MARK: - Back-pressure
 
-    /// Messages of this cost from the peer count as in the control plane's hands once more.
+    /// Messages of this cost from the peer count as held by the control plane once more.
     public func holdData(_ cost: Int) { data?.hold(cost) }
 
-    /// The control plane has done with messages of this cost: others may leave the peer's window.
+    /// The control plane has finished with messages of this cost: others may leave the peer's window.
     public func releaseData(_ cost: Int, at now: MonotonicTime) {
         data?.release(cost, at: now)
         collectDataEvents()
@@ -82,7 +82,7 @@ extension WebRTCTransport {
     /// Reliable bytes that the peer has acknowledged.
     public var deliveredDataBytes: Int { data?.deliveredBytes ?? 0 }
 
-    /// The peer takes reliable messages too slowly: its channels for them are being closed.
+    /// The peer accepts reliable messages too slowly: its channels for them are being closed.
     public func closeSlowDataChannels() {
         data?.closeSlowChannels()
         collectDataEvents()
@@ -93,7 +93,7 @@ extension WebRTCTransport {
     /// Messages from the peer that were ignored: no open channel, or an unknown payload protocol identifier.
     public var ignoredMessages: Int { data?.ignoredMessages ?? 0 }
 
-    /// Passes on the packets in the datagram that DTLS received last; the reason for which one was dropped.
+    /// Passes on the packets in the datagram that DTLS received last; returns the reason if one was dropped.
     func receiveData(at now: MonotonicTime) -> DropReason? {
         let count = context.dtls.applicationData.count
         guard count > 0 else { return nil }

@@ -56,8 +56,8 @@ extension WebRTCTransport {
         }
     }
 
-    /// Decrypts an RTP or RTCP packet from an unknown address in place, if it is the peer's: its NAT has assigned it another port, and the server checks that at once. nil: it is not
-    /// the peer's, or was received before, and its bytes are worthless.
+    /// Decrypts an RTP or RTCP packet from an unknown address in place, if it is the peer's: its NAT has assigned it another port, and the server checks that
+    /// at once. nil: it is not the peer's, or was received before; then its bytes are unusable.
     public func receiveRemapped(
         _ datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress, at now: MonotonicTime,
         into output: inout OutboundBatch

@@ -4,7 +4,7 @@ public import Primitives
 
 /// Why a file cannot be played as it is. Nothing is transcoded.
 public enum PlaybackRefusal: Error, Sendable, Hashable {
-    /// No RTP payload format is implemented for the codec, named as the container does (`mp4a`, `hvc1`, `A_VORBIS` …).
+    /// No RTP payload format is implemented for the codec, named as in the container (`mp4a`, `hvc1`, `A_VORBIS` …).
     case codec(String)
     /// Frames are sent in another order than they are shown (B frames), which receivers of real-time video do not expect.
     case reorderedFrames
@@ -12,7 +12,7 @@ public enum PlaybackRefusal: Error, Sendable, Hashable {
     case noKeyframe
     /// Opus with more than two channels, or H.264 without parameter sets.
     case format(String)
-    /// A sample lies more than a year behind the beginning, or is larger than what is read at once.
+    /// A sample is more than a year after the beginning, or is larger than the largest read.
     case tooLarge
     /// The file cannot be read as MP4, WebM or Matroska.
     case movie(MovieFault)
@@ -54,13 +54,13 @@ public struct PlayableTrack: Sendable {
     public let timescale: UInt32
     /// RTP clock: 48,000 for Opus, 90,000 for video.
     public let clockRate: UInt32
-    /// The longest time between two keyframes of a video, or from the last to the end: a viewer who joins waits at most so long. Nil for audio. Found here
-    /// and once: a file may have millions of samples.
+    /// The longest time between two keyframes of a video, or from the last one to the end: a viewer who joins waits at most this long. Nil for audio. Computed
+    /// only once, because a file may have millions of samples.
     public let longestKeyframeInterval: TimeInterval?
 
     /// The largest sample that is read: a lossless frame of 4K.
     public static let maximumSample = 8 << 20
-    /// Times count seconds up to a year: sums and products of them stay in range.
+    /// Times are limited to a year, so that their sums and products stay in range.
     private static let maximumSeconds: Int64 = 31_536_000
 
     /// Audio or video.
@@ -144,7 +144,7 @@ public struct PlayableTrack: Sendable {
         return max(index, 0)
     }
 
-    /// The first sample that is not earlier than `time`; their count behind the last one.
+    /// The first sample that is not earlier than `time`; the number of samples if there is none.
     func index(atOrAfter time: TimeInterval) -> Int {
         var low = 0, high = samples.count
         while low < high {
@@ -156,7 +156,7 @@ public struct PlayableTrack: Sendable {
 }
 
 extension TimeInterval {
-    /// `count` units of which `scale` are a second; exact to the nanosecond for a year.
+    /// `count` units, of which `scale` are a second; exact to the nanosecond for a year.
     static func units(_ count: Int64, per scale: UInt32) -> TimeInterval {
         let seconds = count / Int64(scale), rest = count % Int64(scale)
         return .nanoseconds(seconds * 1_000_000_000 + rest * 1_000_000_000 / Int64(scale))

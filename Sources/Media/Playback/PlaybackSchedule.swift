@@ -2,10 +2,10 @@ internal import MediaControl
 internal import Movies
 public import Primitives
 
-/// Which sample of a file is sent when: play, pause, seek, loop and end, in whatever time it is given.
+/// Which sample of a file is sent when, with pause, seek, loop and end; the caller supplies the time.
 ///
 /// Every moment follows from one anchor, so that no error adds up: a sample is due at `anchor` + its time. Pausing, seeking and stalling move the anchor;
-/// RTP timestamps follow it, because receivers compare them with the clock on the wall.
+/// RTP timestamps follow it, because receivers compare them with the wall clock.
 public struct PlaybackSchedule: Sendable {
     /// A sample that is to be sent.
     public struct Step: Sendable, Hashable {
@@ -48,23 +48,23 @@ public struct PlaybackSchedule: Sendable {
     /// Where RTP time is 0.
     private let origin: MonotonicTime
     private var lastDue: MonotonicTime
-    /// When it was paused; after a seek, the moment of the place that was sought.
+    /// When it was paused; after a seek, the moment of the position that was sought.
     private var pausedAt: MonotonicTime
     /// Time of the first sample, and of one cycle.
     private let start: TimeInterval
     /// How long one cycle lasts.
     public let duration: TimeInterval
 
-    /// From an order to the first packet: more than the worker's thread needs to learn of it.
+    /// From a command to the first packet: longer than it takes for the command to reach the worker's thread.
     public static let lead = TimeInterval.milliseconds(40)
-    /// A file that comes later than this has stalled: what follows is sent in its own time, not all at once.
+    /// A file whose data comes later than this has stalled: the following samples are sent at their own pace, not all at once.
     private static let stall = TimeInterval.milliseconds(500)
-    /// A cycle lasts at least so long: a file of one frame must not be repeated without end in no time.
+    /// A cycle lasts at least this long: a file of one frame must not be repeated endlessly in no time.
     private static let shortestCycle = TimeInterval.milliseconds(100)
-    /// Packets of a frame leave within half of its time, at most so long: viewers wait for the last one.
+    /// The packets of a frame leave within half of its duration, and at most within this time: viewers wait for the last one.
     private static let longestSpread = TimeInterval.milliseconds(20)
 
-    /// A schedule of `tracks`, of which there is at least one, that begins soon after `now`, or is paused at the beginning.
+    /// A schedule of `tracks` (at least one) that begins soon after `now`, or is paused at the beginning.
     public init(_ tracks: [PlayableTrack], loops: Bool, isPaused: Bool = false, at now: MonotonicTime) {
         precondition(!tracks.isEmpty, "a playback has a track")
         self.tracks = tracks
@@ -84,7 +84,7 @@ public struct PlaybackSchedule: Sendable {
 
     // MARK: - Sending
 
-    /// The next sample that is due up to `horizon`; nil when there is none, or nothing is played. The caller sends it, or keeps it.
+    /// The next sample that is due up to `horizon`; nil if there is none, or nothing is played. The caller sends it or keeps it.
     public mutating func next(upTo horizon: MonotonicTime, at now: MonotonicTime) -> Step? {
         guard state == .playing else { return nil }
         wrap()
@@ -108,7 +108,7 @@ public struct PlaybackSchedule: Sendable {
             spread: min(length / 2, Self.longestSpread))
     }
 
-    /// Begins again with tracks that are at their end, all of them where one has.
+    /// Starts the next cycle of tracks that are at their end: of all together, or of those that are a cycle behind another track.
     private mutating func wrap() {
         let cycle = cursors.reduce(0) { max($0, $1.cycle) }, beginsAgain = loops && isAtEnd
         for index in cursors.indices where cursors[index].next == tracks[index].samples.count {
@@ -159,7 +159,7 @@ public struct PlaybackSchedule: Sendable {
     public mutating func resume(at now: MonotonicTime) {
         guard state == .paused else { return }
         state = .playing
-        // In the last frame: it is shown for the rest of its time, which is what counts where it begins again, too.
+        // Within the last frame: it is shown for the rest of its duration, which also counts before the next cycle.
         if earliest == nil { move(by: max(now - pausedAt, .zero)) }
         wrap()
         guard let track = earliest else { return }
@@ -170,7 +170,7 @@ public struct PlaybackSchedule: Sendable {
     /// Begins again at the end from now on, or not any more.
     public mutating func setLoops(_ loops: Bool) { self.loops = loops }
 
-    /// Goes to the sync sample at or before `position` from the beginning; a position behind the end is the end.
+    /// Seeks to the sync sample at or before `position` from the beginning; a position beyond the end means the end.
     public mutating func seek(to position: TimeInterval, at now: MonotonicTime) {
         if case .ended = state { return }
         let target = start + min(max(position, .zero), duration)

@@ -23,7 +23,7 @@ struct AudioTrack {
     /// The RTP time of a timestamp; nil before the first packet.
     func time(of timestamp: UInt32) -> Int64? { timeline.peek(timestamp) }
 
-    /// Takes a report of the publisher's clock; by how much what follows is later because the media clock stood still, if it did.
+    /// Applies a report of the publisher's clock; returns by how much the following media is later because the media clock stood still, if it did.
     mutating func noteReport(_ anchor: ClockAnchor) -> Int64? {
         timeline.noteReport(anchor.timestamp, ntp: anchor.ntp)
     }
@@ -46,12 +46,12 @@ struct AudioTrack {
         }
         noteGap(from: due, in: packets, &totals, &steps)
         for packet in packets {
-            // Timestamps that run ahead fill a file with silence in no time: then it gets longer than it should.
+            // Timestamps that run ahead quickly fill a file with silence, which then becomes longer than it should.
             if builder?.isFull == true, builder?.isExhausted == true || files.allows(at: arrival) {
                 close(&totals, &steps)
             }
             if builder == nil {
-                // Silence, or a copy from a later packet (RED), was due before the packet arrived that brought it.
+                // Silence, or a copy from a later packet (RED), was due before the packet that brought it arrived.
                 let moment = arrival - .nanoseconds((place.time - packet.time) * 1_000_000 / 48)
                 try open(at: packet.time, moment, now: arrival, &segment, &steps)
             }
@@ -77,11 +77,11 @@ struct AudioTrack {
         builder = SegmentBuilder(Self.format, usualDuration: 960, limit: limit, &steps)
     }
 
-    /// Packets are missing. Whether that leaves a gap shows with the next, which may have them as redundancy.
+    /// Packets are missing. The next packet shows whether that leaves a gap, because it may contain them as redundancy.
     mutating func lose(_ sequences: ClosedRange<Int64>?, _ reason: GapReason) {
         let first = lost?.sequences?.lowerBound ?? sequences?.lowerBound
         lost = (
-            // After a gap of the recorder numbers may begin anew, below those that are missing.
+            // After a gap of the recorder, numbers may begin anew below the missing ones.
             sequences.map { min(first ?? $0.lowerBound, $0.lowerBound)...$0.upperBound } ?? lost?.sequences,
             (lost?.packets ?? 0) + (sequences?.count ?? 0), reason
         )
@@ -104,7 +104,7 @@ struct AudioTrack {
         }
     }
 
-    /// Nothing more comes. What is missing then is missing until `moment`, as no packet says when it ended.
+    /// Nothing more will arrive. Packets missing at this point are missing until `moment`, because no later packet shows when the gap ended.
     mutating func endGap(
         at moment: MonotonicTime, _ totals: inout RecordingTotals, _ steps: inout [RecordingStep]
     ) {

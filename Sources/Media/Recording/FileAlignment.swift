@@ -1,6 +1,6 @@
 /// A file of a participant, and what its publisher's clock showed meanwhile.
 public struct ClockedFile: Sendable {
-    /// What goes on from file to file: files of one track have the same.
+    /// Identifies what continues from file to file: the files of one track have the same value.
     public var stream: Int
     /// Whether it is audio, which is played as it is.
     public var isAudio: Bool
@@ -39,7 +39,7 @@ public struct FilePlace: Sendable, Hashable {
     private let knots: [Knot]
     private let clockRate: Int64
 
-    /// A file of which no moment is moved: it begins at microsecond `start`.
+    /// A file in which no moment is moved: it begins at microsecond `start`.
     init(start: Int64, clockRate: Int) {
         knots = [Knot(time: 0, microseconds: start)]
         self.clockRate = Int64(clockRate)
@@ -52,7 +52,7 @@ public struct FilePlace: Sendable, Hashable {
         self.clockRate = Int64(clockRate)
     }
 
-    /// When the sample is shown that lies `time` units behind the file's first.
+    /// When the sample is shown that is `time` units after the file's first.
     public func microseconds(at time: Int64) -> Int64 {
         var low = 0, high = knots.count
         while high - low > 1 {
@@ -69,15 +69,15 @@ public struct FilePlace: Sendable, Hashable {
 
 /// Puts the files of one participant on one timeline, by its sender reports.
 ///
-/// One track is the reference: its files lie where they arrived and are played as they are. Of the others each moment is shown when the reference's media of the
-/// same moment of the publisher's clock is. A video follows the reference's clock so for as long as it is; audio is put in place at its beginning only, because it
-/// cannot be stretched.
+/// One track is the reference: its files are placed where they arrived and are played unchanged. Each moment of the other tracks is shown together with the
+/// reference's media of the same moment on the publisher's clock. A video follows the reference's clock in this way for its whole length; audio is aligned only
+/// at its beginning, because it cannot be stretched.
 public enum FileAlignment {
     /// Between moments that are looked at.
     private static let step: Int64 = 5_000_000
-    /// What a video is bent by at most: nobody sees 5 ms in a second.
+    /// The most by which a video is stretched or shortened: nobody sees 5 ms in a second.
     private static let slew: (numerator: Int64, denominator: Int64) = (5, 1_000)
-    /// A publisher's clock that puts a file so far from where it arrived says something else.
+    /// A publisher's clock that places a file this far from where it arrived is not trusted.
     public static let longestDelay: Int64 = 5_000_000
 
     /// The places of `files`, in their order.
@@ -94,7 +94,7 @@ public enum FileAlignment {
             }
             return self.place(file, curve, guides, others)
         }
-        // Once the reference has ended, as where another microphone was chosen, a video follows the audio that is there.
+        // Once the reference has ended, for example because another microphone was chosen, a video follows the audio that exists then.
         let audio = files.indices.filter { files[$0].isAudio && files[$0].stream != reference }.map { ($0, place($0)) }
         let others = audio.compactMap { index, place in
             curves[index].map { Guide(file: files[index], curve: $0, start: place.microseconds(at: 0)) }
@@ -103,7 +103,7 @@ public enum FileAlignment {
         return files.indices.map { placed[$0] ?? place($0, others) }
     }
 
-    /// Audio before video, and what has reports before what has none.
+    /// Audio before video, and files with reports before files without.
     private static func reference(_ files: [ClockedFile], _ curves: [SenderClockCurve?]) -> Int? {
         let indices = files.indices
         let best =
@@ -120,7 +120,7 @@ public enum FileAlignment {
         var time: Int64 = 0
         while true {
             let nominal = time * 1_000_000 / rate
-            // Where the guides say that it is, nearest to where it would be without them.
+            // Where the guides place it, nearest to where it would be without them.
             let expected = moments.last.map { $0.microseconds + (time - $0.time) * 1_000_000 / rate } ?? file.arrival
             let sender = curve.microseconds(at: file.rtpTime + time)
             guard let found = moment(sender, near: expected, guides, others) else { break }
@@ -138,8 +138,8 @@ public enum FileAlignment {
             ? FilePlace(start: file.arrival, clockRate: file.clockRate) : FilePlace(moments, clockRate: file.clockRate)
     }
 
-    /// When media of the guides is shown that is as old as `sender` on the publisher's clock: by the guide that was recorded then, which `others` are asked for where no guide was. What the
-    /// clock of another one would have shown, had it gone on, is off by as much as media clocks drift in an hour.
+    /// When media of the guides is shown that is as old as `sender` on the publisher's clock: by the guide that was recorded then, or, if there is none, by one
+    /// of `others`. Extrapolating the clock of another file would be off by as much as media clocks drift in an hour.
     private static func moment(
         _ sender: Int64, near expected: Int64, _ guides: [Guide], _ others: [Guide]
     ) -> Int64? {
@@ -156,7 +156,7 @@ public enum FileAlignment {
         /// When its first sample is shown, in microseconds.
         let start: Int64
 
-        /// When media of it is shown that is as old as `sender` on the publisher's clock, and how far before its first or behind its last sample that is.
+        /// When the file's media is shown that is as old as `sender` on the publisher's clock, and how far before its first or after its last sample that is.
         func moment(_ sender: Int64, near expected: Int64) -> (moment: Int64, outside: Int64) {
             let rate = Int64(file.clockRate)
             let about = file.rtpTime + (expected - start) * rate / 1_000_000

@@ -1,14 +1,14 @@
 import Primitives
 
-/// How often a track begins another file. Each costs two synchronizations of the disk and two encodings of the summary on the only thread that records, so a
-/// publisher whose keyframes are all of another form must not begin one with each.
+/// How often a track begins another file. Each file costs two synchronizations of the disk and two encodings of the summary on the only thread that records, so
+/// a publisher whose keyframes all differ in form must not begin a file with each.
 struct FilePace {
-    /// Files at once: a phone that is turned over and back, and a change of the codec beside.
+    /// Files that may begin at once: a phone that is rotated and rotated back, and a change of codec in addition.
     private static let burst: Int64 = 4
     /// After those.
     private static let interval = TimeInterval.seconds(1)
-    /// Files of one track: 10,000 take 4 MB in the summary, which is written anew with each of them. In files of an hour they last for a year, in files of ten seconds,
-    /// the shortest that the API takes, for a day.
+    /// Maximum files of one track: 10,000 take 4 MB in the summary, which is written anew with each of them. In files of an hour they last for a year, in files
+    /// of ten seconds, the shortest that the API takes, for a day.
     static let mostFiles = 10_000
 
     /// When the files so far would have begun, one in each interval.

@@ -25,9 +25,9 @@ public enum RecordingFault: String, Error, Sendable, Hashable, CaseIterable {
     case codecNotRecordable = "codec_not_recordable"
     /// The media is encrypted end to end.
     case endToEndEncrypted = "e2ee"
-    /// Frames are sent in another order than they are shown, with more of them in between than the recorder holds back.
+    /// Frames are sent in another order than they are shown, with more frames in between than the recorder holds back.
     case reorderingUnsupported = "reordering_unsupported"
-    /// It has as many files as a track may have: its publisher changes the form of the media all the time.
+    /// It has as many files as a track may have: its publisher changes the form of the media continually.
     case tooManyFiles = "too_many_files"
 }
 
@@ -46,15 +46,15 @@ public enum GapReason: String, Sendable, Hashable, CaseIterable {
 /// A part of the track that is missing.
 public struct RecordingGap: Sendable, Hashable {
     public var reason: GapReason
-    /// First and last sequence number that are missing, as the recorder counts them; nil where packets were not counted.
+    /// The first and last missing sequence number, as the recorder counts them; nil if packets were not counted.
     public var sequences: ClosedRange<Int64>?
-    /// RTP time of the last thing before it and of the first thing behind it, as the recorder counts it.
+    /// The RTP time of the last media before the gap and of the first media after it, as the recorder counts it.
     public var from: Int64
     public var to: Int64
     /// Packets that are missing.
     public var packets: Int
-    /// Of a video: frames that arrived but could not be used because of it, and an estimate of those of which nothing arrived: no more than the packets missing, and no more than fit
-    /// into the gap at the track's frame rate. Of audio: packets of silence written in place of what is missing.
+    /// For video: frames that arrived but could not be used because of the gap, and an estimate of those of which nothing arrived: no more than the missing
+    /// packets, and no more than fit into the gap at the track's frame rate. For audio: packets of silence written in place of the missing ones.
     public var frames: Int
     /// Length in milliseconds.
     public var milliseconds: Int64

@@ -2,7 +2,7 @@ import MP4
 import Movies
 public import Primitives
 
-/// When a file of a track is long or large enough: the next goes on with the next keyframe, or packet of audio.
+/// When a file of a track is long or large enough: another one continues with the next keyframe or audio packet.
 public struct SegmentLimit: Sendable, Hashable {
     /// Length of a file.
     public var length: TimeInterval
@@ -11,26 +11,26 @@ public struct SegmentLimit: Sendable, Hashable {
     /// Samples of a file: 5.2 hours of Opus in packets of 10 ms.
     var samples = SegmentLimit.mostSamples
 
-    /// The server's own reader takes two million samples (`MovieFile.maximumSamples`), and another file begins with a keyframe only: a twentieth is left for what comes
-    /// before that.
+    /// The server's own reader takes two million samples (`MovieFile.maximumSamples`), and another file begins only with a keyframe: a twentieth is left for
+    /// the samples before it.
     private static let mostSamples = MovieFile.maximumSamples / 20 * 19
 
     /// An hour, and what fits every file system and every player's 32-bit arithmetic.
     public static let usual = SegmentLimit(length: .seconds(3_600), bytes: 2 << 30)
 
-    /// Files of `length` and `bytes` at most, but for what comes before the next keyframe.
+    /// Files of at most `length` and `bytes`, except for the samples before the next keyframe.
     public init(length: TimeInterval, bytes: Int64) {
         self.length = length
         self.bytes = bytes
     }
 }
 
-/// Samples to fragments of one file. A sample is written when the next is known, so that every duration is exact.
+/// Collects samples into the fragments of one file. A sample is written when the next one is known, so that every duration is exact.
 struct SegmentBuilder {
-    /// A fragment ends after this at the latest: what a crash costs at most.
+    /// A fragment ends after this time at the latest: a crash loses no more.
     static let longestFragment = TimeInterval.seconds(1)
-    /// A fragment ends with so many bytes or samples, whatever its length: a publisher whose timestamps stand still must not fill the memory. Several times what a
-    /// second of 4K video or of the shortest Opus packets has, and a header that `MovieScan` takes.
+    /// A fragment ends with this many bytes or samples, whatever its length: a publisher whose timestamps do not advance must not fill the memory. This is
+    /// several times as much as a second of 4K video or of the shortest Opus packets has, and yields a header that `MovieScan` accepts.
     static let largestFragment = 4 << 20
     static let mostFragmentSamples = 1_024
 
@@ -53,7 +53,7 @@ struct SegmentBuilder {
     /// Decode time behind the last sample.
     private(set) var end: Int64 = 0
 
-    /// Begins a file; `usualDuration` is what a last sample takes when nothing else is known.
+    /// Begins a file; `usualDuration` is the duration of a last sample if nothing else is known.
     init(_ format: TrackFormat, usualDuration: UInt32, limit: SegmentLimit, _ steps: inout [RecordingStep]) {
         rate = Int64(format.entry.timescale)
         self.limit = limit
@@ -67,13 +67,13 @@ struct SegmentBuilder {
             || earliest * 1_000 / rate >= limit.length.nanoseconds / 1_000_000
     }
 
-    /// Whether no further sample fits, be it sync or not: a publisher that sends no keyframe for so long must not make a file that the server itself cannot read.
+    /// Whether no further sample fits, sync or not: a publisher that sends no keyframe for this long must not create a file that the server itself cannot read.
     var isExhausted: Bool { sampleCount >= limit.samples + limit.samples / 20 }
 
     /// Another file shall begin, however small this one is.
     mutating func cut() { isCut = true }
 
-    /// Adds a sample with the decode time `time`, which is moved behind the last one where it is not. `duration`: of audio, which is known.
+    /// Adds a sample with the decode time `time`, which is moved after the last one if it is not later. `duration`: that of audio, which is known.
     mutating func append(
         _ bytes: [UInt8], time wanted: Int64, compositionOffset: Int32 = 0, isSync: Bool, duration: UInt32 = 0,
         _ steps: inout [RecordingStep]
@@ -120,7 +120,7 @@ struct SegmentBuilder {
         data.removeAll(keepingCapacity: true)
     }
 
-    /// Writes everything there is: nothing comes for now, or nothing any more.
+    /// Writes everything that is pending: nothing arrives for now, or nothing will arrive any more.
     mutating func flush(_ steps: inout [RecordingStep]) {
         if var last = pending {
             if last.duration == 0 { last.duration = lastDuration }

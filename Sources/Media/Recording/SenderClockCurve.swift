@@ -2,7 +2,7 @@
 struct SenderClockCurve {
     /// Between moments, in seconds.
     private static let step: Int64 = 5
-    /// So many moments around the one that is expected are looked at first: two minutes.
+    /// This many moments around the expected one are examined first: two minutes.
     private static let nearby = 24
     /// A day: nothing of a recording is farther from its reports.
     private static let longestReach: Int64 = 86_400_000_000
@@ -53,7 +53,7 @@ struct SenderClockCurve {
         {
             return found
         }
-        // Before the first or behind the last moment; or in a jump forward, which is passed over at once. A clock may show anything.
+        // Before the first or after the last moment, or within a jump forward, which is skipped at once. A clock may show anything.
         let nearest =
             points.min {
                 (abs($0.microseconds - microseconds), $0.time) < (abs($1.microseconds - microseconds), $1.time)
@@ -97,7 +97,7 @@ struct SenderClockCurve {
             if runs.count > 1, runs[0].count == 1 { runs.removeFirst() }
         }
 
-        /// What the clock showed at `time`, by the reports of its run before and after it. Times come in order.
+        /// The clock's time at `time`, by the reports of its run before and after it. Times come in order.
         mutating func microseconds(at time: Int64) -> Int64? {
             guard !runs.isEmpty else { return nil }
             while run + 1 < runs.count, runs[run + 1][0].time <= time { (run, next) = (run + 1, 0) }

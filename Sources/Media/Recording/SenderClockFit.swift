@@ -40,7 +40,7 @@ public struct SenderClockFit: Sendable, Hashable {
         anchors.count > 1 && isApart(from: (time, ntp), clockRate: clockRate)
     }
 
-    /// Whether the publisher's wall clock has moved otherwise than its media clock since the last report.
+    /// Whether the publisher's wall clock has advanced differently from its media clock since the last report.
     func isApart(from report: (time: Int64, ntp: UInt64), clockRate: Int) -> Bool {
         guard let last = anchors.last, clockRate > 0 else { return false }
         let (time, ntp) = report

@@ -1,7 +1,7 @@
 /// What the publisher's clock showed when a file began, by the reports about that moment.
 ///
-/// Reports of an hour later say little about it: with a millisecond of jitter their line is tens of milliseconds off there. So those count that came
-/// last before the file began, and after it until there are enough or the clock jumps.
+/// Reports of an hour later reveal little about it: with a millisecond of jitter, their line is tens of milliseconds off at that moment. So only the last
+/// reports before the file began count, and those after it until there are enough or the clock jumps.
 public struct SenderClockStart: Sendable {
     private var fit: SenderClockFit
     private let time: Int64
@@ -19,7 +19,7 @@ public struct SenderClockStart: Sendable {
         microseconds = earlier.microseconds(at: time, clockRate: clockRate)
     }
 
-    /// A report came. Returns whether that has changed what is known.
+    /// A report has arrived. Returns whether it changes the result.
     public mutating func add(time: Int64, ntp: UInt64) -> Bool {
         guard !isSettled else { return false }
         if fit.jumps(to: time, ntp: ntp, clockRate: clockRate) {

@@ -7,7 +7,7 @@ import RTP
 
 /// What was recorded of a track so far.
 public struct RecordingTotals: Sendable, Hashable {
-    /// Frames of video, packets of audio (silence that fills holes among them).
+    /// Frames of video, packets of audio (including silence that fills holes).
     public var framesWritten = 0
     public var framesLost = 0
     public var gaps = 0
@@ -21,14 +21,14 @@ public struct RecordingTotals: Sendable, Hashable {
     public init() {}
 }
 
-/// One track's way from RTP packets to files: order, frames, times, fragments, segments, and a log of what is missing.
+/// Turns one track's RTP packets into files: order, frames, times, fragments, segments, and a log of what is missing.
 ///
 /// ```text
 /// packet ── SequenceOrder ──┬── FrameAssembler ── StreamTimeline ── SegmentBuilder ── write, open, close
 ///                           ├── AudioAssembler ──┘
 ///                           └── lost ── up to the next keyframe nothing is stored; the log says what
 /// ```
-/// Sans-IO: steps are appended for whoever has the files.
+/// Sans-IO: steps are appended for the caller, who has the files.
 public struct TrackRecorder: Sendable {
     /// Whether there is a form in files for the codec.
     public static func canRecord(_ codec: Codec) -> Bool { codec != .otherAudio }
@@ -54,7 +54,7 @@ public struct TrackRecorder: Sendable {
     /// Nothing came for so long: what is there goes to the disk.
     private static let idle = TimeInterval.seconds(1)
 
-    /// A recorder whose first file has the number `segment`, and whose files are as long as `limit` says.
+    /// A recorder whose first file has the number `segment`, and whose files are limited by `limit`.
     public init(firstSegment segment: Int = 0, limit: SegmentLimit = .usual) {
         self.segment = segment
         self.limit = limit
@@ -72,7 +72,7 @@ public struct TrackRecorder: Sendable {
 
     // MARK: - Input
 
-    /// Takes a packet as a subscriber would get it, with the marks of `RecordedStreamFormat`.
+    /// Processes a packet as a subscriber would get it, with the marks of `RecordedStreamFormat`.
     public mutating func receive(_ packet: RawSpan, arrival: MonotonicTime, into steps: inout [RecordingStep]) {
         guard !hasFailed, let header = RTPHeader(packet) else { return }
         lastArrival = arrival
@@ -92,14 +92,14 @@ public struct TrackRecorder: Sendable {
         steps.append(.log(.anchor(timestamp: time, ntp: anchor.ntp, arrival: anchor.arrival)))
     }
 
-    /// Packets were dropped before they came here; those that follow go on in the sequence.
+    /// Packets were dropped before they reached the recorder; the following ones continue the sequence.
     public mutating func noteGap(_ reason: GapReason, at now: MonotonicTime, into steps: inout [RecordingStep]) {
         while let delivery = order.deliverRest() { process(delivery, at: now, &steps) }
         order.restart()
         lose(nil, reason, at: now, &steps)
     }
 
-    /// Time passes: gives up what is waited for too long, and writes what there is when nothing comes.
+    /// Time passes: gives up packets that were waited for too long, and writes what is pending if nothing arrives.
     public mutating func advance(to now: MonotonicTime, into steps: inout [RecordingStep]) {
         drain(at: now, into: &steps)
         guard !isFlushed, let lastArrival, now - lastArrival >= Self.idle else { return }
@@ -118,19 +118,19 @@ public struct TrackRecorder: Sendable {
     /// Nothing more comes.
     public mutating func finish(at now: MonotonicTime, into steps: inout [RecordingStep]) {
         while let delivery = order.deliverRest() { process(delivery, at: now, &steps) }
-        // What was lost before the last packet ends with it: a publisher that is gone is found out late.
+        // A loss before the last packet ends with that packet: a disconnected publisher is detected late.
         endGap(at: lastArrival ?? now, &steps)
         closeSegment(&steps)
     }
 
-    /// Nothing more comes, and since the last file was abandoned nothing could be written.
+    /// Nothing more will arrive, and nothing could be written since the last file was abandoned.
     public mutating func finishAbandoned(at now: MonotonicTime, into steps: inout [RecordingStep]) {
         order.restart()
         lose(nil, .disk, at: now, &steps)
         endGap(at: now, &steps)
     }
 
-    /// Another file shall begin as soon as it can: with the next packet of audio, or keyframe of video.
+    /// Another file shall begin as soon as possible: with the next audio packet or video keyframe.
     public mutating func cut() {
         switch media {
         case .none: break
@@ -143,7 +143,7 @@ public struct TrackRecorder: Sendable {
         }
     }
 
-    /// The open file cannot be written any more: what follows goes into another.
+    /// The open file cannot be written any more: the following media goes into another one.
     public mutating func abandonSegment() {
         switch media {
         case .none: break
@@ -272,7 +272,7 @@ public struct TrackRecorder: Sendable {
         }
     }
 
-    /// By how much what follows is later, because the publisher's media clock stood still; nil where it did not.
+    /// By how much the following media is later because the publisher's media clock stood still; nil if it did not.
     private mutating func noteReport(_ anchor: ClockAnchor) -> Int64? {
         switch media {
         case .none: return nil

@@ -23,15 +23,15 @@ struct VideoTrack {
     private var reordering = ReorderingWatch()
     private var flagged: SampleEntry?
     private var files = FilePace()
-    /// A frame needed another file while none may begin: nothing is stored before a keyframe that has one.
+    /// A frame needed another file while none may begin: nothing is stored before a keyframe for which a file may begin.
     private var isHeldBack = false
     private let limit: SegmentLimit
 
     /// Requests that are not answered are repeated after this.
     private static let requestInterval = TimeInterval.seconds(1)
-    /// 30 frames per second: what the last frame takes before anything is known.
+    /// 30 frames per second: the duration of the last frame before anything is known.
     private static let usualDuration: UInt32 = 3_000
-    /// As of audio: more than this is in no file. A file would show a still for as long, and after 13 hours its table of samples could not say for how long.
+    /// As for audio, a longer pause is in no file. A file would show a still for as long, and after 13 hours its sample table could not express the duration.
     private static let longestPause = AudioAssembler.longestSilence / 48_000 * 90_000
 
     /// nil for a codec that is no video or has no form in a file.
@@ -44,7 +44,7 @@ struct VideoTrack {
     /// The RTP time of a timestamp; nil before the first frame.
     func time(of timestamp: UInt32) -> Int64? { timeline.peek(timestamp) }
 
-    /// Takes a report of the publisher's clock; by how much what follows is later because the media clock stood still, if it did.
+    /// Applies a report of the publisher's clock; returns by how much the following media is later because the media clock stood still, if it did.
     mutating func noteReport(_ anchor: ClockAnchor) -> Int64? {
         timeline.noteReport(anchor.timestamp, ntp: anchor.ntp)
     }
@@ -102,14 +102,14 @@ struct VideoTrack {
         if builder?.isFull == true, files.allows(at: frame.arrival) { request(at: frame.arrival, &steps) }
     }
 
-    /// Whether the open segment can take a frame, or another may begin with it.
+    /// Whether the open segment can hold a frame, or another may begin with it.
     private func canStore(_ frame: EncodedFrame) -> Bool {
         let hasRoom = builder?.isExhausted == false
         guard let entry = frame.entry else { return hasRoom && !isHeldBack }
         return hasRoom && format?.entry.continues(as: entry) == true || files.allows(at: frame.arrival)
     }
 
-    /// A frame that no file can take is missing, and with it what follows up to a keyframe with which a file may begin.
+    /// A frame that no file can hold is missing, and so are the following frames up to a keyframe with which a file may begin.
     private mutating func holdBack(
         at arrival: MonotonicTime, _ totals: inout RecordingTotals, _ steps: inout [RecordingStep]
     ) {
@@ -119,14 +119,14 @@ struct VideoTrack {
         if files.allows(at: arrival) { request(at: arrival, &steps) }
     }
 
-    /// Opens a segment for a keyframe, where the open one cannot take it.
+    /// Opens a segment for a keyframe if the open one cannot hold it.
     private mutating func open(
         _ entry: SampleEntry, at time: Int64, _ arrival: MonotonicTime, _ segment: inout Int,
         _ totals: inout RecordingTotals, _ steps: inout [RecordingStep]
     ) throws(RecordingFault) {
         let former = format
         let isLate = last.map { time - $0 > Self.longestPause } ?? false
-        // While no file may begin, the open one goes on: with the former rotation rather than without the video.
+        // While no file may begin, the open one continues: with the former rotation rather than without the video.
         if let builder, let former, !builder.isExhausted, former.entry.continues(as: entry),
             (former.rotation == rotation && !builder.isFull && !isLate) || !files.allows(at: arrival)
         {
@@ -147,7 +147,7 @@ struct VideoTrack {
             .log(.began(segment: segment, codec: codec, clockRate: 90_000, timestamp: time, arrival: arrival)))
         segment += 1
         if let size = entry.size, former?.entry.size != size { steps.append(.log(.size(size, timestamp: time))) }
-        // Behind a file that was lost, or was of another codec, every rotation is new; before the first one there is none.
+        // After a file that was lost, or had another codec, every rotation is new; before the first file there is none.
         let isTurned = former.map { $0.rotation != rotation } ?? (rotation != .none || segment > 1)
         if isTurned { steps.append(.log(.rotation(rotation, timestamp: time))) }
         flagLevel(of: entry, &steps)
@@ -192,7 +192,7 @@ struct VideoTrack {
         self.gap = nil
         gap.to = time
         gap.milliseconds = max(0, time - gap.from) / 90
-        // Of some frames no packet came. There are no more of them than packets, and than had room in the time.
+        // No packet of some frames arrived. There cannot be more such frames than missing packets, nor more than fit into the time.
         let absent = min(gap.packets, pace.frames(in: time - gap.from) - (isEnd ? 0 : 1) - gap.frames)
         if absent > 0 {
             gap.frames += absent
@@ -210,7 +210,7 @@ struct VideoTrack {
 
     // MARK: - Ending
 
-    /// Nothing more comes. What is missing then is missing until `moment`, as no frame says when it ended.
+    /// Nothing more will arrive. Frames missing at this point are missing until `moment`, because no later frame shows when the gap ended.
     mutating func endGap(
         at moment: MonotonicTime, _ totals: inout RecordingTotals, _ steps: inout [RecordingStep]
     ) {
@@ -247,7 +247,7 @@ struct VideoTrack {
 }
 
 extension SampleEntry {
-    /// Whether samples of `next` may follow in one file. Decoders take H.264's sets from the file's head alone.
+    /// Whether samples of `next` may follow in one file. Decoders read H.264's sets only from the file's head.
     fileprivate func continues(as next: SampleEntry) -> Bool {
         switch (self, next) {
         case (.h264, .h264): self == next
@@ -259,7 +259,7 @@ extension SampleEntry {
 
 /// Finds out whether a video's frames are sent in another order than they are shown (B frames), which a single odd timestamp is not.
 private struct ReorderingWatch {
-    /// B frames come in every few frames; so many steps back in one second are no accident.
+    /// B frames occur every few frames; this many steps back in one second are no accident.
     private static let limit = 5
     private static let window = 30
     private var steps = 0

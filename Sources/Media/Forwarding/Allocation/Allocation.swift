@@ -23,17 +23,18 @@ public enum Allocation {
     /// Additional share of its own bitrate by which a layer that has just become larger may exceed the budget: its keyframe inflates the measured rate
     /// by a tenth. Twice this share let subscribers behind one bottleneck displace each other.
     static let beginningSlack = 0.1
-    /// A step that is sent counts as this share of its price, so that a rise comes before it only where it costs a fifth less: rates of equal encoders differ by some
-    /// percent from second to second. Otherwise the cheapest of equals rose first on a full path, beyond the budget within the slack of those that stay, or in place of one of them.
+    /// A step that is sent counts as this share of its price, so that a rise comes before it only if it costs a fifth less: rates of equal encoders differ by
+    /// some percent from second to second. Otherwise the cheapest of several equal videos would rise first on a full path, beyond the budget within the slack
+    /// of the steps that stay, or in place of one of them.
     static let sentPrice = 0.8
-    /// Share of what is sent of a video that must be there for it to keep its size in too few frames: after a fall to 500 kbit/s the estimate left 75 to
-    /// 93 % of it until it had recovered (Chromium, ten runs). A link that falls to a third fills its queue at once: too few frames of the large size, though
-    /// they fit, froze the video for 1.1 s instead of 0.3 (2.5 to 0.8 Mbit/s in virtual time).
+    /// Share of a video's current bitrate that must be available for it to keep its size with too few frames: after a fall to 500 kbit/s the estimate left 75
+    /// to 93 % of it until it had recovered (Chromium, ten runs). A link that falls to a third fills its queue at once: too few frames of the large size,
+    /// although they fit, froze the video for 1.1 s instead of 0.3 (2.5 to 0.8 Mbit/s in virtual time).
     static let edge = 0.7
 
     /// One decision for each request, in the order of the requests. Equal requests give equal decisions.
     ///
-    /// `sharesNetwork`: whether other subscribers of the video of a request are in the same network and probably behind the same bottleneck; asked only where
+    /// `sharesNetwork`: whether other subscribers of a request's video are in the same network, and so probably behind the same bottleneck; called only where
     /// it matters. Such a video becomes smaller at once: too few frames of its size cost the others more (measured: of 40 runs of five viewers behind one
     /// bottleneck, 13 had several keyframe requests within 2 s, instead of 8).
     public static func decide(
@@ -153,8 +154,8 @@ private struct AllocationRound {
         }
     }
 
-    /// The entry to raise next: the one whose next step costs least per weight, where one that is sent already counts less; among equals one that already has
-    /// the step, then the more important.
+    /// The entry to raise next: the one whose next step costs least per weight, where a step that is sent already counts less; among equals an entry that
+    /// already has the step, then the more important one.
     private func next(among open: [Int]) -> Int? {
         if rules.mode == .presentation { return open.first }
         return open.min { a, b in
@@ -167,13 +168,13 @@ private struct AllocationRound {
     }
 
     private func price(of entry: Entry) -> Double {
-        // The thinned step costs what the one above it does, for whose sake it exists.
-        guard let next = entry.ladder.step(above: entry.step) else { return 0 }  // At the top: is closed at once.
+        // The thinned step costs as much as the step above it, for which it exists.
+        guard let next = entry.ladder.step(above: entry.step) else { return 0 }  // At the top: closed at once.
         let price = Double(next.bitrate.bitsPerSecond) / entry.weight
         return entry.current > entry.step ? price * Allocation.sentPrice : price
     }
 
-    /// What an entry costs more on a step than on its own.
+    /// How much more an entry costs on a step than on its current one.
     private func cost(of step: Int, for entry: Entry) -> Int64 {
         entry.ladder.steps[step].bitrate.bitsPerSecond - entry.ladder.steps[entry.step].bitrate.bitsPerSecond
     }
@@ -209,21 +210,21 @@ private struct AllocationRound {
         spent + cost(of: step, for: entry) <= limit(for: step, of: entry)
     }
 
-    /// Whether to go to the thinned step, which is the next: it is on it already, or the step above it fits too, or little is missing.
+    /// Whether to move to the thinned step, which is the next: the entry is on it already, the step above it fits too, or little is missing.
     private func isWorthThinning(_ entry: Entry, with available: Bitrate) -> Bool {
         let sent = entry.ladder.steps[max(entry.current, 0)].bitrate
         return entry.current == entry.step + 1 || fits(entry.step + 2, of: entry)
             || Double(available.bitsPerSecond) >= Double(sent.bitsPerSecond) * Allocation.edge
     }
 
-    /// Whether a step only gives the frames back that were left out to keep the size.
+    /// Whether a step only restores the frames that were left out to keep the size.
     private func regains(_ step: Int, _ entry: Entry) -> Bool {
         let request = requests[entry.request], steps = entry.ladder.steps
         return request.mayRegainFrames && step == entry.current + 1
             && steps[step].point.spatial == request.current?.spatial
     }
 
-    /// The most that the sum may be for an entry to be on a step.
+    /// The maximum sum at which an entry may be on a step.
     private func limit(for step: Int, of entry: Entry) -> Int64 {
         let budget = rules.budget.bitsPerSecond
         if step <= entry.current {
@@ -248,7 +249,7 @@ private struct AllocationRound {
         return max(min(most, failed.most.bitsPerSecond - sent), beyond)
     }
 
-    /// What a rise has to leave to others: without congestion nothing that they are sent is withdrawn for it.
+    /// The bitrate that a rise must leave to others: without congestion nothing that they are sent is withdrawn for it.
     private func flowing(besides entry: Entry) -> Int64 { rules.isCongested ? 0 : sent(besides: entry) }
 
     /// The bitrate already sent to other subscriptions of at least this weight beyond their steps so far.

@@ -24,10 +24,10 @@ public struct AllocationRequest: Sendable, Hashable {
     public var mayRise: Bool
     /// It stepped down a moment ago: the excess is still in the queue and lowers the estimate once more.
     public var isDraining = false
-    /// It may be sent in fewer frames than look smooth before it becomes smaller: bandwidth often comes back within seconds, and each change of
-    /// size is seen. The caller keeps the time.
+    /// It may be sent with too few frames to look smooth before it becomes smaller: bandwidth often comes back within seconds, and each change of size is
+    /// visible. The caller keeps the time.
     public var mayThin = false
-    /// It has been sent in too few frames long enough to have all that look smooth back, even where it may not rise otherwise.
+    /// It has been sent with too few frames for long enough to get all frames of a smooth video back, even if it may not rise otherwise.
     public var mayRegainFrames = false
     /// It became larger a moment ago: the keyframe at its start is in the queue and lowers the estimate.
     public var isBeginning = false
@@ -96,7 +96,7 @@ public struct AllocationRequest: Sendable, Hashable {
         offers.first { $0.point == current }?.bitrate ?? .zero
     }
 
-    /// The bitrate of all that the subscriber prefers of it; zero while nothing is offered.
+    /// The bitrate of everything in it that the subscriber prefers; zero while nothing is offered.
     public var preferredBitrate: Bitrate { limits.apply(to: offers).map(\.bitrate).max() ?? .zero }
 
     var priority: TrackPriority { viewerPriority ?? publisherPriority }
@@ -123,9 +123,9 @@ public struct AllocationRules: Sendable, Hashable {
     /// The sum of videos that the path recently did not carry; nil: none.
     public var failedSum: FailedSum?
 
-    /// A sum of bitrates that could not be held: rises to as much need a longer wait and more headroom, whichever video would rise.
+    /// A sum of bitrates that could not be held: rises to such a sum need a longer wait and more headroom, whichever video would rise.
     public struct FailedSum: Sendable, Hashable {
-        /// The most that is clearly less.
+        /// The highest sum that is clearly less.
         public var most: Bitrate
         /// It is too soon for another attempt.
         public var isBarred: Bool

@@ -7,14 +7,14 @@ import Primitives
 /// motion   180p8  180p15  180p30  360p15  360p30  720p15  720p30      frames first, then size
 /// detail   180p8  360p8   720p8   720p15  720p30                      size first, then frames
 /// ```
-/// A video of `motion` that keeps its size for a moment may also have fewer frames than look smooth: 180p8 180p15 180p30 360p8 360p15 360p30 …
+/// A video of `motion` that keeps its size for a moment may also have too few frames to look smooth: 180p8 180p15 180p30 360p8 360p15 360p30 …
 ///
-/// Every step but that one costs more than the one below it. Simulcast encoders sometimes spend less on a larger frame (of a still scene); then the smaller
+/// Every step except that one costs more than the one below it. Simulcast encoders sometimes spend less on a larger frame (of a still scene); then the smaller
 /// layer is no step, because it would cost more and show less.
 struct Ladder: Sendable {
     /// Ascending by quality and, `thinned` apart, by bitrate.
     let steps: [LayerOffer]
-    /// The step that has fewer frames than look smooth, to keep its size; nil: none. It may cost less than the smaller size below it (Chromium: 178 and
+    /// The step with too few frames to look smooth, which keeps the size; nil: none. It may cost less than the smaller size below it (Chromium: 178 and
     /// 181 kbit/s), and is reached only where that one fits too.
     let thinned: LayerPoint?
 
@@ -28,8 +28,8 @@ struct Ladder: Sendable {
     /// disappears with that drops the video by a size (measured: three times in ten minutes of Chromium on 600 kbit/s).
     private static let wavering = 0.8
 
-    /// The ladder of `offers` under a subscriber's limits; empty when nothing is offered. `kept`: the spatial layer that may have fewer frames than
-    /// look smooth.
+    /// The ladder of `offers` under a subscriber's limits; empty when nothing is offered. `kept`: the spatial layer that may have too few frames to look
+    /// smooth.
     init(_ offers: [LayerOffer], hint: ContentHint, limits: ViewerLimits, keeping kept: Int? = nil) {
         let allowed = limits.apply(to: offers.filter { $0.bitrate > .zero })
         let smooth = Self.ascending(hint.keepsResolution ? Self.detail(allowed) : Self.motion(allowed))
@@ -67,7 +67,7 @@ struct Ladder: Sendable {
             .sorted { $0.point < $1.point }
     }
 
-    /// Removes every step that a better one undercuts.
+    /// Removes every step that a better one undercuts in bitrate.
     private static func ascending(_ offers: [LayerOffer]) -> [LayerOffer] {
         var kept: [LayerOffer] = []
         for offer in offers.reversed() where kept.last.map({ offer.bitrate < $0.bitrate }) ?? true {
@@ -76,14 +76,14 @@ struct Ladder: Sendable {
         return kept.reversed()
     }
 
-    /// The next step that has frames enough; nil: none.
+    /// The next step that has enough frames; nil: none.
     func step(above index: Int) -> LayerOffer? { steps.dropFirst(index + 1).first { $0.point != thinned } }
 
     /// The highest step that is no better than the layer; nil when even the lowest is.
     func index(of layer: LayerPoint) -> Int? { steps.lastIndex { $0.point <= layer } }
 }
 
-/// The most that a subscriber wants of a track; nil: no limit.
+/// The maximum that a subscriber prefers of a track; nil: no limit.
 public struct ViewerLimits: Sendable, Hashable {
     /// Height in pixels of the element that shows the video: a layer that fills it is enough.
     public var height: Int?

@@ -11,29 +11,29 @@ public struct KeyframePosition: Sendable, Hashable {
     public var arrival: MonotonicTime
 }
 
-/// Where the last keyframe of one layer lies.
+/// The position of one layer's last keyframe.
 struct KeyframeLog {
     /// The last keyframe; nil before the first.
     private(set) var last: KeyframePosition?
-    /// Some of `last` itself has come, and not only its parameter sets.
+    /// Some of `last` itself has arrived, and not only its parameter sets.
     private var isCertain = false
     /// The newest packet that a mute dropped: no subscription can start with a keyframe that reaches back to it.
     private var droppedUpTo: Int64 = .min
 
-    /// Where a keyframe begins, as far as it has come.
+    /// Where a keyframe begins, as far as it has arrived.
     struct Start {
         var sequence: Int64
-        /// Of one that was not known; otherwise an earlier packet of it has come.
+        /// The start of a keyframe that was not known; otherwise an earlier packet of a known one has arrived.
         var isNew: Bool
-        /// Some of the keyframe itself has come. Until then there are only parameter sets of H.264, which senders repeat ahead of
-        /// other frames, too (GStreamer at an interval).
+        /// Some of the keyframe itself has arrived. Until then there are only H.264 parameter sets, which senders also repeat ahead of other frames (GStreamer
+        /// at an interval).
         var isCertain: Bool
     }
 
-    /// Records where a keyframe lies; returns the start of a new one, and of one that begins earlier than was known.
+    /// Records the position of a keyframe; returns the start of a new one, or of one that begins earlier than was known.
     mutating func note(_ record: PacketRecord, in history: borrowing PacketHistory) -> Start? {
         guard record.summary.isKeyframe || record.summary.startsKeyframe else {
-            // A late earlier packet of the keyframe, or its parameter sets, begin it.
+            // The keyframe begins with a late earlier packet, or with its parameter sets.
             guard let last, last.timestamp == record.timestamp else { return nil }
             return beginEarlier(with: record, in: history)
         }

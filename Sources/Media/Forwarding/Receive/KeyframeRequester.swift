@@ -9,7 +9,7 @@ struct KeyframeRequester: Sendable {
     /// Minimum interval between two requests.
     let interval: TimeInterval
     private(set) var isWanted = false
-    /// The number of the next request where requests are numbered (RFC 5104 section 4.3.1.1).
+    /// The number of the next request, if requests are numbered (RFC 5104 section 4.3.1.1).
     private(set) var command: UInt8 = 0
     private var lastSent: MonotonicTime?
     private var tries = 0

@@ -17,8 +17,8 @@ struct LayerRates: Sendable {
     private(set) var began: MonotonicTime?
     /// Until this age the measured rate is mostly that of a keyframe …
     private static let youth = TimeInterval.seconds(1)
-    /// … and until this age an encoder may still be on its way up to its target. Chromium's took 3.5 s to 720 lines of 2 Mbit/s (measured), and looked like
-    /// 185 kbit/s as it began: a subscriber with 600 kbit/s began with it, and its link was full before it could be taken back.
+    /// … and until this age an encoder may still be on its way up to its target. Chromium's took 3.5 s to reach 720 lines at 2 Mbit/s (measured), and measured
+    /// 185 kbit/s at its start: a subscriber with 600 kbit/s started with it, and its link was full before the layer could be withdrawn.
     private static let rampUp = TimeInterval.seconds(5)
 
     @inline(__always)
@@ -49,8 +49,8 @@ struct LayerRates: Sendable {
         sum(bytes, at: now, eighths: Self.eighths) { $0 <= spatial && $1 <= temporal }
     }
 
-    /// The same, while the stream begins, or begins again after a pause, by the rate that the publisher announces for all temporal layers together: in
-    /// the first second that rate alone, in the next ones at least that.
+    /// The same while the stream begins, or begins again after a pause, by the rate that the publisher announces for all temporal layers together: in the first
+    /// second exactly that rate, in the next ones at least that rate.
     func bitrate(spatial: Int, temporal: Int, announced: Double?, at now: MonotonicTime) -> Bitrate {
         let measured = bitrate(spatial: spatial, temporal: temporal, at: now)
         guard let announced, let age = bytes[0].age(at: now), age < Self.rampUp else { return measured }

@@ -34,7 +34,7 @@ struct LayerReception: ~Copyable {
         let verdict = isRepaired ? sequences.receiveRepaired(number) : sequences.receive(number, at: now)
         switch verdict {
         case .duplicate:
-            // Late behind its own retransmission: it was not lost.
+            // It arrived after its own retransmission: it was late, not lost.
             if !isRepaired { counters.countDuplicate() }
             return .duplicate
         case .tooOld: return .tooOld
@@ -47,12 +47,12 @@ struct LayerReception: ~Copyable {
             if repair != .none, nacks.add(from: missing, to: sequence, at: now) { hasLostForGood = true }
             return .new(sequence)
         case .restarted(let sequence):
-            // What another source sent before is not this one's loss.
+            // Packets that another source sent before are no loss of this one.
             counters.restart(lost: needsTimeline ? 0 : expected - counters.received + counters.duplicates)
             counters.count()
             nacks.removeAll()
-            // The gap is closed for subscribers, who would decode across it. Nor can what another source sent before its first
-            // packet that arrived be requested: the beginning of its keyframe may be among it.
+            // The gap is closed for subscribers, who would decode across it. Packets from before the new source's first received packet cannot be requested,
+            // and the beginning of its keyframe may be among them.
             hasLostForGood = true
             flags.insert(.discontinuity)
             if needsTimeline {
@@ -82,7 +82,7 @@ struct LayerReception: ~Copyable {
         needsTimeline = true
     }
 
-    /// Packets arrived and were discarded unread: what follows restarts, video with a keyframe.
+    /// Packets arrived and were discarded unread: the stream restarts, video with a keyframe.
     mutating func interrupt() {
         guard sequences.hasStarted else { return }
         sequences.changeSource()
@@ -120,13 +120,13 @@ struct LayerReception: ~Copyable {
     /// Numbers below `sequence` are no longer needed: a keyframe starts there.
     mutating func forgetMissing(below sequence: Int64) { nacks.forget(below: sequence) }
 
-    /// A keyframe begins with packet `sequence`: what was lost before it needs no other.
+    /// A keyframe begins with packet `sequence`: packets lost before it need no other keyframe.
     mutating func keyframeBegins(at sequence: Int64) {
         nacks.forget(below: sequence)
         keyframeMayBegin(at: sequence)
     }
 
-    /// The same, if the packets from `sequence` on are those of a keyframe; what can be repaired is still requested.
+    /// The same, if the packets from `sequence` on are those of a keyframe; packets that can be repaired are still requested.
     mutating func keyframeMayBegin(at sequence: Int64) {
         // Subscribers get nothing from before the first packet of a numbering.
         guard sequence >= sequences.first else { return }
@@ -134,19 +134,19 @@ struct LayerReception: ~Copyable {
         hasLostForGood = false
     }
 
-    /// The first of the missing numbers that lie without a gap before `sequence`; that itself where there are none.
+    /// The first number of the unbroken run of missing numbers just before `sequence`; `sequence` itself if there are none.
     func missingRun(before sequence: Int64) -> Int64 { nacks.start(ofRunBefore: sequence) }
 
     // MARK: - Reports
 
     /// Packets expected in this numbering.
     private var expected: Int64 {
-        // Of a source that replaced another one nothing is expected before its first packet.
+        // Nothing is expected of a replacing source before its first packet.
         sequences.hasStarted && !needsTimeline ? sequences.highest - sequences.first + 1 : 0
     }
 
-    /// Packets lost so far, with those that came after their own retransmission, which count as repaired. Unlike in reports (RFC 3550), one that
-    /// came twice makes up for no other.
+    /// Packets lost so far, including those that arrived after their own retransmission, which count as repaired. Unlike in reports (RFC 3550), a duplicate
+    /// does not make up for another lost packet.
     var lost: Int64 { counters.lost(expected: expected) + counters.duplicates }
 
     /// Interarrival jitter in timestamp units.

@@ -1,6 +1,6 @@
 internal import PayloadFormats
 
-/// The size of a layer's frames, and the spatial layers inside its stream, by the last keyframe.
+/// The size of a layer's frames, and the spatial layers inside its stream, according to the last keyframe.
 struct LayerSize {
     /// 0 while unknown.
     private(set) var width = 0

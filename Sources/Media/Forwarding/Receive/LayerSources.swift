@@ -4,13 +4,13 @@ internal import MediaControl
 struct LayerSources {
     /// `a=rid` value, where the encoding has one.
     let rid: String?
-    /// The same, as packets have it; that of its packets for a layer that was agreed on without one.
+    /// The same, as packets carry it; for a layer that was negotiated without a rid, the rid of its packets.
     private(set) var ridText: ShortText?
     /// The media SSRC; nil until it is known.
     private(set) var ssrc: UInt32?
     /// The SSRC of retransmissions.
     private(set) var rtxSSRC: UInt32?
-    /// The SSRC of retransmissions for the previous source, until another replaces it: its packets may cross the change.
+    /// The SSRC of the previous source's retransmissions, until another replaces it: its packets may still arrive after the change.
     private var formerRTX: UInt32?
 
     init(_ encoding: EncodingDescription) {
@@ -20,7 +20,7 @@ struct LayerSources {
         rtxSSRC = encoding.rtxSSRC
     }
 
-    /// The SSRC that another one replaces.
+    /// The SSRC that another one would replace.
     func replaced(isRTX: Bool) -> UInt32? { isRTX ? rtxSSRC ?? formerRTX : ssrc }
 
     /// Packets name it so.

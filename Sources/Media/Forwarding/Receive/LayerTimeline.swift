@@ -25,7 +25,7 @@ struct LayerTimeline {
         return extended
     }
 
-    /// Applies a sender report; one before the first packet means nothing yet, and 0 no wall clock (RFC 3550 section 6.4.1).
+    /// Applies a sender report; a report before the first packet means nothing yet, and 0 stands for no wall clock (RFC 3550 section 6.4.1).
     mutating func received(ntp: UInt64, timestamp: UInt32, at now: MonotonicTime) {
         guard let newest, ntp != 0 else { return }
         clock = SenderClock(ntp: ntp, timestamp: newest &+ Self.distance(from: newest, to: timestamp), arrival: now)

@@ -1,20 +1,21 @@
 public import MediaControl
 public import Primitives
 
-/// Which microphones of a room are forwarded while only the loudest few are. Each of these holds a place until somebody louder needs it, so that a meeting of
-/// few, and the pauses of a conversation, know no switching.
+/// Which microphones of a room are forwarded when only the loudest few are. Each of these holds a place until somebody louder needs it, so that nothing is
+/// switched in small meetings and in the pauses of a conversation.
 ///
 /// ```text
 ///  a place is free          whoever sends takes it
 ///  somebody else speaks     (above the room's threshold) takes the place of the quietest, if that one has fallen silent or is clearly quieter
 ///  nobody else speaks       everybody keeps their place
 /// ```
-/// A place is given after 40 ms of voice, within 100 ms of its first packet with packets of up to 60 ms; what was said before is still in the track's history
-/// and is sent along (`PublishedTrack.speechStart`). A click of a key is shorter than that.
+/// A place is given after 40 ms of voice, within 100 ms of its first packet with packets of up to 60 ms; the audio from before is still in the track's history
+/// and is sent along (`PublishedTrack.speechStart`). A key click is shorter than that.
 public struct LoudestMicrophones: ~Copyable {
-    /// By how much somebody must be louder than the quietest holder, in dB: the least difference that everybody hears as louder.
+    /// By how much somebody must be louder than the quietest holder, in dB: the smallest difference that everybody hears.
     private static let lead = 6
-    /// For so long after a place was given, twice the lead takes it: two who are equally loud do not take it from each other with each syllable.
+    /// For this long after a place was given, taking it requires twice the lead, so that two equally loud speakers do not take it from each other with every
+    /// syllable.
     private static let tenure = TimeInterval.milliseconds(500)
     /// A holder's loudness falls by 1 dB in this time without voice: by `lead` in 120 ms, the gap between words.
     private static let decay: Int64 = 20_000_000
@@ -32,7 +33,7 @@ public struct LoudestMicrophones: ~Copyable {
     /// How many places there are.
     public let limit: Int
     private var holders: [Holder] = []
-    /// From this loudness on, 0 to 127, a microphone counts as somebody's who speaks.
+    /// From this loudness on, 0 to 127, somebody counts as speaking.
     private var voice: UInt8 = 0
 
     /// `limit` free places.
@@ -41,14 +42,14 @@ public struct LoudestMicrophones: ~Copyable {
         holders.reserveCapacity(limit)
     }
 
-    /// Another threshold for whoever wants a place from now on.
+    /// Sets the threshold for microphones that compete for a place from now on.
     public mutating func configure(_ audio: RoomAudio) { voice = UInt8(clamping: 127 + audio.microphoneThreshold) }
 
     /// What is to happen with a track's packets.
     public enum Verdict: Equatable {
         /// They are forwarded.
         case forwarded
-        /// They are forwarded, and those of the track with this tag no longer.
+        /// They are forwarded, and the packets of the track with this tag no longer are.
         case forwardedInsteadOf(Int)
         case withheld
     }
@@ -77,7 +78,7 @@ public struct LoudestMicrophones: ~Copyable {
         return .forwardedInsteadOf(other.tag)
     }
 
-    /// The track with this tag is gone or muted: its place is free.
+    /// The track with this tag was removed or muted: its place is free.
     public mutating func release(_ tag: Int) { holders.removeAll { $0.tag == tag } }
 
     private func indexOfQuietest(at now: MonotonicTime) -> Int? {
@@ -92,11 +93,11 @@ public struct LoudestMicrophones: ~Copyable {
 }
 
 extension AudioLevelWindow {
-    /// What is quieter than -60 dBov is nobody's voice, so the search for the beginning of a word ends there.
+    /// Audio quieter than -60 dBov is no voice, so the search for the beginning of a word ends there.
     private static let whisper: UInt8 = 67
-    /// What came shortly before the first loud slot belongs to the word: a breath, an `s`, an `f`.
+    /// The slots just before the first loud one belong to the word: a breath, an `s`, an `f`.
     private static let slotsBeforeVoice = 3
-    /// At most 200 ms are sent along: whoever listens hears them as delay, until the player has caught up.
+    /// At most 200 ms are sent along: listeners hear them as delay, until the player has caught up.
     private static let mostSlotsOfStart = 10
 
     /// Whether two of the last three slots stand out from the background, and are as loud as `least`.
@@ -109,7 +110,7 @@ extension AudioLevelWindow {
     /// The loudest of the last `count` slots.
     func loudest(of count: Int) -> Int { (0..<count).reduce(0) { max($0, Int(loudness($1))) } }
 
-    /// How long ago the voice that is heard now began, with what belongs to its first word; at most 200 ms.
+    /// How long ago the current speech began, including the beginning of its first word; at most 200 ms.
     var timeSinceVoiceBegan: TimeInterval {
         var first = 0
         for slot in 0..<Self.mostSlotsOfStart where isVoiced(slot, from: Self.whisper) { first = slot }

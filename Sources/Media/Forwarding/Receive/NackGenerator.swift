@@ -5,9 +5,10 @@ internal import Primitives
 struct NackGenerator: ~Copyable {
     /// Maximum missing numbers tracked. More at once is an outage, which a keyframe repairs and retransmissions would prolong.
     static let capacity = 256
-    /// A number may be late by reordering alone; an immediate request would double the traffic on paths that reorder.
+    /// A number may be late just because of reordering; an immediate request would double the traffic on paths that reorder.
     static let reorderTolerance = TimeInterval.milliseconds(10)
-    /// A sender that repeats nothing is asked for a keyframe when a packet is later than nearly all reordering makes it: each costs all subscribers.
+    /// A sender that retransmits nothing is asked for a keyframe only when a packet is later than nearly any reordering explains, because each keyframe costs
+    /// all subscribers.
     static let hopelessAge = TimeInterval.milliseconds(100)
     /// Faster requests only cause duplicates, however short the measured round trip is.
     static let minimumInterval = TimeInterval.milliseconds(20)
@@ -73,7 +74,7 @@ struct NackGenerator: ~Copyable {
     /// Whether `sequence` is tracked as missing.
     func contains(_ sequence: Int64) -> Bool { index(of: sequence) != nil }
 
-    /// The first of the missing numbers that lie without a gap before `sequence`; that itself where there are none.
+    /// The first number of the unbroken run of missing numbers just before `sequence`; `sequence` itself if there are none.
     func start(ofRunBefore sequence: Int64) -> Int64 {
         var start = sequence
         while contains(start - 1) { start -= 1 }
@@ -85,8 +86,8 @@ struct NackGenerator: ~Copyable {
         nextDue = .distantFuture
     }
 
-    /// Writes the wire numbers to request at `now` to `output`, at most as many as fit. `asks`: false for a sender that repeats nothing, from which
-    /// numbers are given up when they cannot be late by reordering any more.
+    /// Writes the wire numbers to request at `now` to `output`, at most as many as fit. `asks`: false for a sender that retransmits nothing; its numbers are
+    /// given up once reordering cannot explain their delay any more.
     mutating func consumeDue(
         at now: MonotonicTime, roundTrip: TimeInterval, asks: Bool = true,
         into output: UnsafeMutableBufferPointer<UInt16>

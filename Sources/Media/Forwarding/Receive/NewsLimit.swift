@@ -1,9 +1,9 @@
 internal import Primitives
 
-/// Limits how often something that a publisher can change with each packet is announced: its newest state, once in a while. Every member of the room hears of
+/// Limits how often a state that a publisher can change with each packet is announced: only the newest one, once per interval. Every member of the room gets
 /// each announcement, and the control plane carries those of all rooms.
 struct NewsLimit {
-    /// As soon as a person notices, and seldom enough for a room of thousands.
+    /// Short enough that nobody notices the delay, and long enough for a room of thousands.
     static let interval = TimeInterval.milliseconds(250)
 
     private var last: MonotonicTime?

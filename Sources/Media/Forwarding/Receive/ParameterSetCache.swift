@@ -1,7 +1,7 @@
 internal import PayloadFormats
 internal import Primitives
 
-/// The H.264 parameter sets in force on one layer (RFC 6184), for encoders that send them only once, or in their description alone.
+/// The H.264 parameter sets in force on one layer (RFC 6184), for encoders that send them only once, or only in their description.
 ///
 /// A decoder can start only with SPS and PPS before the IDR. Sets are keyed by type and id, so a new one replaces its
 /// predecessor.

@@ -10,10 +10,11 @@ struct PayloadReader {
     private(set) var descriptors = DependencyDescriptorReader()
     /// Packets from here on arrived when the structure and the active targets in `descriptors` were in force.
     private(set) var targetsSince: Int64 = .min
-    /// The newest packets that brought a structure, and a mask or a structure: what an older one brings that was repaired meanwhile is in force no more.
+    /// The newest packet that carried a structure, and the newest that carried a mask or a structure: those in an older packet, repaired later, are no longer
+    /// in force.
     private var structureSince: Int64 = .min
     private var maskSince: Int64 = .min
-    /// The descriptor that was asked for last: all subscribers who get some of the layers ask for the same one.
+    /// The descriptor that was requested last: all subscribers who get some of the layers request the same one.
     private var asked: (sequence: Int64, descriptor: DependencyDescriptor)?
     /// RED whose blocks are not Opus has arrived, so it is encrypted end to end, and any block that looks like RED does so by chance.
     private var carriesOpaqueRED = false
@@ -37,7 +38,7 @@ struct PayloadReader {
             if let descriptor,
                 descriptor.hasStructure && sequence == structureSince || descriptors.activeDecodeTargets != active
             {
-                // All other packets arrived before this one and may have been forwarded already.
+                // All other packets arrived before this one, and may have been forwarded already.
                 targetsSince = sequence == highest ? sequence : highest + 1
                 asked = nil
             }
@@ -56,7 +57,7 @@ struct PayloadReader {
         return summary
     }
 
-    /// Takes the parameter sets of a description, for a stream that may bring none. Those in its packets replace them.
+    /// Stores the parameter sets of a description, for a stream that may carry none. Those in its packets replace them.
     mutating func learn(_ sets: [[UInt8]]) {
         for set in sets { set.withUnsafeBytes { keepParameterSets($0) } }
     }

@@ -1,7 +1,7 @@
 // The layers that a subscriber can select: simulcast streams, or the spatial layers inside the only stream. Rank 0 is the smallest.
 
 extension PublishedTrack {
-    /// Number of choices; for spatial layers the most that the stream ever had, because its publisher may have been asked to stop some.
+    /// Number of choices; for spatial layers the maximum that the stream ever had, because its publisher may have been asked to stop some.
     public var choiceCount: Int { layerCount > 1 ? layerCount : min(layer(0).pointee.size.mostSpatialLayers, 8) }
 
     /// Rank of the choice at `index`, which for simulcast is the stream's position in the description.
@@ -20,8 +20,8 @@ extension PublishedTrack {
         return (0..<layerCount).first { layer($0).pointee.sources.rid == rid }.map { rank(ofLayer: $0) }
     }
 
-    /// Height in lines; 0 while unknown. Of spatial layers the highest one's size is known, and each is twice as tall as the one below (RFC 9628, AV1's
-    /// modes of two and three).
+    /// Height in lines; 0 while unknown. For spatial layers, the size of the highest one is known, and each is twice as tall as the one below (RFC 9628; AV1's
+    /// modes with two and three layers).
     private func height(ofChoice index: Int) -> Int {
         guard layerCount == 1 else { return layer(index).pointee.size.height }
         let above = index - (layer(0).pointee.size.spatialLayers - 1), highest = layer(0).pointee.size.height

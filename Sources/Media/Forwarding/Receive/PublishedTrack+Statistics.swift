@@ -38,12 +38,12 @@ extension PublishedTrack {
         return statistics
     }
 
-    /// How long so many ticks of the track's clock take.
+    /// The duration of this many ticks of the track's clock.
     public func milliseconds(ofTicks ticks: Double) -> Double {
         ticks * 1_000 / max(format.map { Double($0.clockRateHz) } ?? 90_000, 1)
     }
 
-    /// Width and height in pixels of what is sent of a stream whose spatial layers are forwarded up to `spatial`; 0 while unknown.
+    /// Width and height in pixels of the video that is sent when a stream's spatial layers are forwarded up to `spatial`; 0 while unknown.
     public func sizeSent(ofLayer index: Int, upTo spatial: Int) -> (width: Int, height: Int) {
         let size = layer(index).pointee.size
         // Spatial layers double in size (RFC 9628, AV1's modes of two and three).

@@ -18,8 +18,8 @@ public final class PublishedTrack {
     private let layerStorage: UnsafeMutablePointer<ReceiveLayer>
     private let state: UnsafeMutablePointer<State>
 
-    /// What changes besides the layers, behind a pointer: as properties of the class each access would cost an exclusivity check, together a third of
-    /// the time to ingest a packet (measured).
+    /// The mutable state besides the layers, behind a pointer: in properties of the class, each access would cost an exclusivity check, together a third of the
+    /// time to ingest a packet (measured).
     private struct State: ~Copyable {
         var terms: TrackTerms
         var progress = TrackProgress()
@@ -63,7 +63,7 @@ public final class PublishedTrack {
     /// The packets of this turn in order of arrival.
     @inline(__always) public var arrivals: UnsafeBufferPointer<Arrival> { state.pointee.arrivals.all }
 
-    /// How many of `arrivals` later packets of the same turn overwrote in the history, because more arrived at once than it may hold.
+    /// How many of `arrivals` were overwritten in the history by later packets of the same turn, because more arrived at once than it may hold.
     public var overwrittenArrivals: Int {
         // The oldest are overwritten first.
         guard let first = arrivals.first(where: { !$0.isGap }), isOverwritten(first) else { return 0 }
@@ -95,7 +95,7 @@ public final class PublishedTrack {
     /// Applies renegotiated formats, extensions or feedback; the layers stay.
     func update(_ description: TrackDescription) {
         let former = self.description.formats.map(\.parameterSets)
-        // What packets have replaced since stays replaced, unless the publisher names others.
+        // Parameter sets that packets have replaced since then stay replaced, unless the publisher names others.
         if description.formats.map(\.parameterSets) != former { learnParameterSets(of: description) }
         state.pointee.terms.apply(description)
         guard !asksForKeyframes else { return }
@@ -103,7 +103,7 @@ public final class PublishedTrack {
         for index in 0..<layerCount { layerStorage[index].keyframes.cancel() }
     }
 
-    /// Takes the parameter sets that the description has. Simulcast layers differ in size, and a description has the sets of one stream.
+    /// Stores the parameter sets of the description. Simulcast layers differ in size, and a description has the sets of only one stream.
     private func learnParameterSets(of description: TrackDescription) {
         guard layerCount == 1, let format = description.formats.first(where: { !$0.parameterSets.isEmpty }) else {
             return
@@ -111,7 +111,7 @@ public final class PublishedTrack {
         layerStorage.pointee.learn(format.parameterSets)
     }
 
-    /// The sender was unreachable, and is not any more: keyframe requests that it may have missed are repeated soon.
+    /// The sender is reachable again: keyframe requests that it may have missed are repeated soon.
     public func senderReturned() {
         for index in 0..<layerCount { layerStorage[index].keyframes.senderReturned() }
     }
@@ -138,7 +138,7 @@ public final class PublishedTrack {
 
     // MARK: - Speech
 
-    /// The track was withheld and is forwarded from this turn on, beginning with the words that made it so.
+    /// The track was withheld and is forwarded from this turn on, beginning with the words that caused this.
     public func beginWithSpeech() {
         let layer = layerStorage
         let newest = layer.pointee.history.highest
@@ -192,7 +192,7 @@ public final class PublishedTrack {
 
         flags.formUnion(layer.pointee.consumeRestart())
         if layer.pointee.consumeDiscontinuity(at: sequence), description.kind == .audio {
-            // Video restarts with a keyframe, whose first packet another may overtake.
+            // Video restarts with a keyframe, and another packet may overtake the keyframe's first one.
             flags.insert(.discontinuity)
         }
         if extensions.voiceActivity { flags.insert(.voiceActivity) }
@@ -229,7 +229,7 @@ public final class PublishedTrack {
     }
 
     private func gap(_ layer: Int, _ sequence: Int64, _ reason: DropReason) -> IngestResult {
-        // After a restart the next stored packet continues the subscribers' numbers, whatever its own is.
+        // After a restart the next stored packet continues the subscribers' numbers, whatever its own number is.
         guard !layerStorage[layer].isRestarting else { return .dropped(reason) }
         guard state.pointee.arrivals.append(Arrival(sequence: sequence, layer: UInt8(layer), isGap: true)) else {
             return .dropped(.outboundFull)
@@ -305,7 +305,7 @@ extension PublishedTrack {
     /// No packets for longer than `TrackActivity.limit`.
     @inline(__always) public var isSilent: Bool { state.pointee.progress.isSilent }
 
-    /// When it may be silent at once, because its sender said goodbye.
+    /// When it may count as silent at once, because its sender sent a BYE.
     var mayFallSilentAt: MonotonicTime { state.pointee.progress.mayFallSilentAt }
 
     /// Loudness and voice activity; empty for video and for publishers that send no levels.
@@ -325,8 +325,8 @@ extension PublishedTrack {
     /// The layers as the publisher announces them.
     var announced: AnnouncedLayers { _read { yield state.pointee.announced } }
 
-    /// Where forwarding of this turn's packets begins for those who have not been sent the track: at the first word, if it was withheld until that had
-    /// begun; nil: with the first packet of the turn.
+    /// Where forwarding of this turn's packets begins for subscribers who were not sent the track before: at the first word, if the track was withheld until
+    /// that began; nil: with the first packet of the turn.
     var speechStart: Int64? { state.pointee.speechStart }
 
     /// The timestamp of the newest packet of the first layer with packets, with which a stream that has not begun would begin.

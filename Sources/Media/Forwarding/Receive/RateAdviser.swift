@@ -8,7 +8,7 @@ internal import RTP
 /// - a publisher without transport-wide feedback has no other feedback. It gets a rate that grows by a tenth per second
 ///   from 1 Mbit/s, at most to 1.5 times what it really sends, holds while 2 to 10 % are lost, and falls with more
 ///   (the loss part of Google's congestion control, draft-ietf-rmcat-gcc-02 section 6);
-/// - a track with a maximum gets that maximum, also beside transport-wide feedback: senders use the smaller.
+/// - a track with a maximum gets that maximum, even next to transport-wide feedback: senders use the smaller value.
 struct RateAdviser: Sendable {
     static let start: Double = 1_000_000
     /// Below this, video is useless and audio is at risk.
@@ -18,7 +18,8 @@ struct RateAdviser: Sendable {
     static let interval = TimeInterval.seconds(1)
     /// Signals that the maximum was removed.
     static let lifted = Bitrate.kilobitsPerSecond(100_000)
-    /// That is signalled so many times in a row, and from then on once in so many intervals: nothing shows whether the sender received any of them.
+    /// The limit without a maximum is signalled this many times in a row, and then once in this many intervals: nothing shows whether the sender received any
+    /// of them.
     private static let liftingsInRow = 3, laterLiftings = 10
 
     private var advised = start

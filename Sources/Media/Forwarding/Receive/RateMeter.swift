@@ -69,7 +69,7 @@ struct RateMeter: Sendable {
         return Double(beforePause) / (Self.width.seconds * Double(Self.buckets))
     }
 
-    /// How long data has flowed since the last pause of two seconds; nil for a stream of rare bursts, and before any data.
+    /// How long data has flowed since the last pause of two seconds; nil for a stream of rare bursts and before any data.
     func age(at now: MonotonicTime) -> TimeInterval? {
         guard let started, spacing == 0 else { return nil }
         return now - (MonotonicTime.zero + Self.width * started)
@@ -101,7 +101,7 @@ struct RateMeter: Sendable {
     }
 }
 
-/// Counts the frames of one layer, each once however many packets it has.
+/// Counts the frames of one layer, each once regardless of its number of packets.
 struct FrameCounter: Sendable {
     /// Frames begun.
     private(set) var count: UInt64 = 0

@@ -3,8 +3,8 @@ internal import PayloadFormats
 public import Primitives
 internal import RTP
 
-/// One layer (simulcast encoding, or the only stream) of a published track: everything about one media SSRC and the
-/// retransmissions that belong to it. Flat state; the track owns it and lends pointers. What packets read is read in place (`mutating`, see `Subscription`).
+/// One layer (simulcast encoding, or the only stream) of a published track: everything about one media SSRC and the retransmissions that belong to it. Flat
+/// state; the track owns it and lends pointers. State that packets read is read in place (`mutating`, see `Subscription`).
 public struct ReceiveLayer: ~Copyable {
     /// Position in the description's encodings; constant for the track's lifetime.
     let index: Int
@@ -29,10 +29,10 @@ public struct ReceiveLayer: ~Copyable {
     private(set) var hasEnded = false
     /// The next stored packet follows a part of the stream that was not stored (mute).
     private var needsDiscontinuity = false
-    /// Flags of a restart of the numbering whose first packets were not stored, being padding for example.
+    /// Flags of a restart of the numbering whose first packets were not stored, for example because they were padding.
     private var restart: PacketRecord.Flags = []
     private(set) var totals = LayerTotals()
-    /// What earlier sources' packets were missing after repair, and how many were repaired.
+    /// How many packets of earlier sources stayed missing after repair, and how many were repaired.
     private var formerLoss: (missing: UInt64, repaired: UInt64) = (0, 0)
 
     init(index: Int, encoding: EncodingDescription, kind: MediaKind, isScreen: Bool) {
@@ -44,7 +44,7 @@ public struct ReceiveLayer: ~Copyable {
 
     // MARK: - Packets
 
-    /// The extended sequence number of a packet, which is marked as received; why it has none if it is useless.
+    /// The extended sequence number of a packet, which is marked as received; for a useless packet, the reason why it has none.
     mutating func number(
         _ number: UInt16, isRepaired: Bool, repair: LossRepair, at now: MonotonicTime, flags: inout PacketRecord.Flags
     ) -> LayerReception.Outcome {
@@ -56,7 +56,7 @@ public struct ReceiveLayer: ~Copyable {
         return outcome
     }
 
-    /// The numbering restarted, and no packet since then was stored: its distance to the last number means nothing.
+    /// The numbering restarted, and no packet was stored since then: the distance to the last number means nothing.
     var isRestarting: Bool { !restart.isEmpty }
 
     /// The flags of a restart, for the first packet that is stored after it.
@@ -88,7 +88,7 @@ public struct ReceiveLayer: ~Copyable {
             sequence, highest: reception.sequences.highest, codec, payload, marker, extensions, packet)
     }
 
-    /// Takes the parameter sets of a description; see `PayloadReader`.
+    /// Stores the parameter sets of a description; see `PayloadReader`.
     mutating func learn(_ parameterSets: [[UInt8]]) { payloads.learn(parameterSets) }
 
     /// Whether RED that arrives is encrypted end to end; `isOpus`: of its primary block.
@@ -119,7 +119,7 @@ public struct ReceiveLayer: ~Copyable {
         return size.note(record.summary.dimensions, spatialLayers: record.summary.spatialLayers)
     }
 
-    /// A keyframe comes: what lies before it is no longer needed, unless its own beginning is missing, which is asked for again.
+    /// A keyframe has arrived: packets before it are no longer needed, unless its own beginning is missing, which is requested again.
     private mutating func begin(_ start: KeyframeLog.Start, _ codec: Codec) {
         guard start.isCertain else { return reception.keyframeMayBegin(at: start.sequence) }
         if start.isNew { totals.keyframes &+= 1 }
@@ -131,7 +131,7 @@ public struct ReceiveLayer: ~Copyable {
         reception.keyframeBegins(at: start.sequence)
     }
 
-    /// Whether nothing of a keyframe can lie before its packet `sequence`. In H.264 parameter sets may, which no packet behind them tells of.
+    /// Whether no part of a keyframe can precede its packet `sequence`. In H.264 parameter sets may precede it, and no later packet shows that.
     private func isBeginning(_ sequence: Int64, _ codec: Codec) -> Bool {
         guard let summary = history.record(sequence)?.pointee.summary, summary.startsKeyframe else { return false }
         return codec != .h264 || summary.containsParameterSets || summary.hasDescriptor

@@ -60,7 +60,8 @@ struct ReceivedExtensions {
     /// The meanings that were found, a bit each.
     private var found: UInt32 = 0
 
-    /// Of elements with one meaning the first counts, for all who read the packet: a hostile one would be read by one and rewritten by another otherwise.
+    /// Of several elements with one meaning the first counts for every reader of the packet: otherwise, in a hostile packet, one element could be read and
+    /// another rewritten.
     @inline(__always) mutating func note(
         _ meaning: HeaderExtension, _ element: RTPHeaderExtensions.Element, in packet: RawSpan
     ) {

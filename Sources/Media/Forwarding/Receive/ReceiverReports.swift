@@ -19,7 +19,7 @@ struct ReceiverReports: Sendable {
     private(set) var worstLoss = 0.0
     /// The track slot at which to continue a report that did not fit one datagram.
     private var resumeSlot = 0
-    /// The reports that are being written have a block, in this datagram or in one before it.
+    /// The reports being written have a block, in this datagram or in one before it.
     private var haveBlocks = false
     /// The last reference time of the peer as a receiver (RFC 3611 section 4.4), to answer with the next report.
     private var reference: (ssrc: UInt32, middle: UInt32, arrival: MonotonicTime)?
@@ -30,7 +30,7 @@ struct ReceiverReports: Sendable {
     /// There is something to report from now on.
     mutating func start(at now: MonotonicTime) { nextDue = now + Self.first }
 
-    /// The peer asks, as a receiver, for an answer to its reference time.
+    /// The peer requests, as a receiver, an answer to its reference time.
     mutating func received(_ reference: ReceiverReferenceTime, at now: MonotonicTime) {
         self.reference = (reference.senderSSRC, NTPTime.middle(reference.ntpTimestamp), now)
     }

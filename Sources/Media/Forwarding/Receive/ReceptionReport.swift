@@ -22,9 +22,9 @@ public struct SenderClock: Sendable, Hashable {
 
 /// Loss and jitter of one SSRC, computed as in RFC 3550 sections 6.4.1, A.3 and A.8.
 struct ReceptionCounters: Sendable {
-    /// Packets received in this numbering, late ones and those that came twice included as RFC 3550 requires.
+    /// Packets received in this numbering, including late ones and duplicates, as RFC 3550 requires.
     private(set) var received: Int64 = 0
-    /// Those of them whose number had come before: twice, or in a retransmission.
+    /// The number of these that had arrived before, as a duplicate or in a retransmission.
     private(set) var duplicates: Int64 = 0
     private var expectedPrior: Int64 = 0
     private var receivedPrior: Int64 = 0
@@ -65,7 +65,7 @@ struct ReceptionCounters: Sendable {
     @inline(__always) mutating func measureJitter(timestamp: Int64, at now: MonotonicTime, clockRate: Int64) {
         guard timestamp != lastTimestamp else { return }
         lastTimestamp = timestamp
-        // Converts now to timestamp units without overflow: whole seconds and the rest separately.
+        // Converts `now` to timestamp units without overflow: whole seconds and the rest separately.
         let seconds = now.nanoseconds / 1_000_000_000, rest = now.nanoseconds % 1_000_000_000
         let transit = seconds &* clockRate &+ rest &* clockRate / 1_000_000_000 &- timestamp
         defer { lastTransit = transit }

@@ -106,8 +106,8 @@ struct SourceBindings: ~Copyable {
             guard let rid else { return 0 }
             return onlyLayer(of: track, named: rid, isRTX: isRTX, at: now)
         }
-        // Simulcast without rid, layers announced by SSRC: if this SSRC is not among them, only the RTX of a single layer
-        // without RTX is unambiguous. What names a layer that was not taken, such as a fourth, belongs to none.
+        // Simulcast without rid, layers announced by SSRC: if this SSRC is not among them, only the RTX of a single layer without RTX is unambiguous. A packet
+        // that names a layer that was not accepted, such as a fourth, belongs to no layer.
         guard isRTX, rid == nil else { return nil }
         let open = (0..<track.layerCount).filter {
             track.layer($0).pointee.sources.rtxSSRC == nil && track.layer($0).pointee.sources.ssrc != nil
@@ -115,8 +115,8 @@ struct SourceBindings: ~Copyable {
         return open.count == 1 ? open[0] : nil
     }
 
-    /// A publisher may send layers that were not agreed on, as where its room permits them only since the track began: the first one that comes is the stream, and
-    /// another one once that has stopped. Those that come beside it would replace each other with every packet.
+    /// A publisher may send layers that were not negotiated, for example if its room permits them only since the track began: the first one that arrives is the
+    /// stream, and another one only after that has stopped. Otherwise parallel layers would replace each other with every packet.
     private static func onlyLayer(
         of track: PublishedTrack, named rid: ShortText, isRTX: Bool, at now: MonotonicTime
     ) -> Int? {

@@ -11,10 +11,10 @@ struct TrackProgress {
     private(set) var isSilent = false
     /// When packets came again after the last silence.
     private var resumed: MonotonicTime?
-    /// A sender that says goodbye again and again is silent once in this time: all members hear of it.
+    /// A sender that repeats BYE counts as silent at most once in this time, because all members are notified.
     private static let shortest = TimeInterval.seconds(1)
 
-    /// When it may be silent at once, because its sender said goodbye.
+    /// When it may count as silent at once, because its sender sent a BYE.
     var mayFallSilentAt: MonotonicTime { resumed.map { $0 + Self.shortest } ?? .zero }
 
     var hasStarted: Bool { payloadType != nil }
@@ -22,7 +22,7 @@ struct TrackProgress {
     /// Whether a packet with this payload type changes nothing.
     @inline(__always) func continues(with payloadType: UInt8) -> Bool { self.payloadType == payloadType && !isSilent }
 
-    /// A packet of `format` has come; whether it is the first one, and whether it is the first after silence.
+    /// A packet of `format` has arrived; returns whether it is the first one, and whether it is the first after silence.
     mutating func begin(
         _ format: PayloadFormat, payloadType: UInt8, at now: MonotonicTime
     ) -> (isFirst: Bool, isResumed: Bool) {

@@ -1,7 +1,7 @@
 internal import MediaControl
 internal import Primitives
 
-/// What was negotiated for a track, with what packets need of it in flat form.
+/// What was negotiated for a track, with the parts that packets need in flat form.
 struct TrackTerms {
     /// The latest description from the control plane.
     private(set) var description: TrackDescription
@@ -30,15 +30,15 @@ struct TrackTerms {
 enum LossRepair {
     /// Audio goes on without them.
     case none
-    /// The sender repeats nothing: without a keyframe, subscribers would wait for what cannot come.
+    /// The sender retransmits nothing: without a keyframe, subscribers would wait for packets that cannot arrive.
     case keyframe
-    /// They are requested again, and a keyframe where that is in vain.
+    /// They are requested again, and if that is in vain, a keyframe.
     case retransmission
 }
 
 /// The formats of a track by payload type.
 struct TrackFormats {
-    /// What a payload type stands for; formats by their index in the description.
+    /// The meaning of a payload type; formats by their index in the description.
     enum Meaning {
         case unknown
         case media(UInt8)

@@ -22,7 +22,7 @@ public final class Uplink {
     private let schedule = FeedbackSchedule()
     private let state: UnsafeMutablePointer<State>
 
-    /// What changes, behind a pointer for the same reason as the state of a `PublishedTrack`.
+    /// The mutable state, behind a pointer for the same reason as that of a `PublishedTrack`.
     private struct State: ~Copyable {
         var tracks: [PublishedTrack?] = []
         var bindings = SourceBindings()
@@ -173,7 +173,7 @@ public final class Uplink {
             bytes, inner, extensions, layer: index, isRepaired: true, at: now, events: &state.pointee.events)
     }
 
-    /// Media arrived and was discarded unread: what follows restarts, video with a keyframe. NACKs for the missing packets would delay
+    /// Media arrived and was discarded unread: the streams restart, video with a keyframe. NACKs for the missing packets would delay
     /// it further.
     public func interrupted() {
         for case let track? in tracks {
@@ -316,6 +316,6 @@ public final class Uplink {
         state.pointee.roundTrip.measured(measured, at: now)
     }
 
-    /// Round trip time to the peer; nil without a measurement in the last ten seconds.
+    /// The round trip time to the peer; nil without a measurement in the last ten seconds.
     public func roundTripTime(at now: MonotonicTime) -> TimeInterval? { state.pointee.roundTrip.smoothed(at: now) }
 }

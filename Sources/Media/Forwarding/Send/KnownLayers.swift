@@ -1,4 +1,5 @@
-/// The simulcast layers that the last bandwidth decision knew. No other layer is started before the next decision, which is due soon after one was found.
+/// The simulcast layers that the last bandwidth decision knew. No other layer is started before the next decision, which is due soon after a new layer was
+/// found.
 struct KnownLayers {
     /// Bitmap of the layers; nil: all, whichever they are.
     private var known: UInt8?
@@ -19,14 +20,14 @@ struct KnownLayers {
     mutating func allowed(of sent: UInt8) -> UInt8 {
         guard let known else { return sent }
         let unknown = sent & ~known
-        // A decision that changes nothing sets no bound, so a layer may stay unknown; where another stops, it is wanted.
+        // A decision that changes nothing sets no bound, so a layer may stay unknown; if another layer stops, the unknown one is needed.
         if unknown & ~others != 0 || unknown != 0 && former & ~sent != 0 { hasFound = true }
         (former, others) = (sent, unknown)
         // If no known layer is sent any more, any layer is allowed.
         return sent & known != 0 ? sent & known : sent
     }
 
-    /// Whether a layer is being sent that the decision did not know, reported once, and once more where another layer stops.
+    /// Whether a layer is being sent that the decision did not know; reported once, and once more if another layer stops.
     @inline(__always)
     mutating func consumeFound() -> Bool {
         guard hasFound else { return false }

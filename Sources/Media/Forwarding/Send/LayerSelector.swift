@@ -164,11 +164,11 @@ struct LayerSelector {
     mutating func announcement(
         atKeyframe isKeyframe: Bool, of layer: UnsafeMutablePointer<ReceiveLayer>
     ) -> LayerMark? {
-        // What bandwidth allows is often all that there is, and then each receiver's descriptor stays as it is.
+        // Often bandwidth allows all layers, and then every receiver's descriptor stays as it is.
         announcements.next(layer.pointee.isWhole(below: caps) ? LayerCaps() : caps, atKeyframe: isKeyframe)
     }
 
-    /// The receiver lacks the packet with the output number `number`. `isGone`: it was sent, and is not kept any more.
+    /// The receiver lacks the packet with the output number `number`. `isGone`: it was sent, but is no longer stored.
     mutating func noteMissing(_ number: Int64, isGone: Bool) { repair.noteMissing(number, isGone: isGone) }
 
     /// Whether a keyframe repairs better than retransmissions, reported once.

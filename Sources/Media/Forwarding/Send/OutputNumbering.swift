@@ -72,9 +72,9 @@ struct OutputNumbering: ~Copyable {
     ) {
         var range = ranges.current.pointee
         let isFresh = range.last < range.first
-        // `begin` has just continued from the last sent packet, which is not of this range.
+        // `begin` has just continued from the last sent packet, which does not belong to this range.
         if isFresh, sequence == range.first { return }
-        // A range is fresh behind a dropped packet, too: then the last sent one is of this layer.
+        // A range is also fresh after a dropped packet: then the last sent packet is of this layer.
         if !isFresh || tail.epoch == epoch && tail.layer == layer.pointee.index { remember(layer) }
         range.first = sequence
         range.last = sequence - 1
@@ -134,9 +134,9 @@ struct OutputNumbering: ~Copyable {
         return next &- UInt32(truncatingIfNeeded: record.pointee.timestamp)
     }
 
-    /// In seconds, how late a packet may be by its clock. A video's clock goes on while nothing is captured or sent; what a stall of the network has held up for as long as a recorder
-    /// takes for one (`StreamTimeline`) is late. The clock of audio counts samples and stands still where a microphone does, so that a pause looks like a delay: there it is a
-    /// repair, which may be a second late (`NackGenerator.maximumAge`), on a path that is slower than before.
+    /// In seconds, how late a packet may be by its clock. A video's clock continues while nothing is captured or sent; its packets may be late by the longest
+    /// stall of the network that a recorder accepts (`StreamTimeline`). The clock of audio counts samples and stops with the microphone, so that a pause looks
+    /// like a delay: there the bound is a repair, which may be a second late (`NackGenerator.maximumAge`), on a path that is slower than before.
     private static func longestDelay(_ codec: Codec) -> UInt64 { codec.kind == .audio ? 2 : 10 }
 
     private static func ticks(of interval: TimeInterval, rate: Int64) -> Int64 {
@@ -144,7 +144,7 @@ struct OutputNumbering: ~Copyable {
         (interval.nanoseconds / 1_000 &* rate &+ 500_000) / 1_000_000
     }
 
-    /// Sets the deltas of picture id, TL0PICIDX, KEYIDX and frame number: each continues with the next value.
+    /// Sets the deltas of picture id, TL0PICIDX, KEYIDX and frame number, so that each continues with the next value.
     private func continueFrameNumbers(
         _ range: inout NumberRange, record: UnsafePointer<PacketRecord>, packet: UnsafeRawBufferPointer, codec: Codec
     ) {
@@ -292,7 +292,7 @@ struct OutputNumbering: ~Copyable {
         guard ranges.count > 0 else { return }
         let source = tail.sourceSequence
         tail.clock = layer.pointee.clock
-        // What was dropped or came late behind it may have overwritten it.
+        // Packets that were dropped or arrived late after it may have overwritten it.
         let record = layer.pointee.history.record(source)
         if let record {
             // The current range may have begun after the last packet, with other deltas.
@@ -316,8 +316,8 @@ struct OutputNumbering: ~Copyable {
         if let number = FrameNumbers.descriptorNumber(record, in: packet) { tail.frame = number &+ range.deltas.frame }
     }
 
-    /// Packets after the last one that was forwarded in turn are dropped, missing, or came late under the numbers that were reserved for them. Missing ones
-    /// may be repaired: the numbers of their frames stay reserved and are not used again.
+    /// Packets after the last one that was forwarded in order were dropped, are missing, or arrived late under the numbers that were reserved for them. Missing
+    /// ones may be repaired: the numbers of their frames stay reserved and are not used again.
     private mutating func skipMissing(
         behind source: Int64, isKnown: Bool, of layer: UnsafeMutablePointer<ReceiveLayer>
     ) {

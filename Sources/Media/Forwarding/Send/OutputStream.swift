@@ -2,7 +2,7 @@ import MediaControl
 import PayloadFormats
 import Primitives
 
-/// One subscription's packets as one numbered stream: the number of each, what was planned and sent under it, and the packet that is held.
+/// One subscription's packets as one numbered stream: the number of each, the packet that was planned and sent under it, and the packet that is held.
 ///
 /// ```text
 /// next packet ── append ── number, layer mark ── held, if its picture may end here ── log, the turn's list
@@ -40,7 +40,7 @@ struct OutputStream: ~Copyable {
     /// No track is bound any more.
     mutating func endBinding() { numbering.endBinding() }
 
-    /// Forwards `layer` from the packet at `start` on, behind its parameter sets if the packet has none.
+    /// Forwards `layer` from the packet at `start` on, after its parameter sets if the packet has none.
     mutating func begin(
         _ layer: UnsafeMutablePointer<ReceiveLayer>, from start: Int64, _ record: UnsafePointer<PacketRecord>,
         mapping: FormatMapping, at now: MonotonicTime, into list: inout WorkList<SentPacket>
@@ -53,7 +53,7 @@ struct OutputStream: ~Copyable {
 
     /// The layer that was forwarded is left, if there was one: another source continues from its last packet.
     mutating func leave(_ layer: UnsafeMutablePointer<ReceiveLayer>?) {
-        // While no layer is forwarded nothing would release the held packet, and it would be due for ever. It is not sent, and leaves no gap.
+        // While no layer is forwarded nothing would release the held packet, and it would stay due for ever. It is not sent, and leaves no gap.
         if held.isHolding { numbering.returnNumber(held.release().sequence) }
         remember(layer)
     }
@@ -91,7 +91,7 @@ struct OutputStream: ~Copyable {
         if isFirst, numbering.tail.codec == .vp8 { numbering.skipPictureID() }
     }
 
-    /// Appends a packet that is ahead of all others. `caps` are the layers that are forwarded, `announcement` is what its descriptor says about them.
+    /// Appends a packet that is ahead of all others. `caps` are the layers that are forwarded, `announcement` is what its descriptor announces about them.
     @inline(__always)
     mutating func append(
         _ sequence: Int64, _ record: UnsafePointer<PacketRecord>, of layer: UnsafeMutablePointer<ReceiveLayer>,
@@ -155,7 +155,7 @@ struct OutputStream: ~Copyable {
     /// Whether the held packet has waited long enough for the rest of its picture.
     @inline(__always) func isHeldDue(at now: MonotonicTime) -> Bool { held.isDue(at: now) }
 
-    /// Releases the held packet of `layer`, which the next packet or the end of its patience settles.
+    /// Releases the held packet of `layer`, because the next packet arrived or it has waited long enough.
     mutating func releaseHeld(
         of layer: UnsafeMutablePointer<ReceiveLayer>, in section: inout SendSection, at now: MonotonicTime,
         into list: inout WorkList<SentPacket>
@@ -163,7 +163,7 @@ struct OutputStream: ~Copyable {
         releaseHeld(endsPicture: heldEndsPicture(in: layer), isJoined: joinsLayers(in: &section), at: now, into: &list)
     }
 
-    /// Releases the packet that is held, if one is, as the end of its picture: another layer follows.
+    /// Releases the held packet, if there is one, as the end of its picture: another layer follows.
     mutating func endHeld(at now: MonotonicTime, into list: inout WorkList<SentPacket>) {
         if held.isHolding { releaseHeld(endsPicture: true, isJoined: false, at: now, into: &list) }
     }
@@ -190,7 +190,7 @@ struct OutputStream: ~Copyable {
 
     // MARK: - Late packets
 
-    // The publisher's network lost them and they were repaired: they follow what was decided about their picture meanwhile.
+    // The publisher's network lost them and they were repaired: they follow the decision that was made about their picture meanwhile.
 
     /// A picture seldom has more packets than this on either side of a missing one; packets further away are not checked.
     private static var reach: Int64 { 16 }
@@ -385,7 +385,7 @@ struct OutputStream: ~Copyable {
         return best.sequence
     }
 
-    /// Whether padding may use the next number: nothing is held, and no frame of the layer that is forwarded, if one is, is incomplete.
+    /// Whether padding may use the next number: nothing is held, and the forwarded layer, if there is one, has no incomplete frame.
     func isBetweenFrames(whileForwarding: Bool) -> Bool {
         !held.isHolding && (!whileForwarding || numbering.tail.isFrameComplete)
     }

@@ -2,8 +2,8 @@ import MediaControl
 import PayloadFormats
 import Primitives
 
-/// Which packets of the bound track are forwarded to one subscriber: of which layer, from which keyframe on, without which layers inside it. One walk over
-/// the packets of a turn; `OutputStream` numbers them.
+/// Which packets of the bound track are forwarded to one subscriber: of which layer, from which keyframe on, and without which layers inside it. It walks once
+/// over the packets of a turn; `OutputStream` numbers them.
 ///
 /// ```text
 /// no layer ──── keyframe of the target ────> active ──── keyframe of another target: pending ──── the frame ends ────> active
@@ -73,7 +73,7 @@ struct PacketPlanner: ~Copyable {
         return selector.needsKeyframe
     }
 
-    /// The receiver lacks the packet with the output number `number`. `isGone`: it was sent, and is not kept any more.
+    /// The receiver lacks the packet with the output number `number`. `isGone`: it was sent, but is no longer stored.
     mutating func noteMissing(_ number: Int64, isGone: Bool) { selector.noteMissing(number, isGone: isGone) }
 
     /// Whether a keyframe repairs better than retransmissions, reported once; see `KeyframeRepair`.
@@ -156,7 +156,7 @@ struct PacketPlanner: ~Copyable {
         return []
     }
 
-    /// Where to begin: at the first word of a microphone that was withheld until it began, but with nothing that was sent before.
+    /// Where to begin: at the first word of a microphone that was withheld before, but with nothing that was sent already.
     private func firstAudible(before sequence: Int64, of track: PublishedTrack, in output: borrowing OutputStream)
         -> Int64
     {
@@ -254,7 +254,7 @@ struct PacketPlanner: ~Copyable {
         return start
     }
 
-    /// Switches to the keyframe of the target at `start`, or prepares to where the active layer is in the middle of a frame.
+    /// Switches to the keyframe of the target at `start`, or prepares the switch if the active layer is in the middle of a frame.
     private mutating func prepare(
         _ start: Int64, of track: PublishedTrack, in section: inout SendSection, to output: inout OutputStream,
         at now: MonotonicTime, into list: inout WorkList<SentPacket>
@@ -358,7 +358,7 @@ struct PacketPlanner: ~Copyable {
             into: &list)
     }
 
-    /// What the first packet of a frame of the lowest layers announces about the available decode targets; nil: nothing.
+    /// The announcement of available decode targets in the first packet of a frame of the lowest layers; nil: none.
     @inline(__always)
     private mutating func announcement(
         with record: UnsafePointer<PacketRecord>, of layer: UnsafeMutablePointer<ReceiveLayer>, codec: Codec,
@@ -391,7 +391,7 @@ struct PacketPlanner: ~Copyable {
 /// Whether the subscriber accepts the format that the publisher sends.
 private enum FormatMatch {
     case accepted
-    /// It does not, and that was reported: a keyframe would not help.
+    /// The subscriber does not, and that was reported: a keyframe would not help.
     case refused
     /// It does again; another refusal is not reported.
     case acceptedAgain

@@ -4,7 +4,7 @@ public import Primitives
 public struct PathCondition: Sendable {
     /// How far the estimate can be trusted.
     public enum Certainty: Sendable {
-        /// No packet was sent with a transport-wide number, and no REMB arrived, nor reports of losses: there is no estimate.
+        /// No packet was sent with a transport-wide number, and no REMB and no report of losses arrived: there is no estimate.
         case unknown
         /// The first probes are not finished, or there is only REMB, or only receiver reports: a lack of bandwidth is no more than a guess.
         case guessed

@@ -1,7 +1,7 @@
 public import MediaControl
 public import Primitives
 
-/// One track as a recorder receives it: its best layer as one continuous stream, as a viewer would get it, without a path, a pacer or protection.
+/// One track as a recorder receives it: its best layer as one continuous stream, as a viewer would get it, but without a path, a pacer or protection.
 ///
 /// ```text
 /// packets of a turn ── Subscription.plan, write ── RecordBatch
@@ -30,7 +30,7 @@ public struct RecordedStream: ~Copyable {
         _ = subscription.setBound(.unlimited, track: track, at: now)
     }
 
-    /// The layer from which a keyframe is needed to start; nil for audio, or when a recent one will do.
+    /// The layer from which a keyframe is needed to start; nil for audio, or if a recent one suffices.
     public mutating func layerToRequest(of track: PublishedTrack, at now: MonotonicTime) -> Int? {
         guard subscription.lookForStart(track, at: now) else { return nil }
         return subscription.wantedLayer
@@ -78,7 +78,7 @@ public struct RecordedStream: ~Copyable {
         subscription.stop(track)
     }
 
-    /// Whether there is room again; the recorder is told first that packets are missing.
+    /// Whether there is room again; the recorder is first notified that packets are missing.
     private mutating func resume(at now: MonotonicTime, into batch: inout RecordBatch) -> Bool {
         guard batch.hasAmpleRoom,
             batch.append(RecordBatch.Header(kind: .gap, stream: description.id.rawValue, arrival: now))

@@ -25,7 +25,7 @@ public struct SendPath: ~Copyable {
     private var allocated = Bitrate.zero
     /// The last REMB: when, and the bytes sent by then.
     private var lastReceiverEstimate: (at: MonotonicTime, sentBytes: UInt64)?
-    /// The last receiver reports that a rate was derived from, in the same way, and the packets that later ones were about.
+    /// The last receiver reports that a rate was derived from, in the same way, and the packets that later reports covered.
     private var lastReports: (at: MonotonicTime, sentBytes: UInt64, packets: Int, lost: Double)?
     /// Losses in receiver reports have set a limit.
     private var isLimitedByReports = false
@@ -35,9 +35,9 @@ public struct SendPath: ~Copyable {
     static let patience = TimeInterval.seconds(3)
     /// Feedback arrives after some 100 ms, a probe's answer as long after that, and a second one.
     private static let settling = TimeInterval.milliseconds(1_500)
-    /// Of fewer packets one is too large a share, and over a longer time the rate says little of the present.
+    /// With fewer packets each is too large a share, and over a longer time the rate reveals little about the present.
     private static let leastReported = 20, longestReported = TimeInterval.seconds(10)
-    /// Over a shorter time a rate is that of a frame and not of the stream.
+    /// Over a shorter time, the rate would be that of a frame and not of the stream.
     private static let leastMeasured = TimeInterval.milliseconds(250)
     /// Five packets of this size are a probe of a 250 kbit/s link that delays nothing by more than 50 ms.
     private static let leastProbe = 240
@@ -97,13 +97,13 @@ public struct SendPath: ~Copyable {
 
     // MARK: - Messages
 
-    /// Bytes of messages that may leave now beside media; nil: as many as there are.
+    /// Bytes of messages that may leave now next to media; nil: no limit.
     public mutating func messageAllowance(at now: MonotonicTime) -> Int? {
         isUsed ? estimator.messageAllowance(at: now) : nil
     }
 
-    /// Data channels have sent so many bytes on the same path: video pays for them, so that both together keep to its rate. `counted`: how many count as those of messages, nil
-    /// where nothing limits these. Returns when more messages may leave, where `moreWait`; nil: nothing limits them.
+    /// Data channels have sent this many bytes on the same path: they are charged to the video, so that both together keep to its rate. `counted`: how many
+    /// count as messages; nil if nothing limits messages. With `moreWait`, returns when more messages may leave; nil: nothing limits them.
     public mutating func sentData(
         _ byteCount: Int, counted: Int?, moreWait: Bool, at now: MonotonicTime
     ) -> MonotonicTime? {
@@ -142,7 +142,7 @@ public struct SendPath: ~Copyable {
         refreshPacer(at: now)
     }
 
-    /// Applies the losses in receiver reports: about `packets`, of which `lost` did not come. They count where the receiver sends nothing better.
+    /// Applies the losses in receiver reports about `packets`, of which `lost` did not arrive. They count if the receiver sends nothing better.
     public mutating func receiverReports(about packets: Int, lost: Double, at now: MonotonicTime) {
         guard packets > 0, !estimator.isMeasured, !estimator.isReliable, lastReceiverEstimate == nil else { return }
         guard let last = lastReports, now - last.at <= Self.longestReported else {
@@ -171,17 +171,17 @@ public struct SendPath: ~Copyable {
         refreshPacer(at: now)
     }
 
-    /// Whether what is sent arrives or the path has ended (TCP): missing packets say nothing about it then.
+    /// Whether every sent packet arrives unless the path has ended (TCP): then missing packets reveal nothing about it.
     public mutating func setReliable(_ isReliable: Bool) { estimator.isReliable = isReliable }
 
-    /// More waits on this side of a TCP connection than its reader takes.
+    /// More waits on this side of a TCP connection than its reader accepts.
     public mutating func backlogged(at now: MonotonicTime) {
         guard isUsed else { return }
         estimator.backlogged(at: now)
         refreshPacer(at: now)
     }
 
-    /// Sets the demand, for probing; `video` is the videos' part of what is `allocated`, `next` is nil if no higher step is wanted.
+    /// Sets the demand, for probing; `video` is the videos' part of `allocated`, `next` is nil if no higher step is in demand.
     public mutating func setDemand(
         allocated: Bitrate, video: Bitrate, next: Bitrate?, wanted: Bitrate, at now: MonotonicTime
     ) {
@@ -201,7 +201,7 @@ public struct SendPath: ~Copyable {
         // Bitrate that policy sends beyond the estimate must not wait for ever (libwebrtc also paces by the greater of both).
         let rate = max(estimator.estimate(at: now), allocated)
         var factor = isDraining ? 0.9 : delay < .milliseconds(75) ? Pacer.factor : 1.5
-        // What is sent faster than a link of known rate arrives no sooner, but fills its queue.
+        // Packets sent faster than a link of known rate arrive no sooner, but fill its queue.
         if let limit = estimator.probedLimit {
             let share = Double(limit.bitsPerSecond) / Double(rate.bitsPerSecond)
             factor = min(factor, Self.limitMargin * max(share, 1))

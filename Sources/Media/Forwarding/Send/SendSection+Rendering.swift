@@ -2,7 +2,7 @@ import MediaControl
 import Primitives
 import RTP
 
-// How planned packets become bytes in a section; rendering changes nothing in it. `mutating`: it is read in place, see `Subscription`.
+// How planned packets become bytes in a section; rendering does not change the section. `mutating`: it is read in place, see `Subscription`.
 
 extension SendSection {
     /// The stored packet behind a number of the output.
@@ -55,7 +55,7 @@ extension SendSection {
         }
     }
 
-    /// Writes what precedes the payload of a generated packet; returns where that begins, or nil if its format is not negotiated.
+    /// Writes the part before the payload of a generated packet; returns where the payload begins, or nil if its format is not negotiated.
     private mutating func header(
         of generated: SentPacket.Generated, in sent: SentPacket, repeatedAs rtxSequence: UInt16?,
         into slot: UnsafeMutableRawBufferPointer

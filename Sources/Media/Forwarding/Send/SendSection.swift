@@ -74,10 +74,10 @@ struct SendSection: ~Copyable {
         return Self.record(of: forwarded, in: track.layer(Int(sent.layer))) != nil
     }
 
-    /// Whether the receiver shows the frames up to the temporal layer `limit` without a sent packet of a higher one. They do not refer to it, but the receiver must be
-    /// able to tell. libwebrtc does by the dependency descriptor; in VP9 by the layer of each frame; in VP8 by TL0PICIDX, for the lowest layer alone. With nothing of
-    /// that it waits for what is missing before a frame, whatever that was. (It needs every packet of a higher spatial layer: it shows no picture until all
-    /// of its layers that were begun are whole.)
+    /// Whether the receiver shows the frames up to the temporal layer `limit` without a sent packet of a higher one. They do not refer to it, but the receiver
+    /// must be able to tell that. libwebrtc uses the dependency descriptor; in VP9 the layer of each frame; in VP8 TL0PICIDX, only for the lowest layer.
+    /// Without these it waits for any packet that is missing before a frame. (It needs every packet of a higher spatial layer: it shows a picture only when all
+    /// layers that began are complete.)
     func shows(upTo limit: UInt8, without sent: SentPacket, of track: PublishedTrack?) -> Bool {
         guard let forwarded = sent.forwarded, let layer = track?.layer(Int(sent.layer)),
             let record = Self.record(of: forwarded, in: layer),
@@ -102,7 +102,7 @@ struct SendSection: ~Copyable {
             let mapping = formats[record.pointee.format]
             guard mapping.isMapped else { return nil }
             if record.pointee.summary.startsKeyframe {
-                // An IDR without parameter sets is useless before the sets have arrived.
+                // An IDR picture without parameter sets is useless before the sets have arrived.
                 let lacksSets = mapping.codec == .h264 && !record.pointee.summary.containsParameterSets
                 return lacksSets && !layer.pointee.parameterSets.isComplete ? nil : sequence
             }
@@ -186,7 +186,7 @@ struct SendSection: ~Copyable {
         return RTPPatch.pad(slot, length: writer.finish(), by: count)
     }
 
-    /// Whether a packet of `track` is sent again on that stream: its format has a payload type there.
+    /// Whether a packet of `track` is retransmitted on that stream: its format has a payload type there.
     func isRepeatedAsRTX(_ sent: SentPacket, of track: PublishedTrack) -> Bool {
         guard wire.rtxSSRC != 0 else { return false }
         let format: UInt8? =

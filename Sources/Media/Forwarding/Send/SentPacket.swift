@@ -1,7 +1,7 @@
 import PayloadFormats
 import Primitives
 
-/// One number of a subscription's output: what stands under it, and everything needed to render it again, byte for byte.
+/// One number of a subscription's output: the packet sent under it, and everything needed to render that again, byte for byte.
 ///
 /// A retransmission on the media SSRC uses the same SRTP packet index, and two different plaintexts under one index would reveal the
 /// GCM authentication key; so send time and transport-wide number are kept and reused, not renewed.
@@ -14,7 +14,7 @@ public struct SentPacket: Sendable {
         case forwarded(Forwarded)
         /// The layer's cached parameter sets, of this revision; see `ParameterSetCache`.
         case parameterSets(Generated, revision: UInt16)
-        /// Padding alone: a number that the publisher used for it, or one whose packet cannot be sent, so that no gap stays open; or a probe.
+        /// Only padding: a number that the publisher used for padding, or one whose packet cannot be sent, so that no gap stays open; or a probe.
         case padding(Generated)
     }
 
@@ -39,7 +39,7 @@ public struct SentPacket: Sendable {
         let rawValue: UInt8
         /// The mid extension.
         static let mid = Self(rawValue: 1)
-        /// The marker, although the publisher's packet has none (SVC picture without its upper layers).
+        /// The marker is set although the publisher's packet has none (SVC picture without its upper layers).
         static let marker = Self(rawValue: 2)
         /// The capture clock offset was known when it was written.
         static let captureOffset = Self(rawValue: 4)
@@ -61,7 +61,7 @@ public struct SentPacket: Sendable {
     var flags: Flags = []
     /// The binding of the subscription it belongs to; another track's history does not have it.
     var epoch: UInt8 = 0
-    /// Bytes of RTP padding: after a payload as many as make it as long as its neighbours.
+    /// Bytes of RTP padding; after a payload, as many as make the packet as long as its neighbours.
     var padding: UInt8 = 0
 
     init(sequence: UInt32, content: Content, layer: UInt8 = 0) {
@@ -107,8 +107,8 @@ public struct SentPacket: Sendable {
         transportSequence = stamp.transportSequence
     }
 
-    /// `time` as stored in `lastRepeat`: milliseconds, low 16 bits. 0 means never; a millisecond in a minute does not matter, nor does a request that
-    /// comes a whole minute after the packet was repeated and is taken for one of the same moment.
+    /// `time` as stored in `lastRepeat`: milliseconds, low 16 bits. 0 means never. An error of a millisecond per minute does not matter, nor does a request
+    /// that arrives exactly a minute after the retransmission and is taken for one of the same moment.
     static func moment(of time: MonotonicTime) -> UInt16 { max(1, UInt16(truncatingIfNeeded: time.milliseconds)) }
 
     /// Time since its last retransmission; nil before the first.
@@ -173,7 +173,7 @@ struct SentPacketRing: ~Copyable {
         return place(highest &- behind)
     }
 
-    /// Whether `sequence` was stored, and a later number took its place.
+    /// Whether `sequence` was stored, but a later number has overwritten it.
     func hasOverwritten(_ sequence: UInt32) -> Bool {
         guard let places else { return false }
         let place = places + Int(sequence & mask)

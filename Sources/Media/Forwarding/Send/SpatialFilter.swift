@@ -1,8 +1,8 @@
 import PayloadFormats
 import Primitives
 
-/// Which spatial layers of the only stream a subscription forwards (SVC): fewer from the next frame on, more from the next keyframe on, at which every
-/// layer becomes decodable. Where nothing was left out since the last keyframe, as of a stream without layers, more may follow at once.
+/// Which spatial layers of the only stream a subscription forwards (SVC): fewer from the next frame on, more from the next keyframe on, at which every layer
+/// becomes decodable. If nothing was left out since the last keyframe, as in a stream without layers, more may follow at once.
 struct SpatialFilter {
     /// Layers above this are not forwarded; 0 is the lowest.
     private(set) var cap: UInt8 = .max
@@ -12,7 +12,7 @@ struct SpatialFilter {
     private(set) var since: Int64 = .min
     /// The highest spatial layer forwarded since the cap was last lowered.
     private var top: UInt8 = 0
-    /// Packets above the cap were left out since the last keyframe, and what follows them may refer to them.
+    /// Packets above the cap were left out since the last keyframe, and later packets may refer to them.
     private var leavesOut = false
 
     /// The target needs a keyframe first.
@@ -28,13 +28,13 @@ struct SpatialFilter {
     }
 
     /// Whether the packet belongs to a layer that is not forwarded. `isNewFrame`: its timestamp is not that of the last forwarded packet; `highest`
-    /// is the highest output number. `repair` learns of keyframes and dropped layers.
+    /// is the highest output number. `repair` is notified of keyframes and dropped layers.
     @inline(__always)
     mutating func drops(
         _ record: UnsafePointer<PacketRecord>, isNewFrame: Bool, highest: Int64, repair: inout KeyframeRepair
     ) -> Bool {
         let isKeyframe = record.pointee.summary.isKeyframe
-        // H.264's keyframes may begin with parameter sets, or a delimiter, in packets of their own, which are of no IDR picture.
+        // H.264 keyframes may begin with parameter sets or a delimiter in separate packets, which do not belong to an IDR picture.
         let begins = record.pointee.summary.startsKeyframe && record.pointee.summary.spatialLayer == 0
         if begins || isNewFrame && isKeyframe { leavesOut = false }
         if cap != target, target < cap ? isNewFrame : begins || isNewFrame && !leavesOut {

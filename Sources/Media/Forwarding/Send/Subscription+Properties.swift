@@ -2,7 +2,7 @@ import MediaControl
 public import Primitives
 import RTP
 
-// What others read of a subscription; nothing here changes it. `mutating`: it is read in place, see `Subscription`.
+// The properties of a subscription that others read; nothing here changes it. `mutating`: it is read in place, see `Subscription`.
 
 extension Subscription {
     /// Maximum growth of a stored packet when sent, without protection.
@@ -21,7 +21,7 @@ extension Subscription {
     /// nil if RTX was not negotiated.
     public var rtxSSRC: UInt32? { section.repeatsAsRTX ? section.wire.rtxSSRC : nil }
 
-    /// The transport-wide number that the packet `sequence` keeps where it is sent again on its own stream; nil if it is sent as RTX (RFC 4588), or has none.
+    /// The transport-wide number that the packet `sequence` keeps when it is sent again on its own stream; nil if it is sent as RTX (RFC 4588), or has none.
     public mutating func keptNumber(of sequence: UInt32, in track: PublishedTrack) -> UInt16? {
         guard usesTransportSequence, let packet = output.packet(sequence), !section.isRepeatedAsRTX(packet, of: track)
         else { return nil }

@@ -15,8 +15,8 @@ public import RTP
 /// `plan` decides (`PacketPlanner`) and numbers (`OutputStream`); `write` renders (`SendSection`). The packets themselves stay in the track's history,
 /// once for all subscribers.
 ///
-/// What packets and turns only read of it is `mutating` too. A function that borrows a large struct gets a copy of all of it on the stack (Swift 6.3), unless it is
-/// inlined; one that may change it gets its address.
+/// Functions that packets and turns use only for reading are `mutating`, too. A function that borrows a large struct gets a copy of all of it on the stack
+/// (Swift 6.3), unless it is inlined; one that may change it gets its address.
 public struct Subscription: ~Copyable {
     /// What happened while packets were planned; the engine acts on it.
     public struct Signals: OptionSet, Sendable {
@@ -189,7 +189,7 @@ public struct Subscription: ~Copyable {
         return signals
     }
 
-    /// Pads packets of one turn, as planned, that differ by a few bytes to equal length; returns how many were padded.
+    /// Pads planned packets of one turn that differ by a few bytes to equal length; returns how many were padded.
     public mutating func level(_ items: UnsafeMutableBufferPointer<SentPacket>, of track: PublishedTrack) -> Int {
         section.level(items, of: track)
     }
@@ -262,8 +262,8 @@ public struct Subscription: ~Copyable {
 
     // MARK: - Retransmission
 
-    /// Looks up the number `wire` of a NACK. A packet is not retransmitted twice within `roundTrip`, nor if it is of a video or temporal layer that is no
-    /// longer forwarded and nothing needs it: bandwidth was the cause, and its repeats would delay what follows.
+    /// Looks up the number `wire` of a NACK. A packet is not retransmitted twice within `roundTrip`, nor if it belongs to a video or temporal layer that is no
+    /// longer forwarded and nothing needs it: bandwidth was the cause, and its retransmissions would delay later packets.
     public mutating func requestRepeat(
         _ wire: UInt16, of track: PublishedTrack?, roundTrip: TimeInterval, at now: MonotonicTime
     ) -> RepeatVerdict {
@@ -359,7 +359,8 @@ public struct Subscription: ~Copyable {
     /// Counts a keyframe request of the receiver.
     public mutating func countKeyframeRequest() { sent.countKeyframeRequest() }
 
-    /// Processes one report block about the subscription's SSRCs; returns the round trip, if it reveals one, and the packets since the last one, with those that did not arrive.
+    /// Processes one report block about the subscription's SSRCs; returns the round trip, if the block reveals one, and the number of packets since the last
+    /// report, with the number of those that did not arrive.
     public mutating func receivedReport(
         _ block: ReportBlock, at now: MonotonicTime
     ) -> (roundTrip: TimeInterval?, packets: Int, lost: Double) {
@@ -372,7 +373,7 @@ public struct Subscription: ~Copyable {
         return (reports.roundTrip(lastReport: block.lastSenderReport, delay: delay, at: now), packets, lost)
     }
 
-    /// The first report since its track, its path or its pause changed is still to come: its first packet may at any time.
+    /// The first report since its track, path or pause changed is still due: its first packet may be sent at any time.
     public var awaitsReport: Bool { reports.isRestarting && isBound && !isPaused }
 
     /// Nothing is sent for a while; the next packets need a report soon.

@@ -14,7 +14,7 @@ public struct SubscriptionTotals: Sendable {
     public private(set) var fractionLost: UInt8 = 0
     /// Interarrival jitter as last reported by the receiver, in ticks of the media's clock (RFC 3550 section 6.4.1).
     public private(set) var jitterTicks: UInt32 = 0
-    /// The highest sequence number of the last report, with its cycles, and how many numbers had been used by then for nothing that was sent.
+    /// The highest sequence number of the last report, with its cycles, and how many numbers had been used by then without a packet being sent.
     private var lastReport: (highest: UInt32, unsent: Int64)?
     /// More packets than any subscription has between two reports: its numbers began anew.
     private static let mostReported: Int32 = 30_000
@@ -52,14 +52,14 @@ public struct SubscriptionTotals: Sendable {
         return totals
     }
 
-    /// The receiver reported: this share of packets as lost, this jitter in ticks of the media's clock, and its highest sequence number, when `numbers` had been used. Returns how many
-    /// packets were sent since the last report, and how many of them the receiver lacks; 0 where that is unknown.
+    /// The receiver reported this share of packets as lost, this jitter in ticks of the media's clock, and its highest sequence number, when `numbers` had been
+    /// used. Returns how many packets were sent since the last report, and how many of them the receiver lacks; 0 if unknown.
     mutating func reported(
         fractionLost: UInt8, jitterTicks: UInt32, highest: UInt32, used numbers: Int64
     ) -> (packets: Int, lost: Double) {
         self.fractionLost = fractionLost
         self.jitterTicks = jitterTicks
-        // Numbers that are kept for what the publisher's network has lost count as lost by the receiver's.
+        // Numbers that are reserved for packets lost in the publisher's network look like losses in the receiver's network.
         let unsent = numbers - Int64(packets)
         defer { lastReport = (highest, unsent) }
         guard let lastReport else { return (0, 0) }

@@ -121,8 +121,8 @@ struct FormatMapping: Equatable {
     }
 }
 
-/// The mappings of all formats of the bound track, by index into its description's `formats`. In memory of their own: an array inside the subscription would be
-/// copied for each packet that asks for one of them.
+/// The mappings of all formats of the bound track, by index into its description's `formats`. They are in separate memory: an array inside the subscription
+/// would be copied for each packet that reads one of them.
 struct FormatMap: ~Copyable {
     /// A track with more formats is served by its first 16: Chromium's longest list for one m-line is 12 without RTX.
     private static let capacity = 16
@@ -139,7 +139,7 @@ struct FormatMap: ~Copyable {
     /// Bytes of memory besides the struct itself.
     static var memoryBytes: Int { capacity * MemoryLayout<FormatMapping>.stride }
 
-    /// Maps the formats of another track, or the same ones otherwise; whether that changes anything.
+    /// Maps the formats of another track, or the same ones differently; returns whether that changes anything.
     mutating func map(_ published: [PayloadFormat], to accepted: [PayloadFormat]) -> Bool {
         let former = count
         count = min(published.count, Self.capacity)

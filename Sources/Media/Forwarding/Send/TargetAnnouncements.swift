@@ -5,7 +5,7 @@ struct TargetAnnouncements {
 
     init() {}
 
-    /// What the first packet of a frame of the lowest layers announces while `caps` are in force; nil: nothing.
+    /// The announcement in the first packet of a frame of the lowest layers while `caps` are in force; nil: none.
     mutating func next(_ caps: LayerCaps, atKeyframe isKeyframe: Bool) -> LayerMark? {
         let mark = LayerMark(targets: caps)
         if !mark.announcesAll {

@@ -30,7 +30,7 @@ struct BandwidthAllocator {
 
     /// Layers' rates are measured over a second; four evaluations in that time suffice unless an estimate changes.
     private static let interval = TimeInterval.milliseconds(250)
-    /// If every video has its preferred layer, only a layer that grows can change that.
+    /// If every video has its preferred layer, only the growth of a layer can change that.
     private static let calmInterval = TimeInterval.seconds(1)
     /// An estimate that changes by more than this is evaluated at once: every excess packet waits in a queue.
     private static let tolerance = 0.05
@@ -52,7 +52,7 @@ struct BandwidthAllocator {
     mutating func look(at moment: MonotonicTime) -> Bool {
         isCalm = false
         guard moment < nextLook else {
-            // An earlier one does not see yet what this is to look at, such as a layer that has just begun.
+            // An earlier evaluation would not yet see what this one is for, such as a layer that has just begun.
             laterLook = min(laterLook, moment)
             return false
         }
@@ -88,7 +88,7 @@ struct BandwidthAllocator {
         var needsStart: Bool
         /// It became or ceased to be a surplus video, so that its publisher may be asked for other layers.
         var changesDemand: Bool
-        /// It is held for want of bandwidth from now on, or is not any more; nil: as before.
+        /// It is held for lack of bandwidth from now on, or no longer; nil: as before.
         var isHeld: Bool?
     }
 
@@ -107,7 +107,7 @@ struct BandwidthAllocator {
         if laterLook <= now { laterLook = .distantFuture }
         let input = AllocationInput(chain, tables, over: condition, at: now)
         guard !input.requests.isEmpty else {
-            // Audio alone: nothing more is wanted, whatever the last video lacked.
+            // Only audio: nothing more is in demand, whatever the last video lacked.
             estimate = path.estimate(at: now)
             setDemand(of: &path, by: [], for: input, isCapped: false, at: now)
             return []
@@ -168,7 +168,7 @@ struct BandwidthAllocator {
         return next
     }
 
-    /// The sum that the path recently did not carry. A lone video remembers its own steps.
+    /// The sum that the path recently did not carry. A single video remembers its own steps.
     private mutating func failedSum(
         of input: AllocationInput, over path: PathCondition, at now: MonotonicTime
     ) -> AllocationRules.FailedSum? {
@@ -177,7 +177,7 @@ struct BandwidthAllocator {
         return input.requests.count { $0.blocked == nil } > 1 ? failed : nil
     }
 
-    /// Records to which sum videos rise, or that one falls because the path is full. One that began a moment ago is being fitted in.
+    /// Records the sum to which videos rise, or that a video falls because the path is full. A video that began a moment ago is only being fitted in.
     private mutating func noteSum(
         of decisions: [AllocationDecision], for input: AllocationInput, _ tables: borrowing Tables,
         over path: PathCondition, at now: MonotonicTime
@@ -337,7 +337,7 @@ struct BandwidthAllocator {
     /// The allocated bitrate, and the bitrate of everything preferred; audio included.
     var totals: (allocated: Bitrate, wanted: Bitrate) { (allocated, wanted) }
 
-    /// The same where all have what they prefer and nothing is decided: a video that its publisher has muted since, or does not send, needs nothing.
+    /// The same if all have what they prefer and nothing is decided: a video that its publisher has muted since then, or does not send, needs nothing.
     private mutating func updateTotals(of chain: SubscriptionChain, _ tables: borrowing Tables) {
         var video: Int64 = 0
         for state in chain where state.pointee.track >= 0 {
@@ -349,7 +349,7 @@ struct BandwidthAllocator {
         wanted = allocated
     }
 
-    /// A report with the recorded decisions and estimates alone, with ages as of `now`.
+    /// A report with only the recorded decisions and estimates, with ages as of `now`.
     func history(at now: MonotonicTime) -> DownlinkReport {
         var report = DownlinkReport()
         report.decisions = decisions.records(at: now)

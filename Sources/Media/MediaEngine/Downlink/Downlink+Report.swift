@@ -3,7 +3,7 @@ import MediaControl
 import Primitives
 
 extension Downlink {
-    /// The current state of each video, and of all together; `withHistory`: and what led to it.
+    /// The current state of each video and of all together; `withHistory`: and what led to it.
     func report(
         in base: UnsafeMutablePointer<SubscriptionState>, withHistory: Bool, at now: MonotonicTime
     ) -> DownlinkReport {

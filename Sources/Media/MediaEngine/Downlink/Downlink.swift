@@ -4,7 +4,7 @@ import PeerTransport
 import Primitives
 import RTP
 
-/// Everything that one peer is sent: its subscriptions, the numbers of their packets, its path, and how that is divided.
+/// Everything that one peer is sent: its subscriptions, the numbers of their packets, its path, and the division of its bandwidth.
 ///
 /// One for each peer that receives, a block of memory of its own; publish-only peers have none (RTP packets are never sent to them).
 /// `send` is the only way out, for new packets, queued ones, retransmissions and probes:
@@ -269,7 +269,7 @@ struct Downlink: ~Copyable {
     }
 
     // MARK: - The path
-    // Many of these only pass on: whoever holds a downlink need not know which of its parts answers, and cannot change one past it.
+    // Many of these only forward a call: the holder of a downlink need not know which of its parts answers, and cannot change a part without it.
 
     func condition(at now: MonotonicTime) -> PathCondition { path.condition(at: now) }
 
@@ -300,7 +300,7 @@ struct Downlink: ~Copyable {
     /// The peer is currently unreachable.
     mutating func abandonProbe() { path.abandonProbe() }
 
-    /// Bytes of messages that may leave now beside media; nil: as many as there are.
+    /// Bytes of messages that may leave now next to media; nil: no limit.
     mutating func messageAllowance(at now: MonotonicTime) -> Int? { isWaiting ? 0 : path.messageAllowance(at: now) }
 
     /// Data channels have sent so many bytes over the path (`SendPath.sentData`).
@@ -329,7 +329,7 @@ struct Downlink: ~Copyable {
     /// The reader has caught up; false if it was not slow.
     mutating func release() -> Bool { way.release() }
 
-    /// Media goes to `destination` from now on; whether video that was held for another one may be sent again.
+    /// Media goes to `destination` from now on; returns whether video that was held for another destination may be sent again.
     mutating func follow(_ destination: SocketAddress) -> Bool { way.follow(destination, &path) }
 
     // MARK: - Dividing the path

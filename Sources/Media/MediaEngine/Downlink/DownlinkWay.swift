@@ -6,7 +6,7 @@ struct DownlinkWay {
     private(set) var isHeld = false
     private var destination: SocketAddress?
 
-    /// More waits on this side of a TCP connection than its reader takes; false if it is held already.
+    /// More waits on this side of a TCP connection than its reader accepts; false if it is held already.
     mutating func hold(_ path: inout SendPath, at now: MonotonicTime) -> Bool {
         guard !isHeld else { return false }
         isHeld = true
@@ -21,7 +21,7 @@ struct DownlinkWay {
         return true
     }
 
-    /// Whether media goes elsewhere than before while video is held: the slow reader has been left behind. TCP loses nothing.
+    /// Whether media goes elsewhere than before while video is held, so that the slow reader no longer matters. TCP loses nothing.
     mutating func follow(_ new: SocketAddress, _ path: inout SendPath) -> Bool {
         path.setReliable(new.isTCP)
         defer { destination = new }

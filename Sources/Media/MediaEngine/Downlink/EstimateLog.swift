@@ -14,7 +14,7 @@ struct EstimateLog {
     }
 
     private var spans: [Span] = []
-    /// Number of the newest span since the clock's start; older ones precede it in the ring.
+    /// The number of the newest span since the clock's start; older ones precede it in the ring.
     private var newest: Int64 = 0
 
     /// Records an estimate.

@@ -52,7 +52,7 @@ struct StepHistory {
     }
 
     /// Whether it may rise again at all. If the path carries many times the estimate at the fall, it was interrupted, and waiting would show nothing new;
-    /// unless that happens again and again. In too few frames it waits for a moment, whatever the path carries.
+    /// unless that happens again and again. With too few frames it waits for a moment, whatever the path carries.
     func mayRise(on estimate: Bitrate?, at now: MonotonicTime) -> Bool {
         if thinning.origin != nil, !thinning.mayEnd(at: now) { return false }
         if fell == .zero || (failed == nil && carries(Self.interruption, asMuch: estimate)) { return true }
@@ -62,14 +62,14 @@ struct StepHistory {
     /// Whether it stepped down a moment ago, so that the queue that caused it still exists.
     func isDraining(at now: MonotonicTime) -> Bool { fell != .zero && now - fell < Self.draining }
 
-    /// Whether it may be sent in fewer frames than look smooth rather than become smaller: not while it is being fitted in, nor just after it became
-    /// larger, because then the attempt has failed.
+    /// Whether it may be sent with too few frames to look smooth rather than become smaller: not while it is being fitted in, nor just after it became larger,
+    /// because then the attempt has failed.
     func mayThin(at now: MonotonicTime) -> Bool {
         guard !isBeingFitted(at: now), grew == .zero || now - grew >= Self.keyframeInfluence else { return false }
         return thinning.isAllowed(at: now)
     }
 
-    /// The step that it left to keep its size in too few frames; nil: it did not.
+    /// The step that it left to keep its size with too few frames; nil: none.
     var stepBeforeThinning: LayerPoint? { thinning.origin?.step }
 
     /// Whether it may try all frames that look smooth again.
@@ -113,7 +113,7 @@ struct StepHistory {
         /// The bitrate of the former and of the new layers.
         var costBefore: Bitrate
         var cost: Bitrate
-        /// The new layer has fewer frames than look smooth, so that the video keeps its size.
+        /// The new layer has too few frames to look smooth, so that the video keeps its size.
         var isThinned: Bool
         /// The path is the limit.
         var isShort: Bool

@@ -1,12 +1,12 @@
 import Forwarding
 import Primitives
 
-/// Which sum of videos one path did not carry, whichever of them rose to it, and whichever fell soon after.
+/// Which sum of videos one path did not carry, whichever video rose to it, and whichever fell soon after.
 ///
-/// `StepHistory` remembers the steps of one video. Of nine videos of about the same bitrate each would try the same sum in turn, where an estimate wavers around
-/// what that needs.
+/// `StepHistory` remembers the steps of one video. Without this, nine videos of about the same bitrate would try the same sum one after the other while the
+/// estimate fluctuates around it.
 struct SumHistory {
-    /// The sum at the last rise, and when that was; nil: it is judged.
+    /// The sum at the last rise, and when that was; nil: it has been judged.
     private var rise: (sum: Bitrate, at: MonotonicTime)?
     /// The sum that was reached and soon left, how often in a row, and when that last happened; nil: none.
     private var failed: (sum: Bitrate, attempts: Int, at: MonotonicTime)?
@@ -15,7 +15,7 @@ struct SumHistory {
     private static let trial = TimeInterval.seconds(5)
     /// From this share on a sum is as much: measured rates vary.
     private static let failedShare = 0.95
-    /// A path that carries so many times the failed sum counts as another path.
+    /// A path that carries this many times the failed sum counts as another path.
     private static let otherPath = 1.5
 
     /// Videos rose, to so much together.
@@ -35,7 +35,8 @@ struct SumHistory {
         self.failed = nil
     }
 
-    /// What failed recently on a path of this estimate. As a failed step it waits for twice as long each time, and then needs more headroom for two more such times.
+    /// What failed recently on a path of this estimate. Like a failed step, it waits twice as long each time, and then needs more headroom for two further such
+    /// periods.
     mutating func failedSum(on estimate: Bitrate?, at now: MonotonicTime) -> AllocationRules.FailedSum? {
         judge(at: now)
         guard let failed, let estimate else { return nil }
@@ -49,7 +50,7 @@ struct SumHistory {
             most: Self.most(below: failed.sum), isBarred: elapsed < wait, attempts: failed.attempts)
     }
 
-    /// A rise that held, to as much as had failed, shows that the path carries it.
+    /// A rise that held, to as much as had failed before, shows that the path carries it.
     private mutating func judge(at now: MonotonicTime) {
         guard let rise, now - rise.at > Self.trial else { return }
         self.rise = nil

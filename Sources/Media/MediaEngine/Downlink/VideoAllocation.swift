@@ -22,13 +22,13 @@ struct VideoAllocation {
     /// Nothing of it is sent for want of bandwidth.
     var isHeld: Bool { record.map { $0.layer == nil && $0.reason.holdsVideo } ?? false }
 
-    /// It is sent in the fewest frames of its size until it may become smaller.
+    /// It is sent with the fewest frames of its size until it may become smaller.
     private(set) var isAboutToShrink = false
     /// Until then it has only some of the frames of the size that it grew to.
     private var fewFramesUntil = MonotonicTime.zero
 
-    /// How long a larger size has few frames where others share its network: as long as nobody else of them grows, and until whether it was too much shows in the queue, after its
-    /// keyframe and a report.
+    /// How long a larger size has few frames if others share its network: as long as none of the others grows, and until the queue shows, after the keyframe
+    /// and a report, whether it was too much.
     private static let fewFrames = TimeInterval.seconds(2)
 
     /// It began a moment ago: its layers are being tried.
@@ -52,7 +52,7 @@ struct VideoAllocation {
         request.current = layer
         request.mayRise = history.mayRise(on: path.estimate, at: now)
         request.isDraining = history.isDraining(at: now)
-        // In the fewest frames already, it waits for the moment at which it may become smaller, unless it is thinned.
+        // With the fewest frames already, it waits for the moment at which it may become smaller, unless it is thinned.
         let hasFewer = request.offers.contains {
             $0.bitrate > .zero && $0.point.spatial == layer?.spatial && $0.point.temporal < layer?.temporal ?? 0
         }
@@ -63,10 +63,10 @@ struct VideoAllocation {
         request.failed = history.failedStep(on: path.estimate, at: now)
     }
 
-    /// Replaces a decision that changes the size for bandwidth, unless `mayChange` admits it now (by how much it
-    /// becomes larger; nil: it becomes smaller): a larger video waits in its layer, or in the one that it had before it was thinned, a smaller one in the
-    /// fewest frames of its size, and one that has just become larger with few frames waits for the others. True when it was replaced. A video that has no fewer frames
-    /// cannot wait, nor can one that has just begun.
+    /// Replaces a decision that changes the size for bandwidth, unless `mayChange` admits it now (its argument is by how much the video becomes larger; nil: it
+    /// becomes smaller). A video that becomes larger waits in its layer, or in the one that it had before it was thinned; one that becomes smaller waits with
+    /// the fewest frames of its size; and one that has just become larger with few frames waits for the others. True when it was replaced. A video that cannot
+    /// have fewer frames cannot wait, nor can one that has just begun.
     mutating func postpone(
         _ decision: inout AllocationDecision, for request: AllocationRequest, at now: MonotonicTime,
         unless mayChange: (_ raise: Bitrate?) -> Bool
@@ -95,8 +95,8 @@ struct VideoAllocation {
         return true
     }
 
-    /// Has a larger size begin with the fewest frames that look smooth, because others share its network: what is too much then shows before it is all of it, and
-    /// frames are withdrawn without a keyframe.
+    /// Lets a larger size begin with the fewest frames that look smooth, because others share its network: if it is too much, that shows before all frames are
+    /// sent, and frames are withdrawn without a keyframe.
     mutating func beginWithFewFrames(
         _ decision: inout AllocationDecision, for request: AllocationRequest, at now: MonotonicTime
     ) {

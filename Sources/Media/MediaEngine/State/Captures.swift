@@ -4,10 +4,10 @@ import Primitives
 
 /// The peers whose packets are captured.
 struct Captures {
-    /// Peers that are captured at once: their memory is bounded, whatever the control plane asks for.
+    /// Maximum peers that are captured at once: their memory is bounded, whatever the control plane requests.
     private static let maximum = 64
 
-    /// By peer; of a peer that was removed until the capture is stopped.
+    /// By peer; kept for a removed peer until its capture is stopped.
     private var taps: [PeerID: PacketTap] = [:]
 
     /// Begins or (nil) stops to copy a peer's packets. A peer that is removed frees its path, and so the path's reference to the tap, before the tap.

@@ -32,7 +32,7 @@ struct PeerState: ~Copyable {
     var hasData = false
     /// When its data channels may send more.
     var dataResumesAt = MonotonicTime.distantFuture
-    /// The first peer of its participant, and the index of the next older one of that; ``Tables`` changes it.
+    /// The first peer of its participant, and the index of the participant's next older peer; ``Tables`` changes it.
     let group: PeerID
     var nextOfGroup = -1
     /// What senders wait for until it has taken more.

@@ -12,7 +12,7 @@ struct RecordedStreams: ~Copyable {
     private var tracks = FlatTable<UInt64>()
     /// Streams whose end has not been reported yet, because there was no room.
     private var ended: [UInt64] = []
-    /// For the recorder; nil before the first stream, or the first that was refused.
+    /// Records for the recorder; nil before the first stream, or the first one that was refused.
     private var batch: UnsafeMutablePointer<RecordBatch>?
 
     deinit {
@@ -20,13 +20,14 @@ struct RecordedStreams: ~Copyable {
         batch?.deallocate()
     }
 
-    /// Whether `handOn` is due: there are records, or the recorder had no room. Nothing is written until it has, so only a further `handOn` ends that.
+    /// Whether `handOn` is due: there are records, or the recorder had no room. Nothing is written until it has room, and only a further `handOn` can find that
+    /// out.
     var hasRecords: Bool { batch.map { $0.pointee.used > 0 || !$0.pointee.hasAmpleRoom } ?? false }
 
     /// The track that the stream with this id is of.
     func track(of id: SubscriptionID) -> Int? { tracks[id.rawValue] }
 
-    /// Adds a stream of the track with the number `track`; its own number.
+    /// Adds a stream of the track with the number `track`; returns the stream's own number.
     mutating func add(_ stream: consuming RecordedStream, ofTrack track: Int) -> Int {
         makeBatch()
         let id = stream.description.id.rawValue
@@ -75,7 +76,7 @@ struct RecordedStreams: ~Copyable {
         return streams[number].pointee.write(track, at: now, into: &batch.pointee)
     }
 
-    /// Lends the records, and makes room for the next turn's; `take` says how much room there is now.
+    /// Lends the records, and makes room for the next turn's; `take` returns how much room there is now.
     mutating func handOn(at now: MonotonicTime, _ take: (UnsafeRawBufferPointer) -> (room: Int, isAmple: Bool)) {
         guard let batch else { return }
         let (room, isAmple) = take(batch.pointee.bytes)

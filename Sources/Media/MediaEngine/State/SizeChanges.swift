@@ -2,10 +2,10 @@ import Primitives
 
 /// When the subscribers of one track may change to another size of it because bandwidth falls or rises.
 ///
-/// A change of size begins with a keyframe, and the publisher's keyframe goes to all subscribers. Those behind one bottleneck also change for the same
-/// cause, one shortly after the other. So the changes of a track come at common moments: after one, the next must wait. Of the subscribers in one network,
-/// which probably share a bottleneck, few become larger at one moment, because each of them counts on the same bandwidth; and what the network did not
-/// carry together is not tried again soon, whoever would try it: an estimate sees the own share only.
+/// A change of size begins with a keyframe, and the publisher's keyframe goes to all subscribers. Those behind one bottleneck also change for the same cause,
+/// one shortly after the other. So the changes of a track come at common moments: after one, the next must wait. Few subscribers in one network, who probably
+/// share a bottleneck, become larger at one moment, because each of them counts on the same bandwidth; and a total that the network did not carry is not tried
+/// again soon by any of them, because an estimate sees only its own share.
 struct SizeChanges {
     private var last = MonotonicTime.zero
     /// Networks in which subscriptions became larger in the last minutes.
@@ -16,7 +16,7 @@ struct SizeChanges {
         var at: MonotonicTime
         /// How many.
         var count = 0
-        /// The bitrate of the track's subscriptions in the network, with them.
+        /// The bitrate of the track's subscriptions in the network, including these.
         var total = Bitrate.zero
         /// Subscriptions that became smaller soon after it.
         var falls = 0
@@ -34,18 +34,17 @@ struct SizeChanges {
 
     /// The aim is at most one keyframe request per track in this time (Tests/Requirements.md, five viewers behind one bottleneck).
     private static let period = TimeInterval.seconds(2)
-    /// Raises in one network use every second moment: whether one was too much shows in the queue only after its keyframe and a report (measured
-    /// over 30 runs of five viewers behind one bottleneck: with raises at each moment 23 changes in 50 s instead of 19, worst 8 requests in 2 s instead
-    /// of 5).
+    /// Raises in one network use every second moment: the queue shows whether one was too much only after its keyframe and a report (measured over 30 runs of
+    /// five viewers behind one bottleneck: with raises at each moment 23 changes in 50 s instead of 19, worst 8 requests in 2 s instead of 5).
     private static let raisePeriod = TimeInterval.seconds(4)
-    /// One of so many subscriptions in a network may become larger at a moment: one of five (measured: if all may, the queue overflows for everybody,
-    /// with freezes of up to 3 s), and of an office with a hundred so many that each gets its turn within 16 s.
+    /// One of this many subscriptions in a network may become larger at a moment: one of five (measured: if all may, the queue overflows for everybody, with
+    /// freezes of up to 3 s), and in an office with a hundred as many as needed for each to get its turn within 16 s.
     private static let subscriptionsPerRaise = 4
     /// Falls in the same network this soon after a raise show that the raise was too much, whichever subscriptions fall …
     private static let trial = TimeInterval.seconds(5)
-    /// … if at least one of so many does: in an office with a hundred one falls for a reason of its own.
+    /// … if at least one of this many does: in an office with a hundred, one may fall for a reason of its own.
     private static let subscriptionsPerFall = 8
-    /// A total of at least this share of the failed one must wait so long, twice as long after each further failure. Measured over 40 runs of five viewers
+    /// A total of at least this share of the failed one must wait this long, twice as long after each further failure. Measured over 40 runs of five viewers
     /// behind 3 Mbit/s: 8 requests in 50 s instead of 16, 82 % of the link used at least; with 90 % one run uses less than 80 %.
     private static let failedShare = 0.95
     private static let settling = TimeInterval.seconds(20)
@@ -94,7 +93,7 @@ struct SizeChanges {
         return true
     }
 
-    /// The raise that may begin or go on in a network at `now`; nil: it is too soon after the last one.
+    /// The raise that may begin or continue in a network at `now`; nil: it is too soon after the last one.
     private func nextRaise(in network: SubscriberNetwork, at now: MonotonicTime) -> Raise? {
         guard let former = raises[network] else { return Raise(at: now) }
         guard former.at != now else { return former }
@@ -112,7 +111,7 @@ struct SizeChanges {
         return Double(total.bitsPerSecond) >= Self.failedShare * Double(failed.total.bitsPerSecond)
     }
 
-    /// A keyframe is necessary at once: all that wait change with it.
+    /// A keyframe is necessary at once: all waiting subscriptions change with it.
     mutating func open() { last = .zero }
 }
 

@@ -1,5 +1,4 @@
-/// The peers of one room by their indices, in ascending order: what goes through them in parts goes on behind the last one, whoever has come or gone
-/// meanwhile.
+/// The peers of one room by their indices, in ascending order: a walk in parts continues after the last peer, whichever peers were added or removed meanwhile.
 struct RoomPeers {
     private var indices: [Int] = []
 

@@ -2,8 +2,8 @@ import Forwarding
 import MediaControl
 import Primitives
 
-// Only the loudest microphones of a room, where its policy says so. Every subscriber has a section for every microphone, so nothing is negotiated when another one
-// is forwarded; a withheld track is received, measured and kept in its history, and costs its subscribers nothing.
+// Forwards only the loudest microphones of a room, if its policy says so. Every subscriber has a section for every microphone, so nothing is negotiated when
+// another one is forwarded; a withheld track is received, measured and kept in its history, and costs its subscribers nothing.
 
 extension Tables {
     func setAudio(_ audio: RoomAudio, of id: RoomID) -> Bool {
@@ -11,7 +11,7 @@ extension Tables {
         let room = rooms[index]
         room.pointee.speakers.configure(audio)
         if room.pointee.loudest?.limit != audio.maximumMicrophones {
-            // Places are given anew: with the next packet of each, and at once to whoever speaks.
+            // Places are assigned anew: with the next packet of each microphone, and at once to those who speak.
             room.pointee.loudest = audio.maximumMicrophones.map { LoudestMicrophones(limit: $0) }
         }
         room.pointee.loudest?.configure(audio)
@@ -45,7 +45,7 @@ extension Tables {
         return false
     }
 
-    /// Ends forwarding to all who have not pinned the track; their sections stay.
+    /// Stops forwarding to all subscribers who have not pinned the track; their sections stay.
     private func withhold(_ state: UnsafeMutablePointer<TrackState>) {
         state.pointee.isWithheld = true
         for subscription in subscriptions(ofTrack: state.pointee.track.tag) where !subscription.pointee.isPinned {
@@ -63,7 +63,7 @@ extension Tables {
         rooms[peers[tracks[index].pointee.peer].pointee.room].pointee.loudest?.release(index)
     }
 
-    /// A subscriber has pinned a track, or not any more: a microphone is forwarded to it however quiet it is.
+    /// A subscriber has pinned or unpinned a track: a pinned microphone is forwarded to it however quiet it is.
     func pinChanged(_ subscription: UnsafeMutablePointer<SubscriptionState>, to isPinned: Bool) {
         guard subscription.pointee.track >= 0 else { return }
         let state = tracks[subscription.pointee.track]

@@ -5,7 +5,7 @@ import Primitives
 
 /// The engine's rooms, peers, tracks and subscriptions, identified by small numbers, with an index of those numbers by id.
 ///
-/// What exists and what belongs to what changes only here; the elements themselves are changed through their pointers.
+/// Only this type adds and removes elements and changes their relations; the elements themselves are changed through their pointers.
 struct Tables: ~Copyable {
     private(set) var rooms = Slab<RoomState>(capacity: 16)
     private(set) var peers = Slab<PeerState>(capacity: 16)
@@ -97,7 +97,7 @@ struct Tables: ~Copyable {
 
     // MARK: - Subscriptions
 
-    /// Adds a subscription without a track to its peer, which receives.
+    /// Adds a subscription without a track to its peer, which must be a receiver.
     mutating func addSubscription(_ subscription: consuming SubscriptionState, _ description: SubscriptionDescription)
         -> Int
     {
@@ -110,7 +110,7 @@ struct Tables: ~Copyable {
         return index
     }
 
-    /// Removes a subscription, which has no track any more, with its streams.
+    /// Removes a subscription that no longer has a track, with its streams.
     mutating func removeSubscription(_ index: Int) {
         let state = subscriptions[index]
         peers[state.pointee.peer].pointee.downlink?.pointee.remove(index, in: subscriptions.base)
@@ -132,7 +132,7 @@ struct Tables: ~Copyable {
         tracks[track].pointee.subscriptions.add(subscription, in: subscriptions.base)
     }
 
-    /// Removes a subscription from those of its track, which it must have.
+    /// Removes a subscription from those of its track; it must have one.
     func detach(_ subscription: Int) {
         let state = subscriptions[subscription]
         tracks[state.pointee.track].pointee.subscriptions.remove(subscription, in: subscriptions.base)

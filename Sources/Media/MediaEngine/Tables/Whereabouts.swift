@@ -3,7 +3,7 @@ import Primitives
 
 /// Maps a datagram to its peer, by its source address or by the user name fragment of a check.
 struct Whereabouts: ~Copyable {
-    /// The outcome for a datagram whose source address does not say enough.
+    /// The outcome for a datagram whose source address does not suffice.
     enum Finding {
         case peer(Int)
         case dropped(DropReason)
@@ -17,13 +17,15 @@ struct Whereabouts: ~Copyable {
     private var unknownSources: UnknownSourceLimits
     /// Packets of media from unknown addresses that were tried.
     private var unknownMedia = RateLimit()
-    /// Where the next of them begins to look for its peer, so that more peers of one host than are tried at a time come in turn.
+    /// Where the next such packet begins the search for its peer, so that the peers of one host take turns if there are more of them than are tried at a time.
     private var nextTried = 0
 
-    /// Such packets are tried 100 times a second for all peers together: who has been assigned another port sends as many alone, and one is enough.
+    /// Such packets are tried 100 times per second for all peers together: a single peer that was assigned another port sends as many, and one packet is
+    /// enough.
     private static let unknownMediaInterval = TimeInterval.milliseconds(10)
     private static let unknownMediaAtOnce = 20
-    /// Peers for which one of them is tried: a household, or a part of an office, whose others are tried with the next one. Each costs a microsecond.
+    /// Maximum peers for which one packet is tried: a household, or a part of an office, whose other peers are tried with the next packet. Each costs a
+    /// microsecond.
     private static let mostTried = 16
 
     /// The tables' hashes are seeded, so that an attacker who picks addresses cannot make them collide.
@@ -55,7 +57,8 @@ struct Whereabouts: ~Copyable {
         return .peer(index)
     }
 
-    /// The peers that media from an unknown address may come from: those at the same host, of which nothing has come for a moment. A NAT may have assigned one of them another port.
+    /// The peers that media from an unknown address may come from: those at the same host from which nothing has arrived for a moment. A NAT may have assigned
+    /// one of them another port.
     mutating func remappingCandidates(
         for source: SocketAddress, in tables: borrowing Tables, at now: MonotonicTime
     ) -> [Int] {
@@ -105,7 +108,7 @@ struct Whereabouts: ~Copyable {
         return owner
     }
 
-    /// The address no longer belongs to the peer. Whoever contends for it becomes its owner: there is nobody left to contend with.
+    /// The address no longer belongs to the peer. A peer that contends for it becomes its owner: there is no other contender left.
     mutating func release(_ address: SocketAddress, of peer: Int) {
         let contender = contenders[address]
         if contender == peer || addresses[address] == peer { contenders.remove(address) }
@@ -117,7 +120,7 @@ struct Whereabouts: ~Copyable {
         }
     }
 
-    /// The address does not exist any more: the peers that it belonged to, or whose check is still unanswered there.
+    /// The address does not exist any more; returns the peers that it belonged to, or whose check is still unanswered there.
     mutating func end(_ address: SocketAddress) -> [Int] {
         let peers = [addresses[address], contenders[address]].compactMap { $0 }
         addresses.remove(address)

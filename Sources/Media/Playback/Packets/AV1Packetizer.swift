@@ -1,7 +1,8 @@
 import PayloadFormats
 import Primitives
 
-/// AV1 temporal units to the RTP payload format for AV1 1.0: OBUs without sizes, temporal delimiters and padding; every element with its length (W = 0).
+/// Converts AV1 temporal units to the RTP payload format for AV1 1.0: OBUs without sizes, temporal delimiters and padding; every element with its length (W =
+/// 0).
 struct AV1Packetizer: Sendable {
     /// The OBUs of the format description.
     private let configuration: [UInt8]
@@ -13,7 +14,7 @@ struct AV1Packetizer: Sendable {
 
     init(_ configuration: [UInt8]) { self.configuration = configuration }
 
-    /// One OBU: its header with obu_has_size_field cleared, and where its content lies.
+    /// One OBU: its header with obu_has_size_field cleared, and where its content is.
     private struct Unit {
         var type: UInt8
         var header: [UInt8]
@@ -42,7 +43,7 @@ struct AV1Packetizer: Sendable {
         return true
     }
 
-    /// nil where a size is wrong or missing but at the end, and where there are too many.
+    /// nil if a size is wrong, or missing except in the last OBU, and if there are too many OBUs.
     private static func units(_ bytes: RawSpan) -> [Unit]? {
         var units: [Unit] = []
         var position = 0

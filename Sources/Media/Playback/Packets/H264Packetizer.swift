@@ -1,11 +1,11 @@
 import PayloadFormats
 import Primitives
 
-/// Access units behind lengths to the payload format of RFC 6184: parameter sets in one STAP-A before each IDR picture, NAL units as they are, larger
-/// ones in fragments (FU-A).
+/// Converts access units with length prefixes to the payload format of RFC 6184: parameter sets in one STAP-A before each IDR picture, NAL units unchanged,
+/// larger ones in fragments (FU-A).
 struct H264Packetizer: Sendable {
     private let lengthSize: Int
-    /// In force: of the format description, or the last that came in a sample.
+    /// The parameter sets in force: those of the format description, or the last that came in a sample.
     private var sets: [[UInt8]]
 
     private static let aggregation: UInt8 = 24
@@ -37,7 +37,7 @@ struct H264Packetizer: Sendable {
         return true
     }
 
-    /// Checks the lengths and takes the parameter sets; whether it is an IDR picture, nil where the lengths are wrong or there are too many units.
+    /// Checks the lengths and stores the parameter sets; returns whether it is an IDR picture, nil if the lengths are wrong or there are too many units.
     private mutating func look(through sample: UnsafeRawBufferPointer) -> Bool? {
         var position = 0
         var isRefresh = false
@@ -63,7 +63,7 @@ struct H264Packetizer: Sendable {
         return isRefresh
     }
 
-    /// The next unit's bytes; nil at the end, and where a length is wrong: `position` then stands before the end.
+    /// The next unit's bytes; nil at the end, and if a length is wrong: then `position` is before the end.
     private func nextUnit(in sample: UnsafeRawBufferPointer, _ position: inout Int) -> Range<Int>? {
         guard position + lengthSize < sample.count else { return nil }
         var length = 0

@@ -1,8 +1,8 @@
 import PayloadFormats
 import Primitives
 
-/// Opus packets to the payload format of RFC 7587: each is a payload. Those that are too long for one, as browsers record 60 ms of good music, go frame by
-/// frame: nothing is encoded anew, and each frame has a time of its own.
+/// Converts Opus packets to the payload format of RFC 7587: each is one payload. Packets that are too long for that, such as 60 ms of high-quality music
+/// recorded by a browser, are sent frame by frame: nothing is encoded anew, and each frame has its own time.
 ///
 /// ```text
 /// code 0:  TOC  frame                                      code 2:  TOC  length  frame  frame

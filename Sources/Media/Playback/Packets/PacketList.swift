@@ -1,16 +1,17 @@
-/// RTP packets of one sample, one behind the other in one buffer that is kept from sample to sample.
+/// The RTP packets of one sample, one after the other in one buffer that is kept from sample to sample.
 public struct PacketList: Sendable {
     /// The packets' bytes.
     public private(set) var bytes: [UInt8] = []
     /// Where each packet ends.
     public private(set) var ends: [Int] = []
 
-    /// RTP packets have at most so many bytes: what libwebrtc sends, less what a subscriber's header extensions add.
+    /// RTP packets have at most this many bytes: what libwebrtc sends, less what a subscriber's header extensions add.
     static let maximumPacket = 1_200 - 40
     static let headerLength = 12
     /// What is left for the payload.
     static let maximumPayload = maximumPacket - headerLength
-    /// NAL units or OBUs of a sample. Encoders that make a slice for each packet have fewer in the largest sample; more are as many packets, or as much memory, for nothing.
+    /// Maximum NAL units or OBUs of a sample. Even encoders that make a slice for each packet have fewer in the largest sample; more would only cost packets or
+    /// memory.
     static let maximumUnits = 10_000
 
     /// An empty list.

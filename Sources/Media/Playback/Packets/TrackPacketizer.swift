@@ -44,7 +44,7 @@ public struct TrackPacketizer: Sendable {
         }
     }
 
-    /// Replaces what is in `list` by the packets of a sample; false, and no packets, where the sample breaks its format.
+    /// Replaces the content of `list` by the packets of a sample; false, and no packets, if the sample violates its format.
     public mutating func packetize(
         _ sample: UnsafeRawBufferPointer, isSync: Bool, timestamp: UInt32, into list: inout PacketList
     ) -> Bool {
@@ -76,7 +76,7 @@ public struct TrackPacketizer: Sendable {
         return true
     }
 
-    /// The sender report that goes with a sample that is due at `due`, once a second; nil in between. `isLast` adds a goodbye: the stream rests.
+    /// The sender report that accompanies a sample due at `due`, once per second; nil in between. `isLast` adds a BYE, because the stream pauses.
     public mutating func report(due: MonotonicTime, timestamp: UInt32, isLast: Bool = false) -> [UInt8]? {
         if let lastReport, due - lastReport < Self.reportInterval, !isLast { return nil }
         lastReport = due

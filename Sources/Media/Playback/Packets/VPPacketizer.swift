@@ -1,6 +1,6 @@
 import Primitives
 
-/// VP8 frames to the payload format of RFC 7741, with picture ids of 15 bits.
+/// Converts VP8 frames to the payload format of RFC 7741, with picture ids of 15 bits.
 struct VP8Packetizer: Sendable {
     private var pictureID: UInt16
     private static let descriptorLength = 4
@@ -22,7 +22,7 @@ struct VP8Packetizer: Sendable {
     }
 }
 
-/// VP9 frames to the payload format of RFC 9628 in non-flexible mode, as one layer, with picture ids of 15 bits.
+/// Converts VP9 frames to the payload format of RFC 9628 in non-flexible mode, as one layer, with picture ids of 15 bits.
 struct VP9Packetizer: Sendable {
     private var pictureID: UInt16
     private static let descriptorLength = 3

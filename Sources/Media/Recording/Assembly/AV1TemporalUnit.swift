@@ -3,7 +3,7 @@ import Movies
 import PayloadFormats
 import Primitives
 
-/// An AV1 temporal unit that is being put together: whole OBUs with sizes, without the sender's temporal delimiters and padding (AV1 in ISO base
+/// An AV1 temporal unit that is being assembled: whole OBUs with sizes, without the sender's temporal delimiters and padding (AV1 in ISO base
 /// media files, section 2.4).
 struct AV1TemporalUnit {
     private(set) var bytes: [UInt8] = []
@@ -16,8 +16,8 @@ struct AV1TemporalUnit {
 
     /// Temporal delimiter, tile list, padding.
     private static let leftOut: Set<UInt8> = [2, 8, 15]
-    /// An OBU of type 2 without content. A file should do without (section 2.4), but of a scalable stream dav1d, which Chromium and ffmpeg decode with,
-    /// shows a unit that lacks its highest spatial layer only when a delimiter follows: without, 25 of 121 frames were shown (measured).
+    /// An OBU of type 2 without content. A file should omit it (section 2.4), but with a scalable stream dav1d, the decoder of Chromium and ffmpeg, shows a
+    /// unit that lacks its highest spatial layer only when a delimiter follows: without it, 25 of 121 frames were shown (measured).
     private static let temporalDelimiter: [UInt8] = [0x12, 0]
 
     /// Takes a packet's payload; false when it is malformed.

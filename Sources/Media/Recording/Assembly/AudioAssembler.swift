@@ -2,8 +2,8 @@ import MediaControl
 import PayloadFormats
 import Primitives
 
-/// Makes a stream without holes of Opus packets (RFC 7587): redundant packets replace lost ones, and silence fills what is missing, be it
-/// lost or never sent (DTX). A player would play everything after a hole too early.
+/// Turns Opus packets (RFC 7587) into a stream without holes: redundant packets replace lost ones, and silence fills the rest, whether it was lost or never
+/// sent (DTX). A player would play everything after a hole too early.
 struct AudioAssembler {
     /// One packet for the file.
     struct Packet {
@@ -22,7 +22,7 @@ struct AudioAssembler {
     /// Where the next packet is due; nil before the first.
     private(set) var due: Int64?
 
-    /// Takes the payload of a packet whose timestamp lies at `time`; returns what goes into the file, in order. nil for what is no Opus packet.
+    /// Processes the payload of a packet whose timestamp is at `time`; returns what goes into the file, in order. nil for a payload that is no Opus packet.
     mutating func append(_ payload: RawSpan, codec: Codec, time: Int64) -> [Packet]? {
         var blocks: [(bytes: [UInt8], time: Int64)] = []
         if codec == .red {
@@ -39,7 +39,7 @@ struct AudioAssembler {
         var packets: [Packet] = []
         for block in blocks {
             guard let opus = Opus(block.bytes.span.bytes) else { continue }
-            // A redundant packet is of use only where its original did not come, and nothing precedes the recording.
+            // A redundant packet is of use only if its original did not arrive, and nothing precedes the recording.
             guard block.time >= due ?? time else { continue }
             if let due { fill(from: due, to: block.time, like: block.bytes[0], &packets) }
             packets.append(Packet(bytes: block.bytes, time: block.time, duration: UInt32(opus.sampleCount)))

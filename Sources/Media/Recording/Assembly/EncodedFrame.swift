@@ -7,7 +7,7 @@ struct EncodedFrame {
     var timestamp: UInt32
     /// When its first packet arrived.
     var arrival: MonotonicTime
-    /// The format from this keyframe on; nil for frames that are no keyframes.
+    /// The format from this keyframe on; nil for frames that are not keyframes.
     var entry: SampleEntry?
 
     var isKeyframe: Bool { entry != nil }

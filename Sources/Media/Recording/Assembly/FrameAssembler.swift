@@ -3,7 +3,7 @@ import MediaControl
 import PayloadFormats
 import Primitives
 
-/// Makes whole frames of a video's packets, which come in order. What is not whole is never stored, and neither is what follows up to the next
+/// Assembles whole frames from a video's packets, which arrive in order. An incomplete frame is never stored, and neither are the following ones up to the next
 /// keyframe.
 struct FrameAssembler {
     private enum Payload {
@@ -17,13 +17,13 @@ struct FrameAssembler {
         let arrival: MonotonicTime
         /// Whether a packet of it is missing or malformed.
         var isBroken = false
-        /// Whether decoding can begin with it or go on to it: false while a keyframe is awaited and none has started in it. An access unit delimiter may
+        /// Whether decoding can begin or continue with it: false while a keyframe is awaited and none has started in it. An access unit delimiter may
         /// precede the start in a packet of its own.
         var isDecodable: Bool
         var byteCount = 0
     }
 
-    /// Bytes of one frame: several times the largest keyframe of a 4K video. A publisher that never ends a frame must not fill the memory.
+    /// Maximum bytes of one frame: several times the largest keyframe of a 4K video. A publisher that never ends a frame must not fill the memory.
     private static let longestFrame = 16 << 20
 
     /// The codec of the packets that it takes.

@@ -3,8 +3,7 @@ import Movies
 import PayloadFormats
 import Primitives
 
-/// An H.264 access unit that is being put together: every NAL unit behind its length, without parameter sets and delimiters (RFC 6184 to
-/// ISO/IEC 14496-15).
+/// An H.264 access unit that is being assembled: every NAL unit with its length in front, without parameter sets and delimiters (RFC 6184 to ISO/IEC 14496-15).
 struct H264Frame {
     private(set) var bytes: [UInt8] = []
     private(set) var isKeyframe = false

@@ -38,7 +38,7 @@ struct SequenceOrder {
         return true
     }
 
-    /// The next packet in order, or a loss that is no longer waited for; nil while something is waited for.
+    /// The next packet in order, or a loss that is no longer waited for; nil while a packet is waited for.
     mutating func deliver(at now: MonotonicTime) -> Delivery? {
         guard let expected = next, !held.isEmpty else { return nil }
         if let packet = held.removeValue(forKey: expected) {

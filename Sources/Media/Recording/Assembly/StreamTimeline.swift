@@ -2,7 +2,7 @@ import Primitives
 
 /// RTP timestamps as numbers that never wrap and never jump.
 ///
-/// Where a publisher's timestamps jump, arrival times are followed and the jump is reported.
+/// If a publisher's timestamps jump, arrival times are used and the jump is reported.
 struct StreamTimeline {
     /// A timestamp's place.
     struct Place {
@@ -14,28 +14,29 @@ struct StreamTimeline {
 
     let rate: Int64
     private var last: (timestamp: UInt32, time: Int64, arrival: MonotonicTime)?
-    /// How much later than its timestamp says the last one came. After a stall of the network packets come together, and what is lost behind them leaves a step of the
-    /// timestamps without a wait: no jump, as long as it is no longer than that.
+    /// How much later than its timestamp the last packet arrived. After a stall of the network packets arrive together, and packets lost after them leave a
+    /// step of the timestamps without a wait: this is no jump unless the step is longer than that delay.
     private var behind: Int64 = 0
-    /// The last report of the publisher's clock, how much later the packets came then, and its number from 1 on.
+    /// The last report of the publisher's clock, how late packets arrived then, and the report's number, counted from 1.
     private var report: (time: Int64, ntp: UInt64, behind: Int64, number: Int)?
-    /// Since when every packet has come later than at that report; nil while they do not.
+    /// Since when every packet has arrived later than at that report; nil while they do not.
     private var lateSince: MonotonicTime?
-    /// The media clock stood still by the report before this one, and by the packets not yet.
+    /// The previous report indicates that the media clock stood still, but the packets do not yet.
     private var isDoubted = false
 
-    /// A stall of the network delays packets by seconds, and they come together afterwards. Standing timestamps are a jump only after this.
+    /// A stall of the network delays packets by seconds, and they come together afterwards. Timestamps that do not advance are a jump only after this time.
     private static let longestStall: Int64 = 10
-    /// What is noticed between a voice and its lips, as a part of a second. Reports jitter by a few milliseconds.
+    /// The offset between voice and lips that is noticed, as a fraction of a second. Reports jitter by a few milliseconds.
     private static let leastStandstill: Int64 = 10
-    /// A publisher that was busy sends together what it has captured meanwhile, within less than this, and its report in the middle of it is late as well.
+    /// A publisher that was busy sends the media captured meanwhile together, within less than this time, and a report sent in the middle of it is late as
+    /// well.
     private static let leastLateness = TimeInterval.milliseconds(250)
     /// Reports farther apart than this, 18 hours, say nothing.
     private static let longestReach: Int64 = 1 << 48
 
     init(clockRate: UInt32) { rate = Int64(clockRate) }
 
-    /// Where `timestamp` lies without moving on; nil before the first.
+    /// The position of `timestamp`, without advancing; nil before the first.
     func peek(_ timestamp: UInt32) -> Int64? {
         last.map { $0.time + Int64(Int32(bitPattern: timestamp &- $0.timestamp)) }
     }
@@ -48,7 +49,7 @@ struct StreamTimeline {
         }
         let moved = Int64(Int32(bitPattern: timestamp &- before.timestamp))
         let waited = (arrival - before.arrival).nanoseconds / 1_000 * rate / 1_000_000
-        // Frames that are shown before one that was sent earlier go back a little.
+        // The timestamps of frames that are shown before one that was sent earlier go back a little.
         let isJump =
             moved - max(waited, 0) - behind > rate || moved < -rate || waited - moved > Self.longestStall * rate
         let passed = isJump ? max(waited + behind, 1) : moved
@@ -59,12 +60,12 @@ struct StreamTimeline {
         return Place(time: before.time + passed, step: isJump ? moved - passed : nil)
     }
 
-    /// A report of the publisher's clock, its wall clock in 32.32 fixed point seconds. Publishers whose capture stalls, or whose track is taken away and given back, go on with
-    /// the next timestamp as if no time had passed: what follows is placed later by what they have left out, which is returned.
+    /// A report of the publisher's clock, its wall clock in 32.32 fixed point seconds. Publishers whose capture stalls, or whose track is removed and added
+    /// again, continue with the next timestamp as if no time had passed: the following media is placed later by the time that they left out, which is returned.
     ///
-    /// Two things say so: the media clock has fallen behind the wall clock since the last report, and packets come later by as much for a while. A wall clock that is set moves
-    /// no packet, and of packets that the network holds up the reports say nothing. The second report of some publishers contradicts the first: that says nothing either. A report
-    /// may come before the packets that bear it out: the next one is compared with the one before it.
+    /// Two signs together show this: the media clock has fallen behind the wall clock since the last report, and packets arrive later by as much for a while.
+    /// Setting a wall clock delays no packet, and a stall of the network does not show in the reports. Some publishers' second report contradicts their first,
+    /// which means nothing either. A report may arrive before the packets that confirm it: then the next report is compared with the one before it.
     mutating func noteReport(_ timestamp: UInt32, ntp: UInt64) -> Int64? {
         guard let time = peek(timestamp) else { return nil }
         let stood = standstill(until: time, ntp)
@@ -80,7 +81,7 @@ struct StreamTimeline {
         return isBorneOut ? stood : nil
     }
 
-    /// What the media clock has left out since the last report, by the publisher's wall clock; 0 where nobody notices that.
+    /// The time that the media clock has left out since the last report, by the publisher's wall clock; 0 if it is too short to be noticed.
     private func standstill(until time: Int64, _ ntp: UInt64) -> Int64 {
         guard let report, report.number > 1 else { return 0 }
         let passed = Int64(bitPattern: ntp &- report.ntp)
@@ -89,7 +90,7 @@ struct StreamTimeline {
         return stood >= rate / Self.leastStandstill ? stood : 0
     }
 
-    /// Whether packets come later than at the last report by `stood`, more or less, and not for a moment only.
+    /// Whether packets arrive later than at the last report by about `stood`, and for more than a moment.
     private func isLate(by stood: Int64) -> Bool {
         guard let report, let last, let lateSince else { return false }
         return behind - report.behind >= stood / 2 && last.arrival - lateSince >= Self.leastLateness

@@ -3,10 +3,10 @@ import Movies
 import PayloadFormats
 import Primitives
 
-/// A VP8 or VP9 frame that is being put together: payloads without their descriptors.
+/// A VP8 or VP9 frame that is being assembled: payloads without their descriptors.
 ///
-/// The frames of several VP9 spatial layers become one superframe (VP9 bitstream specification annex B), of which the last is shown: encoders mark each layer as
-/// shown, and some decoders (libavcodec's, and so Firefox) show as many.
+/// The frames of several VP9 spatial layers become one superframe (VP9 bitstream specification annex B), of which the last is shown: encoders mark each layer
+/// as shown, and some decoders (libavcodec's, and so Firefox's) would show each.
 struct VPFrame {
     private let isVP9: Bool
     private var bytes: [UInt8] = []
@@ -20,7 +20,7 @@ struct VPFrame {
 
     init(isVP9: Bool) { self.isVP9 = isVP9 }
 
-    /// Takes a packet's payload with what is known of it; false when it is malformed.
+    /// Processes a packet's payload with its summary; false when it is malformed.
     mutating func append(_ payload: RawSpan, _ summary: PayloadSummary) -> Bool {
         let start = isVP9 ? VP9.descriptorLength(of: payload) : FrameNumbers(vp8: payload).end
         guard let start, start >= 0, start < payload.byteCount else {
