@@ -72,8 +72,8 @@ extension BandwidthEstimator {
         digest.groups += 1
     }
 
-    /// The packet `sequence` was sent again under its number, because the receiver lacks it: it counts as lost, and that it arrives now, late, says nothing
-    /// of the path.
+    /// The packet `sequence` was sent again under its number, because the receiver lacks it: it counts as lost, and its late arrival reveals nothing about the
+    /// path.
     public mutating func sentAgain(_ sequence: UInt16) {
         report(sequence, arrival: nil)
         if let entry = packets.open(sequence) { packets.close(entry, as: .free) }
@@ -174,17 +174,17 @@ extension BandwidthEstimator {
         ignoresLossBefore = now
         packets.abandon(before: now - Self.patience)
         losses.forget()
-        // It may be another path, as when a phone leaves a Wi-Fi; and packets that the old one still delivered are reported only now.
-        // A change that was reported meanwhile came later.
+        // It may be another path, for example after a phone has left a Wi-Fi network, and packets that the old path still delivered are reported only now. A
+        // change that was reported meanwhile is more recent.
         beginPath(since: max(min(lastFeedback + Self.patience, now), pathSince))
         control.set(max(control.bitsPerSecond, rateBeforeSilence * 0.6), isProbe: false, at: now)
         planner.start(at: now)
     }
 
-    /// Packets use another path from now on, or another mapping of the same one: what is known of queues and losses belongs to the old one. The rate stays
-    /// until the new one shows more or less.
+    /// Packets use another path from now on, or another mapping of the same one: what is known of queues and losses belongs to the old path. The rate stays
+    /// until the new path shows more or less.
     public mutating func pathChanged(at now: MonotonicTime) {
-        // What the receiver said (REMB, reports) was about the old path; without transport-wide feedback there is nothing else to forget.
+        // What the receiver reported (REMB, receiver reports) was about the old path; without transport-wide feedback there is nothing else to forget.
         receiver = ReceiverLimit()
         reported = ReportedLoss()
         guard firstSent != nil else { return }
@@ -197,7 +197,8 @@ extension BandwidthEstimator {
         if phase == .measuring { planner.start(at: now) }
     }
 
-    /// More waits in front of the path than it takes, as its sender can see over TCP: reports about these packets come late, or not before they are read.
+    /// More data waits in front of the path than it carries, as its sender can see over TCP: reports about these packets arrive late, or not until they are
+    /// read.
     public mutating func backlogged(at now: MonotonicTime) {
         guard phase == .measuring else { return }
         lastOveruse = now

@@ -161,7 +161,7 @@ extension BandwidthEstimator {
         // A probe of some milliseconds may hit a pause of the other traffic.
         let result = crossTraffic.isPresent ? min(proven, max(crossTraffic.share, before)) : proven
         let estimate = min(before, losses.limit ?? .infinity)
-        // While no video fits, only probes can show that losses have ended; beside video, the losses of that say more.
+        // While no video fits, only probes can show that losses have ended; while video is sent, its own losses reveal more.
         let isHeldByLosses = !planner.demand.hasVideo && estimate < before && result > estimate
         let lifts = isHeldByLosses && measure.lost == 0 && lossLift.mayLift(at: now)
         let raises = isHeldByLosses ? lifts : result > before

@@ -53,7 +53,7 @@ public struct BandwidthEstimator: ~Copyable {
     static let standingQueue: Int64 = 50_000
     /// Up to this many microseconds of waiting the queue counts as empty.
     static let drained: Int64 = 15_000
-    /// Share of lost packets, beside other traffic that fills the queue, above which less must be sent (draft-ietf-rmcat-gcc-02 section 6).
+    /// Share of lost packets, next to other traffic that fills the queue, above which less must be sent (draft-ietf-rmcat-gcc-02 section 6).
     static let maximumCrossTrafficLoss = 0.1
     static let silentStep = TimeInterval.milliseconds(500)
     /// Bits per second of the few packets that test, during a silence, whether the path is back: if no layer fits any more, nothing else is sent that
@@ -234,14 +234,14 @@ public struct BandwidthEstimator: ~Copyable {
 
     // MARK: - Messages beside media
 
-    /// Bytes of messages that may leave now, so that media keeps the path; nil: media shows nothing of it, and nothing is limited.
+    /// Bytes of messages that may leave now, so that media keeps the path; nil: media reveals nothing about the path, and nothing is limited.
     public mutating func messageAllowance(at now: MonotonicTime) -> Int? {
         guard phase != .untested, now - lastReported < Self.patience else { return nil }
         // A probe measures what the path has beside media.
         return probe.isSending ? 0 : messages.allowance(estimate: Double(estimate(at: now).bitsPerSecond), at: now)
     }
 
-    /// Messages of so many bytes have left. Returns when more may leave, where `moreWait`.
+    /// Messages of this many bytes have left. With `moreWait`, returns when more may leave.
     public mutating func sentMessages(_ bytes: Int, moreWait: Bool, at now: MonotonicTime) -> MonotonicTime {
         messages.sent(bytes, at: now)
         return moreWait ? messages.limited(at: now) : .distantFuture
@@ -259,8 +259,8 @@ public struct BandwidthEstimator: ~Copyable {
         reported.apply(lost: lost, sent: Double(sent.bitsPerSecond), at: now)
     }
 
-    /// Sets the demand, which determines what to probe for. Bits per second on the wire; `video` is the videos' part of what is `allocated`, `next` is nil if no
-    /// higher step is wanted.
+    /// Sets the demand, which determines what to probe for. Bits per second on the wire; `video` is the videos' part of `allocated`, `next` is nil if no higher
+    /// step is in demand.
     public mutating func setDemand(
         allocated: Bitrate, video: Bitrate, next: Bitrate?, wanted: Bitrate, at now: MonotonicTime
     ) {

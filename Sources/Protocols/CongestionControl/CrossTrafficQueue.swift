@@ -45,7 +45,7 @@ struct CrossTrafficQueue: Sendable {
         isPresent = false
     }
 
-    /// Half of the former capacity: a fair share beside one other flow.
+    /// Half of the former capacity: a fair share next to one other flow.
     var share: Double { max(best, bestBefore) / 2 }
 
     /// Records the estimate, while no other traffic competes.

@@ -1,32 +1,33 @@
 import Primitives
 
-/// How fast messages may be sent beside media on one path: as fast as leaves the path's queue short.
+/// How fast messages may be sent next to media on one path: as fast as possible while the path's queue stays short.
 ///
 /// SCTP raises its rate until a queue overflows, and media, which yields to the delay of that queue, would lose everything to it (measured: 600 frames in 20 s
-/// became 45 on a link of 800 kbit/s). So messages yield first: their rate rises while the queue is short, and falls with the first sign of a growing one, for which
-/// media is not slowed as long as messages can be. Like LEDBAT (RFC 6817), but by the delay that media's feedback measures, which is one-way. A share of the path they
-/// have in any case: a delay that they do not cause, as a busy receiver shows it, does not stop them.
+/// became 45 on a link of 800 kbit/s). So messages yield first: their rate rises while the queue is short, and falls at the first sign of a growing one, for
+/// which media is not slowed down as long as messages can be. This resembles LEDBAT (RFC 6817), but uses the one-way delay that media's feedback measures.
+/// Messages always keep a share of the path, so that a delay that they do not cause, such as that of a busy receiver, does not stop them.
 struct DataPace: Sendable {
     /// What one feedback about media shows of the path.
     struct Report {
-        /// Bits per second: the path's estimate, and what of it media was given.
+        /// Bits per second: the path's estimate, and media's part of it.
         var estimate: Double, media: Double
         /// Media would take more than it was given.
         var isMediaShort: Bool
         /// The queue grows.
         var isGrowing: Bool
-        /// How long it stands without what single frames of video cause, and how far delays vary without any queue, microseconds.
+        /// The standing queue without the effect of single video frames, and how far delays vary without any queue; microseconds.
         var wait: Int64, jitter: Int64
         /// Another flow keeps the queue full.
         var isContested: Bool
     }
 
-    /// Bits per second that messages have in any case, but no more than media leaves or a share of the estimate, if that is more. A receiver must take 52 kbit/s to keep its
-    /// channel (`DataLimits.slowestProgress`), which is less on every path that carries 260 kbit/s.
+    /// Bits per second that messages always have, but no more than media leaves or, if that is more, a share of the estimate. A receiver must take 52 kbit/s to
+    /// keep its channel (`DataLimits.slowestProgress`), which is less on every path that carries 260 kbit/s.
     static let least = 131_072.0, leastShare = 0.2
-    /// Share of what media leaves of the estimate that messages have while media wants more: with all of it a page showed a sixth of its frames less (measured).
+    /// Share of what media leaves of the estimate that messages get while media needs more: with all of it, a page showed a sixth of its frames less
+    /// (measured).
     private static let spareShare = 0.6
-    /// Share of the estimate beside a flow that keeps the queue full whatever is sent: yielding to it would only starve.
+    /// Share of the estimate next to a flow that keeps the queue full whatever is sent: yielding to it would only starve the messages.
     private static let contestedShare = 0.5
     /// More than any client reads.
     private static let most = 100_000_000.0
@@ -36,20 +37,21 @@ struct DataPace: Sendable {
     private static let growth = 1.6, growthNear = 0.3
     /// Multiples of that rate between which a rate is near it.
     private static let near = 0.8...1.2
-    /// After the rate fell, what is reported was sent before it, for so long; and as long a rate that kept messages waiting counts as used.
+    /// For this long after the rate fell, reports are about packets sent before; and for as long, a rate that kept messages waiting counts as used.
     private static let response = TimeInterval.milliseconds(200)
-    /// What messages left in the queue before they fell to the least is gone after so long; what is there then, media has to leave.
+    /// After this time, the messages that were queued before their rate fell to the least have drained; media has to yield to a queue that remains then.
     private static let drain = TimeInterval.milliseconds(1_200)
-    /// Sent within this time, messages are what fills the queue, if they were this share of the estimate: a lone one, or an acknowledgement, fills none.
+    /// Messages sent within this time count as the cause of a queue if they were this share of the estimate: a single message or an acknowledgement fills none.
     private static let influence = TimeInterval.milliseconds(600), noticeable = 0.05
-    /// After so long without messages the rate that was found is old.
+    /// After this long without messages, the rate that was found is outdated.
     private static let pause = TimeInterval.seconds(2)
-    /// At most so many seconds of the rate at once, and at least one packet.
+    /// At most this many seconds of the rate at once, and at least one packet.
     private static let burst = 0.010, leastBurst = 1_200.0
-    /// Microseconds of a standing queue up to which it counts as empty, as short, and beyond which it is long: CoDel's 5 ms (RFC 8289) with what clocks stray,
-    /// a frame of video on a narrow link, and half of what is heard in a conversation; each and what a packet of messages takes on the path.
+    /// Microseconds of a standing queue up to which it counts as empty, as short, and beyond which it is long: CoDel's 5 ms (RFC 8289) plus the drift of
+    /// clocks, a frame of video on a narrow link, and half of the delay that is heard in a conversation; to each, the time that a packet of messages takes on
+    /// the path is added.
     private static let empty: Int64 = 8_000, short: Int64 = 20_000, long: Int64 = 50_000
-    /// Bits of a packet of messages, and microseconds that one counts at most.
+    /// Bits of a packet of messages, and the maximum of microseconds that one counts for.
     private static let packet = 9_600.0, longestPacket = 20_000.0
 
     /// 0: nothing was sent yet.
@@ -80,7 +82,7 @@ struct DataPace: Sendable {
         return Int(credit)
     }
 
-    /// Counts bytes that left while messages might. What left beyond the credit is no debt for long: acknowledgements wait for nothing.
+    /// Counts bytes that left, whether or not messages were permitted. Bytes beyond the credit are no debt for long, because acknowledgements never wait.
     mutating func sent(_ bytes: Int, at now: MonotonicTime) {
         guard bytes > 0 else { return }
         credit = max(credit - Double(bytes), -2 * Self.leastBurst)
@@ -105,7 +107,7 @@ struct DataPace: Sendable {
         lastUpdate = now
         guard bitsPerSecond > 0 else { return false }
         let least = self.least(report)
-        // What media still wants is not taken from it by a queue that stays short because media has less than the path would carry.
+        // A queue may be short because media gets less than the path would carry: messages must not take what media still needs.
         let most = report.isMediaShort ? max(least, (report.estimate - report.media) * Self.spareShare) : Self.most
         bitsPerSecond = min(max(bitsPerSecond, least), most)
         let onePacket = Int64(min(Self.packet / report.estimate * 1e6, Self.longestPacket))
@@ -119,7 +121,7 @@ struct DataPace: Sendable {
         }
         guard isNoticeable(beside: report.estimate, at: now) else { return false }
         if now - lastFall < Self.response { return true }
-        // Beside the least of messages a growth alone, without a queue that stands, is the noise of their packets between those of frames.
+        // At the least rate of messages, growth without a standing queue is only the noise of their packets between those of frames.
         guard bitsPerSecond > least else { return now - lastFall < Self.drain || report.wait < Self.short + onePacket }
         lastFall = now
         full = bitsPerSecond

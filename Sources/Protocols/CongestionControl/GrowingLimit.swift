@@ -1,7 +1,7 @@
 import Primitives
 
-/// A limit by what a receiver without transport-wide feedback reports. It falls at once; then it grows by 8 % per second, as a sender's own estimate does, and more slowly each time
-/// that this failed, because each failure is a second or more of losses or of a full queue.
+/// A limit based on the reports of a receiver without transport-wide feedback. It falls at once; then it grows by 8 % per second, as a sender's own estimate
+/// does, and more slowly after each failure, because each failure means a second or more of losses or of a full queue.
 struct GrowingLimit: Sendable {
     /// Growth per second.
     private static let growth = 0.08

@@ -7,7 +7,7 @@ struct LinkCapacity: Sendable {
     private var deviation = 0.4
     /// The last limit found for the link, in bits per second; nil: none, or the link carried more since.
     private var end: Double?
-    /// The same, where a probe found it: alarms are raised by queues of others and by passing dips, too.
+    /// The same, if a probe found it: alarms are also raised by queues of others and by passing dips.
     private(set) var probed: Double?
     /// It was found twice in a row. On a path with jitter the result differs each time, and the highest is the most accurate.
     private(set) var isCertain = false

@@ -2,13 +2,13 @@ import Primitives
 
 /// When a probe may lift the bound that losses set, while no video fits and only probes show what the path carries.
 ///
-/// The first one may at once: a tunnel, or whatever lost packets, is over. A policer passes probes, too, and drops what follows them: after a video that
-/// could not stay, a lift waits, each time for twice as long, as attempts at a layer do that failed.
+/// The first probe may do so at once: the tunnel, or whatever lost packets, has ended. A policer also passes probes but drops the packets that follow: after a
+/// video that could not be kept, a lift waits, each time twice as long, like failed attempts at a layer.
 struct LossLift: Sendable {
     private static let shortest = TimeInterval.seconds(10)
-    /// As long as an attempt at a layer that failed waits, whose viewers have a smaller one meanwhile: here they have none.
+    /// As long as a failed attempt at a layer waits. There, viewers have a smaller layer meanwhile; here they have none.
     private static let longest = TimeInterval.seconds(80)
-    /// A video that stays for so long has not failed: what ends it is another time of losses.
+    /// A video that is kept for this long has not failed: if it ends later, that is due to new losses.
     private static let trial = TimeInterval.seconds(10)
 
     private var wait = shortest
@@ -26,7 +26,7 @@ struct LossLift: Sendable {
         return isLifting
     }
 
-    /// Whether a video fits; `isWanted`: one that does not is wanted. One that is muted or paused has not failed.
+    /// Whether a video fits; `isWanted`: a video that does not fit is in demand. A video that is muted or paused has not failed.
     mutating func update(fitsVideo: Bool, isWanted: Bool = true, at now: MonotonicTime) {
         if fitsVideo {
             if isLifting { fitsSince = now }

@@ -3,7 +3,7 @@ import Primitives
 /// The receiver's own estimate (REMB, draft-alvestrand-rmcat-remb-03), for receivers without transport-wide feedback, and as an upper limit if
 /// both are sent.
 ///
-/// Alone it is used with care: libwebrtc and implementations that copy it never report more than 1.5 times what arrived
+/// As the only source it is used with care: libwebrtc and implementations that copy it never report more than 1.5 times what arrived
 /// (`AimdRateControl`), so a value well above the sent rate follows from that and reveals nothing about the path. It becomes a limit once it falls to the
 /// arriving rate, as it does when queues grow, or when it stays below the sent rate. Then the limit grows up to the bitrate of a next layer (`GrowingLimit`).
 struct ReceiverLimit: Sendable {

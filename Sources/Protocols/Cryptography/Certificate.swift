@@ -21,7 +21,7 @@ public struct Certificate: Sendable, Hashable {
     public enum KeyKind: Sendable, Hashable {
         /// ECDSA on P-256: what browsers use and what the server uses.
         case p256
-        /// RSA with 2048 bits: older and embedded peers; here for tests against such.
+        /// RSA with 2048 bits, as older and embedded peers use; here for tests against such peers.
         case rsa2048
     }
 

@@ -11,7 +11,8 @@ public enum Digest {
         return digest
     }
 
-    /// MD5 (RFC 1321), 16 bytes, of which storages make entity tags: it proves nothing against an attacker. nil where OpenSSL may not have it (FIPS).
+    /// MD5 (RFC 1321), 16 bytes, which object storage services use for entity tags: it proves nothing against an attacker. nil if OpenSSL does not permit it
+    /// (FIPS).
     public static func md5(_ message: [UInt8]) -> [UInt8]? {
         var digest = [UInt8](repeating: 0, count: 16)
         var length: UInt32 = 0

@@ -28,7 +28,7 @@ public struct ApplicationData: ~Copyable {
     /// Empties it.
     public mutating func removeAll() { ends.removeAll(keepingCapacity: true) }
 
-    /// Room for a packet of at most `length` bytes behind the last one; nil when there is none.
+    /// Room for a packet of at most `length` bytes after the last one; nil when there is none.
     func reserve(_ length: Int) -> UnsafeMutableRawBufferPointer? {
         let start = ends.last ?? 0
         guard ends.count < Self.mostPackets, start + length <= bytes.count else { return nil }

@@ -2,12 +2,12 @@ public import Primitives
 
 /// The last flight, kept in case the peer's address changes.
 struct Flight {
-    /// Repeats of one association because of address changes: a phone that changes between two networks with two addresses each.
+    /// Maximum repeats of one association's flight because of address changes: a phone that changes between two networks with two addresses each.
     static let maximumRepeats = 4
     /// The peer's own timer has already requested older ones.
     static let lifetime = DTLSAssociation.maximumRetransmission
 
-    /// Answers to a peer that repeats its Finished, as many as OpenSSL sends.
+    /// Maximum answers to a peer that repeats its Finished, as many as OpenSSL sends.
     static let maximumAnswers = 12
 
     fileprivate var bytes: [UInt8] = []
@@ -57,7 +57,7 @@ extension DTLSAssociation {
         lastFlight.write(into: &output)
     }
 
-    /// Passes the datagrams that OpenSSL wrote to the caller, and keeps them. What does not fit is lost, as on any network; the timer repairs it.
+    /// Passes the datagrams that OpenSSL wrote to the caller, and keeps them. Datagrams that do not fit are lost, as on any network; the timer repairs that.
     func flush(at now: MonotonicTime, to destination: SocketAddress, into output: inout OutboundBatch) {
         guard !pipe.ends.isEmpty else { return }
         lastFlight.sentAt = now

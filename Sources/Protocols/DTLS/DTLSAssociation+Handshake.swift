@@ -39,9 +39,9 @@ extension DTLSAssociation {
         pipe.inbound = datagram
     }
 
-    /// Whether the failed datagram was no ClientHello at all. Before the server has answered, records are neither encrypted nor authenticated:
-    /// whoever forges the peer's address could end its handshake with one. A ClientHello that was parsed, but has no version or cipher in common, is
-    /// answered with an alert (RFC 5246 section 7.2.2).
+    /// Whether the failed datagram was no ClientHello at all. Before the server has answered, records are neither encrypted nor authenticated: an attacker who
+    /// forges the peer's address could end its handshake with one. A ClientHello that was parsed, but has no version or cipher in common, is answered with an
+    /// alert (RFC 5246 section 7.2.2).
     private var wasNoHello: Bool {
         guard role == .server, lastFlight.isEmpty else { return false }
         // After the record header of 13 bytes: level, description.
@@ -88,7 +88,8 @@ extension DTLSAssociation {
     func readRecords(at now: MonotonicTime, to destination: SocketAddress, into output: inout OutboundBatch) {
         while true {
             ERR_clear_error()
-            // What does not fit a packet would come with the next read as if it were another: it is no packet of SCTP either.
+            // The rest of a record that does not fit a packet would come with the next read as if it were another packet: such a record is no SCTP packet
+            // anyway.
             guard let room = context.applicationData.reserve(ApplicationData.longestPacket) else { break }
             let length = SSL_read(ssl, room.baseAddress, Int32(room.count))
             if length > 0 {
@@ -148,7 +149,7 @@ extension DTLSAssociation {
             SSL_R_WRONG_VERSION_NUMBER, SSL_R_WRONG_SSL_VERSION, SSL_R_UNSUPPORTED_SSL_VERSION:
             return .noCommonVersion
         case SSL_R_NO_SHARED_CIPHER: return .noCommonCipher
-        // The number of the peer's alert, a byte, is added to it. Reasons that all of OpenSSL's libraries share have flags, which make them larger.
+        // OpenSSL adds the number of the peer's alert, a byte, to this value. Reasons that all of OpenSSL's libraries share have flags, which make them larger.
         case SSL_AD_REASON_OFFSET...(SSL_AD_REASON_OFFSET + 255): return .refusedByPeer
         default: return .other
         }

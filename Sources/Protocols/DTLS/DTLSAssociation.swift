@@ -132,7 +132,7 @@ public final class DTLSAssociation {
         state = .ended(.closed)
     }
 
-    /// Bytes that a record may have beside the packet in it, under any cipher: AES-CBC with its vector, digest and padding has the most.
+    /// Bytes that a record may have in addition to the packet in it, under any cipher: AES-CBC with its vector, digest and padding has the most.
     public static let recordOverhead = 96
 
     /// Sends a packet as one record of application data; false when there is no association, or no room for `recordOverhead` bytes more.

@@ -10,7 +10,7 @@ public final class DTLSContext {
     let mtu: Int
     let keepsLibrary: Bool
     let cipher: RecordCipher
-    /// What the association that received a datagram last found in it: to be read and emptied after each `receive`.
+    /// The application data that an association found in the last datagram received: to be read and emptied after each `receive`.
     public var applicationData = ApplicationData()
 
     /// SRTP profiles in order of preference (RFC 5764, 7714). The DTLS server's order decides.
@@ -25,7 +25,7 @@ public final class DTLSContext {
         "ECDHE-ECDSA-AES128-SHA", "ECDHE-RSA-AES128-SHA", "ECDHE-ECDSA-AES256-SHA", "ECDHE-RSA-AES256-SHA",
     ].joined(separator: ":")
 
-    /// The longest handshake message accepted, as far as OpenSSL lets it be chosen: it always accepts one record's length.
+    /// The longest handshake message accepted, as far as OpenSSL allows a limit: it always accepts one record's length.
     static let maximumHandshakeMessage = 16_384
 
     /// Loads the certificate; `profiles` is for tests of peers with fewer, `keepsLibrary` for tests in which OpenSSL handles the association to its

@@ -78,7 +78,7 @@ struct EstablishedRecords {
 
     // MARK: - Receiving
 
-    /// What the authentic records of a datagram mean, `end` if one of them does; application data is appended to `data`.
+    /// The meaning of the authentic records of a datagram, `end` if one of them ends the association; application data is appended to `data`.
     mutating func read(
         _ datagram: UnsafeRawBufferPointer, _ cipher: RecordCipher, into data: inout ApplicationData
     ) -> Word {

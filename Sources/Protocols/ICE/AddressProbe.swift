@@ -1,9 +1,9 @@
 internal import CNice
 public import Primitives
 
-/// One question to a STUN server: under which address and port does it see a socket (RFC 8489 section 2)?
+/// One request to a STUN server for the address and port from which it sees a socket's packets (RFC 8489 section 2).
 ///
-/// The request leaves from the socket itself, so a NAT on the way gives it the address and port that clients must send to, where the NAT maps all of the socket's
+/// The request leaves from the socket itself, so a NAT on the path gives it the address and port that clients must send to, if the NAT maps all of the socket's
 /// packets alike (RFC 4787 section 4.1). Only an answer from the server's address with the transaction's 96 random bits counts.
 public final class AddressProbe {
     /// Who is asked.
@@ -51,7 +51,7 @@ public final class AddressProbe {
         request.withUnsafeBytes { output.append($0, to: server) }
     }
 
-    /// Whether a datagram is the server's answer, which is kept then.
+    /// Whether a datagram is the server's answer, which is then stored.
     public func receive(_ datagram: UnsafeRawBufferPointer, from source: SocketAddress) -> Bool {
         guard mapped == nil, source == server, datagram.count >= 20, let start = datagram.baseAddress else {
             return false

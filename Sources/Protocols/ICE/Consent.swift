@@ -2,8 +2,8 @@ import Primitives
 
 /// Whether the server may send to one address: its own checks to it, and the responses (RFC 7675).
 ///
-/// Only an authentic response to a check that the server sent there proves that the peer receives at the address and consents. What arrives from the
-/// address proves nothing: whoever can forge a source address can use anybody's.
+/// Only an authentic response to a check that the server sent there proves that the peer receives at the address and consents. Packets from the address prove
+/// nothing: a sender that can forge source addresses can use anybody's.
 struct Consent {
     /// A check of the server that is awaiting its response.
     struct Check {

@@ -13,17 +13,17 @@ public struct ICELiteAgent {
     /// A selected address that is silent for this long is replaced by another one that is not, even without a nomination: longer than the pauses of
     /// RTCP and video, shorter than a user notices.
     private static let silenceBeforeFollowing = TimeInterval.seconds(2)
-    /// The same for an address that was found by media: peers send that on the pair that they use alone. Longer than the pauses of feedback (250 ms) and of DTX (400 ms).
+    /// The same for an address that was found by media, which peers send only on the pair that they use: longer than pauses of feedback (250 ms) and DTX (400 ms).
     private static let silenceBeforeRemapping = TimeInterval.milliseconds(500)
-    /// Checks alone prove no move: a browser with nothing to send checks its selected pair each 2.5 s, its others each 25 s. So the selected address is asked first, and has
-    /// so long to answer: one check may be lost, and the next one, a second later, answered (`Consent`).
+    /// Checks by themselves prove no move: a browser with nothing to send checks its selected pair every 2.5 s, and its others every 25 s. So the selected
+    /// address is checked first, and has this long to answer: one check may be lost, and the next one, a second later, answered (`Consent`).
     private static let answerTime = TimeInterval.seconds(2)
     /// A peer that has just connected tries its pairs one by one and nominates a better one when it answers (RFC 8445 section 8.1.1): until then
     /// another address is its choice, not a move. Browsers finish within a second.
     private static let settlingTime = TimeInterval.seconds(3)
     /// RFC 7675 section 5.1: without a check for 30 s the server may not send to an address.
     private static let addressLifetime = TimeInterval.seconds(30)
-    /// A check for which the credit was missing is retried: media from the address may have added some.
+    /// A check for which the credit did not suffice is retried: media from the address may have added some.
     private static let creditInterval = TimeInterval.milliseconds(500)
     /// Peer reflexive, highest local preference, component 1 (RFC 8445 section 5.1.2.1).
     private static let checkPriority: UInt32 = 110 << 24 | 65_535 << 8 | 255
@@ -77,7 +77,7 @@ public struct ICELiteAgent {
 
     /// The peer's credentials: the first ones, or those of its restart.
     public mutating func setRemote(_ credential: ICECredential, at now: MonotonicTime) {
-        // A check with the newest local credentials may overtake the description, as after the server's own offer of a restart: then the peer uses these by now.
+        // A check with the newest local credentials may overtake the description, as after the server's own offer of a restart: the peer already uses these.
         let isInUse = previousLocal == nil
         if let remote, !isInUse, remote.ufrag != credential.ufrag { previousRemote = previousRemote ?? remote }
         // Addresses that sent checks before the description arrived could not be checked until now.
@@ -230,8 +230,8 @@ public struct ICELiteAgent {
         }
     }
 
-    /// A packet that is authentic, new and of `count` bytes came from an address that no check has validated: the peer's NAT has assigned it another port, and its next check may be
-    /// seconds away. It counts as a check; so the server's own check goes there at once, and nothing else before its answer but what the credit permits.
+    /// A packet that is authentic, new and of `count` bytes came from an address that no check has validated: the peer's NAT has assigned it another port, and
+    /// its next check may be seconds away. It counts as a check: the server's own check is sent there at once, and until its answer only what the credit permits.
     public mutating func noteRemapped(
         _ count: Int, from source: SocketAddress, at now: MonotonicTime, stun: STUNAgent, random: inout RandomSource,
         into output: inout OutboundBatch
@@ -261,7 +261,7 @@ public struct ICELiteAgent {
     }
 
     /// Something authentic arrived from a validated address. If the selected one has gone silent the peer has moved without a nomination: its NAT
-    /// assigned another port. If there is none any more, because its TCP connection has ended, the peer goes on here.
+    /// assigned another port. If there is none any more, because its TCP connection has ended, the peer continues here.
     private mutating func noteSignOfLife(from source: SocketAddress, isMedia: Bool = false, at now: MonotonicTime) {
         lastSignOfLife = now
         if source == selected {
@@ -276,7 +276,7 @@ public struct ICELiteAgent {
         nominate(source, at: now)
     }
 
-    /// Whether the selected address, which is silent, may still answer: it is asked now, or was a moment ago.
+    /// Whether the selected address, which is silent, may still answer: it is checked now, or was a moment ago.
     private mutating func mayAnswer(at now: MonotonicTime) -> Bool {
         guard let selected, let index = index(of: selected) else { return false }
         if askedAt <= selectedSeen {

@@ -1,7 +1,6 @@
 internal import Primitives
 
-/// A look at a datagram that costs no allocation and no digest: who is meant by a Binding request from an unknown
-/// address.
+/// A look at a datagram that costs no allocation and no digest: which peer a Binding request from an unknown address is for.
 public enum STUNPeek {
     /// Whether the datagram has the format of a STUN message (RFC 8489 section 5): two zero bits, length, magic cookie.
     ///

@@ -1,13 +1,13 @@
 /// How many bytes may be sent to an address without consent, so that nobody can use the server to flood another host.
 ///
-/// Three times what arrived from the address itself, as QUIC allows before address validation (RFC 9000 section 8.1). That covers the response to a
+/// Three times the bytes that arrived from the address itself, as QUIC allows before address validation (RFC 9000 section 8.1). That covers the response to a
 /// check, the server's own check, a DTLS flight for a ClientHello, and reports to a client that only sends.
 struct SendingCredit {
     private static let factor = 3
     /// The most that one turn may write to one peer: a larger credit would serve only an attacker.
     private static let most = 16_384
 
-    /// What each peer has in addition for DTLS and reports, once, for all its addresses together: four ClientHellos of 300 bytes, for a client that
+    /// The additional bytes of each peer for DTLS and reports, once, for all its addresses together: four ClientHellos of 300 bytes, for a client that
     /// lets the server start the handshake and misses the first ones (ffmpeg waits a second before it receives).
     static let allowance = 1_200
 

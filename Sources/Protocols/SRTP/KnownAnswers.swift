@@ -3,8 +3,8 @@ internal import Primitives
 
 /// Whole packets whose protected form is known, checked at each start.
 ///
-/// libsrtp2's self tests check a cipher alone; these check what is sent: key derivation, nonce, order of fields, tag. The counter mode key is that of
-/// RFC 3711 appendix B.3; the packets are the reference packets of libsrtp's test driver, those of AES-256 computed independently of it.
+/// libsrtp2's self tests check only a cipher; these check the packets as they are sent: key derivation, nonce, order of fields, tag. The counter mode key is
+/// that of RFC 3711 appendix B.3; the packets are the reference packets of libsrtp's test driver, those of AES-256 computed independently of it.
 enum KnownAnswers {
     struct Case {
         let profile: SRTPProfile

@@ -9,7 +9,7 @@ struct LibrarySession: ~Copyable {
     private var receiving: [UInt32] = []
     /// Those of them that may be removed when room is needed, oldest first.
     private var released: [UInt32] = []
-    /// Those that have sent nothing but reports, the one that has been silent for longest first: they may be removed, too.
+    /// Those that have sent only reports, the one that has been silent for longest first: they may be removed, too.
     private var reporting: [UInt32] = []
 
     /// nil when libsrtp2 refuses the keys.
@@ -101,7 +101,7 @@ struct LibrarySession: ~Copyable {
         return .clear(length: Int(octets))
     }
 
-    /// The stream that gives way when there is no room, as in `ReceivingStreams`.
+    /// The stream that is removed when there is no room, as in `ReceivingStreams`.
     private var replaceable: UInt32? { released.first ?? reporting.first }
 
     /// Only after an authentic packet: packets from unknown sources must not evict streams.

@@ -63,9 +63,9 @@ struct ReceivingStreams: ~Copyable {
     /// Whether another SSRC may be added.
     @inline(__always) var hasRoom: Bool { count < SRTPSession.maximumReceivingStreams || replaceable != nil }
 
-    /// The stream that gives way when there is no room: of those that were released the first one; else, of those that have sent nothing but reports, the one that has been
-    /// silent for longest. Firefox reports under another SSRC in each section, and sections are never used again, so a long call
-    /// passes through any number of them.
+    /// The stream that is removed when there is no room: the first of those that were released; otherwise, of those that have sent only reports, the one that
+    /// has been silent for longest. Firefox reports under another SSRC in each section, and sections are never used again, so a long call uses any number of
+    /// SSRCs.
     private var replaceable: Int? {
         if releasedCount > 0 {
             return (0..<count).filter { streams[$0].released > 0 }.min { streams[$0].released < streams[$1].released }

@@ -11,8 +11,8 @@ internal import Primitives
 /// | payload with padding: encrypted                               |
 /// | authentication tag, 16 bytes                                  |
 /// ```
-/// No two packets leave with one index under one key: that would reveal the authentication key (section 8.4). The same packet may leave again, byte for
-/// byte, which its tag proves: where RTX was not negotiated, a receiver asks for the packets of the stream itself again.
+/// No two different packets leave with one index under one key: that would reveal the authentication key (section 8.4). The same packet may leave again, byte
+/// for byte, which its tag proves: if RTX was not negotiated, a receiver requests packets of the media stream itself again.
 public struct SRTPSender: ~Copyable {
     /// Bytes that protection adds to RTP.
     public static let tagLength = GCMKey.tagLength

@@ -1,13 +1,14 @@
 internal import Primitives
 
-/// One SSRC that is sent, the packet indices that it has used, and, once one was to be sent again, the tags of its last packets.
+/// One SSRC that is sent, the packet indices that it has used, and, after the first retransmission, the tags of its last packets.
 struct SendingStream {
     let ssrc: UInt32
-    /// By the low bits of the packet's index. Most streams are repaired through RTX and have none. Ahead of the window, beside whose newest index each packet reads it.
+    /// By the low bits of the packet's index. Most streams are repaired through RTX and have none. Placed ahead of the window, because each packet reads it
+    /// together with the window's newest index.
     private var tags: UnsafeMutablePointer<SentTag>?
     private var packets = PacketWindow()
 
-    /// A second and more of audio, of video as much as a round trip: what receivers ask for again.
+    /// More than a second of audio, and about a round trip of video: the packets that receivers request again.
     private static let tagCount = 256
 
     init(ssrc: UInt32) { self.ssrc = ssrc }
@@ -20,7 +21,7 @@ struct SendingStream {
         return (index, true)
     }
 
-    /// Whether the tag is known with which the packet of a used index was sent. From the first question on tags are kept.
+    /// Whether the tag is known with which the packet of a used index was sent. Tags are kept from the first call on.
     mutating func mayRepeat(_ index: Int64) -> Bool {
         guard let tags else {
             let tags = UnsafeMutablePointer<SentTag>.allocate(capacity: Self.tagCount)
@@ -31,7 +32,7 @@ struct SendingStream {
         return tags[Int(index) & (Self.tagCount - 1)].index == index
     }
 
-    /// Whether a packet that was encrypted with this tag may leave: a fresh one may, another only with the tag of its first sending.
+    /// Whether a packet that was encrypted with this tag may leave: a fresh one may, any other only with the tag of its first transmission.
     @inline(__always) mutating func admits(_ tag: UnsafeRawPointer, of index: Int64, isFresh: Bool) -> Bool {
         guard let tags else { return isFresh }
         let place = tags + (Int(index) & (Self.tagCount - 1))
@@ -45,7 +46,7 @@ struct SendingStream {
     func freeTags() { tags?.deallocate() }
 }
 
-/// The tag of a packet that was sent. Two packets with one index and one tag are the same: whoever could find others could forge packets.
+/// The tag of a packet that was sent. Two packets with one index and one tag are the same: anyone who could find different ones could forge packets.
 private struct SentTag: Equatable {
     var index = Int64.min
     private var high: UInt64 = 0

@@ -7,14 +7,14 @@ public struct DataChannelSettings: Sendable, Hashable {
 
     /// Largest message that the peer may send, in bytes: announced as `a=max-message-size`, and enforced.
     public var longestMessage = 65_536
-    /// Bytes of messages that may wait for an acknowledgement or to be sent on reliable channels; above that the channel is closed.
+    /// Bytes of messages on reliable channels that may wait to be sent or acknowledged; above this the channel is closed.
     public var reliableBytes = 4_194_304
-    /// From so many of these bytes on the peer counts as congested, until half of them are left.
+    /// From this many of these bytes on, the peer counts as congested, until half of them are left.
     public var congestedBytes = 524_288
-    /// Cost of the messages that the application may have in hand (``DataChannelSession/release(_:at:)``); above that further reliable ones stay in the
-    /// receive window, which slows the sender, and above twice as much lossy ones do too.
+    /// Cost of the messages that the application may hold (``DataChannelSession/release(_:at:)``); above this, further reliable messages stay in the receive
+    /// window, which slows the sender down, and above twice this cost lossy ones do, too.
     public var bytesInHand = Int.max
-    /// Bytes of messages that may wait on lossy channels; above that the oldest is dropped.
+    /// Bytes of messages that may wait on lossy channels; above this the oldest is dropped.
     public var lossyBytes = 262_144
     /// Messages that may wait.
     public var waitingMessages = 4_096
@@ -22,14 +22,14 @@ public struct DataChannelSettings: Sendable, Hashable {
     public var lossyAge = TimeInterval.milliseconds(100)
     /// Channels of one peer.
     public var channels = 64
-    /// Messages that are accepted per second, and at once. Above that they stay in the receive window, which slows the sender.
+    /// Messages that are accepted per second, and at once. Further ones stay in the receive window, which slows the sender down.
     public var messagesPerSecond = 200, messagesAtOnce = 64
     /// Bytes that are accepted per second, and at once.
     public var bytesPerSecond = 524_288, bytesAtOnce = 1_048_576
 
     public init() {}
 
-    /// Two messages of the largest size, and not less than 256 kB: a message must fit, or it would never become whole.
+    /// Two messages of the largest size, and at least 256 kB: a message must fit, or it would never become complete.
     var window: Int { max(longestMessage * 2, 262_144) }
 
     var queueLimits: SendQueue.Limits {

@@ -6,7 +6,7 @@ import Primitives
 struct Handshake {
     /// All browsers send INIT themselves as soon as DTLS is up; if both do, the messages cross.
     static let patience = TimeInterval.milliseconds(500)
-    /// A live association answers so often to a new INIT (a peer that has restarted).
+    /// Minimum interval at which a live association answers a new INIT (of a peer that has restarted).
     private static let restartInterval = TimeInterval.seconds(1)
 
     enum State: Equatable {
@@ -29,7 +29,7 @@ struct Handshake {
     enum Outcome {
         case nothing
         case reply(Reply)
-        /// The association is up, or begins again, with these parameters of the two sides; the reply goes to the peer.
+        /// The association is up, or begins again, with these parameters of the two sides; the reply is for the peer.
         case established(local: Initiation, peer: Initiation, Reply?)
     }
 

@@ -12,7 +12,7 @@ import Primitives
 struct SCTPAssociation {
     enum Event: Equatable {
         case established
-        /// The peer has begun a new association: all channels of the old one are gone.
+        /// The peer has begun a new association: all channels of the old one are closed.
         case restarted
         /// The peer closed its direction of these streams; an empty list means all.
         case resetByPeer([UInt16])
@@ -23,10 +23,10 @@ struct SCTPAssociation {
 
     /// RFC 9260 section 3.3.10.
     private enum Cause { static let userAbort: UInt16 = 12, protocolViolation: UInt16 = 13 }
-    /// Replies that wait for `write`. A peer provokes one per packet; those it provokes beyond are lost, as on any network.
+    /// Maximum replies that wait for `write`. A peer provokes one per packet; further ones are lost, as on any network.
     private static let mostReplies = 8
-    /// SACK and RE-CONFIG chunks of a packet that are processed: each may have all that waits looked through, and dozens fit. Peers bundle three at most,
-    /// a SACK with an answer and a request.
+    /// Maximum SACK and RE-CONFIG chunks of a packet that are processed: each may cause a search of everything that waits, and dozens fit. Peers bundle at most
+    /// three, a SACK with an answer and a request.
     private static let mostReports = 4
     /// A HEARTBEAT is answered with its own content.
     private static let longestHeartbeat = PacketSize.largest - PacketSize.header - PacketSize.chunkHeader
@@ -83,7 +83,7 @@ struct SCTPAssociation {
 
     /// The oldest whole message, which stays in the receive window until it is taken.
     var firstMessage: ReceivedMessage? { receiving?.firstMessage }
-    /// The oldest whole message of those that are meant, and how many are before it; each is examined once, until `searchAgain`.
+    /// The oldest whole message for which `isMeant` holds, and how many are before it; each is examined once, until `searchAgain`.
     mutating func firstMessage(where isMeant: (ReceivedMessage) -> Bool) -> (message: ReceivedMessage, index: Int)? {
         receiving?.firstMessage(where: isMeant)
     }
@@ -109,7 +109,7 @@ struct SCTPAssociation {
         sending?.appendControl(payload, stream: stream, identifier: identifier, at: now)
     }
 
-    /// Closes this side's direction of a stream after what waits on it; or without that, if it `discards`.
+    /// Closes this side's direction of a stream after the messages that wait on it are sent, or without these if it `discards` them.
     mutating func close(_ stream: UInt16, discards: Bool) {
         if discards { sending?.clear(stream) }
         resets?.close(stream)
@@ -153,7 +153,7 @@ struct SCTPAssociation {
 
     // MARK: - Receiving
 
-    /// Processes one packet; false when it is none of this association.
+    /// Processes one packet; false when it does not belong to this association.
     mutating func receive(_ bytes: UnsafeRawBufferPointer, at now: MonotonicTime) -> Bool {
         guard !hasEnded, var packet = PacketReader(bytes), packet.destinationPort == port,
             packet.sourcePort == remotePort, isIntact(packet)
@@ -300,7 +300,7 @@ struct SCTPAssociation {
         return packet.isEmpty ? 0 : packet.finish(withChecksum: !peer.acceptsNoChecksum)
     }
 
-    /// Each direction decides alone whether it omits the checksum; packets that set up the association have one (RFC 9653 section 5.2).
+    /// Each side decides independently whether it omits the checksum; packets that set up the association have one (RFC 9653 section 5.2).
     private func write(_ reply: Handshake.Reply, into buffer: UnsafeMutableRawBufferPointer) -> Int {
         var packet = PacketWriter(buffer, from: port, to: remotePort, tag: reply.tag)
         guard packet.chunk(reply.type, flags: reply.flags, reply.value) else { return 0 }

@@ -36,7 +36,7 @@ struct StreamReset {
         var answer: [UInt8] = []
     }
 
-    /// Streams in one request: as many as there are channels, and they fit one packet.
+    /// Maximum streams in one request: as many as there are channels, and they fit one packet.
     private static let mostStreams = 64
 
     /// Streams that wait until everything on them is acknowledged.
@@ -68,7 +68,7 @@ struct StreamReset {
     /// The peer uses the stream again, so it has processed the request; its answer was lost or is late. Returns whether one was open.
     mutating func forget(_ stream: UInt16) -> Bool {
         guard var request, request.open.contains(stream) else { return false }
-        // A request that is repeated stays what it was: one without streams would be for all of them.
+        // A repeated request stays as it was: a request without streams would mean all of them.
         request.reopened.append(stream)
         self.request = request
         return true
@@ -86,7 +86,7 @@ struct StreamReset {
         isDrained: (UInt16) -> Bool
     ) {
         if request == nil {
-            // A peer may have tens of thousands closed: only as many are examined as one request takes.
+            // A peer may have tens of thousands of streams closed: only as many are examined as fit one request.
             var ready: [UInt16] = []
             for stream in waiting where ready.count < Self.mostStreams && isDrained(stream) { ready.append(stream) }
             guard !ready.isEmpty else { return }
@@ -110,8 +110,8 @@ struct StreamReset {
         self.request = request
     }
 
-    /// The request that is to be sent now. One that was deferred gets the next number: for one that it has answered, Chromium's dcsctp repeated the answer for
-    /// ever before it was mended, and all others accept either.
+    /// The request that is to be sent now. A deferred request gets the next number: Chromium's dcsctp, before it was fixed, repeated the answer to an answered
+    /// number for ever, and all other implementations accept either.
     private mutating func due(at now: MonotonicTime) -> Request? {
         guard let former = request, former.sendAt <= now else { return nil }
         guard former.isDeferred else { return former }
@@ -125,7 +125,7 @@ struct StreamReset {
         return next
     }
 
-    /// Processes a RE-CONFIG chunk; `cumulative`: everything up to there has arrived. `holds`: messages of these streams were not taken yet.
+    /// Processes a RE-CONFIG chunk; `cumulative`: everything up to there has arrived. `holds`: messages of these streams were not delivered yet.
     mutating func receive(
         _ value: UnsafeRawBufferPointer, cumulative: Int64, at now: MonotonicTime, holds: ([UInt16]) -> Bool
     ) -> Outcome {
@@ -158,7 +158,7 @@ struct StreamReset {
         if deferred == peerSequence, sequence == peerSequence &+ 1 { peerSequence = sequence }
         guard isNext(sequence) else { return answer(sequence, .badSequence, &outcome) }
         let streams = stride(from: 12, to: value.count - 1, by: 2).map { value.bytes.readUInt16($0) }
-        // Data before the reset is still missing, or what was acknowledged is still to be delivered: the peer asks again.
+        // Data before the reset is still missing, or acknowledged data is still to be delivered: the peer repeats the request.
         let isComplete = Serial.unwrap(value.bytes.readUInt32(8), near: cumulative) <= cumulative
         guard isComplete, !holds(streams) else {
             deferred = sequence
@@ -186,7 +186,7 @@ struct StreamReset {
         _ sequence: UInt32, _ result: UInt32, at now: MonotonicTime, _ outcome: inout Outcome
     ) {
         guard var request, request.sequence == sequence else { return }
-        // It is asked again when the timer expires, unless it answers once more before that (usrsctp).
+        // The request is repeated when the timer expires, unless the peer answers once more before that (usrsctp).
         guard result != Result.inProgress.rawValue else {
             request.isDeferred = true
             self.request = request

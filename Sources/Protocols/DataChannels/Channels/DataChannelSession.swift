@@ -15,7 +15,7 @@ public final class DataChannelSession {
         case noChannel
         /// It is longer than the peer's description allows.
         case tooLong
-        /// The receiver takes reliable messages too slowly: its channel is being closed.
+        /// The receiver accepts reliable messages too slowly: its channel is being closed.
         case tooSlow
     }
 
@@ -160,10 +160,10 @@ public final class DataChannelSession {
 
     // MARK: - Back-pressure
 
-    /// The application needs so much more time: messages of this cost count as in its hands once more.
+    /// The application needs more time: messages of this cost count as held by it once more.
     public func hold(_ cost: Int) { costInHand += cost }
 
-    /// The application has done with messages of this cost; others may leave the receive window for it.
+    /// The application has finished with messages of this cost; others may leave the receive window.
     public func release(_ cost: Int, at now: MonotonicTime) {
         costInHand = max(0, costInHand - cost)
         deliver(at: now)
@@ -180,7 +180,7 @@ public final class DataChannelSession {
             || waiting.messages > settings.waitingMessages / 4 / part
     }
 
-    /// Closes the reliable channels of a peer that takes their messages too slowly; what waits for it is dropped.
+    /// Closes the reliable channels of a peer that accepts their messages too slowly; the messages that wait for it are dropped.
     public func closeSlowChannels() {
         for stream in channels.streams {
             if let channel = channels.channel(on: stream), channel.terms.reliability == .reliable {
@@ -231,7 +231,7 @@ public final class DataChannelSession {
         }
     }
 
-    /// Takes messages out of the receive window as fast as the peer may send and the application takes them.
+    /// Delivers messages from the receive window as fast as the peer may send and the application accepts them.
     private func deliver(at now: MonotonicTime) {
         heldUntil = .distantFuture
         while let message = association.firstMessage {
@@ -247,8 +247,8 @@ public final class DataChannelSession {
         }
     }
 
-    /// Lossy messages pass what is held: they are worth little when they are late, and their order among reliable ones is not promised. They wait only
-    /// while the application has twice as much in hand as reliable ones may fill, and as the rate demands.
+    /// Lossy messages overtake held ones: they are worth little when they are late, and their order among reliable ones is not guaranteed. They wait only while
+    /// the application holds twice as much as reliable ones may fill, and as the rate demands.
     private func overtake(at now: MonotonicTime) {
         guard channels.hasLossy else { return }
         while costInHand / 2 < settings.bytesInHand, let (message, index) = association.firstMessage(where: isLossy) {

@@ -13,12 +13,12 @@ struct ReceivedMessage: Equatable {
 /// The fragments of a message have consecutive numbers, so what has arrived is a list of runs; a run from a first to a last fragment is a message.
 /// An ordered message waits for those before it on its stream.
 struct Reassembly {
-    /// Counted beside the bytes of each stored fragment and message, so that tiny ones use the window too.
+    /// Counted in addition to the bytes of each stored fragment and message, so that tiny ones use the window, too.
     static let overhead = 64
-    /// Runs, and messages that wait for earlier ones, at most. Bytes alone would allow 8,000 of them, and the work for each fragment grows with their
-    /// number: a few hundred packets a second could keep a processor busy.
+    /// Maximum runs, and messages that wait for earlier ones. The limit on bytes would allow 8,000 of them, and the work for each fragment grows with their
+    /// number: a few hundred packets per second could keep a processor busy.
     static let maximumParts = 1_024
-    /// Streams with a sequence number. A peer has 64 channels at most; streams that were used without being opened count as well.
+    /// Maximum streams with a sequence number. A peer has at most 64 channels; streams that were used without being opened count as well.
     static let maximumStreams = 256
 
     /// Consecutive fragments of one message.
@@ -56,16 +56,16 @@ struct Reassembly {
     /// Whole messages in order, not yet taken.
     private var whole: [ReceivedMessage] = []
     private var nextWhole = 0
-    /// How many of them, from the oldest on, `first(where:)` has examined in vain.
+    /// How many of them, from the oldest on, `first(where:)` has rejected.
     private var searched = 0
     /// What all of this costs, in bytes of the receive window.
     private(set) var cost = 0
-    /// Messages that were dropped because their stream has no place in the table, or there is none for more that wait.
+    /// Messages that were dropped because the table has no place for their stream, or for more waiting messages.
     private(set) var refused = 0
 
     init(longestMessage: Int) { self.longestMessage = longestMessage }
 
-    /// No further part may be stored, except the one that is missing first.
+    /// No further fragment may be stored, except the first missing one.
     var isCrowded: Bool { runs.count + waitingCount >= Self.maximumParts }
 
     /// Stores a fragment that has not arrived before; false when its message exceeds the announced length, which ends the association.
@@ -121,8 +121,8 @@ struct Reassembly {
         }
     }
 
-    /// Keeps a message until those before it have arrived. A second one with the same sequence number, which no sender has, is ignored, as is one that
-    /// leaves earlier ones out although all numbers before it have arrived: only such a one comes here when there is no place.
+    /// Keeps a message until those before it have arrived. A second one with the same sequence number, which no sender produces, is ignored, as is one that
+    /// skips earlier ones although all TSNs before it have arrived: only such a message can arrive here when there is no place.
     private mutating func wait(_ entry: Waiting) {
         guard !isCrowded else {
             refused += 1
@@ -173,8 +173,8 @@ struct Reassembly {
     /// The oldest whole message, without taking it.
     var first: ReceivedMessage? { nextWhole < whole.count ? whole[nextWhole] : nil }
 
-    /// The oldest whole message of those that are meant, and how many are before it. Each message is examined until it is found not to be meant: call
-    /// `searchAgain` when others are meant.
+    /// The oldest whole message for which `isMeant` holds, and how many are before it. A message for which it does not hold is not examined again: call
+    /// `searchAgain` when the answer may have changed.
     mutating func first(where isMeant: (ReceivedMessage) -> Bool) -> (message: ReceivedMessage, index: Int)? {
         guard let place = whole[(nextWhole + searched)...].firstIndex(where: isMeant) else {
             searched = whole.count - nextWhole
@@ -196,7 +196,7 @@ struct Reassembly {
         return message
     }
 
-    /// Whole messages of these streams, of any stream if the list is empty, were not taken yet.
+    /// Whole messages of these streams, of any stream if the list is empty, were not delivered yet.
     func holdsMessages(of streams: [UInt16]) -> Bool {
         guard !streams.isEmpty else { return first != nil }
         let streams = Set(streams)

@@ -1,6 +1,6 @@
 import Primitives
 
-/// The receiving half of an association: what arrived, what is whole, and how much more may come.
+/// The receiving half of an association: what has arrived, which messages are complete, and how much more may arrive.
 struct ReceiveHalf {
     /// What a DATA chunk led to.
     enum Result { case accepted, duplicate, refused, violation }
@@ -24,7 +24,7 @@ struct ReceiveHalf {
     var cumulative: Int64 { tracker.cumulative }
     /// The oldest whole message.
     var firstMessage: ReceivedMessage? { reassembly.first }
-    /// The oldest whole message of those that are meant, and how many are before it.
+    /// The oldest whole message for which `isMeant` holds, and how many are before it.
     mutating func firstMessage(where isMeant: (ReceivedMessage) -> Bool) -> (message: ReceivedMessage, index: Int)? {
         reassembly.first(where: isMeant)
     }
@@ -39,7 +39,7 @@ struct ReceiveHalf {
         case .tooFar: return .refused
         case .new: break
         }
-        // Beyond the window only the next missing number is accepted: without it nothing stored could ever become whole.
+        // Beyond the window only the next missing number is accepted: without it no stored message could ever become complete.
         if window < chunk.payload.count + Reassembly.overhead {
             guard tsn == tracker.cumulative + 1, reassembly.cost < windowSize + longestMessage else { return .refused }
         }
@@ -70,12 +70,12 @@ struct ReceiveHalf {
     mutating func takeMessage(at index: Int = 0) -> ReceivedMessage? {
         let before = window
         guard let message = reassembly.remove(at: index) else { return nil }
-        // RFC 9260 section 6.2 leaves it to the receiver when to announce; a sender that stands still must hear of it.
+        // RFC 9260 section 6.2 leaves it to the receiver when to announce the window; a blocked sender must be notified.
         if before < windowSize / 2, window >= windowSize / 2 { tracker.requestReport() }
         return message
     }
 
-    /// Whole messages of these streams, of any stream if the list is empty, were not taken yet.
+    /// Whole messages of these streams, of any stream if the list is empty, were not delivered yet.
     func holdsMessages(of streams: [UInt16]) -> Bool { reassembly.holdsMessages(of: streams) }
 
     /// The peer starts these streams again; all of them if the list is empty.

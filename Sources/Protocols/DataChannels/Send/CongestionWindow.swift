@@ -14,7 +14,7 @@ struct CongestionWindow {
 
     var isRecovering: Bool { recoveryExit != nil }
 
-    /// `bytes` were acknowledged up to `cumulative`, with `flight` on their way before.
+    /// `bytes` were acknowledged up to `cumulative`; `flight` were in flight before.
     mutating func acknowledge(_ bytes: Int, cumulative: Int64, advanced: Bool, flight: Int) {
         if let exit = recoveryExit, cumulative >= exit { recoveryExit = nil }
         guard advanced, recoveryExit == nil else { return }

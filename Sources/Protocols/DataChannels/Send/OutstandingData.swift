@@ -1,6 +1,6 @@
 import Primitives
 
-/// Fragments that were sent and are not acknowledged up to the cumulative number (RFC 9260 sections 6.2.1 and 7.2.4).
+/// Fragments that were sent and are beyond the cumulatively acknowledged number (RFC 9260 sections 6.2.1 and 7.2.4).
 struct OutstandingData {
     /// Missing reports after which a fragment counts as lost (section 7.2.4).
     private static let missesUntilLost = 3
@@ -35,7 +35,7 @@ struct OutstandingData {
     private(set) var reliableBytes = 0
     /// Bytes of reliable messages that were acknowledged.
     private(set) var deliveredBytes = 0
-    /// Entries of each stream that has any: a peer decides how often `uses` is asked.
+    /// The number of entries per stream: a peer determines how often `uses` is called, so it must be cheap.
     private var perStream: [UInt16: Int] = [:]
     private var lostCount = 0
     private var searchFrom = 0
@@ -47,7 +47,7 @@ struct OutstandingData {
     init(firstTSN: UInt32) { first = Int64(firstTSN) }
 
     var isEmpty: Bool { head == entries.count }
-    /// Fragments that are not acknowledged up to the cumulative number.
+    /// Fragments beyond the cumulatively acknowledged number.
     var count: Int { entries.count - head }
     var hasLoss: Bool { lostCount > 0 }
 
@@ -141,7 +141,7 @@ struct OutstandingData {
         guard highestNew > 1 else { return }
         for index in head..<(head + Int(highestNew) - 1) where entries[index].state == .inFlight {
             entries[index].misses += 1
-            // A fragment is repeated like that once; after that the timer decides (section 7.2.4, 3).
+            // A fragment is repeated in this way once; after that the timer decides (section 7.2.4, 3).
             if entries[index].misses >= Self.missesUntilLost, entries[index].transmissions == 1 {
                 markLost(index)
                 progress.hasLoss = true

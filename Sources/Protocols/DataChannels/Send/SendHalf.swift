@@ -1,8 +1,8 @@
 import Primitives
 
-/// The sending half of an association: what waits, what is on its way, and when more may be sent.
+/// The sending half of an association: what waits, what is in flight, and when more may be sent.
 struct SendHalf {
-    /// Fragments on their way: at their usual size far more than a window holds, and a bound for tiny ones.
+    /// Maximum fragments in flight: at their usual size far more than a window holds, so that this bounds only tiny ones.
     private static let mostOutstanding = 4_096
 
     private(set) var queue: SendQueue
@@ -16,7 +16,7 @@ struct SendHalf {
     /// FORWARD TSN must be sent; the number in the last one.
     private var forwards = false
     private var forwarded: Int64
-    /// One lost packet is repeated whatever the window (RFC 9260 section 7.2.4, 3).
+    /// One lost packet is repeated regardless of the window (RFC 9260 section 7.2.4, 3).
     private var repeatsAtOnce = false
     private(set) var retransmissions = 0
     /// Lossy messages that were given up after they were sent.
@@ -130,7 +130,7 @@ struct SendHalf {
         }
     }
 
-    /// FORWARD TSN is due when it can say more than before; or again, when the timer has expired.
+    /// FORWARD TSN is due when it can report more than before, or again when the timer has expired.
     private mutating func noteSkippable(again: Bool) {
         guard let skip = outstanding.skippable(limit: 1) else { return }
         if again || skip.number > forwarded { forwards = true }

@@ -16,7 +16,7 @@ struct Fragment {
     var isFirst: Bool { range.lowerBound == 0 }
     var isLast: Bool { range.upperBound == payload.count }
 
-    /// Whether the message must not be transmitted any more (RFC 3758 section 3.5), after so many transmissions.
+    /// Whether the message must not be transmitted any more (RFC 3758 section 3.5), after this many transmissions.
     func isExpired(transmissions: Int, at now: MonotonicTime) -> Bool {
         switch reliability {
         case .reliable: false
@@ -26,8 +26,8 @@ struct Fragment {
     }
 }
 
-/// Messages that have not been sent yet: one queue per stream, served in turn message by message; DCEP goes first, or a channel would open only
-/// after what is queued on others.
+/// Messages that have not been sent yet: one queue per stream, served in turn message by message; DCEP goes first, or a channel would open only after the
+/// messages queued on others.
 ///
 /// ```text
 /// stream 1  ■ ■ ■ ──┐
@@ -41,9 +41,9 @@ struct SendQueue {
         var reliableBytes = 1_048_576
         var lossyBytes = 262_144
         var messages = 4_096
-        /// A lossy message that waits longer is useless to its receiver; 100 ms is what the field's servers allow.
+        /// A lossy message that waits longer is useless to its receiver; 100 ms is what other servers allow.
         var lossyAge = TimeInterval.milliseconds(100)
-        /// So many lossy bytes may wait however old they are: a burst of a few messages is no queue.
+        /// This many lossy bytes may wait however old they are: a burst of a few messages is no queue.
         var lossyFloor = 8_192
     }
 
@@ -70,13 +70,13 @@ struct SendQueue {
         }
     }
 
-    /// Messages of DCEP that wait: some for each channel. So many alone do not make a peer congested.
+    /// Maximum waiting DCEP messages: some for each channel. This many, by themselves, do not make a peer congested.
     private static let mostControl = 256
 
     private let limits: Limits
     private var streams: [Stream] = []
     private var turn = 0
-    /// The message being sent, its range what remains; its sequence number is assigned.
+    /// The message being sent, with the range that remains of it; its sequence number is assigned.
     private var current: Fragment?
     private var control: [Fragment] = []
     private var nextMessage: Int64 = 0
@@ -102,7 +102,7 @@ struct SendQueue {
             && streams.first { $0.id == stream }?.isEmpty ?? true
     }
 
-    /// Appends a message. false: a reliable one that does not fit, with `unacknowledged` bytes on their way. For a lossy one, older ones are dropped.
+    /// Appends a message; false for a reliable one that does not fit next to `unacknowledged` bytes in flight. For a lossy one, older ones are dropped.
     mutating func append(
         _ payload: [UInt8], stream: UInt16, identifier: UInt32, isOrdered: Bool, reliability: DataReliability,
         unacknowledged: Int, at now: MonotonicTime
@@ -132,10 +132,10 @@ struct SendQueue {
         return true
     }
 
-    /// Whether another message of DCEP fits. A peer provokes them, and may take none.
+    /// Whether another DCEP message fits. A peer can provoke them without receiving any.
     var takesControl: Bool { control.count < Self.mostControl }
 
-    /// Appends a message of DCEP, which precedes all others; where `takesControl`.
+    /// Appends a DCEP message, which precedes all others; only if `takesControl`.
     mutating func appendControl(_ payload: [UInt8], stream: UInt16, identifier: UInt32, at now: MonotonicTime) {
         control.append(
             Fragment(
@@ -195,7 +195,7 @@ struct SendQueue {
         return message
     }
 
-    /// Drops what remains of the message that is being sent, if it is this one; true if there was something.
+    /// Drops the rest of the message that is being sent, if it is this one; true if there was a rest.
     mutating func abandon(_ message: Int64) -> Bool {
         guard let current, current.message == message else { return false }
         count(current, -current.range.count)
@@ -203,7 +203,7 @@ struct SendQueue {
         return true
     }
 
-    /// Drops what waits on a stream, but the message whose first part was sent.
+    /// Drops the messages that wait on a stream, except one whose first part was sent.
     mutating func clear(_ stream: UInt16) {
         guard let index = streams.firstIndex(where: { $0.id == stream }) else { return }
         while !streams[index].isEmpty { remove(at: index) }

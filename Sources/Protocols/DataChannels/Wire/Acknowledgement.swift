@@ -26,7 +26,7 @@ struct Acknowledgement {
         (Int64(blocks.bytes.readUInt16(index * 4)), Int64(blocks.bytes.readUInt16(index * 4 + 2)))
     }
 
-    /// Whether the blocks are in order and do not overlap; a sender that violates that wants to cost time.
+    /// Whether the blocks are in order and do not overlap; a sender that violates this tries to waste time.
     var isOrdered: Bool {
         var last: Int64 = 0
         for index in 0..<gapCount {

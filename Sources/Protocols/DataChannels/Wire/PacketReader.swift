@@ -46,7 +46,7 @@ struct PacketReader {
     /// The first chunk's type.
     var firstType: ChunkType? { ChunkType(rawValue: bytes[PacketSize.header]) }
 
-    /// The next chunk; nil at the end, or where a length is wrong: the rest of the packet is ignored then.
+    /// The next chunk; nil at the end, or if a length is wrong: then the rest of the packet is ignored.
     mutating func next() -> Chunk? {
         guard position + PacketSize.chunkHeader <= bytes.count else { return nil }
         let length = Int(bytes.bytes.readUInt16(position + 2))

@@ -40,7 +40,7 @@ struct PacketWriter {
         return true
     }
 
-    /// Completes the packet and returns its length; without a checksum where the peer accepts that (RFC 9653).
+    /// Completes the packet and returns its length; without a checksum if the peer accepts that (RFC 9653).
     func finish(withChecksum: Bool) -> Int {
         if withChecksum {
             let sum = PacketReader.checksum(of: UnsafeRawBufferPointer(rebasing: buffer[..<length]))
@@ -50,7 +50,7 @@ struct PacketWriter {
     }
 }
 
-/// Numbers in network order at the end of an array, for chunks that are written seldom.
+/// Appends numbers in network order to an array, for chunks that are written rarely.
 extension [UInt8] {
     mutating func append(number: UInt16) {
         append(contentsOf: [UInt8(number >> 8), UInt8(truncatingIfNeeded: number)])
