@@ -1,7 +1,7 @@
 import Movies
 import Primitives
 
-/// The samples of a file's whole fragments, and how to turn the file into an ordinary one.
+/// The samples of a file's complete fragments, and how to turn the file into an ordinary one.
 ///
 /// An ordinary file has one table of all samples. It is made of the fragments on the disk, so that recording keeps no memory per sample:
 /// ```text
@@ -33,7 +33,7 @@ public struct FragmentTable: Sendable, Hashable {
     private var sizes: [UInt32] = []
     /// From 1.
     private var syncSamples: [UInt32] = []
-    /// Where the data of each fragment lies, and how many samples it has.
+    /// Where the data of each fragment is, and how many samples it has.
     private var chunks: [(offset: Int64, samples: UInt32)] = []
     /// Decode time of the first sample, and behind the last.
     private var first: UInt64?
@@ -50,7 +50,7 @@ public struct FragmentTable: Sendable, Hashable {
     /// Length of all samples, in units of the timescale.
     public var duration: UInt64 { next - (first ?? next) }
 
-    /// Reads the `moov` of a file's beginning, whose last byte lies before `end`; nil when it is not what `FragmentWriter` writes.
+    /// Reads the `moov` at a file's beginning, whose last byte is before `end`; nil when it is not what `FragmentWriter` writes.
     init?(moov: RawSpan, end: Int64) {
         self.end = end
         var top = BoxReader(offset: 8, length: moov.byteCount - 8)
@@ -143,8 +143,8 @@ public struct FragmentTable: Sendable, Hashable {
 
     // MARK: - Finishing
 
-    /// What makes the file an ordinary one: first the table of all samples behind the last fragment, which must be on the disk before
-    /// the second, the header that hides the fragments. The file ends with the first.
+    /// The two writes that make the file an ordinary one: first the table of all samples after the last fragment, which must be on the disk before the second
+    /// write, the header that hides the fragments. The file ends with the table.
     ///
     /// nil without samples.
     public func finish() -> (table: FileWrite, header: FileWrite)? {

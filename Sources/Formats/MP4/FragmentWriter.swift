@@ -5,7 +5,7 @@
 /// moof mdat   moof mdat   moof mdat …
 /// ```
 /// The data of a fragment is written before its `moof`, so that a crash in between leaves zeros where a box would begin, which
-/// readers take for the end. A `moof` that is torn itself would make ffmpeg and Chromium refuse the whole file.
+/// readers take for the end. An incomplete `moof` would make ffmpeg and Chromium refuse the whole file.
 public struct FragmentWriter: Sendable {
     /// Bytes of the file so far.
     public private(set) var length: Int64 = 0
@@ -23,7 +23,8 @@ public struct FragmentWriter: Sendable {
         return FileWrite(offset: 0, bytes: bytes)
     }
 
-    /// A fragment of `samples`, whose bytes are `data`; `decodeTime` is that of the first, in units of the timescale. To be written in this order.
+    /// The writes for a fragment of `samples`, whose bytes are `data`, in the order in which they must happen; `decodeTime` is that of the first sample, in
+    /// units of the timescale.
     public mutating func append(_ samples: [Sample], data: [UInt8], decodeTime: UInt64) -> [FileWrite] {
         precondition(length > 0 && !samples.isEmpty, "a fragment has samples and follows the beginning")
         fragments += 1

@@ -1,6 +1,6 @@
 import Primitives
 
-/// How a finished file, whose table of samples lies behind its data, becomes one that players can start at once: with the table in front.
+/// How a finished file, whose sample table is behind its data, becomes one that players can start at once, with the table in front.
 ///
 /// ```text
 /// ftyp  mdat [data]  moov      becomes      ftyp  moov  mdat [data]
@@ -16,7 +16,7 @@ public struct FrontIndex: Sendable, Hashable {
     public let dataOffset = Int64(Self.headLength)
     public let dataLength: Int64
 
-    /// Where the table begins in a file whose first ``headLength`` bytes are `head`; nil when it is no finished file with the table behind the data.
+    /// Where the table begins in a file whose first ``headLength`` bytes are `head`; nil unless it is a finished file with the table behind the data.
     public static func tableOffset(head: RawSpan) -> Int64? {
         guard head.byteCount >= headLength, BoxType(rawValue: head.readUInt32(4)) == "ftyp",
             head.readUInt32(0) == UInt32(Movie.placeholderOffset), head.readUInt32(28) == 1,
@@ -27,7 +27,8 @@ public struct FrontIndex: Sendable, Hashable {
         return Movie.placeholderOffset + Int64(size)
     }
 
-    /// Whether the file whose first ``headLength`` bytes are `head` has its table in front. A file that was never finished has none there: a placeholder follows its `ftyp`.
+    /// Whether the file whose first ``headLength`` bytes are `head` has its table in front. An unfinished file has none there: a placeholder follows its
+    /// `ftyp`.
     public static func isInFront(head: RawSpan) -> Bool {
         head.byteCount >= headLength && BoxType(rawValue: head.readUInt32(4)) == "ftyp"
             && head.readUInt32(0) == UInt32(Movie.placeholderOffset)

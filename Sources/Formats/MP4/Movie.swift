@@ -65,7 +65,7 @@ enum Movie {
         var movieDuration: UInt64 = 0
     }
 
-    /// Where the header lies that turns the fragments into the data of an ordinary file.
+    /// Where the header is that turns the fragments into the data of an ordinary file.
     static let placeholderOffset: Int64 = 28
     /// A header with a 64-bit size.
     static let placeholderLength = 16
@@ -190,7 +190,7 @@ enum Movie {
         }
     }
 
-    /// An edit list (ISO/IEC 14496-12 section 8.6.6): nothing for as long as the track begins later than the movie, then all of it.
+    /// An edit list (ISO/IEC 14496-12 section 8.6.6): an empty edit for the time by which the track begins later than the movie, then all of the track.
     private static func edits(_ track: Track, _ writer: inout BoxWriter) {
         writer.box("edts") {
             $0.box("elst", version: 1) {
@@ -205,7 +205,7 @@ enum Movie {
         }
     }
 
-    /// Where the matrix lies in the content of a `tkhd` of version 1.
+    /// Where the matrix is in the content of a `tkhd` of version 1.
     static let matrixOffset = 4 + 16 + 4 + 4 + 8 + 12 + 4
 
     /// `{a, b, u, c, d, v, x, y, w}` as 16.16 and 2.30 fixed point numbers (ISO/IEC 14496-12 section 6.2.2).
@@ -239,7 +239,7 @@ enum Movie {
                 // default-base-is-moof
                 $0.box("tfhd", version: 0, flags: 0x02_0000) { $0.write(trackID) }
                 $0.box("tfdt", version: 1) { $0.write(decodeTime) }
-                // Data offset; duration, size, flags and, where there are any, composition offset of each sample.
+                // The data offset; duration, size, flags and, if there are any, composition offset of each sample.
                 $0.box("trun", version: hasOffsets ? 1 : 0, flags: hasOffsets ? 0xf01 : 0x701) {
                     $0.write(UInt32(samples.count))
                     dataOffset = $0.bytes.count

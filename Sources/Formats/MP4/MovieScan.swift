@@ -1,9 +1,9 @@
 public import Movies
 import Primitives
 
-/// Walks the boxes of a file that `FragmentWriter` wrote, as far as they are whole.
+/// Walks the boxes of a file that `FragmentWriter` wrote, as far as they are complete.
 ///
-/// Sans-IO: whoever has the file reads what `wanted` asks for and gives it to `receive`, until `outcome` is there.
+/// Sans-IO: the caller reads the range that `wanted` requests from the file and passes it to `receive`, until `outcome` is set.
 public struct MovieScan: Sendable {
     /// What was found.
     public enum Outcome: Sendable, Hashable {

@@ -107,7 +107,7 @@ public enum SampleEntry: Sendable, Hashable {
             $0.box("dOps") {
                 $0.write(UInt8(0))
                 $0.write(UInt8(2))
-                // What libopus needs to settle at 48 kHz; with it the first packet's audio begins at 0 in ffmpeg.
+                // The samples that libopus needs to settle at 48 kHz; with it, the first packet's audio begins at 0 in ffmpeg.
                 $0.write(UInt16(312))
                 $0.write(UInt32(48_000))
                 $0.write(Int16(0))

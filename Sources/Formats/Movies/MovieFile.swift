@@ -1,9 +1,9 @@
-/// A movie that some program wrote, in whatever container: its tracks, and where each of their samples lies.
+/// A movie that any program wrote, in any container: its tracks, and where each of their samples is.
 public struct MovieFile: Sendable, Hashable {
     /// The tracks for audio and video, in the order of the file.
     public var tracks: [MovieTrack]
 
-    /// Samples that are read, and that joined movies have, all tracks together: nine hours of 60 frames per second, 64 MB of memory.
+    /// Maximum samples that are read, and that joined movies have, of all tracks together: nine hours of 60 frames per second, 64 MB of memory.
     public static let maximumSamples = 2_000_000
     /// More tracks than any program makes, and than a recording of a room has: the recorder joins 400 files at most.
     public static let maximumTracks = 512
@@ -20,7 +20,7 @@ public struct MovieTrack: Sendable, Hashable {
     public let isVideo: Bool
     /// What a decoder needs before the first sample.
     public let format: MovieFormat
-    /// The same as it lies in an MP4 file: the sample entry's box. Empty in other containers.
+    /// The same as stored in an MP4 file: the sample entry's box. Empty for other containers.
     public let description: [UInt8]
     /// How the video is to be turned.
     public let rotation: Rotation
@@ -28,7 +28,7 @@ public struct MovieTrack: Sendable, Hashable {
     public let timescale: UInt32
     /// In the order of decoding, with times at which they are shown.
     public var samples: [MovieSample]
-    /// What each time holds beside what the file says of its sample, in units of the timescale: the delay of an edit list, less what is skipped at the beginning.
+    /// What was added to each time of the file, in units of the timescale: the delay of an edit list, minus the part that is skipped at the beginning.
     public let shift: Int64
 
     /// A track.
@@ -51,7 +51,7 @@ public struct MovieTrack: Sendable, Hashable {
 public struct MovieSample: Sendable, Hashable {
     /// Where its bytes lie in the file.
     public var offset: Int64
-    /// When it is shown, in units of the track's timescale; negative for what is decoded and not shown.
+    /// When it is shown, in units of the track's timescale; negative for a sample that is decoded but not shown.
     public var time: Int64
     /// Bytes of it.
     public var length: UInt32

@@ -2,7 +2,7 @@ import Primitives
 
 /// The format of a track's samples as another program wrote it.
 public enum MovieFormat: Sendable, Hashable {
-    /// NAL units behind lengths of `lengthSize` bytes (1, 2 or 4); sets that are not in the samples (ISO/IEC 14496-15 section 5.3.3.1).
+    /// NAL units with length prefixes of `lengthSize` bytes (1, 2 or 4); the parameter sets that are not in the samples (ISO/IEC 14496-15 section 5.3.3.1).
     case h264(lengthSize: Int, sequenceSets: [[UInt8]], pictureSets: [[UInt8]], VideoSize)
     /// Whole frames.
     case vp8(VideoSize)
@@ -27,7 +27,7 @@ public enum MovieFormat: Sendable, Hashable {
     private static let maximumSets = 31
 
     /// H.264 by its decoder configuration record, which MP4 (`avcC`) and Matroska (CodecPrivate) share: version, profile, constraints, level, length size,
-    /// then the sets, each behind 16 bits of length. nil when it breaks its format.
+    /// then the sets, each after its length in 16 bits. nil when it violates its format.
     public init?(avc bytes: RawSpan, size: VideoSize) {
         guard bytes.byteCount >= 7, bytes.readUInt8(0) == 1 else { return nil }
         let lengthSize = Int(bytes.readUInt8(4) & 3) + 1

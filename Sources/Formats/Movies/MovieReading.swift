@@ -14,7 +14,7 @@ public struct FileRange: Sendable, Hashable {
 
 /// Finds the tracks and samples of a file of one kind of container. The media itself is not read.
 ///
-/// Sans-IO: whoever has the file reads what `wanted` asks for and gives it to `receive`, until `isDone`.
+/// Sans-IO: the caller reads the range that `wanted` requests from the file and passes it to `receive`, until `isDone`.
 public protocol MovieReading {
     /// A reader of a file of `fileLength` bytes.
     init(fileLength: Int64)
@@ -34,7 +34,7 @@ public protocol MovieReading {
 
 /// Why a file cannot be read. `rawValue` is the stable word.
 public enum MovieFault: String, Error, Sendable, Hashable, CaseIterable {
-    /// It does not begin as a movie does, or has nothing that describes its tracks.
+    /// It does not begin like a movie, or nothing in it describes its tracks.
     case notMovie = "not_a_movie"
     /// An element or a table contradicts itself or the length of the file.
     case malformed
@@ -44,7 +44,7 @@ public enum MovieFault: String, Error, Sendable, Hashable, CaseIterable {
     case severalFormats = "several_formats"
     /// It has no track for audio or video.
     case noTracks = "no_tracks"
-    /// Several samples lie in one block (Matroska lacing), which have no times of their own.
+    /// Several samples are in one block (Matroska lacing), and have no times of their own.
     case lacing = "laced_blocks"
     /// Samples are compressed or encrypted by the container (Matroska ContentEncodings).
     case encoded = "encoded_samples"

@@ -1,6 +1,6 @@
 /// Writes a packet capture that Wireshark opens: pcapng (draft-ietf-opsawg-pcapng), one interface of raw IP packets, in memory.
 ///
-/// The packets never crossed a wire in this form: what a peer sent and received encrypted is written in clear text, below headers of IPv4 and UDP that are made up.
+/// The packets never crossed a wire in this form: what a peer sent and received encrypted is written in clear text, with artificial IPv4 and UDP headers.
 public struct CaptureFile: Sendable {
     /// One packet of RTP or RTCP.
     public struct Packet {
@@ -24,9 +24,9 @@ public struct CaptureFile: Sendable {
         }
     }
 
-    /// The server and the client: addresses for documentation (RFC 5737), for a capture that is passed on tells nobody's address.
+    /// The server and the client: documentation addresses (RFC 5737), so that a capture that is passed on reveals nobody's address.
     static let server: UInt32 = 0xc633_6401, client: UInt32 = 0xc000_0201
-    /// RTP has an even port and RTCP the next (RFC 3550 section 11), although both shared one: so no reader takes one for the other.
+    /// RTP has an even port and RTCP the next one (RFC 3550 section 11), although both shared one, so that no reader takes one for the other.
     static let serverPort = 5_004, firstClientPort = 40_000
 
     /// The file so far.
@@ -34,7 +34,7 @@ public struct CaptureFile: Sendable {
     /// Packets in the file.
     public private(set) var packets = 0
 
-    /// A file without packets, made by `application`, about which `comment` says what it is.
+    /// A file without packets, made by `application`; `comment` describes it.
     public init(application: String, comment: String) {
         block(0x0a0d_0d0a) { file in
             file.append(UInt32(0x1a2b_3c4d))
@@ -80,7 +80,7 @@ public struct CaptureFile: Sendable {
         packets += 1
     }
 
-    /// Ends the file: how many packets it lacks, as of `time` in nanoseconds since 1970.
+    /// Ends the file with the number of packets that it lacks, as of `time` in nanoseconds since 1970.
     public mutating func finish(dropped: UInt64, time: Int64) {
         block(5) { file in
             file.append(UInt32(0))

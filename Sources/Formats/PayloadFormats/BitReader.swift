@@ -1,12 +1,12 @@
 import Primitives
 
 /// Reads bits, most significant first, from a range of bytes. The bytes are given with each call, because a span cannot
-/// be kept. Reading behind the end gives zeros and sets `isExhausted`; loops must ask for it.
+/// be kept. Reading beyond the end gives zeros and sets `isExhausted`; loops must check it.
 struct BitReader: Sendable {
     /// Next bit, counted from the first byte of the span.
     private(set) var position: Int
     private let end: Int
-    /// H.264: bytes 3 that follow two zero bytes are no data (ITU-T H.264 section 7.4.1).
+    /// H.264: a byte of value 3 after two zero bytes is no data (ITU-T H.264 section 7.4.1).
     private let skipsEmulation: Bool
     private var zeros = 0
     /// Whether something was read behind the end.

@@ -18,22 +18,22 @@ public enum PayloadCodec: UInt8, Sendable, Hashable, CaseIterable {
     case otherAudio
 }
 
-/// What one packet says about its frame: enough to select, switch and rewrite without decoding.
+/// What one packet reveals about its frame: enough to select, switch and rewrite without decoding.
 ///
-/// A *frame* is what one encoder call gave for one spatial layer; a *picture* is all frames of one moment (one RTP
-/// timestamp). Without spatial layers the two are the same.
+/// A *frame* is the output of one encoder call for one spatial layer; a *picture* is all frames of one moment (one RTP timestamp). Without spatial layers the
+/// two are the same.
 public struct PayloadSummary: Sendable, Hashable {
-    /// The packet starts a frame. H.264 does not say so itself: every packet with a parameter set or the first slice of
-    /// a picture claims it, and the first one of a timestamp is right.
+    /// The packet starts a frame. H.264 does not mark this: it is set for every packet with a parameter set or the first slice of a picture, and is right for
+    /// the first one of a timestamp.
     public var startsFrame = false
-    /// The packet ends a frame: the end of a layer frame where the format says so, else the marker.
+    /// The packet ends a frame: the end of a layer frame if the format marks it, otherwise the marker bit.
     public var endsFrame = false
-    /// The packet ends the picture (the marker). Upper layers that an encoder drops may take it away with them.
+    /// The packet ends the picture (the marker). It may be missing if an encoder drops the upper layers.
     public var endsPicture = false
-    /// The packet is known to belong to a keyframe. Only its first packet is sure to say so.
+    /// The packet is known to belong to a keyframe. Only a keyframe's first packet is certain to show this.
     public var isKeyframe = false
-    /// A receiver that has nothing may begin with this packet: it starts a keyframe of the lowest spatial layer. With
-    /// H.264 the parameter sets ahead of the IDR picture count, and so does an IDR picture without any.
+    /// A receiver without any state may begin with this packet: it starts a keyframe of the lowest spatial layer. With H.264, parameter sets ahead of the IDR
+    /// picture count, and so does an IDR picture without any.
     public var startsKeyframe = false
     /// The packet carries decoder parameters: H.264 SPS or PPS, VP9 scalability structure, AV1 sequence header.
     public var containsParameterSets = false
@@ -45,20 +45,20 @@ public struct PayloadSummary: Sendable, Hashable {
     /// for streams without temporal layers.
     public var isSwitchingPoint = false
     /// A receiver of the next lower spatial layer may receive this spatial layer from this frame on: the frame refers to
-    /// no earlier picture. For the reviewed reports on captured packets, as `isDiscardable` is: forwarding needs neither.
+    /// no earlier picture. Like `isDiscardable`, it is for the reviewed reports on captured packets: forwarding needs neither.
     public var startsSpatialLayer = false
     /// No other frame refers to this one.
     public var isDiscardable = false
     /// The frame refers to the next lower spatial layer of its picture (VP9 D).
     public var usesLowerSpatialLayer = false
-    /// Size of the picture (of the highest spatial layer where there are several); nil where the packet does not tell.
+    /// The size of the picture (of the highest spatial layer if there are several); nil if the packet does not contain it.
     public var dimensions: FrameDimensions?
 
     /// VP8 and VP9 picture id; meaningful when `pictureIDOffset` is not 0.
     public var pictureID: UInt16 = 0
-    /// Where the picture id lies in the payload; 0 when there is none.
+    /// Where the picture id is in the payload; 0 when there is none.
     public var pictureIDOffset = 0
-    /// Whether the picture id has 15 bits in two bytes, else 7 bits in one.
+    /// Whether the picture id has 15 bits in two bytes; otherwise 7 bits in one.
     public var isLongPictureID = false
     /// VP8 and VP9 TL0PICIDX; meaningful when `tl0Offset` is not 0.
     public var tl0PictureIndex: UInt8 = 0
@@ -66,19 +66,19 @@ public struct PayloadSummary: Sendable, Hashable {
     public var tl0Offset = 0
     /// VP8 KEYIDX (5 bits); 0 when there is none.
     public var keyIndex: UInt8 = 0
-    /// VP9 flexible mode: references are told by difference, TL0PICIDX is absent.
+    /// VP9 flexible mode: references are signalled as differences, and TL0PICIDX is absent.
     public var isFlexible = false
 
     /// Frame number of the dependency descriptor; meaningful when `hasDescriptor`.
     public var frameNumber: UInt16 = 0
     /// Whether a dependency descriptor was at hand.
     public var hasDescriptor = false
-    /// How many spatial layers the stream has, where the packet tells (VP9's scalability structure, a descriptor's structure); else 0.
+    /// The number of spatial layers of the stream, if the packet contains it (VP9's scalability structure, a descriptor's structure); otherwise 0.
     public var spatialLayers: UInt8 = 0
 
-    /// Sound at 48 kHz: samples in the packet, where the format tells; 0 otherwise.
+    /// Audio at 48 kHz: the number of samples in the packet, if the format reveals it; otherwise 0.
     public var sampleCount = 0
-    /// RED: payload type of the primary block and where it lies; length 0 with an offset is a silent primary.
+    /// RED: the payload type of the primary block and where it is; length 0 with an offset is a silent primary block.
     public var primaryPayloadType: UInt8 = 0
     /// RED: where the primary block starts.
     public var primaryOffset = 0
@@ -104,8 +104,8 @@ public struct FrameDimensions: Sendable, Hashable {
 extension PayloadCodec {
     /// Summarises `payload` (RTP payload without padding); nil when it is malformed or empty.
     ///
-    /// `descriptor` is what a `DependencyDescriptorReader` of the stream made of the packet's extension, if it had one. AV1 and H.264 are then
-    /// summarised by it alone, VP8 takes from it what its payload descriptor leaves out: the payload may be encrypted end to end.
+    /// `descriptor` is the result of the stream's `DependencyDescriptorReader` for the packet's extension, if it had one. Then AV1 and H.264 are summarised
+    /// only from it, and VP8 uses it for what its payload descriptor leaves out: the payload may be encrypted end to end.
     public func summary(
         of payload: RawSpan, marker: Bool, descriptor: DependencyDescriptor? = nil
     ) -> PayloadSummary? {
@@ -130,7 +130,7 @@ extension PayloadCodec {
 }
 
 extension PayloadSummary {
-    /// What a dependency descriptor says about the frame, whatever the payload is.
+    /// What a dependency descriptor reveals about the frame, whatever the payload is.
     init(_ descriptor: DependencyDescriptor, marker: Bool) {
         self.init()
         note(descriptor)
@@ -146,8 +146,8 @@ extension PayloadSummary {
         dimensions = descriptor.structureDimensions
     }
 
-    /// What the mandatory fields of a dependency descriptor say (AV1 RTP 1.0 appendix A.8.2) while its template structure has not come: where a frame
-    /// begins and ends. Nothing can begin here. Nil without these fields.
+    /// What the mandatory fields of a dependency descriptor reveal (AV1 RTP 1.0 appendix A.8.2) while its template structure has not arrived: where a frame
+    /// begins and ends. A receiver cannot begin here. Nil without these fields.
     public init?(mandatoryFieldsOf descriptor: RawSpan, marker: Bool) {
         guard descriptor.byteCount >= 3 else { return nil }
         self.init()

@@ -1,5 +1,5 @@
-// Network byte order. Callers check bounds once for a whole header and then read without further checks by way of these;
-// spans still trap on a wrong offset, so a mistake is a crash in a test, never a read outside the packet.
+// Network byte order. Callers check bounds once for a whole header and then use these without further checks; spans still trap on a wrong offset, so a mistake
+// is a crash in a test, never a read outside the packet.
 
 extension RawSpan {
     /// The unsigned 16-bit number at `offset`, in network order.

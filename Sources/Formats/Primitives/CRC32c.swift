@@ -16,7 +16,7 @@ public struct CRC32c {
     /// The checksum so far.
     public var value: UInt32 { ~state }
 
-    /// The checksum of `bytes` from the table that processors without the instructions use; for tests, which may run on one that has them.
+    /// The checksum of `bytes` from the table that processors without the instructions use; for tests, which may run on a processor that has them.
     static func portable(of bytes: UnsafeRawBufferPointer) -> UInt32 {
         bytes.baseAddress.map { ~cprocessor_crc32c_portable(~0, $0, bytes.count) } ?? 0
     }

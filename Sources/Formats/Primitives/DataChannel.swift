@@ -1,4 +1,4 @@
-/// How hard a data channel tries to deliver a message (RFC 8831 section 6.1).
+/// How persistently a data channel tries to deliver a message (RFC 8831 section 6.1).
 public enum DataReliability: Sendable, Hashable {
     case reliable
     /// At most this many retransmissions.
@@ -41,7 +41,7 @@ public struct DataPayload: Sendable, Hashable {
         self.bytes = bytes
     }
 
-    /// What it counts for in queues, in bytes: more than its content, so that empty messages are not free.
+    /// Its cost in queues, in bytes: more than its content, so that empty messages are not free.
     public var cost: Int { bytes.count + 64 }
 
     /// A text message.
@@ -54,7 +54,7 @@ public enum DataChannelEnd: String, Sendable, Hashable, CaseIterable {
     case closedByPeer
     /// The server closed it.
     case closed
-    /// The peer takes reliable messages more slowly than they come, and its queue is full.
+    /// The peer accepts reliable messages more slowly than they arrive, and its queue is full.
     case receiverTooSlow
     /// The SCTP association ended, or began again.
     case associationEnded

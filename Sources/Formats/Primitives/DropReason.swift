@@ -18,11 +18,11 @@ public enum DropReason: UInt8, CaseIterable, Sendable {
     case trackMuted, tooManyStreams, retransmissionTooOld, retransmissionThrottled
     // Egress.
     case outboundFull, sendFailed, protectFailed, withoutConsent
-    // ICE-TCP: video not sent until a slow reader has caught up, the full backlog of one, a connection that has ended.
+    // ICE-TCP: video that is not sent until a slow reader has caught up, a slow reader's full backlog, a connection that has ended.
     case videoHeld, backlogFull, connectionEnded
 }
 
-/// One plain counter a reason. A worker owns one; copies of it go to the metrics page.
+/// One plain counter per reason. A worker owns one set; copies of it go to the metrics page.
 public struct DropCounters: Sendable {
     private var counts = [UInt64](repeating: 0, count: DropReason.allCases.count)
 

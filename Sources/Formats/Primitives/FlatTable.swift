@@ -16,10 +16,10 @@ extension SocketAddress: FlatTableKey {
     @inlinable @inline(__always) public var word: UInt64 { mixed }
 }
 
-/// Small numbers found by key: open addressing with linear probing at no more than half load, so usually one cache line a look-up.
+/// Small numbers found by key: open addressing with linear probing at no more than half load, so usually one cache line per look-up.
 ///
-/// A `Dictionary` costs six times as much per look-up (measured), and these are asked once a packet. Removal moves the chain back, so that
-/// nothing is left behind by churn. Inlinable, because a generic called from another module would ask the runtime for its key's type each time.
+/// A `Dictionary` costs six times as much per look-up (measured), and these tables are used once per packet. Removal moves the chain back, so that churn leaves
+/// nothing behind. Inlinable, because a generic called from another module would query the runtime for its key's type each time.
 @frozen
 public struct FlatTable<Key: FlatTableKey>: ~Copyable {
     @usableFromInline struct Slot {
@@ -35,12 +35,12 @@ public struct FlatTable<Key: FlatTableKey>: ~Copyable {
 
     @usableFromInline var slots: UnsafeMutableRawPointer
     @usableFromInline var mask: Int
-    /// Mixed into the hash: who picks keys must not be able to make chains.
+    /// Mixed into the hash, so that an attacker who picks keys cannot make chains.
     @usableFromInline let seed: UInt64
     /// How many entries it has.
     public private(set) var count = 0
 
-    /// A table that holds `capacity` entries (a power of two) without growing. Where others pick the keys, `seed` is random.
+    /// A table that holds `capacity` entries (a power of two) without growing. If others pick the keys, `seed` must be random.
     public init(capacity: Int = 16, seed: UInt64 = 0) {
         self.seed = seed
         mask = capacity * 2 - 1
@@ -98,7 +98,7 @@ public struct FlatTable<Key: FlatTableKey>: ~Copyable {
         count -= 1
         var index = (hole + 1) & mask
         while slot(index).pointee.value != 0 {
-            // An entry may fill the hole if its own place is not between the hole and where it lies.
+            // An entry may fill the hole if its own place is not between the hole and its current place.
             if (index &- home(slot(index).pointee.key)) & mask >= (index &- hole) & mask {
                 slot(hole).pointee = slot(index).pointee
                 hole = index
@@ -109,7 +109,8 @@ public struct FlatTable<Key: FlatTableKey>: ~Copyable {
         return value
     }
 
-    /// The values of the first entries from `place` on for which `condition` holds, `limit` at most; the next call goes on behind them. It reads all of the table.
+    /// The values of the first entries from `place` on for which `condition` holds, at most `limit`; the next call continues after them. It reads the whole
+    /// table.
     public func values(atMost limit: Int, from place: inout Int, where condition: (Key, Int) -> Bool) -> [Int] {
         var values: [Int] = []
         let start = place

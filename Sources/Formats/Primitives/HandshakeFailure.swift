@@ -1,4 +1,4 @@
-/// Why a DTLS handshake failed that did not merely take too long: few words of the server's own, whatever the peer sends.
+/// Why a DTLS handshake failed other than by taking too long: one of a few words of the server, whatever the peer sends.
 public enum HandshakeFailure: UInt8, Sendable, CaseIterable {
     /// No version that both sides have; the server takes DTLS 1.2.
     case noCommonVersion

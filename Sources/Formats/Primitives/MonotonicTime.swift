@@ -1,7 +1,6 @@
 /// A moment on the machine's monotonic clock, in nanoseconds since an arbitrary start.
 ///
-/// Time is an argument everywhere below Runtime: the worker's loop reads the clock once a turn and passes it down, and a
-/// simulation passes whatever moment it likes.
+/// Time is an argument everywhere below Runtime: the worker's loop reads the clock once per turn and passes the time down, and a simulation passes any moment.
 public struct MonotonicTime: Hashable, Comparable, Sendable {
     /// Nanoseconds since the clock's start.
     public var nanoseconds: Int64
@@ -12,7 +11,7 @@ public struct MonotonicTime: Hashable, Comparable, Sendable {
     /// A moment `milliseconds` after the clock's start.
     @inlinable public init(milliseconds: Int64) { self.nanoseconds = milliseconds * 1_000_000 }
 
-    /// The clock's start; also "never yet" where a past moment is asked for.
+    /// The clock's start; also stands for "never yet" where a past moment is expected.
     @inlinable public static var zero: Self { Self(nanoseconds: 0) }
     /// Later than any real moment: the deadline of a machine that waits for nothing.
     @inlinable public static var distantFuture: Self { Self(nanoseconds: .max) }

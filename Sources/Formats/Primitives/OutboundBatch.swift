@@ -1,4 +1,4 @@
-/// The datagrams of one turn, in the order in which they leave: one preallocated arena and a list of what lies in it.
+/// The datagrams of one turn, in the order in which they leave: one preallocated arena and a list of its contents.
 ///
 /// Packets of one destination are written back to back, so that NetworkIO can hand runs of equal size to the kernel in one
 /// UDP_SEGMENT call. The batch is emptied by its owner after each turn and never grows.
@@ -50,7 +50,7 @@ public struct OutboundBatch: ~Copyable {
     /// The most datagrams it holds.
     public var capacity: Int { entryCapacity }
 
-    /// Room for a datagram of at most `maximumLength` bytes right behind the last one; nil when the batch is full.
+    /// Room for a datagram of at most `maximumLength` bytes right after the last one; nil when the batch is full.
     ///
     /// Write into it, then call `commit(length:to:)`; without a commit nothing is sent.
     @inlinable public func reserve(_ maximumLength: Int) -> UnsafeMutableRawBufferPointer? {

@@ -1,10 +1,10 @@
-/// What became of a probe, packets that ask how much more a path carries.
+/// The outcome of a probe: packets that test how much more a path carries.
 public enum ProbeOutcome: UInt8, Sendable, CaseIterable {
-    /// It came faster than what was believed, and the estimate rose.
+    /// It arrived faster than the estimate, which rose.
     case raised
-    /// It showed that the path carries what was believed, or less.
+    /// It showed that the path carries no more than the estimate.
     case confirmed
-    /// Its packets had waited for something else, so it said nothing; another one follows.
+    /// Its packets were delayed by something else, so it showed nothing; another one follows.
     case unclear
     /// Too few of its packets were reported in time.
     case unanswered
@@ -12,7 +12,7 @@ public enum ProbeOutcome: UInt8, Sendable, CaseIterable {
     case abandoned
 }
 
-/// How often each outcome came.
+/// How often each outcome occurred.
 public struct ProbeCounters: Sendable, Equatable {
     private var counts = [UInt64](repeating: 0, count: ProbeOutcome.allCases.count)
 
@@ -21,7 +21,7 @@ public struct ProbeCounters: Sendable, Equatable {
     /// Counts one probe.
     @inlinable public mutating func count(_ outcome: ProbeOutcome) { self[outcome] &+= 1 }
 
-    /// The number of probes that ended so.
+    /// The number of probes with this outcome.
     public subscript(outcome: ProbeOutcome) -> UInt64 {
         get { counts[Int(outcome.rawValue)] }
         set { counts[Int(outcome.rawValue)] = newValue }

@@ -1,11 +1,11 @@
-/// So many in a second, evenly, and some at once. One moment is all its state (the generic cell rate algorithm, ITU-T I.371).
+/// A limit on a rate, with some extra at once. Its only state is one moment (the generic cell rate algorithm, ITU-T I.371).
 public struct RateLimit: Sendable {
-    /// When the last of those that were accepted would have come if they had come evenly.
+    /// When the last accepted one would have arrived if all had arrived evenly.
     private var due = MonotonicTime.zero
 
     public init() {}
 
-    /// Accepts `count` of them, one for each `interval` and `burst` at once; false, and nothing is counted, where there have been too many.
+    /// Accepts `count` more, one per `interval` and `burst` at once; false, and nothing is counted, if there have been too many.
     public mutating func accept(
         _ count: Int = 1, every interval: TimeInterval, atOnce burst: Int, at now: MonotonicTime
     ) -> Bool {
@@ -21,7 +21,7 @@ public struct RateLimit: Sendable {
     /// At least as much is used up as of `other`.
     public mutating func usesUp(asMuchAs other: RateLimit) { due = max(due, other.due) }
 
-    /// Counts `count` more although there may have been too many: those to come wait until there is room for them, too.
+    /// Counts `count` more although there may have been too many: later ones wait until there is room for these, too.
     public mutating func add(_ count: Int, every interval: TimeInterval, at now: MonotonicTime) {
         due = max(due, now) + interval * Int64(count)
     }

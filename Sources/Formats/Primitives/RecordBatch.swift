@@ -3,7 +3,7 @@
 /// ```text
 /// | header, 32 bytes | content | header | content | …    each record padded to 8 bytes
 /// ```
-/// A recorder never holds anybody up: where it has no room, `reserve` says so, and whoever writes notes the gap.
+/// A recorder never holds anybody up: if it has no room, `reserve` returns nil, and the writer notes the gap.
 public struct RecordBatch: ~Copyable {
     /// What a record is.
     public enum Kind: UInt32, Sendable {
@@ -78,7 +78,7 @@ public struct RecordBatch: ~Copyable {
     private var limit: Int
     /// Bytes in use.
     public private(set) var used = 0
-    /// Whether streams that were dropped may go on: there is room for a while.
+    /// Whether streams that were dropped may continue: there is room for a while.
     public private(set) var hasAmpleRoom: Bool
 
     /// A batch of at most `capacity` bytes, whose reader has room for them.

@@ -8,7 +8,7 @@ public struct RoundTrip: Sendable {
 
     public init() {}
 
-    /// Weighs a measurement; one that cannot be is ignored, and false returned.
+    /// Applies a measurement; an impossible one is ignored, and false returned.
     @discardableResult
     public mutating func measured(_ sample: TimeInterval) -> Bool {
         guard sample >= .zero, sample < Self.most else { return false }
@@ -17,10 +17,10 @@ public struct RoundTrip: Sendable {
     }
 }
 
-/// A round trip by reports of the other side, which end where nothing is sent: it counts for ten seconds, and the first
-/// measurement after them counts alone, because the path may have become another meanwhile.
+/// A round trip by reports of the other side, which stop when nothing is sent: it is valid for ten seconds, and the first measurement after that replaces it,
+/// because the path may have changed meanwhile.
 public struct ReportedRoundTrip: Sendable {
-    /// Several reports, which come every second or rarer; an order of magnitude, not measured.
+    /// Several reports, which arrive every second or less often; an order of magnitude, not measured.
     private static let validity = TimeInterval.seconds(10)
 
     private var trips = RoundTrip()

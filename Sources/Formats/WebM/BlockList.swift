@@ -30,10 +30,10 @@ struct BlockList: Sendable {
     /// VP9's profile, from the first frame with which a decoder can start.
     private var profile: UInt8?
 
-    /// Half of what Opus packets usually last: one that is missing is missed.
+    /// Half of the usual duration of Opus packets, so that a missing packet is noticed.
     private static let opusTolerance: Int64 = 480
 
-    /// nil where ticks of `scale` nanoseconds are no measure of time.
+    /// nil if ticks of `scale` nanoseconds are no usable unit of time.
     init?(_ entry: TrackEntry, scale: UInt64) {
         guard let clock = TickClock(scale: scale, timescale: entry.isOpus ? 48_000 : nil) else { return nil }
         self.entry = entry
@@ -51,10 +51,10 @@ struct BlockList: Sendable {
         if let last = samples.last {
             let next = last.time + Int64(last.duration)
             if last.duration > 0, abs(time - next) < Self.opusTolerance {
-                // Ticks are coarse, and live encoders take times from a clock: packets that follow each other have no gap that could be heard.
+                // Ticks are coarse, and live encoders take times from a clock: consecutive packets have no audible gap.
                 time = next
             } else if block.ticks >= lastTicks, time <= last.time {
-                // Frames within a tick are several all the same, in their order. Only what goes back in the file does so here.
+                // Frames within one tick stay separate, in their order. Times go back here only if they do in the file.
                 time = last.time + 1
             }
         }
@@ -69,7 +69,7 @@ struct BlockList: Sendable {
         return true
     }
 
-    /// The track, whose samples last until the next where they do not say how long they are.
+    /// The track, whose samples last until the next one unless they have a duration.
     func track() -> MovieTrack {
         var format = entry.format
         if case .vp9(_, let size) = format { format = .vp9(profile: profile ?? 0, size) }
@@ -100,7 +100,8 @@ struct TickClock: Sendable {
     static let usualScale: UInt64 = 1_000_000
     private static let second: UInt64 = 1_000_000_000
 
-    /// Ticks of `scale` nanoseconds, as units of `timescale`: without one, ticks where so many are a second exactly, otherwise nanoseconds. nil for no time, or many seconds.
+    /// Ticks of `scale` nanoseconds, as units of `timescale`. Without a timescale: ticks if a second is a whole number of them, otherwise nanoseconds. nil for
+    /// a tick of no time, or of many seconds.
     init?(scale: UInt64, timescale wanted: UInt32? = nil) {
         guard scale > 0 else { return nil }
         timescale = wanted ?? UInt32(Self.second % scale == 0 ? Self.second / scale : Self.second)
@@ -111,7 +112,7 @@ struct TickClock: Sendable {
         denominator = isExact ? 1 : Int64(Self.second)
     }
 
-    /// Rounded down; nil for what no file lasts: sums of what is returned stay in range.
+    /// Rounded down; nil for a time longer than any file: sums of the results stay in range.
     func units(ticks: Int64) -> Int64? {
         let (units, overflow) = ticks.multipliedReportingOverflow(by: numerator)
         return overflow || units.magnitude > 1 << 61 ? nil : units / denominator

@@ -21,7 +21,7 @@ struct Element: Sendable {
     /// No beginning of an element is longer.
     static let maximumHeader = 12
 
-    /// The element at `offset`; nil where its beginning is cut off, or is none.
+    /// The element at `offset`; nil if its beginning is cut off or invalid.
     init?(at offset: Int, in bytes: RawSpan) {
         var position = offset
         guard position < bytes.byteCount else { return nil }
@@ -36,7 +36,7 @@ struct Element: Sendable {
         headerLength = idLength + size.length
     }
 
-    /// Where its content lies when it begins at `offset`; nil where the size is unknown or reaches behind `end`.
+    /// Where its content is when it begins at `offset`; nil if the size is unknown or extends beyond `end`.
     func content(from offset: Int, end: Int) -> Range<Int>? {
         let start = offset + headerLength
         guard let size, start <= end, size <= Int64(end - start) else { return nil }
@@ -44,7 +44,7 @@ struct Element: Sendable {
     }
 }
 
-/// A number of 1 to 8 bytes that says itself how long it is (RFC 8794 section 4).
+/// A number of 1 to 8 bytes that encodes its own length (RFC 8794 section 4).
 struct VariableSize {
     /// Without the marker; less than 2^56.
     let value: UInt64
@@ -66,7 +66,7 @@ struct VariableSize {
     }
 }
 
-/// What an element is, by its number with its marker (RFC 9559 section 5).
+/// The kind of an element, by its number with its marker (RFC 9559 section 5).
 struct ElementID: RawRepresentable, Hashable, Sendable {
     let rawValue: UInt32
 
@@ -106,7 +106,7 @@ struct ElementID: RawRepresentable, Hashable, Sendable {
     static let blockDuration = ElementID(rawValue: 0x9b)
     static let referenceBlock = ElementID(rawValue: 0xfb)
 
-    /// Whether it ends a cluster of unknown size: it is a part of the segment, or the beginning of the next file.
+    /// Whether it ends a cluster of unknown size: it is a child of the segment, or the beginning of the next file.
     var endsCluster: Bool { Self.besideClusters.contains(self) }
 
     private static let besideClusters: Set<ElementID> = [
@@ -115,7 +115,7 @@ struct ElementID: RawRepresentable, Hashable, Sendable {
 }
 
 extension RawSpan {
-    /// The number that the content of an element is: up to 8 bytes, none of them for 0 (RFC 8794 section 7.2). nil where it is longer, or cut off.
+    /// The number in the content of an element: up to 8 bytes, or no bytes for 0 (RFC 8794 section 7.2). nil if it is longer or cut off.
     func unsignedInteger(_ content: Range<Int>) -> UInt64? {
         guard content.count <= 8, content.upperBound <= byteCount else { return nil }
         var value: UInt64 = 0

@@ -8,7 +8,7 @@ import Primitives
 /// EBML  Segment( SeekHead  Info  Tracks  Cluster …  Cues )
 ///                                        └ Timestamp, SimpleBlock …, BlockGroup( Block, BlockDuration, ReferenceBlock ) …
 /// ```
-/// Each cluster is walked from block to block: the file has no other list of its samples. `Cues` names some keyframes only, and live encoders write none.
+/// Each cluster is walked from block to block: the file has no other list of its samples. `Cues` lists only some keyframes, and live encoders do not write it.
 public struct MatroskaReader: MovieReading, Sendable {
     public private(set) var wanted: FileRange
     public private(set) var isDone = false
@@ -51,16 +51,16 @@ public struct MatroskaReader: MovieReading, Sendable {
         var content: BlockList.Block
     }
 
-    /// What is read at once: a block's beginning, and the blocks behind it where they are small.
+    /// What is read at once: a block's beginning, and the blocks after it if they are small.
     private static let window = 4_096
     /// Bytes of time and flags.
     private static let blockFields = 3
     /// A block's beginning: header, number of the track, time, flags and the first two bytes of its content.
     private static let lookAhead = Element.maximumHeader + 8 + blockFields + 2
-    /// The header of a file, and what is read of a segment as a whole.
+    /// Maximum size of a file's header, and of the parts of a segment that are read as a whole.
     private static let maximumHeader = 4_096
     private static let maximumDescription = 1 << 20
-    /// Two around each sample: empty ones cost the file two bytes each.
+    /// Two around each sample: the number is bounded because empty elements cost the file only two bytes each.
     private static let maximumElements = 3 * MovieFile.maximumSamples
 
     /// A reader of a file of `fileLength` bytes.
@@ -71,7 +71,7 @@ public struct MatroskaReader: MovieReading, Sendable {
         if fileLength < 16 { fail(.notMovie) }
     }
 
-    /// So many bytes at the beginning of a file show whether it is of this kind.
+    /// The number of bytes at the beginning of a file that show whether it is of this kind.
     public static let signatureLength = 4
 
     /// Whether a file that begins with `bytes` is of this kind.
@@ -79,7 +79,7 @@ public struct MatroskaReader: MovieReading, Sendable {
         bytes.byteCount >= signatureLength && bytes.readUInt32(0) == ElementID.header.rawValue
     }
 
-    /// The tracks that have samples, which are those up to where a torn file breaks off.
+    /// The tracks that have samples; in a truncated file, the samples up to its end.
     public func movie() throws(MovieFault) -> MovieFile {
         if let fault { throw fault }
         guard entries != nil else { throw .notMovie }
@@ -88,7 +88,7 @@ public struct MatroskaReader: MovieReading, Sendable {
         return MovieFile(tracks: tracks)
     }
 
-    /// Takes the bytes of `wanted`: a part that is read as a whole, or as many elements as begin in them.
+    /// Processes the bytes of `wanted`: a part that is read as a whole, or all elements that begin in them.
     public mutating func receive(_ bytes: RawSpan) {
         guard !isDone else { return }
         if let element = whole {
@@ -107,7 +107,7 @@ public struct MatroskaReader: MovieReading, Sendable {
         isDone = true
     }
 
-    /// What does not fit: the end of a file that was torn, or is still written, if there was something before it.
+    /// An element that does not fit: the end of a file that was truncated or is still being written, if something came before it.
     private mutating func breakOff() {
         guard lists.contains(where: { $0.count > 0 }) else { return fail(.malformed) }
         isDone = true
@@ -115,9 +115,9 @@ public struct MatroskaReader: MovieReading, Sendable {
 
     // MARK: - Elements
 
-    /// Takes the elements whose beginnings lie in `bytes`, which begin at `position`.
+    /// Processes the elements that begin in `bytes`, which start at `position`.
     private mutating func walk(_ bytes: RawSpan) {
-        // Something was wanted, and there is nothing: the file was shortened, or its disk fails.
+        // Bytes were requested, and there are none: the file was shortened, or its disk fails.
         guard bytes.byteCount > 0 else { return breakOff() }
         let start = position
         let isLast = start + Int64(bytes.byteCount) >= fileLength
@@ -226,7 +226,7 @@ public struct MatroskaReader: MovieReading, Sendable {
         skip(element, within: end)
     }
 
-    /// Where its content ends; nil where its size is unknown. What is said to reach behind `limit` was torn there.
+    /// Where its content ends; nil if its size is unknown. An element that extends beyond `limit` was cut off there.
     private func end(of element: Element, within limit: Int64) -> Int64? {
         element.size.map { $0 < limit - position ? position + $0 : limit }
     }
@@ -289,7 +289,7 @@ public struct MatroskaReader: MovieReading, Sendable {
 
     // MARK: - Blocks
 
-    /// False, and the end, where nothing describes the blocks that follow.
+    /// False, and the end, if nothing describes the blocks that follow.
     private mutating func beginBlocks() -> Bool {
         guard lists.isEmpty else { return true }
         guard let entries else {
@@ -302,7 +302,7 @@ public struct MatroskaReader: MovieReading, Sendable {
         return false
     }
 
-    /// The block that begins with `bytes`; nil where it is of no track that counts, or empty, and at the end of what can be read.
+    /// The block that begins with `bytes`; nil if it belongs to no track that counts, if it is empty, and at the end of the readable part.
     ///
     /// ```text
     /// track number (1 to 8 bytes)  time (2 bytes, signed, from the cluster's on)  flags: keyframe, …, lacing (2 bits), …

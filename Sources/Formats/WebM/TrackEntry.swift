@@ -1,15 +1,15 @@
 import Movies
 import Primitives
 
-/// What a `TrackEntry` says of audio or a video (RFC 9559 section 5.1.4.1).
+/// The description of audio or video in a `TrackEntry` (RFC 9559 section 5.1.4.1).
 struct TrackEntry: Sendable {
     /// By which blocks name it.
     let number: UInt32
     let isVideo: Bool
     let format: MovieFormat
-    /// What is decoded before anything is heard, in nanoseconds: times are later by it.
+    /// The time decoded before anything is heard, in nanoseconds: the file's times are later by it.
     let delay: UInt64
-    /// Usual time from one sample to the next, in nanoseconds; 0: unknown.
+    /// The usual time from one sample to the next, in nanoseconds; 0: unknown.
     let duration: UInt64
 
     /// Whether its samples say themselves how long they are.
@@ -20,7 +20,7 @@ struct TrackEntry: Sendable {
 
     private static let videoType: UInt64 = 1
     private static let audioType: UInt64 = 2
-    /// Opus has 6.5 or 80 ms; more than a second is no delay that a codec has.
+    /// Opus has 6.5 or 80 ms; no codec has a delay of more than a second.
     private static let longestDelay: UInt64 = 1_000_000_000
     private static let longestDuration: UInt64 = 3_600_000_000_000
     private static let longestName = 40
@@ -39,7 +39,7 @@ struct TrackEntry: Sendable {
         var isEncoded = false
     }
 
-    /// All of the content of `Tracks`; what is neither audio nor a video is left out.
+    /// The whole content of `Tracks`; tracks that are neither audio nor video are left out.
     static func all(in bytes: RawSpan, _ content: Range<Int>) throws(MovieFault) -> [TrackEntry] {
         var entries: [TrackEntry] = []
         var walk = ElementWalk(content)
@@ -99,7 +99,7 @@ struct TrackEntry: Sendable {
         return value
     }
 
-    /// The codec's name, of which people read in the reason why a file is not played.
+    /// The codec's name, which appears in the reason why a file is not played.
     private static func name(_ bytes: RawSpan, _ content: Range<Int>) -> String {
         var letters: [UInt8] = []
         for position in content.prefix(longestName) { letters.append(bytes.readUInt8(position)) }
@@ -152,7 +152,7 @@ struct ElementWalk {
         end = content.upperBound
     }
 
-    /// The next element, and where its content lies; nil at the end. Throws for one that does not fit.
+    /// The next element, and where its content is; nil at the end. Throws for an element that does not fit.
     mutating func next(in bytes: RawSpan) throws(MovieFault) -> (ElementID, Range<Int>)? {
         guard position < end else { return nil }
         guard let element = Element(at: position, in: bytes.extracting(0..<end)),

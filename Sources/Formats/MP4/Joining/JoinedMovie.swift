@@ -1,14 +1,14 @@
 public import Movies
 import Primitives
 
-/// One movie of the samples of several finished files, each in its place: what is copied from where, and the table in front of it.
+/// One movie from the samples of several finished files, each in its place: what is copied from where, and the table in front of it.
 ///
-/// Nothing is compressed anew. Files of one stream follow each other in one track, where decoders take that; otherwise a track of its own begins, which the
-/// edit list puts in its place. Chunks of a second of all tracks take turns, so that a player has to read in one place.
+/// Nothing is encoded anew. Files of one stream follow each other in one track if decoders accept that; otherwise another track begins, which its edit list
+/// puts in its place. The tracks are interleaved in chunks of a second, so that a player reads in one place.
 public struct JoinedMovie: Sendable {
     /// Why files cannot be joined. `rawValue` is the stable word.
     public enum Fault: String, Error, Sendable, Hashable, CaseIterable {
-        /// More samples or tracks, or a larger table, than `MovieFileReader` takes.
+        /// More samples or tracks, or a larger table, than `MovieFileReader` accepts.
         case tooLarge = "too_large"
         /// There is no sample.
         case empty
@@ -47,15 +47,15 @@ public struct JoinedMovie: Sendable {
     /// A movie without tracks.
     public init() {}
 
-    /// Adds the samples of a file. `source` is the file's number, `stream` names what goes on from file to file: files of one stream come in order.
-    /// `place` says at which microsecond a time of the file's track is shown.
+    /// Adds the samples of a file. `source` is the file's number, `stream` identifies what continues from file to file: the files of one stream must be added
+    /// in order. `place` returns the microsecond at which a time of the file's track is shown.
     public mutating func append(
         _ file: MovieFile, source: Int, stream: Int, place: (Int64) -> Int64
     ) throws(Fault) {
         guard file.tracks.count == 1, let track = file.tracks.first, let piece = JoinedPiece(track) else {
             throw .unreadable
         }
-        // The files are removed afterwards: what no reader takes would be lost.
+        // The files are removed afterwards: a movie that no reader accepts would be lost.
         guard track.samples.count <= MovieFile.maximumSamples - sampleCount else { throw .tooLarge }
         if let last = tracks.lastIndex(where: { $0.stream == stream }),
             tracks[last].continues(with: piece, from: place(track.samples[0].time))
@@ -142,7 +142,7 @@ public struct JoinedMovie: Sendable {
 /// A file's track on its way into a joined one.
 struct JoinedPiece {
     let track: MovieTrack
-    /// What decoders are given before each sync sample where a track has several of them; empty for codecs that have it in their samples.
+    /// The parameter sets that precede each sync sample if a track has several of them; empty for codecs that have them in their samples.
     let sets: [UInt8]
 
     /// nil for a format that is not joined.

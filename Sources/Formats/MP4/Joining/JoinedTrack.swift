@@ -16,7 +16,7 @@ struct JoinedTrack: Sendable {
         case copy(source: Int, offset: Int64, length: Int)
         /// Silence of one packet.
         case silence([UInt8])
-        /// Parameter sets by number; nothing where the track has one only.
+        /// Parameter sets by number; empty if the track has only one.
         case sets(Int)
     }
 
@@ -28,7 +28,7 @@ struct JoinedTrack: Sendable {
     /// Opus frames of 20 and 2.5 ms without audio (RFC 6716 section 3.1: CELT, fullband, stereo).
     private static let silence: (long: [UInt8], short: [UInt8]) = ([0xfc, 0xff, 0xfe], [0xe4, 0xff, 0xfe])
     private static let silenceUnits: (long: Int64, short: Int64) = (960, 120)
-    /// Silence of an hour and a half, 270,000 samples: less than a part of a recording leaves for it. A longer one begins another track.
+    /// Silence of an hour and a half, 270,000 samples: less than a part of a recording leaves for it. After longer silence another track begins.
     private static let longestSilence: Int64 = 5_400 * 48_000
     /// Chunks of the tracks take turns.
     private static let chunkLength: Int64 = 1_000_000
@@ -48,10 +48,10 @@ struct JoinedTrack: Sendable {
     private var durations: [Run] = []
     /// Sync samples from 1, and the number of the parameter sets before each.
     private var syncSamples: [(sample: UInt32, sets: Int32)] = []
-    /// Time of the first sample, and the earliest time of the next, in units since the timeline's beginning.
+    /// The time of the first sample, and the earliest time of the next, in units since the timeline's beginning.
     private var first: Int64?
     private var next = Int64.min / 2
-    /// Time and own duration of the last sample, whose duration in the movie is known with the next.
+    /// The time and own duration of the last sample, whose duration in the movie is known only with the next one.
     private var last: (time: Int64, duration: Int64)?
 
     /// A track that begins with `piece`.
@@ -71,14 +71,14 @@ struct JoinedTrack: Sendable {
     var start: Int64 { microseconds(first ?? 0) }
     var end: Int64 { microseconds(last.map { $0.time + $0.duration } ?? 0) }
 
-    /// To the nearest unit, so that times that were units once are the same again.
+    /// Rounded to the nearest unit, so that times that were converted from units are unchanged.
     private func units(_ microseconds: Int64) -> Int64 {
         let scaled = microseconds * timescale
         return (scaled + (scaled < 0 ? -500_000 : 500_000)) / 1_000_000
     }
     private func microseconds(_ units: Int64) -> Int64 { units * 1_000_000 / timescale }
 
-    /// Whether `piece` can follow in this track, where its first sample is shown at microsecond `moment`: there is one matrix for all, decoders take one codec,
+    /// Whether `piece` can follow in this track, if its first sample is shown at microsecond `moment`: there is one matrix for all, decoders accept one codec,
     /// and audio has no holes.
     func continues(with piece: JoinedPiece, from moment: Int64) -> Bool {
         piece.entry == description[4..<8] && piece.track.rotation == rotation
@@ -97,7 +97,7 @@ struct JoinedTrack: Sendable {
         let audioStart = max(begin, next)
         var startsChunk = true
         for sample in samples {
-            // Audio is contiguous as it is; video is shown when the publisher's clock says.
+            // Audio is contiguous already; video is shown by the publisher's clock.
             let time =
                 isVideo ? max(units(place(sample.time)), next) : audioStart + sample.time - samples[0].time
             add(
@@ -115,7 +115,7 @@ struct JoinedTrack: Sendable {
         return sets.count - 1
     }
 
-    /// Silence for as long as nothing was recorded: what players do not hear they leave out.
+    /// Silence for as long as nothing was recorded, because players would leave out the gap.
     private mutating func fill(upTo time: Int64) {
         while time - next >= Self.silenceUnits.short {
             let isLong = time - next >= Self.silenceUnits.long
@@ -133,7 +133,7 @@ struct JoinedTrack: Sendable {
         if let last { note(duration: time - last.time) }
         first = first ?? time
         last = (time, duration)
-        // Video shown at equal times is moved on by a unit each; audio lasts as long as it is.
+        // Video frames shown at equal times are moved a unit apart; audio keeps its length.
         next = time + (isVideo ? 1 : duration)
         let moment = microseconds(time)
         if startsChunk || chunks.isEmpty || moment - chunks[chunks.count - 1].time >= Self.chunkLength {
@@ -167,7 +167,7 @@ struct JoinedTrack: Sendable {
 
     // MARK: - Writing
 
-    /// Other parameter sets than the entry's are in the samples then, before each sync sample.
+    /// Then parameter sets other than the entry's are in the samples, before each sync sample.
     private var isInBand: Bool { sets.count > 1 }
 
     /// What the bytes of a chunk are.

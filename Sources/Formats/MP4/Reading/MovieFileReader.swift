@@ -33,7 +33,7 @@ public struct MovieFileReader: MovieReading, Sendable {
     static let maximumMovie = 48 << 20
     /// A fragment of many minutes.
     private static let maximumFragment = 4 << 20
-    /// Boxes at the top of a file: two for each of 100,000 fragments, a day of them.
+    /// Maximum boxes at the top level of a file: two for each of 100,000 fragments, a day of them.
     private static let maximumBoxes = 200_000
     private static let headerLength = 16
 
@@ -124,7 +124,7 @@ public struct MovieFileReader: MovieReading, Sendable {
                 file = header.file
             } else {
                 var fragment = MovieFragment(length: size, at: position, fileLength: fileLength)
-                // A fragment counts as a whole: one whose data is torn off is left out.
+                // A fragment counts only as a whole: one whose data is cut off is left out.
                 var longer = file
                 file = MovieFile()
                 defer { file = longer }

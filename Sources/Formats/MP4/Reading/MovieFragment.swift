@@ -87,7 +87,7 @@ struct MovieFragment {
         let fields = [0x100, 0x200, 0x400, 0x800].count { flags & UInt32($0) != 0 }
         let head = (flags & 1 != 0 ? 4 : 0) + (flags & 4 != 0 ? 4 : 0)
         guard run.length >= 8 + head else { throw .malformed }
-        // Without fields of their own, samples cost the file nothing: their number is bounded by the file's length.
+        // Samples without fields of their own cost the file nothing, so their number is bounded by the file's length.
         let total = file.tracks.reduce(0) { $0 + $1.samples.count }
         guard count <= MovieFile.maximumSamples - total else { throw .tooLarge }
         guard Int64(count) <= fileLength else { throw .malformed }

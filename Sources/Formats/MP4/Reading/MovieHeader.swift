@@ -1,7 +1,7 @@
 import Movies
 import Primitives
 
-/// A `moov`: the tracks with what their tables hold, and what fragments leave out (`trex`).
+/// A `moov`: the tracks with the samples of their tables, and the defaults for fragments (`trex`).
 struct MovieHeader {
     /// What holds for samples about which a fragment says nothing.
     struct Defaults {
@@ -91,7 +91,7 @@ struct MovieHeader {
             b: Int32(bitPattern: moov.readUInt32(header.offset + matrix + 4)))
     }
 
-    /// What the edit list adds to each time: the length of an empty first edit, less where the first other one begins.
+    /// What the edit list adds to each time: the length of an empty first edit, minus the start of the first non-empty one.
     private static func shift(
         _ track: BoxReader.Box, _ moov: RawSpan, timescale: UInt32, movieTimescale: UInt32
     ) -> Int64 {
@@ -110,7 +110,7 @@ struct MovieHeader {
             let start =
                 isLong
                 ? Int64(bitPattern: moov.readUInt64(place + 8)) : Int64(Int32(bitPattern: moov.readUInt32(place + 4)))
-            // A year at most: nothing behind it can be meant, and the sums below stay in range.
+            // At most a year: no file is longer, and the sums below stay in range.
             let limit = Int64(timescale) * 31_536_000
             guard start < 0 else { return delay - min(start, limit) }
             let scaled = duration.multipliedReportingOverflow(by: Int64(timescale))

@@ -37,7 +37,7 @@ struct SampleTables {
         bytes = found
     }
 
-    /// The samples, whose data lies within `fileLength` bytes, at most `limit`; none where there are only fragments.
+    /// The samples, whose data is within `fileLength` bytes, at most `limit`; none if there are only fragments.
     func samples(
         _ span: RawSpan, fileLength: Int64, shift: Int64, limit: Int
     ) throws(MovieFault) -> [MovieSample] {
@@ -70,7 +70,7 @@ struct SampleTables {
         return (box.offset + 8, count)
     }
 
-    /// Chunk by chunk: each has so many samples, one behind the other.
+    /// Chunk by chunk: the samples of each are contiguous.
     private func place(
         _ samples: inout [MovieSample], _ span: RawSpan, _ fileLength: Int64
     ) throws(MovieFault) {
@@ -113,7 +113,7 @@ struct SampleTables {
         guard sample == samples.count else { throw .malformed }
     }
 
-    /// When each is shown, after it is decoded; version 0 is read as signed, too, as all readers do.
+    /// How long after decoding each is shown; version 0 is read as signed, too, as all readers do.
     private func compose(_ samples: inout [MovieSample], _ span: RawSpan) throws(MovieFault) {
         guard bytes.offsets != nil else { return }
         guard let runs = entries(bytes.offsets, 8, span) else { throw .malformed }

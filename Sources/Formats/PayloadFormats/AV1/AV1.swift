@@ -18,7 +18,7 @@ public enum AV1 {
 
     /// One OBU element, whole or in part.
     public struct Element: Sendable, Hashable {
-        /// OBU type; nil when the element continues an OBU whose header came before.
+        /// The OBU type; nil when the element continues an OBU whose header came before.
         public var type: UInt8?
         /// Temporal id of the OBU's extension, 0 without.
         public var temporalID: Int
@@ -26,7 +26,7 @@ public enum AV1 {
         public var spatialID: Int
         /// Where the OBU's bytes start, its header included.
         public var start: Int
-        /// Where the OBU's payload starts, behind its header (or where the continued part starts).
+        /// Where the OBU's payload starts, after its header (or where the continued part starts).
         public var offset: Int
         /// Bytes of it here.
         public var length: Int
@@ -108,8 +108,8 @@ public enum AV1 {
         }
     }
 
-    /// Summarises a payload; nil when it is malformed. Where there is a descriptor the payload is not looked at, because it may be encrypted end to
-    /// end. Without one only layers in OBU extensions are known, and the start of a frame is a guess.
+    /// Summarises a payload; nil when it is malformed. If there is a descriptor, the payload is not examined, because it may be encrypted end to end. Without
+    /// one, only layers in OBU extensions are known, and the start of a frame is a guess.
     public static func summary(
         of payload: RawSpan, marker: Bool, descriptor: DependencyDescriptor?
     ) -> PayloadSummary? {

@@ -1,16 +1,16 @@
 import Primitives
 
-/// Layer frames of one picture made one frame to a depacketizer that goes by the aggregation header alone.
+/// Turns the layer frames of one picture into one frame for a depacketizer that looks only at the aggregation header.
 ///
-/// Without a dependency descriptor libwebrtc takes a packet that neither begins nor ends with a fragment for a frame of its own, so each spatial
-/// layer becomes a frame; its decoder then gives a keyframe of several up, and the receiver asks for another one, forever (Chromium 156).
-/// A fragment of no bytes across the border joins them: the OBU that ended the last packet is continued (Z after Y), by nothing.
+/// Without a dependency descriptor libwebrtc takes a packet that neither begins nor ends with a fragment for a frame of its own, so each spatial layer becomes
+/// a frame; its decoder then gives up on a keyframe of several layers, and the receiver requests another one, forever (Chromium 156). A fragment of no bytes
+/// across the border joins them: the OBU that ended the last packet is continued (Z after Y) by nothing.
 ///
 /// ```text
 ///  |Z|Y| W |N|-|-|-|  OBU element 1 …                 as the publisher sent it
 ///  |1|Y|W+1|0|-|-|-|  0x00  OBU element 1 …           joined to the packet before
 /// ```
-/// Of three counted elements the count becomes 0, and the last one gets its length, too.
+/// A count of three elements becomes 0, and the last element gets a length, too.
 public struct AV1Joining: OptionSet, Sendable {
     public let rawValue: UInt8
     public init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -61,7 +61,7 @@ public struct AV1Joining: OptionSet, Sendable {
         return cursor + payload.count - split
     }
 
-    /// Where the third of three elements begins, and how many bytes its length takes; the end of a payload that is cut off.
+    /// Where the third of three elements begins, and how many bytes its length takes; for a truncated payload its end.
     private func lastLength(of payload: UnsafeRawBufferPointer) -> (offset: Int, size: Int) {
         var offset = 1
         for _ in 0..<2 {

@@ -1,4 +1,4 @@
-/// What a frame is to one decode target (AV1 RTP 1.0 appendix A.8.1).
+/// The role of a frame for one decode target (AV1 RTP 1.0 appendix A.8.1).
 public enum DecodeTargetIndication: UInt8, Sendable, Hashable {
     /// The frame is no part of the target.
     case notPresent = 0
@@ -10,7 +10,7 @@ public enum DecodeTargetIndication: UInt8, Sendable, Hashable {
     case required = 3
 }
 
-/// What the dependency descriptor extension of one packet says, with its template filled in (AV1 RTP 1.0 appendix A).
+/// The content of one packet's dependency descriptor extension, with its template filled in (AV1 RTP 1.0 appendix A).
 ///
 /// ```text
 ///  0                   1                   2
@@ -20,7 +20,7 @@ public enum DecodeTargetIndication: UInt8, Sendable, Hashable {
 /// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 /// ```
 public struct DependencyDescriptor: Sendable {
-    /// The most references of one frame that are kept: AV1 frames have at most 7.
+    /// Maximum references of one frame that are kept: AV1 frames have at most 7.
     public static let maximumReferences = 8
 
     /// First packet of its frame.
@@ -43,12 +43,12 @@ public struct DependencyDescriptor: Sendable {
     public internal(set) var decodeTargetIndications: UInt64 = 0
     /// Number of decode targets.
     public internal(set) var decodeTargetCount = 0
-    /// The mask of active decode targets where the packet tells it; nil otherwise.
+    /// The mask of active decode targets, if the packet contains it; otherwise nil.
     public internal(set) var activeDecodeTargets: UInt32?
     /// How many frames it refers to.
     public internal(set) var referenceCount = 0
     var references = InlineArray<8, UInt16>(repeating: 0)
-    /// Size of the frame's spatial layer; nil where the structure tells no sizes.
+    /// The size of the frame's spatial layer; nil if the structure contains no sizes.
     public internal(set) var dimensions: FrameDimensions?
     /// Size of the highest spatial layer, only where the packet carries the structure.
     public internal(set) var structureDimensions: FrameDimensions?
@@ -56,12 +56,12 @@ public struct DependencyDescriptor: Sendable {
     var ownTarget: Int?
     /// No frame of these layers refers to another of them, by the structure.
     var hasIndependentLayer = false
-    /// Bits before the mask of active targets, or before where it would stand.
+    /// Bits before the mask of active targets, or before the place where it would be.
     var maskPosition = 24
     /// Bits in use.
     var bitCount = 24
 
-    /// What the frame is to decode target `target`, below `decodeTargetCount`.
+    /// The role of the frame for decode target `target`, below `decodeTargetCount`.
     @inlinable public func indication(for target: Int) -> DecodeTargetIndication {
         let bits = decodeTargetIndications >> (2 * UInt64(target)) & 3
         return DecodeTargetIndication(rawValue: UInt8(truncatingIfNeeded: bits))!
@@ -73,15 +73,14 @@ public struct DependencyDescriptor: Sendable {
     /// The frame refers to nothing.
     public var isKeyframe: Bool { referenceCount == 0 }
 
-    /// The frame refers to nothing but lower spatial layers of its own picture, which at most lie as many frame numbers
-    /// back as there are spatial layers below.
+    /// The frame refers only to lower spatial layers of its own picture, which are at most as many frame numbers back as there are spatial layers below.
     public var refersToNoEarlierPicture: Bool {
         for index in 0..<referenceCount where Int(references[index]) > spatialLayer { return false }
         return true
     }
 
-    /// The target of the frame's own layers may be received from here on: the frame says so, or the layer's frames refer to lower layers only. Senders
-    /// indicate no switch then. One discardable frame proves nothing: libwebrtc's VP8 has some that refer to the frame before in their own layer.
+    /// The target of the frame's own layers may be received from here on: the frame indicates it, or the layer's frames refer only to lower layers, in which
+    /// case senders indicate no switch. One discardable frame proves nothing: libwebrtc's VP8 has some that refer to the frame before in their own layer.
     public var isSwitchingPoint: Bool {
         if let ownTarget {
             let indication = indication(for: ownTarget)

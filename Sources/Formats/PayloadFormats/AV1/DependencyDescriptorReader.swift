@@ -1,25 +1,25 @@
 import Primitives
 
-/// Reads the dependency descriptors of one stream; keeps the last structure, without which no descriptor means anything.
+/// Reads the dependency descriptors of one stream; keeps the last structure, without which no descriptor can be read.
 ///
 /// Reading allocates only where a packet carries a structure (the first of a keyframe).
 public struct DependencyDescriptorReader: Sendable {
     /// The structure in force; nil before the first keyframe.
     public private(set) var structure: DependencyStructure?
-    /// The decode targets that the sender says are active; all until it says otherwise.
+    /// The decode targets that the sender signals as active; all until it signals others.
     public private(set) var activeDecodeTargets: UInt32 = 0
     /// The highest spatial layer of the structure in force.
     public private(set) var highestSpatialLayer = 0
     /// The highest temporal layer of the structure in force.
     public private(set) var highestTemporalLayer = 0
-    /// The highest layers of each decode target of the structure in force, where they are read without a look into the structure's arrays.
+    /// The highest layers of each decode target of the structure in force, stored here so that reading them needs no access to the structure's arrays.
     private var targetLayers = InlineArray<32, UInt8>(repeating: 0)
 
     /// A reader that has seen nothing.
     public init() {}
 
-    /// Reads the extension's value; nil when it is malformed or its structure has not come. `appliesMask`: false for a packet that is older than the one whose
-    /// mask of active decode targets is in force; that mask stays.
+    /// Reads the extension's value; nil when it is malformed or its structure has not arrived. `appliesMask`: false for a packet that is older than the one
+    /// whose mask of active decode targets is in force; that mask stays.
     public mutating func read(_ value: RawSpan, appliesMask: Bool = true) -> DependencyDescriptor? {
         guard let (descriptor, newStructure) = parse(value) else { return nil }
         let inForce = activeDecodeTargets
@@ -33,7 +33,7 @@ public struct DependencyDescriptorReader: Sendable {
         return descriptor
     }
 
-    /// What `value` says, without its having arrived; nil when it is malformed or its structure has not come.
+    /// Reads `value` without changing any state; nil when it is malformed or its structure has not arrived.
     public func peek(_ value: RawSpan) -> DependencyDescriptor? { parse(value)?.0 }
 
     private func parse(_ value: RawSpan) -> (DependencyDescriptor, DependencyStructure?)? {
@@ -91,11 +91,11 @@ public struct DependencyDescriptorReader: Sendable {
         structure = new
     }
 
-    /// The active decode targets of a frame of the structure in force, and those of them within the layers up to `spatial` and `temporal`.
+    /// The active decode targets of a frame with the structure in force, and those of them within the layers up to `spatial` and `temporal`.
     public func targets(
         of descriptor: DependencyDescriptor, upToSpatialLayer spatial: UInt8, temporalLayer temporal: UInt8
     ) -> (active: UInt32, within: UInt32) {
-        // A structure without a mask activates all targets, whatever came behind it.
+        // A structure without a mask activates all targets, whatever arrived after it.
         let unmasked = descriptor.hasStructure ? .max >> UInt32(32 - descriptor.decodeTargetCount) : activeDecodeTargets
         let active = descriptor.activeDecodeTargets ?? unmasked
         var within: UInt32 = 0

@@ -2,7 +2,7 @@ public import Primitives
 
 /// Changes to a dependency descriptor on its way to one receiver.
 public enum DependencyDescriptorRewriter {
-    /// Moves the frame number of a descriptor in place, over the wrap; one without its mandatory fields is left alone.
+    /// Shifts the frame number of a descriptor in place, with wrap-around; a descriptor without its mandatory fields is left unchanged.
     @inlinable @inline(__always) public static func moveFrameNumber(
         _ descriptor: UnsafeMutableRawBufferPointer, by delta: UInt16
     ) {
@@ -22,7 +22,7 @@ public enum DependencyDescriptorRewriter {
     /// Writes `value`, which was read into `descriptor`, to `offset` of `packet` with the mask of active decode targets
     /// set to `mask`; returns its length, nil when it does not fit.
     ///
-    /// A receiver that gets some layers only must be told so, or it waits for the frames of the others
+    /// A receiver that gets only some layers must be notified of that, or it waits for the frames of the others
     /// (AV1 RTP 1.0 appendix A.4).
     public static func write(
         _ value: RawSpan, _ descriptor: DependencyDescriptor, activeDecodeTargets mask: UInt32,

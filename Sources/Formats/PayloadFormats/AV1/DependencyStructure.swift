@@ -24,12 +24,12 @@ public struct DependencyStructure: Sendable, Hashable {
     public internal(set) var targetSpatialLayers: [Int] = []
     /// Highest temporal layer of each decode target.
     public internal(set) var targetTemporalLayers: [Int] = []
-    /// A bit for each decode target, from the lowest: every frame of its highest layers is discardable in it. A later one that referred to it would be of the
-    /// same target, so that none refers to another.
+    /// A bit for each decode target, from the lowest: set if every frame of its highest layers is discardable in it. A later frame that referred to it would
+    /// belong to the same target, so none refers to another.
     private(set) var independentTargets: UInt32 = 0
     /// Number of chains, 0 to `decodeTargetCount`.
     public internal(set) var chainCount = 0
-    /// Sizes of the spatial layers from the lowest; empty where not told.
+    /// The sizes of the spatial layers from the lowest; empty if not signalled.
     public internal(set) var resolutions: [FrameDimensions] = []
 
     /// Number of spatial layers.
@@ -94,7 +94,7 @@ public struct DependencyStructure: Sendable, Hashable {
         }
     }
 
-    /// Which chain protects which target, and how far back its frames lie, is passed over: nothing here follows a chain.
+    /// Which chain protects which target, and how far back its frames are, is skipped: nothing here follows a chain.
     private mutating func readChains(_ bits: inout BitReader, _ bytes: RawSpan) -> Bool {
         chainCount = Int(bits.nonSymmetric(UInt32(decodeTargetCount) + 1, bytes))
         guard chainCount > 0 else { return true }

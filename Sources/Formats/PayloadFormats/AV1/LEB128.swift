@@ -2,7 +2,7 @@ import Primitives
 
 /// Little endian base 128 numbers of up to 32 bits (AV1 section 4.10.5).
 public enum LEB128 {
-    /// The number at `position`, which moves behind it; nil when it does not end before `end` or is too large.
+    /// The number at `position`, which moves past it; nil when it does not end before `end` or is too large.
     public static func read(_ bytes: RawSpan, _ position: inout Int, end: Int) -> UInt32? {
         var value: UInt64 = 0
         for shift in stride(from: UInt64(0), to: 56, by: 7) {

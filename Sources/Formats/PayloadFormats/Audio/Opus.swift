@@ -1,6 +1,6 @@
 import Primitives
 
-/// The first byte of an Opus packet (RFC 6716 section 3.1) and what follows from it.
+/// The first byte of an Opus packet (RFC 6716 section 3.1) and the values derived from it.
 ///
 /// ```text
 ///  0 1 2 3 4 5 6 7
@@ -16,7 +16,7 @@ public struct Opus: Sendable, Hashable {
     /// Frames in the packet, 1 to 48.
     public let frameCount: Int
 
-    /// Reads the start of a packet; nil when it is empty or breaks the rules R1 to R7 about counts.
+    /// Reads the start of a packet; nil when it is empty or violates the rules R1 to R7 about counts.
     public init?(_ payload: RawSpan) {
         guard payload.byteCount > 0 else { return nil }
         let first = payload.readUInt8(0)
@@ -45,7 +45,7 @@ public struct Opus: Sendable, Hashable {
     /// Samples of the packet at 48 kHz: by how much timestamps advance (RFC 7587 section 4.1).
     public var sampleCount: Int { frameCount * samplesPerFrame }
 
-    /// Summarises a payload; nil when it is empty. What breaks the rules may be encrypted end to end, and passes.
+    /// Summarises a payload; nil when it is empty. A payload that violates the rules may be encrypted end to end, and is accepted.
     public static func summary(of payload: RawSpan) -> PayloadSummary? {
         payload.byteCount > 0 ? .audio(samples: Opus(payload)?.sampleCount ?? 0) : nil
     }

@@ -32,7 +32,7 @@ public enum RED {
         private var data: Int
         private let end: Int
         private var isDone = false
-        /// Where the data of the primary block starts; it reaches to the payload's end.
+        /// Where the data of the primary block starts; it extends to the payload's end.
         public let primaryOffset: Int
 
         /// A walk over `payload`; nil when its headers or blocks are cut off.
@@ -82,8 +82,8 @@ public enum RED {
         return nil
     }
 
-    /// Summarises a payload, assuming that the primary block is Opus where it looks so; nil when it is empty. What has no blocks may be encrypted
-    /// end to end, and passes.
+    /// Summarises a payload, assuming that the primary block is Opus if it looks like it; nil when it is empty. A payload without blocks may be encrypted end
+    /// to end, and is accepted.
     public static func summary(of payload: RawSpan) -> PayloadSummary? {
         guard let primary = primary(of: payload) else { return payload.byteCount > 0 ? .audio(samples: 0) : nil }
         let data = payload.extracting(primary.offset..<(primary.offset + primary.length))

@@ -1,7 +1,7 @@
 import Primitives
 
 extension H264 {
-    /// Summarises a payload; nil when it is malformed. Where there is a descriptor it alone decides, and no payload is malformed.
+    /// Summarises a payload; nil when it is malformed. If there is a descriptor, only that decides, and no payload is malformed.
     public static func summary(
         of payload: RawSpan, marker: Bool, descriptor: DependencyDescriptor?
     ) -> PayloadSummary? {
@@ -43,8 +43,8 @@ extension H264 {
         return summary
     }
 
-    /// What the descriptor says. The payload may be encrypted end to end, so it is looked at for one thing only, which encrypted bytes do not
-    /// show by chance: parameter sets in an aggregation whose lengths add up, at the start of a keyframe.
+    /// The summary from the descriptor. The payload may be encrypted end to end, so it is examined for only one thing, which encrypted bytes do not show by
+    /// chance: parameter sets in an aggregation whose lengths add up, at the start of a keyframe.
     private static func summary(
         of payload: RawSpan, marker: Bool, by descriptor: DependencyDescriptor
     ) -> PayloadSummary? {

@@ -29,7 +29,7 @@ public enum H264 {
         public var type: UInt8
         /// nal_ref_idc: 0 when no other picture refers to it.
         public var referenceIDC: UInt8
-        /// Where its bytes start: at the NAL unit header, or, in a fragment, behind the fragment's headers.
+        /// Where its bytes start: at the NAL unit header or, in a fragment, after the fragment's headers.
         public var offset: Int
         /// Bytes of it in this payload.
         public var length: Int
@@ -39,7 +39,7 @@ public enum H264 {
         public var isEnd: Bool
         /// Where the data behind the NAL unit header starts.
         var dataOffset: Int
-        /// Whether the unit is whole: what a parameter set must be to be cached.
+        /// Whether the unit is complete, as a parameter set must be to be cached.
         public var isWhole: Bool { isStart && isEnd }
     }
 

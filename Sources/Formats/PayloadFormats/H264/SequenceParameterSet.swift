@@ -1,6 +1,6 @@
 import Primitives
 
-/// What a sequence parameter set says about profile and size (ITU-T H.264 section 7.3.2.1.1).
+/// The profile and size in a sequence parameter set (ITU-T H.264 section 7.3.2.1.1).
 public struct SequenceParameterSet: Sendable, Hashable {
     /// profile_idc: 66 baseline, 77 main, 100 high.
     public let profileIDC: UInt8

@@ -1,6 +1,6 @@
 public import Primitives
 
-/// The numbers that a VP8 or VP9 frame carries in front of its payload, which must go on without a jump when the source of a stream changes.
+/// The numbers that a VP8 or VP9 frame carries in front of its payload, which must continue without a jump when the source of a stream changes.
 ///
 /// ```text
 /// VP8 (RFC 7741 section 4.2)              VP9 (RFC 9628 section 4.2)
@@ -10,7 +10,7 @@ public import Primitives
 ///  |  TL0PICIDX    |  if L                 | TID |U| SID |D|  if L
 ///  |TID|Y| KEYIDX  |  if T or K            |  TL0PICIDX    |  if L and not F
 /// ```
-/// Offsets count from the payload; -1 stands for a field that is not there. All are absent in a payload that ends within them.
+/// Offsets count from the start of the payload; -1 stands for a field that is absent. All are absent in a payload that ends within them.
 public struct FrameNumbers: Sendable {
     /// Where the picture id lies.
     public var pictureOffset = -1
@@ -22,13 +22,13 @@ public struct FrameNumbers: Sendable {
     public var temporalZeroOffset = -1
     /// TL0PICIDX.
     public var temporalZero: UInt8 = 0
-    /// Where the byte with the layer lies: VP8's TID, Y and KEYIDX, VP9's TID, U, SID and D.
+    /// Where the byte with the layer is: VP8's TID, Y and KEYIDX, VP9's TID, U, SID and D.
     public var layerOffset = -1
     /// Where KEYIDX lies; it shares the byte with TID.
     public var keyIndexOffset = -1
     /// VP8's KEYIDX, 5 bits.
     public var keyIndex: UInt8 = 0
-    /// The offset behind all of them; -1 where the payload ends before.
+    /// The offset after all of them; -1 if the payload ends before.
     public var end = -1
 
     /// No numbers.

@@ -19,9 +19,8 @@ import Primitives
 public enum VP8 {
     /// Summarises a payload; nil when it is shorter than its descriptor says or has no data.
     ///
-    /// A sender that uses the dependency descriptor extension leaves picture id and layers out of the payload
-    /// (libwebrtc does): then they come from `descriptor`. So does whether a keyframe starts, because what is behind the payload descriptor may be
-    /// encrypted end to end.
+    /// A sender that uses the dependency descriptor extension leaves picture id and layers out of the payload (libwebrtc does): then they come from
+    /// `descriptor`. So does whether a keyframe starts, because the data after the payload descriptor may be encrypted end to end.
     public static func summary(
         of payload: RawSpan, marker: Bool, descriptor: DependencyDescriptor? = nil
     ) -> PayloadSummary? {

@@ -18,8 +18,8 @@ import Primitives
 /// V:   | SS            |
 /// ```
 public enum VP9 {
-    /// Summarises a payload; nil when it is shorter than its descriptor says or has no data. Layers come from the payload
-    /// always; frame number and indications from `descriptor` if there is one.
+    /// Summarises a payload; nil when it is shorter than its descriptor says or has no data. Layers always come from the payload; frame number and indications
+    /// from `descriptor` if there is one.
     public static func summary(
         of payload: RawSpan, marker: Bool, descriptor: DependencyDescriptor? = nil
     ) -> PayloadSummary? {
@@ -61,13 +61,13 @@ public enum VP9 {
         return summary
     }
 
-    /// Bytes of the descriptor, which the frame's data follows; nil when the payload is shorter than its descriptor says or has no data.
+    /// The length of the descriptor, which precedes the frame's data; nil when the payload is shorter than its descriptor says or has no data.
     public static func descriptorLength(of payload: RawSpan) -> Int? {
         let numbers = FrameNumbers(vp9: payload)
         return numbers.end >= 0 ? data(of: payload, behind: numbers)?.offset : nil
     }
 
-    /// Where the frame's data lies, behind the frame numbers, references and structure.
+    /// Where the frame's data is, after the frame numbers, references and structure.
     @inline(__always) private static func data(
         of payload: RawSpan, behind numbers: FrameNumbers
     ) -> (offset: Int, structure: ScalabilityStructure?)? {

@@ -21,13 +21,14 @@ public struct VP9FrameHeader: Sendable, Hashable {
     /// Whether decoders show the frame.
     public let isShown: Bool
     let isKeyframe: Bool
-    /// The bit that says whether it is shown, and the first behind the flags.
+    /// The bit that says whether it is shown, and the first bit after the flags.
     let shownBit: Int
     let behindFlags: Int
     /// Bits of the header; the rest of its last byte is padding.
     let bitCount: Int
 
-    /// The frame with this header as one that decoders decode and do not show. A header of a frame that is not shown has a bit more: whether it is intra only.
+    /// The frame with this header, changed so that decoders decode but do not show it. The header of a frame that is not shown has one more bit: whether it is
+    /// intra only.
     public func hiding(_ frame: [UInt8]) -> [UInt8] {
         guard isShown else { return frame }
         let added = isKeyframe ? 0 : 1

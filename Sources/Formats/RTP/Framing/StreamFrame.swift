@@ -1,4 +1,4 @@
-/// Packets in a byte stream: each behind its length (RFC 4571 section 2), as ICE-TCP carries STUN, DTLS and SRTP (RFC 6544 section 3).
+/// Packets in a byte stream, each preceded by its length (RFC 4571 section 2), as ICE-TCP carries STUN, DTLS and SRTP (RFC 6544 section 3).
 ///
 /// ```text
 ///  0                   1                   2                   3
@@ -8,7 +8,7 @@
 public enum StreamFrame {
     /// Bytes before each packet.
     public static let headerLength = 2
-    /// The longest packet that is accepted: twice an Ethernet frame, since no peer sends more than one of them holds.
+    /// The longest packet that is accepted: twice an Ethernet frame, since no peer sends more than one frame holds.
     public static let maximumLength = 3_000
 
     /// Writes the header of a packet of `length` bytes at the start of `place`.
@@ -20,7 +20,7 @@ public enum StreamFrame {
 
 /// Cuts a byte stream into its packets, whatever pieces it arrives in.
 ///
-/// Whole packets are returned where they lie; one that is incomplete is kept, and nothing else is: at most `StreamFrame.maximumLength` bytes of memory.
+/// Complete packets are returned in place; only an incomplete one is kept: at most `StreamFrame.maximumLength` bytes of memory.
 /// ```text
 /// bytes read ──> packet | packet | pack      the incomplete one is copied
 ///                                   └──> kept: pack + et <── bytes read next
@@ -32,7 +32,7 @@ public struct FrameReader: ~Copyable {
         case packet(UnsafeMutableRawBufferPointer)
         /// All bytes that were read are used.
         case needsMore
-        /// The next packet is longer than any that is accepted. Nothing behind it can be found.
+        /// The next packet is longer than the maximum. Nothing after it can be found.
         case oversize
     }
 
@@ -47,7 +47,7 @@ public struct FrameReader: ~Copyable {
 
     deinit { kept.deallocate() }
 
-    /// The next packet in `bytes` from `position` on, which moves behind it. Call with the same bytes until they are used up.
+    /// The next packet in `bytes` from `position` on, which moves past it. Call with the same bytes until they are used up.
     ///
     /// Packets without bytes are skipped (RFC 4571 section 2: a null packet).
     public mutating func next(in bytes: UnsafeMutableRawBufferPointer, from position: inout Int) -> Next {

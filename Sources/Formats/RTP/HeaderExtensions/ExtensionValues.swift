@@ -1,7 +1,7 @@
 public import Primitives
 
 // Values of the fixed-size extensions. Each reads from an element of a packet and writes to a slot, at the offset of an element
-// whose header is written. A value of another length is no value.
+// whose header is written. A value of another length is ignored.
 
 /// Loudness of the packet's sound (RFC 6464).
 public struct AudioLevel: Sendable, Hashable {

@@ -8,7 +8,7 @@ public import Primitives
 /// ```
 /// A malformed rest ends the walk: RFC 8285 section 4.2 asks to ignore it and keep the packet.
 public struct RTPHeaderExtensions: Sendable {
-    /// One element: its local id and where its value lies in the packet.
+    /// One element: its local id and where its value is in the packet.
     public struct Element: Sendable, Hashable {
         /// Local identifier: 1 to 14 with one-byte headers, 1 to 255 with two-byte headers.
         public var id: UInt8

@@ -1,6 +1,6 @@
 import Primitives
 
-/// What a simulcast or SVC sender means to send now (video-layers-allocation00): layers, rates and sizes.
+/// What a simulcast or SVC sender intends to send now (video-layers-allocation00): layers, rates and sizes.
 ///
 /// ```text
 /// +-+-+-+-+-+-+-+-+

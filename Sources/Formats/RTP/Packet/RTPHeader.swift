@@ -31,7 +31,7 @@ public struct RTPHeader: Sendable, Hashable {
     public var ssrc: UInt32
     /// The "defined by profile" word of the extension, 0 when there is none.
     public var extensionProfile: UInt16
-    /// Where the first extension element starts, behind the profile and length words.
+    /// Where the first extension element starts, after the profile and length words.
     public var extensionOffset: Int
     /// Bytes of extension elements with their padding; 0 when there are none.
     public var extensionLength: Int

@@ -1,11 +1,11 @@
 public import Primitives
 
-/// Changes to the fixed header of a packet that lies in a slot. Each writes in place and moves nothing.
+/// Changes to the fixed header of a packet in a slot. Each writes in place and moves nothing.
 ///
 /// The slot must hold at least the fixed header.
 public enum RTPPatch {
     /// Writes a fixed header without CSRC, extension or padding; the payload starts at `RTPHeader.fixedLength`
-    /// unless an extension is written there (whoever writes it sets the X bit).
+    /// unless an extension is written there (the code that writes it sets the X bit).
     @inlinable @inline(__always) public static func writeFixedHeader(
         to packet: UnsafeMutableRawBufferPointer, marker: Bool, payloadType: UInt8, sequenceNumber: UInt16,
         timestamp: UInt32, ssrc: UInt32
@@ -17,7 +17,7 @@ public enum RTPPatch {
         packet.write(ssrc, at: 8)
     }
 
-    /// Makes the packet one of another stream; the marker and the rest stay.
+    /// Changes the packet to another stream; the marker and the rest stay.
     static func readdress(
         _ packet: UnsafeMutableRawBufferPointer, payloadType: UInt8, sequenceNumber: UInt16, ssrc: UInt32
     ) {

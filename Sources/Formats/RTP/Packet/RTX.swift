@@ -1,6 +1,6 @@
 public import Primitives
 
-/// Retransmission payload format (RFC 4588 section 4): the original sequence number goes ahead of the original payload.
+/// Retransmission payload format (RFC 4588 section 4): the original sequence number precedes the original payload.
 ///
 /// ```text
 /// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
@@ -19,7 +19,7 @@ public enum RTX {
         return packet.readUInt16(header.payloadOffset)
     }
 
-    /// Turns the RTX packet in `packet` into the original in place and returns its length; nil when nothing is in it.
+    /// Turns the RTX packet in `packet` into the original in place and returns its length; nil when it contains none.
     ///
     /// Extensions are kept as they came; those of the retransmission (abs-send-time, transport sequence) describe
     /// the retransmission. Padding is removed.

@@ -1,4 +1,4 @@
-/// Extends 16-bit sequence numbers to numbers that never wrap (RFC 3550 appendix A.1), whichever way packets come.
+/// Extends 16-bit sequence numbers to numbers that never wrap (RFC 3550 appendix A.1), in whatever order packets arrive.
 ///
 /// A number is taken as the nearest one to the last: up to 32,767 ahead or 32,768 behind. The first number keeps its
 /// value plus 65,536, so that packets from before it stay positive.

@@ -122,7 +122,7 @@ public struct FullIntraRequest: Sendable, Hashable {
     }
 }
 
-/// What a receiver thinks its path can carry (draft-alvestrand-rmcat-remb-03).
+/// A receiver's estimate of what its path can carry (draft-alvestrand-rmcat-remb-03).
 public struct ReceiverEstimatedMaximumBitrate: Sendable, Hashable {
     /// Who estimates.
     public let senderSSRC: UInt32

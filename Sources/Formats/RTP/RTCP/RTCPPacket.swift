@@ -26,7 +26,7 @@ public enum RTCPPacket: Sendable {
     case receiverReferenceTime(ReceiverReferenceTime)
     /// Delay since last receiver report blocks of an extended report (RFC 3611 section 4.5).
     case delaySinceLastReceiverReport(DelaySinceLastReceiverReport)
-    /// Application-defined (RFC 3550 section 6.7); nothing of it is used.
+    /// Application-defined (RFC 3550 section 6.7); not used.
     case application(UnknownRTCP)
     /// Anything else, well framed.
     case unknown(UnknownRTCP)
@@ -62,7 +62,7 @@ public enum RTCPType {
 /// while let packet = compound.next(in: datagram) { switch packet { … } }
 /// if compound.isMalformed { … }
 /// ```
-/// What was read before a malformed packet is valid; the rest is not looked at.
+/// Packets read before a malformed one are valid; the rest is not examined.
 public struct RTCPCompound: Sendable {
     private var position = 0
     private let end: Int
@@ -130,7 +130,7 @@ public struct RTCPCompound: Sendable {
         }
     }
 
-    /// The next known block of the extended report being read; nil when this block is of no use or broken.
+    /// The next known block of the extended report being read; nil when this block is not used or malformed.
     private mutating func nextBlock(in datagram: RawSpan) -> RTCPPacket? {
         guard blockEnd - blockPosition >= 4 else {
             blockPosition = blockEnd

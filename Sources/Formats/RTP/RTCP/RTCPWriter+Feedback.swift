@@ -1,15 +1,15 @@
 import Primitives
 
 extension RTCPWriter {
-    /// Begins a generic NACK (RFC 4585 section 6.2.1); add missing numbers after it. Without any it says nothing.
+    /// Begins a generic NACK (RFC 4585 section 6.2.1); add missing numbers after it. Without any it has no meaning.
     @discardableResult
     public mutating func beginNACK(senderSSRC: UInt32, mediaSSRC: UInt32) -> Bool {
-        // Room for one entry as well, so that no empty NACK is sent for want of room.
+        // Includes room for one entry, so that no empty NACK is sent for lack of room.
         guard length + 16 <= buffer.count else { return false }
         return beginFeedback(RTCPType.transportFeedback, 1, senderSSRC, mediaSSRC, bodyLength: 8)
     }
 
-    /// Adds a missing number to the NACK begun last; numbers must ascend. One up to 16 above the last entry's shares it.
+    /// Adds a missing number to the NACK begun last; numbers must ascend. A number up to 16 above that of the last entry shares the entry.
     @discardableResult
     public mutating func addMissing(_ number: UInt16) -> Bool {
         if length - start > 12 {

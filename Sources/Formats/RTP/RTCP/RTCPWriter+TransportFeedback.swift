@@ -21,9 +21,8 @@ extension RTCPWriter {
     /// Appends one transport-wide feedback (draft-holmer-rmcat-transport-wide-cc-extensions-01 section 3.1) about the
     /// packets from number `base` to that of the last arrival it can take, and returns how many arrivals it took.
     ///
-    /// `arrivals` ascend in sequence and start at or after `base`; numbers between them are told as not received.
-    /// Call again with the rest (and `base` behind what was appended) when fewer than all were appended: the slot was full or
-    /// two packets lie more than 8 s apart. 0 means that nothing was written.
+    /// `arrivals` ascend in sequence and start at or after `base`; numbers between them are reported as not received. Call again with the rest (and `base`
+    /// after the appended part) when fewer than all were appended: the slot was full or two packets are more than 8 s apart. 0 means that nothing was written.
     public mutating func appendTransportFeedback(
         senderSSRC: UInt32, mediaSSRC: UInt32, feedbackCount: UInt8, from base: Int64, arrivals: Span<PacketArrival>
     ) -> Int {
@@ -96,7 +95,7 @@ private struct FeedbackPlan {
         guard missing >= 0, arrival.sequence - base < 0x7fff, let symbol = Self.symbol(for: delta) else {
             return false
         }
-        // Where even the worst that this arrival can add fits, nothing has to be tried on a copy.
+        // If even the largest addition for this arrival fits, nothing has to be tried on a copy.
         if missing <= 64, chunkBytes + 2 * 14 + 4 + deltaBytes + 2 + 3 <= limit {
             if missing > 0 { _ = add(0, Int(missing), buffer, offset) }
             _ = add(symbol, 1, buffer, offset)
@@ -156,11 +155,11 @@ struct PendingChunk {
     private var isRun = true
     private var hasLarge = false
 
-    /// Takes up to `limit` symbols; returns how many. 0 says that a chunk must be emitted first.
+    /// Adds up to `limit` symbols; returns how many. 0 means that a chunk must be emitted first.
     mutating func add(_ symbol: UInt8, atMost limit: Int) -> Int {
         if isRun, count == 0 || symbols[0] == symbol {
             let added = min(limit, 0x1fff - count)
-            // Only the first 14 can ever be told apart again.
+            // Only the first 14 can ever be distinguished again.
             for index in min(count, 14)..<min(count + added, 14) { symbols[index] = symbol }
             count += added
             hasLarge = symbol == 2

@@ -56,7 +56,7 @@ public struct ReportBlocks: Sendable, Hashable {
     }
 }
 
-/// What a sender has sent and how its media clock maps to wall time.
+/// What a sender has sent, and how its media clock maps to wall-clock time.
 public struct SenderReport: Sendable, Hashable {
     /// The sender.
     public var ssrc: UInt32
@@ -169,7 +169,7 @@ public struct Goodbye: Sendable, Hashable {
     public func ssrc(at index: Int, in datagram: RawSpan) -> UInt32 { datagram.readUInt32(offset + 4 * index) }
 }
 
-/// A receiver's wall time, for measuring the round trip without sending media.
+/// A receiver's wall-clock time, for measuring the round trip without sending media.
 public struct ReceiverReferenceTime: Sendable, Hashable {
     /// The receiver.
     public var senderSSRC: UInt32

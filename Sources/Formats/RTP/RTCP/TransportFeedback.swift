@@ -65,7 +65,7 @@ public struct TransportFeedbackReader: Sendable {
     private var time: Int64
 
     init?(_ feedback: TransportFeedback, in datagram: RawSpan) {
-        // A dry run over the chunks: how many there are says where the deltas start, and what they say how many.
+        // A dry run over the chunks: their number shows where the deltas start, and their content shows how many deltas there are.
         var position = feedback.chunks
         var remaining = feedback.packetCount
         var deltaBytes = 0

@@ -35,8 +35,8 @@ public struct Candidate: Sendable, Hashable {
         self.tcpType = tcpType
     }
 
-    /// The local preference of a passive TCP candidate, the `index`th most wanted (RFC 6544 section 4.2): the direction in the upper three bits, for a
-    /// passive host candidate 4, and 13 bits of choice.
+    /// The local preference of a passive TCP candidate, the `index`th most preferred (RFC 6544 section 4.2): the direction in the upper three bits (4 for a
+    /// passive host candidate) and 13 freely chosen bits.
     public static func passivePreference(_ index: Int) -> UInt16 { 4 << 13 | UInt16(max(0, 8_191 - index)) }
 
     /// Parses `candidate:…`, with or without `a=` before it; nil for anything malformed or of an unknown kind.
@@ -68,7 +68,7 @@ public struct Candidate: Sendable, Hashable {
             + (tcpType.map { " tcptype \($0)" } ?? "")
     }
 
-    /// Whether the address hides behind multicast DNS; such a candidate cannot be used by a server and does no harm.
+    /// Whether the address is hidden by a multicast DNS name; a server cannot use such a candidate, and it does no harm.
     public var isMulticastDNS: Bool { address.lowercased().hasSuffix(".local") }
 
     private static func isPlausibleAddress(_ word: Substring) -> Bool {
@@ -89,7 +89,7 @@ extension Candidate.Kind {
         }
     }
 
-    /// Below every kind over UDP but a relay, as RFC 6544 section 4.2 recommends where UDP is preferred; for hosts the value that libwebrtc has.
+    /// Below every kind over UDP except a relay, as RFC 6544 section 4.2 recommends where UDP is preferred; for hosts, libwebrtc's value.
     var typePreferenceOverTCP: UInt8 {
         switch self {
         case .host: 90

@@ -1,7 +1,7 @@
 /// A codec that Martlet can negotiate. Names in SDP are compared without regard to case (RFC 4855 section 3).
 public enum CodecName: String, Sendable, Hashable, CaseIterable {
     case opus
-    /// RFC 2198 over Opus. `red` over video (ULPFEC) is another thing and is never negotiated.
+    /// RFC 2198 over Opus. `red` over video (ULPFEC) is something else and is never negotiated.
     case red
     case vp8 = "VP8"
     case vp9 = "VP9"

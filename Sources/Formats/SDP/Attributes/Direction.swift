@@ -1,8 +1,8 @@
-/// Who sends on an m-section, as seen by the side that wrote it (RFC 8866 section 6.7).
+/// Which side sends on an m-section, as seen by the side that wrote it (RFC 8866 section 6.7).
 public enum Direction: String, Sendable, Hashable, CaseIterable {
     case sendrecv, sendonly, recvonly, inactive
 
-    /// The direction of a side that sends or not, and receives or not.
+    /// The direction of a side, by whether it sends and whether it receives.
     public init(sends: Bool, receives: Bool) {
         self = sends ? (receives ? .sendrecv : .sendonly) : (receives ? .recvonly : .inactive)
     }
@@ -15,7 +15,7 @@ public enum Direction: String, Sendable, Hashable, CaseIterable {
     public var reversed: Self { Self(sends: receives, receives: sends) }
 }
 
-/// `a=setup` (RFC 4145 section 4, RFC 8842): who starts the DTLS handshake.
+/// `a=setup` (RFC 4145 section 4, RFC 8842): which side starts the DTLS handshake.
 public enum SetupRole: String, Sendable, Hashable {
     /// The writing side sends the ClientHello.
     case active

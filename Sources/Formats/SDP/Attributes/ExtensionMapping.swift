@@ -4,12 +4,12 @@ public struct ExtensionMapping: Sendable, Hashable {
     public var id: UInt8
     /// What it means.
     public var uri: String
-    /// Who may put it on packets, as seen by the side that the mapping is told to or taken from.
+    /// Which side may put it on packets, as seen by the side that the mapping is sent to or comes from.
     public var direction: Direction
-    /// Extension attributes behind the URI, for example `vad=on`; empty mostly.
+    /// Extension attributes after the URI, for example `vad=on`; usually empty.
     public var attributes: String
 
-    /// A mapping that holds for both directions unless told otherwise.
+    /// A mapping that holds for both directions unless another one is given.
     public init(id: UInt8, uri: String, direction: Direction = .sendrecv, attributes: String = "") {
         self.id = id
         self.uri = uri
@@ -71,7 +71,7 @@ public enum ExtensionURI {
 }
 
 extension ExtensionMapping {
-    /// Parses `1/recvonly urn:… attributes`; nil for ids outside 1 to 255, 15 excepted, which ends a one-byte block.
+    /// Parses `1/recvonly urn:… attributes`; nil for ids outside 1 to 255, and for 15, which ends a one-byte block.
     init?(parsing value: String) {
         let words = value.split(separator: " ", maxSplits: 2)
         guard words.count >= 2 else { return nil }
@@ -86,7 +86,7 @@ extension ExtensionMapping {
             id: id, uri: String(words[1]), direction: direction, attributes: words.count == 3 ? String(words[2]) : "")
     }
 
-    /// As written behind `extmap:`; attributes are not repeated, an answerer may leave them out.
+    /// As written after `extmap:`; attributes are not repeated, because an answerer may leave them out.
     var text: String { "\(id)\(direction == .sendrecv ? "" : "/\(direction.rawValue)") \(uri)" }
 
     /// The same mapping as the other side says it.

@@ -11,8 +11,8 @@ public struct FormatParameters: Sendable, Hashable {
             self.value = value
         }
 
-        /// Whether the value of a parameter that a codec defines is of its form: a flag, a profile or a number. What a publisher writes stands in the
-        /// descriptions of all who receive it, and a parser may refuse a whole description for one flag that is none.
+        /// Whether the value of a parameter that a codec defines has the right form: a flag, a profile or a number. A publisher's parameters appear in the
+        /// descriptions of all its subscribers, and a parser may refuse a whole description for one malformed flag.
         var isReadable: Bool {
             guard let text = value else { return false }
             switch name.lowercased() {
@@ -30,7 +30,7 @@ public struct FormatParameters: Sendable, Hashable {
     /// No parameters, or these.
     public init(_ parameters: [Parameter] = []) { self.parameters = parameters }
 
-    /// Parses the part of an fmtp line behind the payload type, for example `minptime=10; useinbandfec=1`.
+    /// Parses the part of an fmtp line after the payload type, for example `minptime=10; useinbandfec=1`.
     public init(parsing text: String) {
         parameters = text.split(separator: ";").compactMap { part in
             let trimmed = part.trimmed

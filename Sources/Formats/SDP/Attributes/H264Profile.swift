@@ -1,4 +1,4 @@
-/// H.264 profiles as `profile-level-id` tells them (RFC 6184 section 8.1, table 5).
+/// H.264 profiles as `profile-level-id` signals them (RFC 6184 section 8.1, table 5).
 public enum H264Profile: String, Sendable, Hashable, CaseIterable {
     case constrainedBaseline = "constrained-baseline"
     case baseline
@@ -18,7 +18,7 @@ public enum H264Profile: String, Sendable, Hashable, CaseIterable {
     ///     64           00000000                         high
     ///     64           00001100                         constrained high
     ///
-    /// nil where the text is malformed or tells none of these (extended, 4:2:2, 4:4:4, intra profiles).
+    /// nil if the text is malformed or names none of these (extended, 4:2:2, 4:4:4, intra profiles).
     public init?(profileLevelID text: String) {
         guard text.utf8.count == 6, let value = UInt32(text, radix: 16), !text.hasPrefix("+") else { return nil }
         let flags = UInt8(truncatingIfNeeded: value >> 8)
@@ -38,7 +38,7 @@ public enum H264Profile: String, Sendable, Hashable, CaseIterable {
 
     /// Profiles whose streams every decoder of the other can show. Baseline without constraints has three tools that
     /// constrained baseline lacks (FMO, ASO, redundant slices); no encoder of real-time video uses them, so the two
-    /// are one class. Otherwise ffmpeg, which says baseline, would be invisible to GStreamer, which says constrained.
+    /// are one class. Otherwise ffmpeg, which signals baseline, would be invisible to GStreamer, which signals constrained baseline.
     public enum Class: Int, Sendable, Hashable, CaseIterable, Comparable {
         case baseline, main, constrainedHigh, high
 
@@ -69,14 +69,14 @@ public enum H264Profile: String, Sendable, Hashable, CaseIterable {
 
 extension FormatParameters {
     /// FFmpeg's WHIP muxer writes its own flag of constrained profiles (0x200) where the byte of constraint flags belongs: the seven digits `42200` and a level
-    /// are constrained baseline, as a stream has that it copies from a camera.
+    /// mean constrained baseline, for example of a stream that it copies from a camera.
     mutating func correctProfileLevelID() {
         guard let text = self["profile-level-id"], text.utf8.count == 7, text.hasPrefix("42200") else { return }
         self["profile-level-id"] = "4240" + text.suffix(2)
     }
 }
 
-/// What the parameters of an H.264 format say about who can decode it.
+/// The parameters of an H.264 format that determine which decoders can decode it.
 struct H264Format: Hashable {
     var profile: H264Profile
     /// 0: single NAL units only; 1: also aggregation and fragments. 2 (interleaved) is refused.
@@ -99,7 +99,7 @@ struct H264Format: Hashable {
     /// Equal for formats that may be mixed.
     var variant: String { "\(profile.decodingClass.word)/\(packetizationMode)" }
 
-    /// All variants that a receiver of this format can take, its own first, then ever simpler ones.
+    /// All variants that a receiver of this format can decode, its own first, then simpler and simpler ones.
     var decodableVariants: [String] {
         let classes = H264Profile.Class.allCases.filter { $0 <= profile.decodingClass }.reversed()
         return classes.flatMap { level in

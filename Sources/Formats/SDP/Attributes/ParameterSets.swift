@@ -1,6 +1,6 @@
 extension NegotiatedFormat {
-    /// The H.264 parameter sets of the remote's stream (`sprop-parameter-sets`, RFC 6184 section 8.1), each a NAL unit. Some encoders send them in no packet. Empty where
-    /// there are none, and where the text is not base64.
+    /// The H.264 parameter sets of the remote's stream (`sprop-parameter-sets`, RFC 6184 section 8.1), each a NAL unit. Some encoders do not send them in
+    /// packets. Empty if there are none, or the text is not base64.
     public var parameterSets: [[UInt8]] {
         guard codec == .h264, let text = parameters["sprop-parameter-sets"] else { return [] }
         let sets = text.split(separator: ",").map { Self.bytes(base64: $0.trimmed) }

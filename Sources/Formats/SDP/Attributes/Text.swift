@@ -1,4 +1,4 @@
-// Small text helpers; SDP is ASCII in all its structure, so everything works on spaces and tabs only.
+// Small text helpers; SDP's structure is ASCII, so everything works only on spaces and tabs.
 
 extension Substring {
     /// Without leading and trailing spaces and tabs.

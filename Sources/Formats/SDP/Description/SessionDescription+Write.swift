@@ -15,7 +15,7 @@ extension SessionDescription {
     }
 }
 
-/// Text under construction. No value can smuggle in a line: control characters become underscores.
+/// Text under construction. No value can inject a line: control characters become underscores.
 struct DescriptionText {
     private(set) var text = ""
 

@@ -1,7 +1,7 @@
-/// A session description as it stands in the text (RFC 8866): lines in their order, not yet understood.
+/// A session description as written in the text (RFC 8866): lines in their order, not interpreted yet.
 ///
-/// Parsing and writing a description of the usual form gives the same bytes again. What the lines mean is the matter of
-/// `SectionReading`, what follows from them of `Negotiation`.
+/// Parsing and writing a description of the usual form gives the same bytes again. `SectionReading` interprets the lines, and `Negotiation` draws the
+/// conclusions.
 public struct SessionDescription: Sendable, Hashable {
     /// The `o=` line.
     public var origin: Origin
@@ -49,7 +49,7 @@ public struct SessionDescription: Sendable, Hashable {
     }
 }
 
-/// A line other than `a=`: its letter and what stands behind the "=".
+/// A line other than `a=`: its letter and the text after the "=".
 public struct DescriptionLine: Sendable, Hashable {
     /// The ASCII letter, for example of `c`.
     public var letter: UInt8

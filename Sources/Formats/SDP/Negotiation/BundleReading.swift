@@ -2,7 +2,7 @@
 struct BundleReading {
     var session: SessionDescription
     var readings: [SectionReading]
-    /// Mids of the BUNDLE group that counts, in its order; nil where there is none.
+    /// The mids of the BUNDLE group that counts, in its order; nil if there is none.
     var group: [String]?
 
     init(_ text: String, limits: SDPLimits) throws(NegotiationError) {
@@ -22,7 +22,7 @@ struct BundleReading {
         group = Self.group(session, readings)
     }
 
-    /// The first BUNDLE group that has a section in use (RFC 9143 section 7.2); the server has one transport a peer.
+    /// The first BUNDLE group that has a section in use (RFC 9143 section 7.2); the server has one transport per peer.
     private static func group(_ session: SessionDescription, _ readings: [SectionReading]) -> [String]? {
         let groups = session.attributes.all("group").compactMap { value -> [String]? in
             let words = value.words.map(String.init)
@@ -43,13 +43,13 @@ struct BundleReading {
 
     func isBundled(_ reading: SectionReading) -> Bool { reading.mid.map { group?.contains($0) ?? false } ?? false }
 
-    /// Checks and gives the transport of the sections at `accepted` indices; nil where there are none.
+    /// Checks and returns the transport of the sections at `accepted` indices; nil if there are none.
     ///
-    /// It is that of the first accepted section of the group; where that one is bundle-only and says nothing, that of
-    /// the group's first section, whether accepted or not.
+    /// It is that of the first accepted section of the group; if that one is bundle-only without transport attributes, that of the group's first section,
+    /// whether accepted or not.
     func transport(accepted: [Int], isOffer: Bool) throws(NegotiationError) -> TransportFacts? {
         guard let first = accepted.first else { return nil }
-        // Of a bundle, the section that has the transport says it for all (RFC 9429 section 5.2.1).
+        // In a bundle, the section that has the transport describes it for all (RFC 9429 section 5.2.1).
         let isMultiplexed = readings.contains { isBundled($0) && $0.transport.hasRTCPMux }
         for index in accepted where readings[index].kind != .application {
             let reading = readings[index]
@@ -65,8 +65,8 @@ struct BundleReading {
 }
 
 extension TransportFacts {
-    /// Checks this against what was agreed before: certificate and DTLS roles stay for the life of a connection, ICE
-    /// credentials may change. Returns whether they did.
+    /// Checks this against what was negotiated before: certificate and DTLS roles stay for the life of a connection, ICE credentials may change. Returns
+    /// whether they did.
     mutating func follow(_ previous: TransportFacts?, setup: String?) throws(NegotiationError) -> Bool {
         guard let previous else { return false }
         guard fingerprintSHA256 == previous.fingerprintSHA256 else { throw NegotiationError(.fingerprintChanged) }

@@ -1,11 +1,11 @@
-/// Which formats of a remote section the policy allows, in order of preference, and which of those an answer takes.
+/// Which formats of a remote section the policy allows, in order of preference, and which of those an answer accepts.
 struct FormatChooser {
     let policy: NegotiationPolicy
     let kind: SectionKind
-    /// Allowed codecs in order of preference, where the caller overrides the policy.
+    /// Allowed codecs in order of preference, if the caller overrides the policy.
     var codecs: [CodecName]?
 
-    /// Every allowed format, best first: by codec, then by how many decoders take it, then in the remote's order.
+    /// Every allowed format, best first: by codec, then by how many decoders accept it, then in the remote's order.
     func allowed(in reading: SectionReading) -> [NegotiatedFormat] {
         let table = reading.formats
         let understood = table.entries.compactMap { format($0, in: table, reading: reading) }
@@ -15,8 +15,8 @@ struct FormatChooser {
         }
     }
 
-    /// What an answer takes of `allowed`: one codec in its best format, for audio RED and Opus together. To an offer that may name video that its client cannot
-    /// send, one format of each codec, unless the caller knows in which one the track is.
+    /// The formats in `allowed` that an answer accepts: one codec in its best format, for audio RED and Opus together. For an offer that may list video codecs
+    /// that its client cannot send, one format of each codec, unless the caller knows which codec the track uses.
     func answered(of allowed: [NegotiatedFormat], in reading: SectionReading) -> [NegotiatedFormat] {
         guard !policy.answersAllCodecs, let first = allowed.first else { return allowed }
         if kind == .video, codecs == nil, reading.formats.mayExceedTrack {
@@ -86,9 +86,8 @@ struct FormatChooser {
         return String(number)
     }
 
-    /// Feedback that both sides have. Transport-wide feedback means nothing without its header extension (GStreamer
-    /// offers the one without the other). Beside it REMB stays for what the client sends: by it a publisher is told a cap while
-    /// the call goes on.
+    /// Feedback that both sides have. Transport-wide feedback means nothing without its header extension (GStreamer offers the one without the other). REMB is
+    /// kept next to it for what the client sends: it signals a cap to a publisher during the call.
     private func accepted(_ offered: FeedbackSet, reading: SectionReading) -> FeedbackSet {
         var feedback = offered.intersection(policy.feedback)
         let hasSequence =
@@ -102,8 +101,8 @@ struct FormatChooser {
 
 /// Which formats of a subscriber can show what a publisher sends.
 enum FormatMatcher {
-    /// For each format of `publisher` the best of `subscriber`, under the publisher's variant and parameters. Where the
-    /// publisher is not known, every variant that some format of the subscriber decodes.
+    /// For each format of `publisher` the best of `subscriber`, under the publisher's variant and parameters. If the publisher is not known, every variant that
+    /// some format of the subscriber decodes.
     static func agreed(
         publisher: [NegotiatedFormat]?, subscriber: [NegotiatedFormat], withRetransmission: Bool
     ) -> [NegotiatedFormat] {
@@ -138,8 +137,7 @@ enum FormatMatcher {
         }
     }
 
-    /// Opus: what the publisher says about its stream goes over what the subscriber said. Video parameters
-    /// describe the receiver's decoder and stay the subscriber's.
+    /// Opus: the publisher's parameters about its stream override the subscriber's. Video parameters describe the receiver's decoder and stay the subscriber's.
     static func merged(_ match: NegotiatedFormat, from publisher: NegotiatedFormat) -> FormatParameters {
         guard match.codec == .opus else { return match.parameters }
         var parameters = match.parameters

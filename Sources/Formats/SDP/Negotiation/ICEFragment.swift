@@ -1,7 +1,7 @@
-/// A piece of a description that carries only ICE matters: `application/trickle-ice-sdpfrag` (RFC 8840 section 9), as
+/// A part of a description that carries only ICE information: `application/trickle-ice-sdpfrag` (RFC 8840 section 9), as
 /// WHIP sends it to trickle candidates and to restart ICE (RFC 9725 section 4.3).
 public struct ICEFragment: Sendable, Hashable {
-    /// A candidate and the mid it stands under; bundled transports make the mid a formality.
+    /// A candidate and the mid that it is listed under; with a bundled transport the mid is a formality.
     public struct Entry: Sendable, Hashable {
         /// nil before the first m-line.
         public var mid: String?
@@ -62,8 +62,8 @@ public struct FragmentOutcome: Sendable, Hashable {
 }
 
 extension Negotiation {
-    /// Takes a trickled fragment of an agreed connection. A candidate alone changes nothing that an ICE-lite server
-    /// needs; new credentials are an ICE restart.
+    /// Processes a trickled fragment of a negotiated connection. A candidate by itself changes nothing that an ICE-lite server needs; new credentials are an
+    /// ICE restart.
     public mutating func receiveFragment(_ text: String) throws(NegotiationError) -> FragmentOutcome {
         guard case .none = pending else { throw NegotiationError(.offerPending) }
         guard var remote = book.remote else { throw NegotiationError(.noPendingOffer) }

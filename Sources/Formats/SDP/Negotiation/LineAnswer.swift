@@ -23,7 +23,7 @@ struct LineAnswer {
         var chosen = chooser.answered(of: allowed, in: reading)
         if answer.takesStereo { chosen = chosen.map(\.sentInStereo) }
         let (taken, sent) = decide(&line, answer, allowed: allowed, chosen: chosen)
-        // In the answer alone: it is what the server would like to receive, and nothing for those who receive from it.
+        // Only in the answer: it is what the server would like to receive, and not for those who receive from the server.
         if answer.asksForDTX, line.receives { line.formats = line.formats.map(\.receivedWithDTX) }
         var section = facts(line)
         if line.receives { section.receiving = reading.remoteSending(formats: taken, policy: policy) }
@@ -64,7 +64,7 @@ struct LineAnswer {
                 if sent.isEmpty { line.refusal = .noCommonCodec } else { line.send(sending) }
             }
         }
-        // A section that carries nothing yet still names formats and, with them, the extensions of the whole bundle.
+        // A section that carries nothing yet still lists formats and, with them, the extensions of the whole bundle.
         let taken = line.receives || sent.isEmpty ? chosen : []
         line.formats = Self.union(taken, sent)
         if line.receives {
@@ -77,7 +77,7 @@ struct LineAnswer {
         )
     }
 
-    /// Formats of both directions, one entry a payload type; what is said about a stream sent goes over what is taken.
+    /// Formats of both directions, one entry per payload type; the parameters of a stream that is sent override those of one that is received.
     static func union(_ taken: [NegotiatedFormat], _ sent: [NegotiatedFormat]) -> [NegotiatedFormat] {
         var formats = taken
         for format in sent {

@@ -1,11 +1,11 @@
-/// The server's end of one ICE and DTLS association, as its descriptions tell it.
+/// The server's end of one ICE and DTLS association, as in its descriptions.
 public struct LocalTransport: Sendable, Hashable {
     public var iceUfrag: String
     public var icePassword: String
     /// SHA-256 of the certificate; 32 bytes.
     public var fingerprintSHA256: [UInt8]
-    /// Every address the server can be reached at; the first UDP one also stands in the m= and c= lines. ICE-lite has
-    /// no later ones, so descriptions end with end-of-candidates.
+    /// Every address at which the server can be reached; the first UDP one is also in the m= and c= lines. ICE-lite has no later candidates, so descriptions
+    /// end with end-of-candidates.
     public var candidates: [Candidate]
 
     /// All of it.
@@ -17,13 +17,13 @@ public struct LocalTransport: Sendable, Hashable {
     }
 }
 
-/// The remote end as its description tells it. All bundled sections share one transport.
+/// The remote end according to its description. All bundled sections share one transport.
 public struct TransportFacts: Sendable, Hashable {
     public var iceUfrag: String
     public var icePassword: String
     /// SHA-256 of the certificate that the peer must show; 32 bytes.
     public var fingerprintSHA256: [UInt8]
-    /// The server's own part: `.passive` waits for the ClientHello, `.active` sends it.
+    /// The server's own role: `.passive` waits for the ClientHello, `.active` sends it.
     public var localSetup: SetupRole
     /// Candidates in the description; malformed ones are left out.
     public var candidates: [Candidate]

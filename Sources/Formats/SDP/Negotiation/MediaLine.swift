@@ -11,27 +11,28 @@ struct MediaLine: Sendable {
     var proto: String
     /// The remote's formats, which a rejected section repeats because it must name one.
     var formatWords: [String] = []
-    /// What the offer that it rejects says of them. Pion and webrtc-rs read no answer that names a payload type without a map, whether it is rejected or not.
+    /// The attributes of these formats in the rejected offer. Pion and webrtc-rs cannot read an answer that names a payload type without an rtpmap, whether the
+    /// section is rejected or not.
     var formatLines: [DescriptionAttribute] = []
     var isRejected = false
     var refusal: SectionRefusal?
-    /// The server made it; its free use does not depend on what the remote offered.
+    /// The server created it; its use does not depend on what the remote offered.
     var isLocal = false
     /// The remote's last offer says that it receives here.
     var remoteReceives = false
     /// Whether the server receives here.
     var receives = false
     var sending: LocalSending?
-    /// Tracks that were sent here. A client that knows a pair of mid and track ignores its second coming.
+    /// Tracks that were sent here. A client that knows a pair of mid and track ignores it the second time.
     private(set) var carried: [String] = []
     /// As written: payload types and parameters.
     var formats: [NegotiatedFormat] = []
     /// As written, in the server's direction.
     var extensions: [ExtensionMapping] = []
-    /// Layers that the server receives, and whether they stand in `a=simulcast`.
+    /// Layers that the server receives, and whether they are in `a=simulcast`.
     var rids: [RID] = []
     var isSimulcast = false
-    /// Layers that the client's last offer paused. The answer pauses them, too: otherwise libwebrtc turns them on, whatever its application says.
+    /// Layers that the client's last offer paused. The answer pauses them, too: otherwise libwebrtc turns them on, against its application's setting.
     var pausedRIDs: Set<String> = []
     var hasReducedSizeRTCP = false
     var allowsMixedExtensions = false
@@ -62,7 +63,7 @@ struct MediaLine: Sendable {
         carried.append(new.trackID)
     }
 
-    /// Takes over the memory of tracks from what this line was before.
+    /// Takes over the remembered tracks from the previous state of this line.
     mutating func inherit(_ old: MediaLine) { carried = old.carried }
 
     /// Port 0 with everything about media forgotten.
@@ -110,8 +111,8 @@ struct Book: Sendable {
 }
 
 extension NegotiatedFormat {
-    /// What a line of the server says about the format. Only what both sides agree on or what describes the stream
-    /// sent stands there; what describes the remote's own stream or decoder does not.
+    /// The format's parameters in a line of the server. They are those that both sides agree on or that describe the sent stream, and not those of the remote's
+    /// own stream or decoder.
     func written(sends: Bool) -> FormatParameters {
         func keep(_ names: [String]) -> FormatParameters {
             FormatParameters(parameters.parameters.filter { names.contains($0.name.lowercased()) && $0.isReadable })
@@ -120,7 +121,7 @@ extension NegotiatedFormat {
         case .opus:
             if sends { return keep(Self.opusReceiver + Self.opusSender) }
             var kept = keep(Self.opusReceiver)
-            // The publisher says that it will send stereo: the router likes to receive it.
+            // The publisher announces that it will send stereo, and the server accepts it.
             if parameters["sprop-stereo"] == "1" { kept["stereo"] = "1" }
             return kept
         case .red: return parameters
@@ -131,14 +132,14 @@ extension NegotiatedFormat {
         }
     }
 
-    /// What Opus has (RFC 7587 section 6.1), and `minptime`, which all browsers write: of a receiver, and of a sender.
+    /// Opus's parameters (RFC 7587 section 6.1), and `minptime`, which all browsers write: those of a receiver, and those of a sender.
     private static let opusReceiver = [
         "minptime", "ptime", "maxptime", "maxplaybackrate", "maxaveragebitrate", "stereo", "cbr", "useinbandfec",
         "usedtx",
     ]
     private static let opusSender = ["sprop-maxcapturerate", "sprop-stereo"]
 
-    /// The format of a sender that has not written down that it sends stereo (RFC 7587 section 6.1); only Opus has a word for it.
+    /// The format of a sender that sends stereo without having signalled it (RFC 7587 section 6.1); only Opus has a parameter for it.
     var sentInStereo: NegotiatedFormat {
         guard codec == .opus else { return self }
         var format = self
@@ -146,7 +147,7 @@ extension NegotiatedFormat {
         return format
     }
 
-    /// The format of a receiver that would like its sender to use DTX (RFC 7587 section 6.1); only Opus has a word for it.
+    /// The format of a receiver that would like its sender to use DTX (RFC 7587 section 6.1); only Opus has a parameter for it.
     var receivedWithDTX: NegotiatedFormat {
         guard codec == .opus else { return self }
         var format = self

@@ -10,13 +10,13 @@ public struct NegotiatedFormat: Sendable, Hashable {
     public var channels: Int
     /// The format parameters as the remote side gave them, complete.
     public var parameters: FormatParameters
-    /// Tells formats of one codec apart that must not be mixed: H.264 profile and packetization mode (`cb/1`), VP9 and
+    /// Distinguishes formats of one codec that must not be mixed: H.264 profile and packetization mode (`cb/1`), VP9 and
     /// AV1 profile (`0`). Equal strings are interchangeable; empty where a codec has one format only.
     public var variant: String
     /// Feedback negotiated for this format.
     public var feedback: FeedbackSet
 
-    /// A format; used as it stands in `LocalSending.formats`, where payload types do not matter.
+    /// A format; used as it is in `LocalSending.formats`, where payload types do not matter.
     public init(
         codec: CodecName, payloadType: UInt8 = 0, rtxPayloadType: UInt8? = nil, clockRateHz: UInt32, channels: Int = 1,
         parameters: FormatParameters = FormatParameters(), variant: String = "", feedback: FeedbackSet = []
@@ -31,7 +31,7 @@ public struct NegotiatedFormat: Sendable, Hashable {
         self.feedback = feedback
     }
 
-    /// H.264 in packetization mode 1 that was negotiated nowhere, such as a file's. `profileLevelID` is a text that `H264Profile` reads.
+    /// H.264 in packetization mode 1 that was not negotiated, such as a file's. `profileLevelID` is a text that `H264Profile` reads.
     public static func h264(payloadType: UInt8, profileLevelID: String) -> NegotiatedFormat {
         let parameters = FormatParameters([
             .init("packetization-mode", "1"), .init("profile-level-id", profileLevelID),

@@ -1,6 +1,6 @@
 extension Negotiation {
-    /// Answers the offer. Sections not named in `answers` take what comes and send nothing; so what goes on being sent
-    /// must be named again (start from `currentSending`).
+    /// Answers the offer. Sections not named in `answers` receive what is offered and send nothing, so tracks that are still sent must be named again (start
+    /// from `currentSending`).
     public mutating func makeAnswer(_ answers: [String: SectionAnswer] = [:]) throws(NegotiationError) -> AnswerOutcome
     {
         guard case .remote(let offer) = pending else { throw NegotiationError(.noPendingOffer) }
@@ -22,7 +22,7 @@ extension Negotiation {
             for format in line.formats {
                 next.payloadTypes.learn(format, parameters: format.written(sends: line.sending != nil))
             }
-            // What the client has a number for gets no second one in the server's offers.
+            // A configuration for which the client has a payload type gets no second one in the server's offers.
             for format in offered.formats {
                 next.payloadTypes.learn(format, parameters: format.written(sends: true))
             }
@@ -36,7 +36,7 @@ extension Negotiation {
         return AnswerOutcome(text: text, sections: sections)
     }
 
-    /// An answer follows the offer: new credentials for a restart, the old ones else (RFC 8839 section 4.4.1.1).
+    /// An answer follows the offer: new credentials for a restart, otherwise the old ones (RFC 8839 section 4.4.1.1).
     private func credentials(for offer: RemoteOffer) throws(NegotiationError) -> (ufrag: String, password: String) {
         let new = (transport.iceUfrag, transport.icePassword)
         guard let old = book.localICE else { return new }
@@ -69,8 +69,8 @@ extension Negotiation {
         return description.text
     }
 
-    /// Spreads `wanted` over the receiving sections of a pending remote offer: what is already sent stays, the rest
-    /// goes to free sections of its kind. What finds no place comes back in `unplaced`.
+    /// Distributes `wanted` over the receiving sections of a pending remote offer: tracks that are already sent stay, the others get free sections of their
+    /// kind. Those without a place are returned in `unplaced`.
     public func place(_ wanted: [LocalSending]) -> (placed: [String: LocalSending], unplaced: [LocalSending]) {
         guard case .remote(let offer) = pending else { return ([:], wanted) }
         var placed: [String: LocalSending] = [:]

@@ -1,8 +1,7 @@
 extension Negotiation {
-    /// Makes an offer after which the server sends exactly `sending`, one section each. Things already sent (same kind,
-    /// SSRC and track) keep their section, sections of things no longer sent become inactive and are used again for
-    /// other tracks of their kind, never for a track that they have carried before. Of many of those all but some (with
-    /// `givesUpIdle` all) are rejected, and their places taken by new sections in later offers.
+    /// Makes an offer after which the server sends exactly `sending`, one section each. Tracks already sent (same kind, SSRC and track) keep their section;
+    /// sections of tracks no longer sent become inactive and are used again for other tracks of their kind, never for a track that they have carried before. If
+    /// there are many inactive sections, all but some (with `givesUpIdle` all) are rejected, and new sections take their places in later offers.
     public mutating func makeOffer(
         sending: [LocalSending], givesUpIdle: Bool = false
     ) throws(NegotiationError) -> LocalOffer {
@@ -13,7 +12,7 @@ extension Negotiation {
         guard !next.lines.isEmpty else { throw NegotiationError(.noSections) }
         Self.giveUpIdle(in: &next, after: book, keeping: givesUpIdle ? 0 : Self.idleSections)
         for index in next.lines.indices where !next.lines[index].isRejected {
-            // What goes on unchanged keeps its lines to the letter, payload types included.
+            // Sections that continue unchanged keep their lines exactly, payload types included.
             if index < book.lines.count, book.lines[index].sending == next.lines[index].sending,
                 !next.lines[index].formats.isEmpty
             {
@@ -27,7 +26,7 @@ extension Negotiation {
         return LocalOffer(text: text, mids: homes.map { next.lines[$0].mid })
     }
 
-    /// What of `wanted` has no section, and finds none that is free: for a client that makes all offers itself.
+    /// The part of `wanted` that has no section and finds no free one: for a client that makes all offers itself.
     public func missingSections(for wanted: [LocalSending]) -> [LocalSending] {
         var free = book.lines.filter { $0.sending == nil && $0.remoteReceives && !$0.isRejected }
         return wanted.filter { sending in
@@ -38,7 +37,8 @@ extension Negotiation {
         }
     }
 
-    /// What of `missing` the next offer of a client that makes all offers has room for: in sections, and in bytes, since it lists all its codecs in each section.
+    /// The part of `missing` for which the next offer of a client that makes all offers has room: in sections, and in bytes, since the client lists all its
+    /// codecs in each section.
     public func offerable(_ missing: [LocalSending]) -> [LocalSending] {
         var sections = policy.limits.maximumSections - book.lines.count
         var bytes = policy.limits.maximumBytes - book.offeredBytes - Self.candidateBytes
@@ -54,25 +54,25 @@ extension Negotiation {
     /// Chromium's have 5.0 kB of video and 0.9 kB of audio where they receive, and up to 0.8 kB more where its platform has H.265.
     private static let offeredVideoBytes = 6 << 10
     private static let offeredAudioBytes = 3 << 9
-    /// A client's next offer may have candidates: thirty of them, for which a machine with several networks and relays has use.
+    /// A client's next offer may have candidates: thirty of them, as a machine with several networks and relays may have.
     private static let candidateBytes = 4 << 10
 
-    /// Whether an offer of `sending` that gives up idle sections rejects any, whose places the offer after it has for others.
+    /// Whether an offer of `sending` that gives up idle sections rejects any, so that the next offer has their places for other tracks.
     public func givesUpSections(sending: [LocalSending]) -> Bool {
         var next = book
         let homes = Self.assign(sending, in: &next, limit: policy.limits.maximumSections)
         return !homes.contains(nil) && Self.giveUpIdle(in: &next, after: book, keeping: 0) > 0
     }
 
-    /// What of `wanted` an offer has sections for, in its order; all of what is sent already.
+    /// The part of `wanted` for which an offer has sections, in its order, including everything that is sent already.
     public func fitting(_ wanted: [LocalSending]) -> [LocalSending] {
         var next = book
         let homes = Self.assign(wanted, in: &next, limit: policy.limits.maximumSections)
         return zip(wanted, homes).compactMap { sending, home in home.map { _ in sending } }
     }
 
-    /// Adds a section of `kind` on which nothing is sent yet, or (`.application`) one for data channels, where the connection has none at all: an offer needs
-    /// one to set up a transport.
+    /// Adds a section of `kind` on which nothing is sent yet, or (`.application`) one for data channels, if the connection has no section at all: an offer
+    /// needs one to set up a transport.
     public mutating func reserveSection(_ kind: SectionKind) {
         guard case .none = pending, book.lines.isEmpty else { return }
         let isData = kind == .application
@@ -84,7 +84,7 @@ extension Negotiation {
         book.lines.append(line)
     }
 
-    /// Puts each thing to send on a line; returns the lines' indices, nil for what finds none.
+    /// Assigns each track to send to a line; returns the lines' indices, nil for a track that gets none.
     private static func assign(_ wanted: [LocalSending], in book: inout Book, limit: Int) -> [Int?] {
         var homes = wanted.map { sending in
             book.lines.firstIndex { $0.sending.map { sending.isSameStream(as: $0) } ?? false }
@@ -101,14 +101,14 @@ extension Negotiation {
         return homes
     }
 
-    /// Descriptions of up to so many sections are left alone: some clients cannot read one that rejects a section of theirs.
+    /// Descriptions with up to this many sections are left alone: some clients cannot read one that rejects one of their sections.
     private static let comfortableSections = 64
     /// So many idle sections stay for what comes next.
     private static let idleSections = 16
 
-    /// Rejects the server's idle sections but for `kept` of them where there are many: a track that comes and goes would have a new
-    /// one each time, until there are no more. Returns how many. The first section of the bundle, as it was agreed and as it
-    /// is offered, stays whatever it carries: the transport of all is tagged with it (RFC 9143 section 7.2).
+    /// If there are many idle sections of the server, rejects all but `kept` of them: a track that is added and removed repeatedly would need a new one each
+    /// time, until there are no more. Returns how many. The first section of the bundle, as negotiated and as offered, stays whatever it carries: it is the
+    /// tagged section, which describes the transport of all (RFC 9143 section 7.2).
     @discardableResult
     private static func giveUpIdle(in book: inout Book, after agreed: Book, keeping kept: Int) -> Int {
         guard book.lines.count(where: { !$0.isRejected }) > comfortableSections else { return 0 }
@@ -123,7 +123,7 @@ extension Negotiation {
         return ending.count
     }
 
-    /// A new line, in the place of a rejected one where there is one (RFC 9429 section 5.2.2); nil where there are as many as there may be.
+    /// A new line, in the place of a rejected one if there is one (RFC 9429 section 5.2.2); nil if the limit is reached.
     private static func addLine(for sending: LocalSending, to book: inout Book, limit: Int) -> Int? {
         let slot = book.lines.firstIndex { $0.isRejected } ?? book.lines.count
         guard slot < limit else { return nil }
@@ -144,7 +144,7 @@ extension Negotiation {
         line.formats = line.receives ? LineAnswer.union(line.formats, formats) : formats
         if line.extensions.isEmpty {
             let misplaced = line.kind == .audio ? ExtensionURI.videoOnly : ExtensionURI.audioOnly
-            // Layers' names stand on what a client sends, never on what it receives.
+            // Layers are named only in sections in which a client sends, never where it receives.
             let unneeded = misplaced.union([ExtensionURI.rid, ExtensionURI.repairedRID])
             line.extensions = policy.extensions.filter { !unneeded.contains($0) }.compactMap { uri in
                 ids.assign(uri).map { ExtensionMapping(id: $0, uri: uri) }
@@ -168,7 +168,7 @@ extension Negotiation {
 }
 
 extension MediaLine {
-    /// Whether something new may be sent here: nothing is, the client takes it, and it will notice.
+    /// Whether a new track may be sent here: nothing is sent, the client receives on it, and will notice the track.
     fileprivate func isFree(for wanted: LocalSending) -> Bool {
         kind == wanted.kind && !isRejected && sending == nil && mayCarry(wanted.trackID)
             && (isLocal || remoteReceives)

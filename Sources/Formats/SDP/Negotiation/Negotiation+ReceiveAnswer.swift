@@ -1,5 +1,5 @@
 extension Negotiation {
-    /// Takes the remote's answer to the pending offer. When it throws the offer still waits: another answer may come.
+    /// Applies the remote's answer to the pending offer. If it throws, the offer is still pending, and another answer may come.
     public mutating func receiveAnswer(_ text: String) throws(NegotiationError) -> AcceptedAnswer {
         guard case .local(var next) = pending else { throw NegotiationError(.noPendingOffer) }
         let bundle = try BundleReading(text, limits: policy.limits)
@@ -35,8 +35,8 @@ extension Negotiation {
     private func apply(_ reading: SectionReading, to line: inout MediaLine, after old: MediaLine?) -> NegotiatedSection
     {
         if reading.port == 0, !line.isRejected {
-            // A client answers something new with port 0 when it knows none of the formats, and something that it has
-            // taken before when it has stopped the section (RFC 9429 section 5.3.1).
+            // A client answers a new section with port 0 when it knows none of the formats, and a section that it has accepted before when it has stopped that
+            // section (RFC 9429 section 5.3.1).
             let isNew = line.sending.map { new in !(old?.sending?.isSameStream(as: new) ?? false) } ?? false
             line.reject(isNew ? .noCommonCodec : .rejectedByRemote)
         }

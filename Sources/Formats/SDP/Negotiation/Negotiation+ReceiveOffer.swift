@@ -1,8 +1,8 @@
 import Primitives
 
 extension Negotiation {
-    /// Understands the remote's offer. Throws `.glare` while the server's own offer waits: the remote yields. Another offer
-    /// before the answer replaces the first.
+    /// Interprets the remote's offer. Throws `.glare` while the server's own offer is pending: the remote must yield. Another offer before the answer replaces
+    /// the first.
     public mutating func receiveOffer(_ text: String) throws(NegotiationError) -> OfferOutcome {
         if case .local = pending { throw NegotiationError(.glare) }
         let bundle = try BundleReading(text, limits: policy.limits)
@@ -29,7 +29,7 @@ extension Negotiation {
         return OfferOutcome(sections: sections, transport: transport, iceRestarted: restarted)
     }
 
-    /// m-lines never go away, and only a rejected one may come back as another (RFC 9429 section 5.2.2).
+    /// m-lines are never removed, and only a rejected one may return as another (RFC 9429 section 5.2.2).
     private func checkContinuity(_ readings: [SectionReading]) throws(NegotiationError) {
         guard readings.count >= book.lines.count else { throw NegotiationError(.sectionRemoved) }
         for (line, reading) in zip(book.lines, readings) where !line.isRejected {
@@ -39,7 +39,7 @@ extension Negotiation {
         }
     }
 
-    /// The mid of a section, or a stand-in that no client can choose where it names none.
+    /// The mid of a section, or, if it has none, a placeholder that no client can choose.
     func mid(of reading: SectionReading) -> String { reading.mid ?? "(\(reading.index))" }
 
     private func offered(_ reading: SectionReading, _ bundle: BundleReading) throws(NegotiationError) -> OfferedSection
@@ -71,7 +71,7 @@ extension Negotiation {
         }
     }
 
-    /// One transport a peer: sections outside the BUNDLE group are refused; without a group all but the first.
+    /// One transport per peer: sections outside the BUNDLE group are refused; without a group all but the first.
     private func refuseUnbundled(_ sections: inout [OfferedSection], _ bundle: BundleReading) {
         let accepted = sections.filter { $0.refusal == nil }.map(\.index)
         let bundled = accepted.filter { bundle.isBundled(bundle.readings[$0]) }

@@ -1,5 +1,5 @@
-/// The m-line bookkeeping of one peer connection from the server's point of view: answers offers, makes offers, takes
-/// answers. A value without time, network or randomness; the caller brings SSRCs, names and credentials.
+/// The m-line bookkeeping of one peer connection from the server's point of view: answers offers, makes offers, applies answers. A value without time, network
+/// or randomness; the caller supplies SSRCs, names and credentials.
 ///
 ///                     receiveOffer                      makeOffer
 ///     haveRemoteOffer <----------- stable --------------------> haveLocalOffer
@@ -56,15 +56,15 @@ public struct Negotiation: Sendable {
         Dictionary(book.lines.compactMap { line in line.sending.map { (line.mid, $0) } }) { first, _ in first }
     }
 
-    /// The remote end as last agreed; nil before the first agreement.
+    /// The remote end as last negotiated; nil before the first negotiation.
     public var remoteTransport: TransportFacts? { book.remote }
 
     /// Withdraws the server's pending offer from a client that may have taken it, although its answer has not come. Sections, payload types and extension ids of the
-    /// next offer are those of this one, so that it fits whether the client has taken this one or not. A client's offer that waits is forgotten.
+    /// next offer are those of this one, so that it fits whether the client has taken this one or not. A pending offer of the client is forgotten.
     public mutating func withdrawOffer() {
         defer { pending = .none }
         guard case .local(let offered) = pending else { return }
-        // Whoever has not taken it goes on with the sections that it gives up: their places are not free for others.
+        // A client that has not accepted it continues with the sections that it gives up: their places are not free for others.
         guard zip(book.lines, offered.lines).allSatisfy({ $0.isRejected || !$1.isRejected }) else { return }
         book = offered
     }

@@ -1,4 +1,4 @@
-/// Why a description was refused, and where. Nothing has changed in the negotiation when one is thrown.
+/// Why a description was refused, and where. Nothing has changed in the negotiation when this is thrown.
 public struct NegotiationError: Error, Sendable, Hashable {
     /// What is wrong. `rawValue` is the stable word of protocols and logs.
     public enum Code: String, Sendable, Hashable, CaseIterable {
@@ -38,7 +38,7 @@ public struct NegotiationError: Error, Sendable, Hashable {
         case invalidSetup = "sdp_invalid_setup"
         case setupChanged = "sdp_setup_changed"
         // Order of offers and answers.
-        /// An offer came while the server's own waits for its answer: the remote must yield.
+        /// An offer arrived while the server's own waits for its answer: the remote must yield.
         case glare = "offer_collision"
         case noPendingOffer = "no_pending_offer"
         case offerPending = "offer_pending"

@@ -1,4 +1,4 @@
-/// What the server agrees to; the room's policy in the words of SDP.
+/// What the server accepts: the room's policy in terms of SDP.
 public struct NegotiationPolicy: Sendable, Hashable {
     /// Whose order of codecs counts.
     public enum CodecOrder: Sendable, Hashable { case offer, policy }
@@ -15,12 +15,12 @@ public struct NegotiationPolicy: Sendable, Hashable {
         }
     }
 
-    /// Opus first, RED accepted behind it; put `.red` first to ask publishers for redundancy.
+    /// Opus first, RED accepted after it; put `.red` first to request redundancy from publishers.
     public var audio = Codecs([.opus, .red], order: .policy)
     /// The client's own order unless the room prefers one.
     public var video = Codecs([.vp8, .h264, .vp9, .av1], order: .offer)
-    /// False: an answer names one codec (with its retransmission format, and RED beside Opus), so that the publisher
-    /// cannot switch codecs under its subscribers. True: all that are allowed, the preferred one first.
+    /// False: an answer names one codec (with its retransmission format, and RED in addition to Opus), so that the publisher cannot switch codecs while it has
+    /// subscribers. True: all allowed codecs, the preferred one first.
     public var answersAllCodecs = false
     /// H.264 profiles, the most widely decodable first; others are refused.
     public var h264Profiles: [H264Profile] = [.constrainedBaseline, .baseline, .main, .constrainedHigh, .high]
@@ -29,7 +29,7 @@ public struct NegotiationPolicy: Sendable, Hashable {
     public var av1Profiles = [0, 1, 2]
     /// Header extensions that are accepted, and offered in this order.
     public var extensions: [String] = ExtensionURI.all
-    /// Feedback that is accepted and offered. REMB is not offered beside transport-wide feedback.
+    /// Feedback that is accepted and offered. REMB is not offered together with transport-wide feedback.
     public var feedback: FeedbackSet = .all
     /// Layers of one track that are accepted; 1 refuses simulcast.
     public var maximumEncodings = 3
@@ -54,20 +54,20 @@ public struct NegotiationPolicy: Sendable, Hashable {
 
 /// Bounds that hold before anything is allocated for a description.
 public struct SDPLimits: Sendable, Hashable {
-    /// An answer to as many sections as there may be, with 2 KiB for each of them. Of what the server offers to send, Chromium answers a video in one codec with 1.4 kB, of which
-    /// 0.7 kB are header extensions, in H.264 of two profiles with 1.7 kB, and in a backup codec beside these with 1.9 kB; WebKit has the same writer. Audio takes 0.9 kB, aiortc 1.4 kB
-    /// (with three fingerprints), Firefox less, which states its fingerprint once. A client that offers all sections itself lists all its codecs in each, which takes 5 kB of Chromium's:
-    /// it is asked for some 100 videos, and the others wait.
+    /// An answer to as many sections as there may be, with 2 KiB for each of them. Of what the server offers to send, Chromium answers a video in one codec
+    /// with 1.4 kB, of which 0.7 kB are header extensions, in H.264 of two profiles with 1.7 kB, and in a backup codec beside these with 1.9 kB; WebKit has the
+    /// same writer. Audio takes 0.9 kB, aiortc 1.4 kB (with three fingerprints), Firefox less, which states its fingerprint once. A client that offers all
+    /// sections itself lists all its codecs in each, which takes 5 kB in Chromium's: it is asked for some 100 videos, and the others wait.
     public var maximumBytes = 512 * 1024
-    /// 80 for each section: an answered one has up to 49. As long an offer of Chromium's, which has 30 bytes a line, has 17,500.
+    /// 80 for each section: an answered one has up to 49. An offer of Chromium of the maximum length, with 30 bytes per line, has 17,500.
     public var maximumLines = 20_480
     /// The longest real lines are H.264 parameter sets and certificates' fingerprints, below 1 kB.
     public var maximumLineBytes = 4096
     /// A member of a room of 100 who receives everybody's audio and video on one connection has 200.
     public var maximumSections = 256
-    /// Mids that a client gives in a connection's whole life, because none comes back with another meaning: each section renewed 16 times.
+    /// Maximum mids that a client assigns in a connection's whole life, because none returns with another meaning: each section renewed 16 times.
     public var maximumMids = 4096
-    /// Attributes before the first section, which every section looks through; real descriptions have about ten.
+    /// Maximum attributes before the first section, which every section searches; real descriptions have about ten.
     public var maximumSessionAttributes = 128
 
     /// The defaults above.

@@ -2,10 +2,10 @@
 struct OfferFormats {
     let policy: NegotiationPolicy
 
-    /// Formats for `sending` with their payload types. Where the publisher is not known, all that the policy allows.
+    /// Formats for `sending` with their payload types. If the publisher is not known, all that the policy allows.
     ///
-    /// A publisher may still send what the policy has ceased to allow. That is offered, too, where there is nothing else, and refused when it is answered: a section without a
-    /// format is none (RFC 8866 section 5.14), and browsers refuse the whole offer for it.
+    /// A publisher may still send a format that the policy no longer allows. If there is no other, it is offered, too, and refused when it is answered: a
+    /// section needs a format (RFC 8866 section 5.14), and browsers refuse the whole offer without one.
     func formats(for sending: LocalSending, registry: inout PayloadTypeRegistry) -> [NegotiatedFormat] {
         let allowed = policy.codecs(for: sending.kind).allowed
         let known = (sending.formats?.flatMap(Self.withAlternative) ?? defaults(sending.kind))
@@ -18,7 +18,7 @@ struct OfferFormats {
         _ wanted: [NegotiatedFormat], _ sending: LocalSending, _ registry: inout PayloadTypeRegistry
     ) -> [NegotiatedFormat] {
         var formats: [NegotiatedFormat] = []
-        // RED names the payload type of its Opus and so comes behind it here, not on the line.
+        // RED names the payload type of its Opus, and so comes after it here, but not on the m-line.
         for format in wanted where format.codec != .red {
             guard let assigned = assign(format, sending, &registry) else { continue }
             if !formats.contains(where: { $0.payloadType == assigned.payloadType }) { formats.append(assigned) }
@@ -62,7 +62,7 @@ struct OfferFormats {
         return feedback
     }
 
-    /// Some receivers know only constrained baseline by name; offer it beside plain baseline, with the same level.
+    /// Some receivers know only constrained baseline by name; offer it next to plain baseline, with the same level.
     private static func withAlternative(_ format: NegotiatedFormat) -> [NegotiatedFormat] {
         guard format.codec == .h264, let h264 = H264Format(format.parameters), h264.profile == .baseline else {
             return [format]

@@ -1,10 +1,10 @@
 public import Primitives
 
-/// What the caller decides about one section of an offer. The default: take what comes, send nothing.
+/// What the caller decides about one section of an offer. The default: receive what is offered, send nothing.
 public struct SectionAnswer: Sendable, Hashable {
     /// What to send on it, where the remote receives.
     public var sending: LocalSending?
-    /// False: nothing is taken from the remote on this section; the answer says so.
+    /// False: nothing is received from the remote on this section, as the answer states.
     public var receives = true
     /// True: port 0.
     public var rejects = false
@@ -12,9 +12,9 @@ public struct SectionAnswer: Sendable, Hashable {
     public var codecs: [CodecName]?
     /// Cap for what the remote sends, as `b=AS` and `b=TIAS`.
     public var maximumBitrate: Bitrate?
-    /// True: the remote sends stereo although its offer may not say so; the answer asks for it, as for an offer that does (RFC 7587).
+    /// True: the remote sends stereo although its offer may not signal it; the answer requests stereo, as for an offer that does (RFC 7587).
     public var takesStereo = false
-    /// True: the answer asks the remote to send less in silence (DTX, RFC 7587 section 6.1), which its offer does not mention.
+    /// True: the answer requests DTX (RFC 7587 section 6.1) from the remote, so that it sends less in silence; its offer does not mention that.
     public var asksForDTX = false
 
     /// An answer that sends `sending`.
@@ -42,7 +42,7 @@ public struct AcceptedAnswer: Sendable, Hashable {
     public var iceRestarted: Bool
 }
 
-/// Where offer and answer stand (RFC 3264, RFC 9429 section 3.2).
+/// The state of offer and answer (RFC 3264, RFC 9429 section 3.2).
 public enum NegotiationState: Sendable, Hashable {
     /// No offer waits.
     case stable

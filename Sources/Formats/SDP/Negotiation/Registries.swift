@@ -1,5 +1,5 @@
 /// Payload types of one connection. In a BUNDLE group a payload type means one codec configuration, name and
-/// parameters together, whichever section it stands in (RFC 9143 section 9.1).
+/// parameters together, whichever section it is in (RFC 9143 section 9.1).
 struct PayloadTypeRegistry: Sendable {
     private struct Entry: Sendable {
         var codec: CodecName
@@ -11,7 +11,7 @@ struct PayloadTypeRegistry: Sendable {
         var kind: String { PayloadTypeRegistry.kind(variant, FormatParameters(parsing: parameters)) }
     }
 
-    /// As many as there are payload types: more only come from a client that gives one number ever new meanings.
+    /// As many as there are payload types: more come only from a client that keeps giving one number new meanings.
     static let maximumEntries = 128
 
     private var entries: [Entry] = []
@@ -20,10 +20,10 @@ struct PayloadTypeRegistry: Sendable {
     /// Configurations that are remembered.
     var count: Int { entries.count }
 
-    /// Makes sure that nothing new gets a payload type that the remote has used for anything.
+    /// Ensures that no new configuration gets a payload type that the remote has used for anything.
     mutating func reserve(_ table: FormatTable) { used.formUnion(table.entries.map(\.payloadType)) }
 
-    /// Remembers what a section of an answer said.
+    /// Stores a format from a section of an answer.
     mutating func learn(_ format: NegotiatedFormat, parameters: FormatParameters) {
         used.insert(format.payloadType)
         if let rtx = format.rtxPayloadType { used.insert(rtx) }
@@ -40,8 +40,9 @@ struct PayloadTypeRegistry: Sendable {
                 rtxPayloadType: format.rtxPayloadType))
     }
 
-    /// Payload types for a format to be offered, and the parameters that they are offered with: those of the same configuration, else new ones. When all are
-    /// taken, or all that the codec may have, those of another configuration of the same codec and variant, for stereo one of stereo; nil when there is no such either.
+    /// Payload types for a format to be offered, and the parameters that they are offered with: those of the same configuration, otherwise new ones. When all
+    /// payload types are taken, or all that the codec may have, those of another configuration of the same codec and variant (for stereo a stereo one); nil if
+    /// there is none either.
     mutating func assign(
         _ format: NegotiatedFormat, parameters: FormatParameters, withRetransmission: Bool
     ) -> (payloadType: UInt8, rtx: UInt8?, parameters: FormatParameters)? {
@@ -75,12 +76,12 @@ struct PayloadTypeRegistry: Sendable {
                 rtxPayloadType: rtx))
     }
 
-    /// Beside the first configuration of each of its kinds, a codec has so many more. Publishers choose their parameters: one that has ever others would
-    /// use up the payload types of everybody who receives it, and no other codec could be offered to them. With all kinds of Opus, RED, VP8, H.264, VP9
-    /// and AV1 these are 60 of the 61 payload types, retransmissions included: 5 + 5 + 2 + 22 + 14 + 12. RED has one for each of Opus.
+    /// In addition to the first configuration of each of its kinds, a codec may have this many more. Publishers choose their parameters: one that keeps
+    /// changing them would use up the payload types of all its subscribers, and no other codec could be offered to them. With all kinds of Opus, RED, VP8,
+    /// H.264, VP9 and AV1 these are 60 of the 61 payload types, retransmissions included: 5 + 5 + 2 + 22 + 14 + 12. RED has one for each of Opus.
     private static func furtherConfigurations(of codec: CodecName) -> Int { codec == .red ? 4 : 3 }
 
-    /// What is not interchangeable for those who receive it: a variant, and stereo, which they decode as mono where it is not announced.
+    /// The properties that are not interchangeable for receivers: the variant, and stereo, which they decode as mono if it is not announced.
     private static func kind(_ variant: String, _ parameters: FormatParameters) -> String {
         parameters["sprop-stereo"] == "1" ? variant + " stereo" : variant
     }
@@ -92,7 +93,7 @@ struct PayloadTypeRegistry: Sendable {
         return kinds.count - Set(kinds).count < Self.furtherConfigurations(of: format.codec)
     }
 
-    /// Another configuration of the same kind, else of the same variant.
+    /// Another configuration of the same kind, otherwise of the same variant.
     private func another(_ format: NegotiatedFormat, _ parameters: FormatParameters) -> Int? {
         let kind = Self.kind(format.variant, parameters)
         return entries.firstIndex { $0.codec == format.codec && $0.kind == kind }
@@ -137,13 +138,13 @@ struct ExtensionRegistry: Sendable {
     mutating func reserve(_ extensions: [ExtensionMapping]) {
         for mapping in extensions {
             used.insert(mapping.id)
-            // Beside the known ones as many as there are ids: a client may name new URIs for ever.
+            // In addition to the known URIs, as many as there are ids: a client may name new URIs for ever.
             guard ids[mapping.uri] == nil, ids.count < 255 || ExtensionURI.all.contains(mapping.uri) else { continue }
             ids[mapping.uri] = mapping.id
         }
     }
 
-    /// The id of `uri`, a new one where there is none; ids of the one-byte form first. nil when all are taken.
+    /// The id of `uri`, a new one if it has none; ids of the one-byte form first. nil when all are taken.
     mutating func assign(_ uri: String) -> UInt8? {
         if let id = ids[uri] { return id }
         guard

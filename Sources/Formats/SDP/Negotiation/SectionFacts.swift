@@ -19,7 +19,7 @@ public struct RemoteEncoding: Sendable, Hashable {
 public struct RemoteSending: Sendable, Hashable {
     /// Every format that may appear, the preferred one first.
     public var formats: [NegotiatedFormat]
-    /// In the order of the SDP, which says nothing about size (`h;q` was seen); one element for a plain stream.
+    /// In the order of the SDP, which reveals nothing about size (`h;q` was seen); one element for a plain stream.
     public var encodings: [RemoteEncoding]
     /// Header extensions that the remote may put on its packets.
     public var extensions: [ExtensionMapping]
@@ -56,14 +56,13 @@ public struct RemoteSending: Sendable, Hashable {
 public struct LocalSending: Sendable, Hashable {
     public var kind: SectionKind
     public var ssrc: UInt32
-    /// nil: no retransmission stream; formats are then agreed without one.
+    /// nil: no retransmission stream; formats are then negotiated without one.
     public var rtxSSRC: UInt32?
     public var cname: String
     public var streamID: String
     public var trackID: String
-    /// What the publisher sends (payload types do not matter): only formats that can decode one of these are agreed,
-    /// under the publisher's variant and with its parameters. nil where it is not known yet or changes
-    /// (follow mode): all that the policy allows.
+    /// What the publisher sends (payload types do not matter): only formats that can decode one of these are negotiated, under the publisher's variant and with
+    /// its parameters. nil if it is not known yet or changes (follow mode): all that the policy allows.
     public var formats: [NegotiatedFormat]?
     /// `a=ptime` in milliseconds of the publisher.
     public var packetTime: Int?
@@ -105,11 +104,11 @@ public enum SectionRefusal: String, Sendable, Hashable {
     case unsupportedProtocol = "unsupported_protocol"
     /// Data channels, which the policy does not accept.
     case dataChannelsUnsupported = "data_channels_unsupported"
-    /// Outside the one BUNDLE group; the server has one transport a peer.
+    /// Outside the one BUNDLE group; the server has one transport per peer.
     case notBundled = "not_bundled"
     /// The caller did not want it.
     case refusedByPolicy = "refused_by_policy"
-    /// The server wanted to send, the remote does not want to receive.
+    /// The server offered to send, but the remote does not receive.
     case notWantedByRemote = "not_wanted_by_remote"
 }
 
@@ -119,9 +118,9 @@ public struct OfferedSection: Sendable, Hashable {
     public var index: Int
     public var mid: String
     public var kind: SectionKind
-    /// Why the answer will refuse the whole section; nil where it will be accepted.
+    /// Why the answer will refuse the whole section; nil if it will be accepted.
     public var refusal: SectionRefusal?
-    /// What the remote sends, in the formats that the default answer takes; nil where it does not send.
+    /// What the remote sends, in the formats that the default answer accepts; nil if it does not send.
     public var remoteSends: RemoteSending?
     /// Whether the server may send on it.
     public var remoteReceives: Bool
@@ -154,7 +153,7 @@ public struct OfferOutcome: Sendable, Hashable {
     public var sections: [OfferedSection]
     /// nil where every section is refused.
     public var transport: TransportFacts?
-    /// The remote asks for an ICE restart: call `restartICE` with new credentials before `makeAnswer`.
+    /// The remote requests an ICE restart: call `restartICE` with new credentials before `makeAnswer`.
     public var iceRestarted: Bool
 }
 
@@ -163,7 +162,7 @@ public struct NegotiatedSection: Sendable, Hashable {
     public var index: Int
     public var mid: String
     public var kind: SectionKind
-    /// The server's direction; `.inactive` also where the section is rejected.
+    /// The server's direction; `.inactive` also if the section is rejected.
     public var direction: Direction
     /// Port 0: dead until recycled.
     public var isRejected: Bool
@@ -173,10 +172,10 @@ public struct NegotiatedSection: Sendable, Hashable {
     public var receiving: RemoteSending?
     /// What goes out; nil where nothing does.
     public var sending: AgreedSending?
-    /// What an answer to the server's own data section says; nil for other sections.
+    /// The answer to the server's own data section; nil for other sections.
     public var dataChannel: DataChannelFacts?
 
-    /// A section on which only something comes in, from a source with which nothing is negotiated.
+    /// A section on which the server only receives, from a source with which nothing is negotiated.
     public init(receivingOn mid: String, index: Int, kind: SectionKind) {
         self.init(index: index, mid: mid, kind: kind, direction: .recvonly, isRejected: false)
     }

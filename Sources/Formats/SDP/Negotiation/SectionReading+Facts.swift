@@ -15,7 +15,7 @@ extension SectionReading {
         extensions.filter { policy.extensions.contains($0.uri) }
     }
 
-    /// Feedback of all formats together, and what the section as a whole negotiates.
+    /// The feedback of all formats together, and that of the section as a whole.
     func feedback(_ formats: [NegotiatedFormat], policy: NegotiationPolicy) -> FeedbackSet {
         var feedback = formats.reduce(into: FeedbackSet()) { $0.formUnion($1.feedback) }
         if usesReceiverReferenceTime(policy) { feedback.insert(.receiverReferenceTime) }
@@ -26,8 +26,7 @@ extension SectionReading {
         hasReceiverReferenceTime && policy.feedback.contains(.receiverReferenceTime)
     }
 
-    /// Layers that an answer takes, in the remote's order. A rid that is bound to payload types is taken where one of
-    /// them is.
+    /// Layers that an answer accepts, in the remote's order. A rid that is bound to payload types is accepted if one of them is.
     func acceptedRIDs(formats: [NegotiatedFormat], policy: NegotiationPolicy) -> [RID] {
         let sent = rids.filter { $0.direction == .sendonly }
         guard let simulcast, !simulcast.send.isEmpty else { return Array(sent.prefix(1)) }
@@ -46,7 +45,7 @@ extension SectionReading {
     var isPlanB: Bool { !hasMediaLevelMsid && direction.sends && sources.holdsSeveralTracks }
 
     private func encodings(_ layers: [RID], policy: NegotiationPolicy) -> [RemoteEncoding] {
-        // With rids the packets tell which SSRC is which layer: lists of SSRCs beside them have no promised order.
+        // With rids, the packets reveal which SSRC belongs to which layer: lists of SSRCs in addition have no guaranteed order.
         if !layers.isEmpty { return layers.map { RemoteEncoding(rid: $0.id) } }
         let ssrcs: [UInt32]
         if let group = sources.simulcastGroup, policy.maximumEncodings > 1 {

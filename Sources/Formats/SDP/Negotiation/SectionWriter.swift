@@ -45,7 +45,7 @@ struct SectionWriter {
 
     private var defaultCandidate: Candidate? { transport.candidates.first { $0.transport == .udp } }
 
-    /// The default candidate (RFC 8839 section 4.2.1.2); 0.0.0.0 and port 9 where there is none yet.
+    /// The default candidate (RFC 8839 section 4.2.1.2); 0.0.0.0 and port 9 if there is none yet.
     private var connection: String {
         guard let address = defaultCandidate?.address else { return "IN IP4 0.0.0.0" }
         return "IN \(address.utf8.contains(UInt8(ascii: ":")) ? "IP6" : "IP4") \(address)"
@@ -105,7 +105,8 @@ struct SectionWriter {
         return attributes
     }
 
-    /// RFC 8851 and 8853, the server's side: every layer that it takes. An offer pauses none: what was paused when the client last offered may be sent by now.
+    /// RFC 8851 and 8853, the server's side: every layer that it takes. An offer pauses none: layers that were paused in the client's last offer may be sent by
+    /// now.
     private func simulcastAttributes(_ line: MediaLine) -> [DescriptionAttribute] {
         var attributes = line.rids.map { rid in
             let restrictions = FormatParameters(rid.restrictions).text
@@ -141,8 +142,8 @@ extension Candidate {
 }
 
 extension String {
-    /// Itself where it can stand as one word of an attribute, else with every other character replaced; names come from
-    /// applications and must not break a line apart.
+    /// The text itself if it can be one word of an attribute, otherwise with every other character replaced; names come from applications and must not break a
+    /// line apart.
     var asToken: String {
         if isEmpty { return "-" }
         if utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7f }) { return self }

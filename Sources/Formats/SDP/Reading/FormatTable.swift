@@ -12,8 +12,8 @@ struct FormatTable: Hashable {
     }
 
     private(set) var entries: [Entry] = []
-    /// The section may name codecs that its client cannot send. Pion and webrtc-rs offer all that they know, whatever codec the track is in, and send nothing where
-    /// the answer lacks that one. They alone write a blank behind an `a=rtcp-fb` that has no parameter.
+    /// The section may list codecs that its client cannot send. Pion and webrtc-rs offer all that they know, whatever codec the track uses, and send nothing if
+    /// the answer lacks that one. Only they write a space after an `a=rtcp-fb` without a parameter.
     private(set) var mayExceedTrack = false
 
     init() {}

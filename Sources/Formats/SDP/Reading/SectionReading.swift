@@ -1,7 +1,7 @@
-/// One m-section of a remote description, understood: session-level defaults applied, formats and extensions parsed.
+/// One m-section of a remote description, interpreted: session-level defaults applied, formats and extensions parsed.
 struct SectionReading: Hashable {
     var index: Int
-    /// nil where the description names none (RFC 9143 makes it optional in offers).
+    /// nil if the description names none (RFC 9143 makes it optional in offers).
     var mid: String?
     var media: String
     var kind: SectionKind?
@@ -9,7 +9,7 @@ struct SectionReading: Hashable {
     var proto: String
     /// The words behind the protocol.
     var formatWords: [String]
-    /// What the section says of them (`a=rtpmap`, `a=fmtp`), as it stands.
+    /// The section's attributes about them (`a=rtpmap`, `a=fmtp`), unchanged.
     var formatLines: [DescriptionAttribute]
     var isBundleOnly: Bool
     /// As the remote says it.

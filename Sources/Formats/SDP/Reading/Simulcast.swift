@@ -29,7 +29,7 @@ struct RID: Hashable {
     }
 }
 
-/// `a=simulcast` (RFC 8853): streams by direction; of alternatives of one stream the first counts.
+/// `a=simulcast` (RFC 8853): streams by direction; of several alternatives of one stream the first counts.
 struct Simulcast: Hashable {
     var send: [String] = []
     var recv: [String] = []

@@ -28,7 +28,7 @@ struct TransportReading: Hashable {
         iceOptions = (attributes.all("ice-options") + session.all("ice-options")).flatMap { $0.words.map(String.init) }
     }
 
-    /// Checks everything that a connection needs; `isOffer` says which setup roles may stand there.
+    /// Checks everything that a connection needs; `isOffer` determines which setup roles are permitted.
     func facts(
         isOffer: Bool, place: NegotiationError.Place
     ) throws(NegotiationError) -> TransportFacts {
@@ -51,7 +51,7 @@ struct TransportReading: Hashable {
         return (iceUfrag, icePassword)
     }
 
-    /// The server's part in DTLS (RFC 8842 section 5): it waits wherever it may. Without `a=setup` an offerer is active.
+    /// The server's role in DTLS (RFC 8842 section 5): it is passive wherever permitted. Without `a=setup` an offerer is active.
     private func localSetup(isOffer: Bool, place: NegotiationError.Place) throws(NegotiationError) -> SetupRole {
         switch (setup.map { SetupRole(rawValue: $0) } ?? .active, isOffer) {
         case (.active, _), (.actpass, true): return .passive
