@@ -2,10 +2,10 @@ import Primitives
 
 /// Walks the boxes in a range of bytes.
 struct BoxReader {
-    /// One box: where its content lies.
+    /// One box: where its content is.
     struct Box {
         var type: BoxType
-        /// Where the content starts, behind size and type.
+        /// Where the content starts, after size and type.
         var offset: Int
         /// Bytes of content.
         var length: Int

@@ -12,7 +12,7 @@ public struct BoxType: Sendable, Hashable, ExpressibleByStringLiteral, CustomStr
         rawValue = (0..<4).reduce(0) { $0 << 8 | UInt32(text.utf8Start[$1]) }
     }
 
-    /// The four characters; whatever is not printable as a dot.
+    /// The four characters, with a dot for each that is not printable.
     public var description: String {
         let bytes = stride(from: 24, through: 0, by: -8).map { UInt8(truncatingIfNeeded: rawValue >> UInt32($0)) }
         return String(decoding: bytes.map { (0x20..<0x7f).contains($0) ? $0 : UInt8(ascii: ".") }, as: UTF8.self)

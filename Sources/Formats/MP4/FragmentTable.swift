@@ -15,11 +15,11 @@ public struct FragmentTable: Sendable, Hashable {
         var value: UInt32
     }
 
-    /// Bytes up to the end of the last whole fragment.
+    /// Bytes up to the end of the last complete fragment.
     public private(set) var end: Int64
     /// Units of time per second.
     public let timescale: UInt32
-    /// Samples in whole fragments.
+    /// Samples in complete fragments.
     public private(set) var sampleCount = 0
 
     private let isVideo: Bool
@@ -35,7 +35,7 @@ public struct FragmentTable: Sendable, Hashable {
     private var syncSamples: [UInt32] = []
     /// Where the data of each fragment is, and how many samples it has.
     private var chunks: [(offset: Int64, samples: UInt32)] = []
-    /// Decode time of the first sample, and behind the last.
+    /// The decode time of the first sample, and that after the last.
     private var first: UInt64?
     private var next: UInt64 = 0
 

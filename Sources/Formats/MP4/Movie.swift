@@ -1,10 +1,10 @@
 public import Movies
 
-/// What is known of a track before its first sample.
+/// The properties of a track that are known before its first sample.
 public struct TrackFormat: Sendable, Hashable {
     /// The format of its samples.
     public var entry: SampleEntry
-    /// How the video is to be turned.
+    /// How the video is to be rotated.
     public var rotation: Rotation
 
     /// A track of `entry`.
@@ -50,7 +50,7 @@ public struct FileWrite: Sendable, Hashable {
 
 /// The parts of a movie.
 enum Movie {
-    /// What a `trak` says beside its sample tables.
+    /// The properties of a `trak` besides its sample tables.
     struct Track {
         var id: UInt32 = 1
         /// nil: it is audio.

@@ -9,9 +9,9 @@ public struct MovieScan: Sendable {
     public enum Outcome: Sendable, Hashable {
         /// The file is finished already.
         case finished
-        /// These fragments are whole; the file may be torn behind them.
+        /// These fragments are complete; the file may be cut off after them.
         case fragments(FragmentTable)
-        /// It has no whole beginning: nothing was recorded.
+        /// Its beginning is incomplete: nothing was recorded.
         case empty
     }
 
@@ -41,7 +41,7 @@ public struct MovieScan: Sendable {
         if fileLength < Movie.placeholderOffset { outcome = .empty }
     }
 
-    /// Takes the bytes of `wanted`.
+    /// Processes the bytes of `wanted`.
     public mutating func receive(_ bytes: RawSpan) {
         guard outcome == nil else { return }
         switch step {
@@ -68,7 +68,7 @@ public struct MovieScan: Sendable {
         case "ftyp", "free":
             advance(by: size)
         case "moov" where table == nil, "moof" where table != nil:
-            // With the header of the data behind a fragment.
+            // With the header of the data after a fragment.
             step = .box(type, Int(size))
             wanted = FileRange(offset: position, length: Int(size) + (type == "moof" ? 8 : 0))
         default: end()

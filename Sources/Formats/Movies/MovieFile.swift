@@ -22,7 +22,7 @@ public struct MovieTrack: Sendable, Hashable {
     public let format: MovieFormat
     /// The same as stored in an MP4 file: the sample entry's box. Empty for other containers.
     public let description: [UInt8]
-    /// How the video is to be turned.
+    /// How the video is to be rotated.
     public let rotation: Rotation
     /// Units of time per second, at least 1.
     public let timescale: UInt32
@@ -49,7 +49,7 @@ public struct MovieTrack: Sendable, Hashable {
 
 /// One sample: a frame, or a packet of audio.
 public struct MovieSample: Sendable, Hashable {
-    /// Where its bytes lie in the file.
+    /// Where its bytes are in the file.
     public var offset: Int64
     /// When it is shown, in units of the track's timescale; negative for a sample that is decoded but not shown.
     public var time: Int64
@@ -70,7 +70,7 @@ public struct MovieSample: Sendable, Hashable {
     }
 }
 
-/// How far a video is to be turned clockwise when it is shown.
+/// How far a video is to be rotated clockwise when it is shown.
 public enum Rotation: Int, Sendable, Hashable, CaseIterable {
     case none = 0
     case quarter = 90

@@ -12,7 +12,7 @@ public enum MovieFormat: Sendable, Hashable {
     case av1(profile: UInt8, configuration: [UInt8], VideoSize)
     /// One Opus packet each, of this many channels.
     case opus(channels: Int)
-    /// Another codec, by the name that the container has for it.
+    /// Another codec, by its name in the container.
     case other(String)
 
     /// The size of a video in pixels; nil for audio and for other codecs.

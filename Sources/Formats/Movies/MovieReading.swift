@@ -28,7 +28,7 @@ public protocol MovieReading {
     /// Takes the bytes of `wanted`.
     mutating func receive(_ bytes: RawSpan)
 
-    /// The movie, once `isDone`. Throws why there is none.
+    /// The movie, once `isDone`. Throws the reason if there is none.
     func movie() throws(MovieFault) -> MovieFile
 }
 

@@ -14,7 +14,7 @@ public struct CaptureFile: Sendable {
         /// Bytes that the packet had.
         public var length: Int
 
-        /// A packet; its bytes are given beside it.
+        /// A packet; its bytes are passed separately.
         public init(time: Int64, isSent: Bool, isRTCP: Bool, connection: Int, length: Int) {
             self.time = time
             self.isSent = isSent
@@ -60,7 +60,7 @@ public struct CaptureFile: Sendable {
     /// Bytes that a packet of which `kept` are kept adds at most.
     public static func size(keeping kept: Int) -> Int { 48 + 28 + kept + 3 }
 
-    /// Adds a packet of which `kept` is left; the rest was cut off.
+    /// Adds a packet of which `kept` is left; the rest was truncated.
     public mutating func append(_ packet: Packet, kept: some Collection<UInt8>) {
         let headers = Self.headers(of: packet)
         let captured = headers.count + kept.count
@@ -122,7 +122,7 @@ public struct CaptureFile: Sendable {
         word(sourcePort)
         word(destinationPort)
         word(8 + packet.length)
-        // No checksum: what was cut off cannot be summed.
+        // No checksum: the truncated part is unknown.
         word(0)
         return header
     }

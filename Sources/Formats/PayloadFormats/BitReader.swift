@@ -9,7 +9,7 @@ struct BitReader: Sendable {
     /// H.264: a byte of value 3 after two zero bytes is no data (ITU-T H.264 section 7.4.1).
     private let skipsEmulation: Bool
     private var zeros = 0
-    /// Whether something was read behind the end.
+    /// Whether something was read beyond the end.
     private(set) var isExhausted = false
 
     init(offset: Int, length: Int, skipsEmulation: Bool = false) {

@@ -14,7 +14,7 @@ public enum PayloadCodec: UInt8, Sendable, Hashable, CaseIterable {
     case opus
     /// RFC 2198.
     case red
-    /// Sound that is forwarded unseen.
+    /// Audio that is forwarded without being examined.
     case otherAudio
 }
 
@@ -62,7 +62,7 @@ public struct PayloadSummary: Sendable, Hashable {
     public var isLongPictureID = false
     /// VP8 and VP9 TL0PICIDX; meaningful when `tl0Offset` is not 0.
     public var tl0PictureIndex: UInt8 = 0
-    /// Where TL0PICIDX lies in the payload; 0 when there is none.
+    /// Where TL0PICIDX is in the payload; 0 when there is none.
     public var tl0Offset = 0
     /// VP8 KEYIDX (5 bits); 0 when there is none.
     public var keyIndex: UInt8 = 0
@@ -71,7 +71,7 @@ public struct PayloadSummary: Sendable, Hashable {
 
     /// Frame number of the dependency descriptor; meaningful when `hasDescriptor`.
     public var frameNumber: UInt16 = 0
-    /// Whether a dependency descriptor was at hand.
+    /// Whether there was a dependency descriptor.
     public var hasDescriptor = false
     /// The number of spatial layers of the stream, if the packet contains it (VP9's scalability structure, a descriptor's structure); otherwise 0.
     public var spatialLayers: UInt8 = 0
@@ -83,7 +83,7 @@ public struct PayloadSummary: Sendable, Hashable {
     /// RED: where the primary block starts.
     public var primaryOffset = 0
 
-    /// A summary that says nothing.
+    /// An empty summary.
     public init() {}
 }
 
@@ -171,7 +171,7 @@ extension PayloadSummary {
         keyIndex = numbers.keyIndex
     }
 
-    /// Takes over what only a descriptor says.
+    /// Takes over the values that only a descriptor has.
     mutating func note(_ descriptor: DependencyDescriptor) {
         hasDescriptor = true
         if descriptor.hasStructure { spatialLayers = descriptor.structureLayers }
@@ -184,7 +184,7 @@ extension PayloadSummary {
         isSwitchingPoint = descriptor.isSwitchingPoint
     }
 
-    /// A packet of sound: a frame of its own, good to begin with.
+    /// An audio packet: a frame of its own, with which a receiver can begin.
     static func audio(samples: Int) -> PayloadSummary {
         var summary = PayloadSummary()
         summary.startsFrame = true

@@ -14,7 +14,7 @@ public struct DataChannelTerms: Sendable, Hashable {
 
     /// Identifies the channel to the application.
     public var label: String
-    /// The name of what is spoken on it; usually empty.
+    /// The name of its subprotocol; usually empty.
     public var subprotocol: String
     /// Whether messages arrive in the order in which they were sent.
     public var isOrdered: Bool

@@ -1,4 +1,4 @@
-/// What a `FlatTable` finds values by.
+/// The key type of a `FlatTable`.
 public protocol FlatTableKey: BitwiseCopyable, Equatable {
     /// The key in one word: equal keys give equal words, and few others do.
     var word: UInt64 { get }
@@ -52,7 +52,7 @@ public struct FlatTable<Key: FlatTableKey>: ~Copyable {
     private static func allocate(_ count: Int) -> UnsafeMutableRawPointer {
         let bytes = count * MemoryLayout<Slot>.stride
         let slots = UnsafeMutableRawPointer.allocate(byteCount: bytes, alignment: MemoryLayout<Slot>.alignment)
-        // Keys are plain values, and a free slot's is never looked at.
+        // Keys are plain values, and a free slot's key is never read.
         slots.initializeMemory(as: UInt8.self, repeating: 0, count: bytes)
         return slots
     }
@@ -142,7 +142,7 @@ public struct FlatTable<Key: FlatTableKey>: ~Copyable {
         old.deallocate()
     }
 
-    /// Asks for the table's memory, up to `bytes` of it.
+    /// Prefetches the table's memory, up to `bytes` of it.
     @inlinable @inline(__always)
     public func prefetch(bytes: Int) {
         Prefetch.lines(UnsafeRawPointer(slots), min((mask &+ 1) &* MemoryLayout<Slot>.stride, bytes))

@@ -5,7 +5,7 @@
 ///
 /// Not Sendable, single owner: the worker's loop lends it to the engine as an `inout` argument.
 public struct OutboundBatch: ~Copyable {
-    /// What a datagram carries, as far as its way out depends on it.
+    /// What a datagram carries, as far as sending depends on it.
     public enum Content: UInt8, Sendable { case other, audio, video }
 
     /// One datagram in the arena.

@@ -15,10 +15,10 @@ public struct RateLimit: Sendable {
         return true
     }
 
-    /// Whether nothing is used up of what may come at once.
+    /// Whether the whole burst is still available.
     public func isWhole(at now: MonotonicTime) -> Bool { due <= now }
 
-    /// At least as much is used up as of `other`.
+    /// At least as much is used up as in `other`.
     public mutating func usesUp(asMuchAs other: RateLimit) { due = max(due, other.due) }
 
     /// Counts `count` more although there may have been too many: later ones wait until there is room for these, too.

@@ -11,13 +11,13 @@ public struct RecordBatch: ~Copyable {
         case packet
         /// A point of the sender's clock; no content.
         case anchor
-        /// Packets were dropped for want of room; no content.
+        /// Packets were dropped for lack of room; no content.
         case gap
-        /// Nothing more of this stream comes; no content.
+        /// Nothing more of this stream follows; no content.
         case ended
     }
 
-    /// What precedes a record's content.
+    /// The header that precedes a record's content.
     public struct Header: Sendable, Hashable {
         /// Bytes of it in memory.
         public static let length = 32

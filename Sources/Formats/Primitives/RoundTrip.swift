@@ -1,6 +1,6 @@
 /// A round trip time, each new measurement weighed by an eighth (RFC 6298's gain).
 public struct RoundTrip: Sendable {
-    /// A measurement of more is a clock's fault.
+    /// A larger measurement is a clock error.
     private static let most = TimeInterval.seconds(10)
 
     /// The smoothed time; nil before the first measurement.

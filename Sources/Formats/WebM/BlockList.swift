@@ -1,20 +1,20 @@
 import Movies
 
-/// The samples of one track, as its blocks come.
+/// The samples of one track, in the order of its blocks.
 struct BlockList: Sendable {
     /// One sample.
     struct Block: Sendable {
-        /// Where its bytes lie in the file.
+        /// Where its bytes are in the file.
         var offset: Int64
         var length: UInt32
-        /// As its cluster and it say, in ticks of the file.
+        /// By its cluster and itself, in ticks of the file.
         var ticks: Int64
         /// In ticks of the file; nil: up to the next one.
         var duration: UInt64?
         var isSync: Bool
         /// The first byte of it.
         var first: UInt8
-        /// Of Opus, how long it is at 48 kHz; 0: it breaks its format.
+        /// For Opus, its duration at 48 kHz; 0: it violates its format.
         var opusSamples = 0
     }
 
@@ -25,7 +25,7 @@ struct BlockList: Sendable {
     private var samples: [MovieSample] = []
     /// When the last block was, in ticks of the file.
     private var lastTicks = Int64.min
-    /// What the last block says of its duration.
+    /// The duration in the last block.
     private var lastDuration: Int64?
     /// VP9's profile, from the first frame with which a decoder can start.
     private var profile: UInt8?
@@ -44,7 +44,7 @@ struct BlockList: Sendable {
     /// How many samples there are.
     var count: Int { samples.count }
 
-    /// Adds a sample; false where its time is none.
+    /// Adds a sample; false if its time is invalid.
     mutating func append(_ block: Block) -> Bool {
         guard var time = clock.units(ticks: block.ticks) else { return false }
         time += shift
@@ -96,7 +96,7 @@ struct TickClock: Sendable {
     private let numerator: Int64
     private let denominator: Int64
 
-    /// A millisecond, unless a file says something else.
+    /// A millisecond, unless a file has another value.
     static let usualScale: UInt64 = 1_000_000
     private static let second: UInt64 = 1_000_000_000
 

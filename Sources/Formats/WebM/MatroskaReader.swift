@@ -17,7 +17,7 @@ public struct MatroskaReader: MovieReading, Sendable {
     private var position: Int64 = 0
     private var place = Place.start
     private var segmentEnd: Int64
-    /// An element that is read as a whole, with what is wanted.
+    /// An element that is read as a whole, with the requested range.
     private var whole: Element?
     private var elements = 0
     private var fault: MovieFault?
@@ -30,7 +30,7 @@ public struct MatroskaReader: MovieReading, Sendable {
     private enum Place {
         /// Nothing was read yet.
         case start
-        /// Behind the header of the file.
+        /// After the header of the file.
         case file
         case segment
         /// `end` is nil while its size is unknown.
@@ -38,14 +38,14 @@ public struct MatroskaReader: MovieReading, Sendable {
         case group(Group, end: Int64, clusterEnd: Int64?)
     }
 
-    /// What a `BlockGroup` has said so far.
+    /// The values of a `BlockGroup` so far.
     private struct Group {
         var block: Block?
         var duration: UInt64?
         var isSync = true
     }
 
-    /// A block, and whose it is.
+    /// A block, and the track that it belongs to.
     private struct Block {
         var list: Int
         var content: BlockList.Block
@@ -126,7 +126,7 @@ public struct MatroskaReader: MovieReading, Sendable {
             let offset = position - start
             guard !isDone, offset < Int64(bytes.byteCount) else { return }
             guard isLast || Int64(bytes.byteCount) - offset >= Int64(Self.lookAhead) else {
-                // Less than was wanted: somebody shortens the file.
+                // Less than was requested: the file was shortened.
                 if offset == 0 { breakOff() }
                 return
             }
@@ -141,7 +141,7 @@ public struct MatroskaReader: MovieReading, Sendable {
         }
     }
 
-    /// Leaves what ends at `position`.
+    /// Leaves the elements that end at `position`.
     private mutating func leave() {
         if case .group(let group, let end, let clusterEnd) = place, position >= end {
             place = .cluster(end: clusterEnd)
@@ -181,7 +181,7 @@ public struct MatroskaReader: MovieReading, Sendable {
             position += Int64(element.headerLength)
             clusterTicks = nil
             place = .cluster(end: end(of: element, within: segmentEnd))
-        // Another file behind this one.
+        // Another file after this one.
         case .header, .segment: isDone = true
         default: skip(element, within: segmentEnd)
         }
@@ -231,7 +231,7 @@ public struct MatroskaReader: MovieReading, Sendable {
         element.size.map { $0 < limit - position ? position + $0 : limit }
     }
 
-    /// Whether the element at `position` is all there.
+    /// Whether the element at `position` is complete.
     private func fits(_ element: Element, within limit: Int64) -> Bool {
         guard let size = element.size else { return false }
         return size <= limit - position - Int64(element.headerLength)

@@ -3,7 +3,7 @@ import Primitives
 
 /// The description of audio or video in a `TrackEntry` (RFC 9559 section 5.1.4.1).
 struct TrackEntry: Sendable {
-    /// By which blocks name it.
+    /// The number by which blocks refer to it.
     let number: UInt32
     let isVideo: Bool
     let format: MovieFormat
@@ -12,7 +12,7 @@ struct TrackEntry: Sendable {
     /// The usual time from one sample to the next, in nanoseconds; 0: unknown.
     let duration: UInt64
 
-    /// Whether its samples say themselves how long they are.
+    /// Whether its samples contain their own duration.
     var isOpus: Bool {
         if case .opus = format { return true }
         return false
@@ -25,7 +25,7 @@ struct TrackEntry: Sendable {
     private static let longestDuration: UInt64 = 3_600_000_000_000
     private static let longestName = 40
 
-    /// What an entry says, before it is known what it describes.
+    /// The values of an entry, before its kind is known.
     private struct Fields {
         var number: UInt64 = 0
         var type: UInt64 = 0
@@ -106,7 +106,7 @@ struct TrackEntry: Sendable {
         return String(decoding: letters.filter { (0x21..<0x7f).contains($0) }, as: UTF8.self)
     }
 
-    /// nil where what describes the codec breaks its format.
+    /// nil if the codec's description violates its format.
     private static func format(_ fields: Fields, _ bytes: RawSpan) -> MovieFormat? {
         switch fields.codec {
         case "A_OPUS":
@@ -128,13 +128,13 @@ struct TrackEntry: Sendable {
     ) -> MovieFormat? {
         switch codec {
         case "V_VP8": return .vp8(size)
-        // Its frames say the profile: most files have no configuration.
+        // Its frames contain the profile: most files have no configuration.
         case "V_VP9": return .vp9(profile: 0, size)
         case "V_AV1":
             guard let configuration else { return .av1(profile: 0, configuration: [], size) }
             return MovieFormat(av1: bytes.extracting(configuration), size: size)
         default:
-            // Then samples are not behind lengths, as some browsers record.
+            // Then samples have no length prefixes, as some browsers record.
             guard let configuration else { return .other("\(codec) without CodecPrivate") }
             return MovieFormat(avc: bytes.extracting(configuration), size: size)
         }

@@ -76,7 +76,7 @@ public struct JoinedMovie: Sendable {
         let order = tracks.indices.flatMap { track in tracks[track].chunks.indices.map { (track, $0) } }.sorted {
             (tracks[$0.0].chunks[$0.1].time, $0.0, $0.1) < (tracks[$1.0].chunks[$1.1].time, $1.0, $1.1)
         }
-        // Where each chunk lies behind the first.
+        // The offset of each chunk from the first.
         var offsets = tracks.map { [Int64](repeating: 0, count: $0.chunks.count) }
         var steps: [Step] = []
         var length: Int64 = 0

@@ -3,7 +3,7 @@ import Primitives
 
 /// One track of a joined movie: its tables, and where its chunks come from.
 struct JoinedTrack: Sendable {
-    /// A run of samples that lie together in the movie, a second long.
+    /// A run of samples that are contiguous in the movie, a second long.
     struct Chunk: Sendable {
         /// When it is shown, in microseconds.
         var time: Int64
@@ -33,7 +33,7 @@ struct JoinedTrack: Sendable {
     /// Chunks of the tracks take turns.
     private static let chunkLength: Int64 = 1_000_000
 
-    /// What goes on from file to file in it.
+    /// What continues from file to file in it.
     let stream: Int
     private let isVideo: Bool
     private let timescale: Int64

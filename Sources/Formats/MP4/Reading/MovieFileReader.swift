@@ -11,7 +11,7 @@ import Primitives
 public struct MovieFileReader: MovieReading, Sendable {
     /// What to read next; fewer bytes only at the file's end.
     public private(set) var wanted: FileRange
-    /// Nothing more is wanted.
+    /// Nothing more is requested.
     public private(set) var isDone = false
 
     private enum Step {
@@ -44,7 +44,7 @@ public struct MovieFileReader: MovieReading, Sendable {
         if fileLength < 16 { fail(.notMovie) }
     }
 
-    /// The movie, once `isDone`. Throws why there is none.
+    /// The movie, once `isDone`. Throws the reason if there is none.
     public func movie() throws(MovieFault) -> MovieFile {
         if let fault { throw fault }
         guard header != nil else { throw .notMovie }
@@ -90,7 +90,7 @@ public struct MovieFileReader: MovieReading, Sendable {
             }
         }
         guard size >= 8, size <= fileLength - position else {
-            // A file that is still written, or was torn, ends here.
+            // A file that is still being written, or was cut off, ends here.
             if header == nil { return fail(.malformed) }
             isDone = true
             return

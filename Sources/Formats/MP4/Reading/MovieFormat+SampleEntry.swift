@@ -6,7 +6,7 @@ extension MovieFormat {
     private static let videoFields = 78
     private static let audioFields = 28
 
-    /// Reads an entry of `stsd`; nil when it breaks its format.
+    /// Reads an entry of `stsd`; nil when it violates its format.
     init?(_ entry: BoxReader.Box, in bytes: RawSpan) {
         switch entry.type {
         case "Opus":

@@ -17,7 +17,7 @@ struct MovieFragment {
         dataEnd = position
     }
 
-    /// What a `tfhd` says.
+    /// The values of a `tfhd`.
     private struct Track {
         var index: Int
         var base: Int64

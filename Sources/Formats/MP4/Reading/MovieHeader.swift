@@ -3,7 +3,7 @@ import Primitives
 
 /// A `moov`: the tracks with the samples of their tables, and the defaults for fragments (`trex`).
 struct MovieHeader {
-    /// What holds for samples about which a fragment says nothing.
+    /// The defaults for samples that a fragment does not describe.
     struct Defaults {
         var duration: UInt32 = 0
         var length: UInt32 = 0
@@ -46,7 +46,7 @@ struct MovieHeader {
         return timescale
     }
 
-    /// nil for what is neither audio nor video.
+    /// nil for a track that is neither audio nor video.
     private func track(
         _ box: BoxReader.Box, _ moov: RawSpan, movieTimescale: UInt32, limit: Int
     ) throws(MovieFault) -> MovieTrack? {
@@ -81,7 +81,7 @@ struct MovieHeader {
         return track
     }
 
-    /// The rotation that the matrix of a `tkhd` says.
+    /// The rotation in the matrix of a `tkhd`.
     private static func rotation(_ header: BoxReader.Box, _ moov: RawSpan) -> Rotation {
         // With 32-bit times it is twelve bytes shorter.
         let matrix = Movie.matrixOffset - (moov.readUInt8(header.offset) == 1 ? 0 : 12)

@@ -6,7 +6,7 @@ struct SampleTables {
     private let bytes: Tables
     private let table: BoxReader.Box
 
-    /// Where the tables lie that are there.
+    /// Where the existing tables are.
     private struct Tables {
         var durations: BoxReader.Box?
         var offsets: BoxReader.Box?

@@ -30,7 +30,7 @@ public enum AV1 {
         public var offset: Int
         /// Bytes of it here.
         public var length: Int
-        /// Whether the OBU goes on in the next packet.
+        /// Whether the OBU continues in the next packet.
         public var continues: Bool
     }
 

@@ -67,7 +67,7 @@ public struct DependencyDescriptor: Sendable {
         return DecodeTargetIndication(rawValue: UInt8(truncatingIfNeeded: bits))!
     }
 
-    /// How far back reference number `index` lies, in frame numbers.
+    /// How far back reference number `index` is, in frame numbers.
     public func reference(at index: Int) -> UInt16 { references[index] }
 
     /// The frame refers to nothing.

@@ -112,7 +112,7 @@ public struct DependencyDescriptorReader: Sendable {
         var hasChains = false
     }
 
-    /// Fills in the template, then what the packet says otherwise.
+    /// Fills in the template, then the values that the packet overrides.
     private static func define(
         _ descriptor: inout DependencyDescriptor, _ structure: borrowing DependencyStructure, _ custom: CustomFields,
         _ bits: inout BitReader, _ value: RawSpan

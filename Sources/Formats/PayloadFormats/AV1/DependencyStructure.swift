@@ -10,7 +10,7 @@ public struct DependencyStructure: Sendable, Hashable {
         public internal(set) var temporalLayer: Int
         /// Two bits a decode target.
         public internal(set) var decodeTargetIndications: UInt64 = 0
-        /// How far back the references lie.
+        /// How far back the references are.
         public internal(set) var references: [UInt16] = []
     }
 

@@ -24,7 +24,7 @@ extension AV1 {
             self.init(obu, offset, obu.byteCount - offset)
         }
 
-        /// Reads the `length` bytes behind the OBU's header.
+        /// Reads the `length` bytes after the OBU's header.
         init?(_ bytes: RawSpan, _ offset: Int, _ length: Int) {
             var bits = BitReader(offset: offset, length: length)
             profile = UInt8(bits.bits(3, bytes))

@@ -37,7 +37,7 @@ public enum H264 {
         public var isStart: Bool
         /// Whether the last byte of the unit is here.
         public var isEnd: Bool
-        /// Where the data behind the NAL unit header starts.
+        /// Where the data after the NAL unit header starts.
         var dataOffset: Int
         /// Whether the unit is complete, as a parameter set must be to be cached.
         public var isWhole: Bool { isStart && isEnd }

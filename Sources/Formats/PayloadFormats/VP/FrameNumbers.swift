@@ -12,19 +12,19 @@ public import Primitives
 /// ```
 /// Offsets count from the start of the payload; -1 stands for a field that is absent. All are absent in a payload that ends within them.
 public struct FrameNumbers: Sendable {
-    /// Where the picture id lies.
+    /// Where the picture id is.
     public var pictureOffset = -1
     /// 0x7f or 0x7fff: the bits that the number has.
     public var pictureMask: UInt16 = 0
     /// The picture id.
     public var picture: UInt16 = 0
-    /// Where TL0PICIDX lies.
+    /// Where TL0PICIDX is.
     public var temporalZeroOffset = -1
     /// TL0PICIDX.
     public var temporalZero: UInt8 = 0
     /// Where the byte with the layer is: VP8's TID, Y and KEYIDX, VP9's TID, U, SID and D.
     public var layerOffset = -1
-    /// Where KEYIDX lies; it shares the byte with TID.
+    /// Where KEYIDX is; it shares the byte with TID.
     public var keyIndexOffset = -1
     /// VP8's KEYIDX, 5 bits.
     public var keyIndex: UInt8 = 0
@@ -56,7 +56,7 @@ public struct FrameNumbers: Sendable {
         if present & 0x30 != 0 {
             guard cursor < count else { return }
             found.layerOffset = cursor
-            // KEYIDX means something only with K.
+            // KEYIDX has a meaning only with K.
             if present & 0x10 != 0 {
                 found.keyIndexOffset = cursor
                 found.keyIndex = payload.readUInt8(cursor) & 0x1f

@@ -143,7 +143,7 @@ extension VP9 {
         public let length: Int
         /// Sizes from the lowest layer, where `hasDimensions`.
         public private(set) var dimensions = InlineArray<8, FrameDimensions>(repeating: .init(width: 0, height: 0))
-        /// Whether sizes are told.
+        /// Whether sizes are signalled.
         public let hasDimensions: Bool
 
         /// Size of the highest layer.

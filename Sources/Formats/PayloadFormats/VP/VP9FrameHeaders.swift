@@ -16,7 +16,7 @@ public struct VP9FrameHeaders: Sendable {
     }
 }
 
-/// What is known of a frame's uncompressed header.
+/// The values of a frame's uncompressed header.
 public struct VP9FrameHeader: Sendable, Hashable {
     /// Whether decoders show the frame.
     public let isShown: Bool

@@ -3,7 +3,7 @@ public import Primitives
 // Values of the fixed-size extensions. Each reads from an element of a packet and writes to a slot, at the offset of an element
 // whose header is written. A value of another length is ignored.
 
-/// Loudness of the packet's sound (RFC 6464).
+/// Loudness of the packet's audio (RFC 6464).
 public struct AudioLevel: Sendable, Hashable {
     /// Bytes of the value.
     public static let length = 1
@@ -108,7 +108,7 @@ public struct TransportSequenceNumber: Sendable, Hashable {
     /// A value of these parts.
     public init(_ value: UInt16) { self.value = value }
 
-    /// Reads the value; version 2's feedback request is left alone.
+    /// Reads the value; version 2's feedback request is ignored.
     @inlinable public init?(_ element: RTPHeaderExtensions.Element, in packet: RawSpan) {
         guard element.length == 2 || element.length == 4 else { return nil }
         value = packet.readUInt16(element.offset)

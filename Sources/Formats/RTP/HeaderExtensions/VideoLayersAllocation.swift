@@ -25,11 +25,11 @@ public struct VideoLayersAllocation: Sendable {
         public var temporalLayers = 1
         /// Rate with all temporal layers, in kbit/s.
         public var kilobitsPerSecond: UInt32 = 0
-        /// Width, 0 when not told.
+        /// Width, 0 when not signalled.
         public var width = 0
-        /// Height, 0 when not told.
+        /// Height, 0 when not signalled.
         public var height = 0
-        /// Frames per second, 0 when not told.
+        /// Frames per second, 0 when not signalled.
         public var framesPerSecond = 0
     }
 

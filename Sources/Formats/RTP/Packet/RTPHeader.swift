@@ -39,7 +39,7 @@ public struct RTPHeader: Sendable, Hashable {
     public var payloadOffset: Int
     /// Bytes of payload without padding; 0 for a padding-only packet (a bandwidth probe).
     public var payloadLength: Int
-    /// Bytes of padding behind the payload, the count byte included.
+    /// Bytes of padding after the payload, including the count byte.
     public var paddingLength: Int
 
     /// Whether elements have two-byte headers (RFC 8285 section 4.3: 0x100 and four bits for the application).
@@ -61,7 +61,7 @@ public struct RTPHeader: Sendable, Hashable {
         sequenceNumber = packet.readUInt16(2)
         timestamp = packet.readUInt32(4)
         ssrc = packet.readUInt32(8)
-        // Contributing sources are passed over: an SFU mixes nothing.
+        // Contributing sources are skipped: an SFU mixes nothing.
         var offset = Self.fixedLength + 4 * Int(first & 0x0f)
         extensionProfile = 0
         extensionOffset = offset

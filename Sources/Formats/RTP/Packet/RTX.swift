@@ -10,7 +10,7 @@ public import Primitives
 /// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 /// ```
 public enum RTX {
-    /// Bytes that a wrapped packet has more than the original.
+    /// By how many bytes a wrapped packet is longer than the original.
     public static let overhead = 2
 
     /// The sequence number of the packet inside; nil for padding-only packets, which carry none.

@@ -15,13 +15,13 @@ public struct GenericNACK: Sendable, Hashable {
             self.bitmask = bitmask
         }
 
-        /// How many packets it asks for.
+        /// How many packets it requests.
         @inlinable public var packetCount: Int { 1 + bitmask.nonzeroBitCount }
     }
 
-    /// Who asks.
+    /// The source that sends the request.
     public let senderSSRC: UInt32
-    /// The stream asked about.
+    /// The stream that it is about.
     public let mediaSSRC: UInt32
     let offset: Int
     /// How many entries.
@@ -42,7 +42,7 @@ public struct GenericNACK: Sendable, Hashable {
     }
 }
 
-/// The numbers that one NACK entry asks for, in order.
+/// The numbers that one NACK entry requests, in order.
 extension GenericNACK.Entry: Sequence {
     /// Walks the missing numbers.
     public struct Iterator: IteratorProtocol {
@@ -74,9 +74,9 @@ extension GenericNACK.Entry: Sequence {
 
 /// A decoder has lost its reference and asks for a keyframe (RFC 4585 section 6.3.1).
 public struct PictureLossIndication: Sendable, Hashable {
-    /// Who asks.
+    /// The source that sends the request.
     public let senderSSRC: UInt32
-    /// The stream asked about.
+    /// The stream that it is about.
     public let mediaSSRC: UInt32
 
     init?(_ frame: RTCPFrame, in datagram: RawSpan) {
@@ -88,7 +88,7 @@ public struct PictureLossIndication: Sendable, Hashable {
 
 /// A command to send a keyframe (RFC 5104 section 4.3.1).
 public struct FullIntraRequest: Sendable, Hashable {
-    /// One stream asked for.
+    /// One requested stream.
     public struct Entry: Sendable, Hashable {
         /// The stream.
         public var ssrc: UInt32
@@ -102,7 +102,7 @@ public struct FullIntraRequest: Sendable, Hashable {
         }
     }
 
-    /// Who asks.
+    /// The source that sends the request.
     public let senderSSRC: UInt32
     let offset: Int
     /// How many streams.

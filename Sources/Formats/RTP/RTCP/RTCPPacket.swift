@@ -182,7 +182,7 @@ struct RTCPFrame {
         guard next <= end else { return nil }
         if first & 0x20 != 0 {
             guard next > body else { return nil }
-            // RFC 3550 section 6.4.1 wants a multiple of four; libwebrtc pads its transport-wide feedback by 1 to 3 bytes.
+            // RFC 3550 section 6.4.1 requires a multiple of four; libwebrtc pads its transport-wide feedback by 1 to 3 bytes.
             let padding = Int(datagram.readUInt8(next - 1))
             guard padding > 0, padding <= next - body else { return nil }
             bodyEnd = next - padding

@@ -73,7 +73,7 @@ extension RTCPWriter {
 private struct FeedbackPlan {
     let limit: Int
     var time: Int64
-    /// The next number to be told about.
+    /// The next number to be reported.
     var next: Int64
     let base: Int64
     var appended = 0
@@ -88,7 +88,7 @@ private struct FeedbackPlan {
         base = next
     }
 
-    /// Takes one more arrival; false, and unchanged, when it cannot.
+    /// Adds one more arrival; false, and unchanged, when it does not fit.
     mutating func append(_ arrival: PacketArrival, _ buffer: UnsafeMutableRawBufferPointer, _ offset: Int) -> Bool {
         let delta = arrival.ticks - time
         let missing = arrival.sequence - next

@@ -74,7 +74,7 @@ public struct RTCPWriter {
         return true
     }
 
-    /// Appends a goodbye of at most 31 sources (RFC 3550 section 6.6).
+    /// Appends a BYE of at most 31 sources (RFC 3550 section 6.6).
     @discardableResult
     public mutating func appendGoodbye(_ ssrcs: [UInt32]) -> Bool {
         guard ssrcs.count <= 31,

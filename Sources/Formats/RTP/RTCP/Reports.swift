@@ -99,7 +99,7 @@ public struct ReceiverReport: Sendable, Hashable {
     }
 }
 
-/// Who sources are; walked item by item.
+/// The descriptions of sources; walked item by item.
 public struct SourceDescription: Sendable, Hashable {
     /// One item of one source.
     public struct Item: Sendable, Hashable {
@@ -185,7 +185,7 @@ public struct DelaySinceLastReceiverReport: Sendable, Hashable {
         public var ssrc: UInt32
         /// Middle 32 bits of its reference time.
         public var lastReceiverReport: UInt32
-        /// Delay since that came, in 1/65536 s.
+        /// Delay since it arrived, in 1/65536 s.
         public var delay: UInt32
 
         /// A value of these parts.

@@ -62,7 +62,7 @@ public struct Candidate: Sendable, Hashable {
         tcpType = tcp.map { words[$0 + 1].lowercased() }
     }
 
-    /// As written behind `a=`.
+    /// As written after `a=`.
     public var text: String {
         "candidate:\(foundation) \(component) \(transport.rawValue) \(priority) \(address) \(port) typ \(kind.rawValue)"
             + (tcpType.map { " tcptype \($0)" } ?? "")

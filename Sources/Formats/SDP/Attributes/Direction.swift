@@ -11,7 +11,7 @@ public enum Direction: String, Sendable, Hashable, CaseIterable {
     public var sends: Bool { self == .sendrecv || self == .sendonly }
     /// Whether the writing side receives.
     public var receives: Bool { self == .sendrecv || self == .recvonly }
-    /// The same thing as the other side says it.
+    /// The same from the other side's point of view.
     public var reversed: Self { Self(sends: receives, receives: sends) }
 }
 

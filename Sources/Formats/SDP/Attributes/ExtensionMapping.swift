@@ -89,6 +89,6 @@ extension ExtensionMapping {
     /// As written after `extmap:`; attributes are not repeated, because an answerer may leave them out.
     var text: String { "\(id)\(direction == .sendrecv ? "" : "/\(direction.rawValue)") \(uri)" }
 
-    /// The same mapping as the other side says it.
+    /// The same mapping from the other side's point of view.
     var reversed: Self { Self(id: id, uri: uri, direction: direction.reversed) }
 }

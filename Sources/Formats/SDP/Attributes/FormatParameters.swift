@@ -60,7 +60,7 @@ public struct FormatParameters: Sendable, Hashable {
     /// Whether there are none; then no line is written.
     public var isEmpty: Bool { parameters.isEmpty }
 
-    /// As written behind the payload type.
+    /// As written after the payload type.
     public var text: String {
         parameters.map { $0.value == nil ? $0.name : "\($0.name)=\($0.value ?? "")" }.joined(separator: ";")
     }

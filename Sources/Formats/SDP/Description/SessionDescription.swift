@@ -5,7 +5,7 @@
 public struct SessionDescription: Sendable, Hashable {
     /// The `o=` line.
     public var origin: Origin
-    /// The `s=` line; "-" where there is nothing to say.
+    /// The `s=` line; "-" if it is empty.
     public var name: String
     /// The session's other lines before its attributes: `c=`, `b=`, `t=` and the like.
     public var headers: [DescriptionLine]
@@ -30,7 +30,7 @@ public struct SessionDescription: Sendable, Hashable {
     public struct Origin: Sendable, Hashable {
         /// "-" mostly.
         public var username: String
-        /// A number; kept as text because clients send what they like.
+        /// A number; kept as text because clients send arbitrary values.
         public var sessionID: String
         /// Grows with each description of a session.
         public var version: String
@@ -72,7 +72,7 @@ public struct DescriptionLine: Sendable, Hashable {
 public struct DescriptionAttribute: Sendable, Hashable {
     /// The part before the first ":".
     public var name: String
-    /// The part behind it; nil where there is no ":".
+    /// The part after it; nil if there is no ":".
     public var value: String?
 
     /// An attribute.
@@ -84,9 +84,9 @@ public struct DescriptionAttribute: Sendable, Hashable {
 
 /// An m-section (RFC 8866 section 5.14).
 public struct DescriptionSection: Sendable, Hashable {
-    /// `audio`, `video`, `application` or whatever stands there.
+    /// `audio`, `video`, `application` or any other word.
     public var media: String
-    /// 0 mostly means rejected.
+    /// 0 usually means rejected.
     public var port: UInt16
     /// For example `UDP/TLS/RTP/SAVPF`.
     public var proto: String
@@ -118,6 +118,6 @@ extension [DescriptionAttribute] {
     /// The values of all attributes called `name`.
     public func all(_ name: String) -> [String] { compactMap { $0.name == name ? $0.value ?? "" : nil } }
 
-    /// Whether an attribute called `name` is there.
+    /// Whether there is an attribute called `name`.
     public func has(_ name: String) -> Bool { contains { $0.name == name } }
 }

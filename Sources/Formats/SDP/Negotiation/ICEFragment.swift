@@ -21,7 +21,7 @@ public struct ICEFragment: Sendable, Hashable {
     public var password: String?
     /// Well-formed candidates; malformed ones are left out.
     public var candidates: [Entry] = []
-    /// `a=end-of-candidates` stands somewhere.
+    /// The fragment contains `a=end-of-candidates`.
     public var endOfCandidates = false
 
     /// An empty fragment.
@@ -53,7 +53,7 @@ public struct ICEFragment: Sendable, Hashable {
 
 /// What a fragment changed.
 public struct FragmentOutcome: Sendable, Hashable {
-    /// The fragment as it stood.
+    /// The fragment as received.
     public var fragment: ICEFragment
     /// The remote has new credentials: call `restartICE`, then answer with `makeFragment()`.
     public var iceRestarted: Bool

@@ -27,7 +27,7 @@ public struct TransportFacts: Sendable, Hashable {
     public var localSetup: SetupRole
     /// Candidates in the description; malformed ones are left out.
     public var candidates: [Candidate]
-    /// Whether the remote said that no more candidates come.
+    /// Whether the remote signalled the end of candidates.
     public var endOfCandidates: Bool
     /// Whether the remote understands trickled candidates.
     public var supportsTrickle: Bool

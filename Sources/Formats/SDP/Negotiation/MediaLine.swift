@@ -55,7 +55,7 @@ struct MediaLine: Sendable {
     /// Whether `track` may be sent here without confusing the client.
     func mayCarry(_ track: String) -> Bool { !carried.contains(track) }
 
-    /// Starts or goes on sending.
+    /// Starts or continues sending.
     mutating func send(_ new: LocalSending) {
         sending = new
         guard !carried.contains(new.trackID) else { return }
@@ -66,7 +66,7 @@ struct MediaLine: Sendable {
     /// Takes over the remembered tracks from the previous state of this line.
     mutating func inherit(_ old: MediaLine) { carried = old.carried }
 
-    /// Port 0 with everything about media forgotten.
+    /// Port 0, with everything about media discarded.
     mutating func reject(_ reason: SectionRefusal) {
         isRejected = true
         refusal = reason
@@ -95,7 +95,7 @@ struct Book: Sendable {
 
     /// Every mid that this connection has seen; a retired one never comes back with another meaning.
     var seenMids: Set<String> = []
-    /// How many of them the server invented.
+    /// How many of them the server made.
     private(set) var inventedMids = 0
 
     /// A mid that no line has or had.

@@ -6,7 +6,7 @@ public struct NegotiatedFormat: Sendable, Hashable {
     /// The payload type of its retransmissions (RFC 4588), where negotiated.
     public var rtxPayloadType: UInt8?
     public var clockRateHz: UInt32
-    /// Channels of the rtpmap; 1 where it names none.
+    /// Channels of the rtpmap; 1 if it names none.
     public var channels: Int
     /// The format parameters as the remote side gave them, complete.
     public var parameters: FormatParameters

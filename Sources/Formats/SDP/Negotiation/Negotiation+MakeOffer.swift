@@ -103,7 +103,7 @@ extension Negotiation {
 
     /// Descriptions with up to this many sections are left alone: some clients cannot read one that rejects one of their sections.
     private static let comfortableSections = 64
-    /// So many idle sections stay for what comes next.
+    /// This many idle sections stay for later tracks.
     private static let idleSections = 16
 
     /// If there are many idle sections of the server, rejects all but `kept` of them: a track that is added and removed repeatedly would need a new one each

@@ -66,7 +66,7 @@ extension Negotiation {
         return facts
     }
 
-    /// Later offers go on with what was agreed.
+    /// Later offers continue with what was negotiated.
     private func keepAnswered(_ answered: [NegotiatedFormat], _ line: inout MediaLine) {
         let kept = line.formats.filter { mine in answered.contains { $0.payloadType == mine.payloadType } }
         if !kept.isEmpty { line.formats = kept }

@@ -15,7 +15,7 @@ public struct Negotiation: Sendable {
     let sessionID: UInt64
     /// Counts the descriptions made; the version in their `o=` lines.
     var version: UInt64 = 0
-    /// What the last answer agreed on.
+    /// The result of the last answer.
     var book = Book()
     var pending = Pending.none
 
@@ -42,7 +42,7 @@ public struct Negotiation: Sendable {
         if case .local(let book) = pending { max(book.nextMid, self.book.nextMid) } else { book.nextMid }
     }
 
-    /// Where offer and answer stand.
+    /// The state of offer and answer.
     public var state: NegotiationState {
         switch pending {
         case .none: .stable
@@ -91,6 +91,6 @@ struct RemoteOffer: Sendable {
     var bundle: [String]?
     var transport: TransportFacts?
     var iceRestarted: Bool
-    /// `a=extmap-allow-mixed` stands at session level.
+    /// `a=extmap-allow-mixed` is at session level.
     var allowsMixedExtensions: Bool
 }

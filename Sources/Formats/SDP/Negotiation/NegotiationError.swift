@@ -17,7 +17,7 @@ public struct NegotiationError: Error, Sendable, Hashable {
         case sectionRemoved = "sdp_section_removed"
         case sectionReplaced = "sdp_section_replaced"
         case sectionsMismatch = "sdp_answer_sections_mismatch"
-        /// Several tracks in one m-section, told apart by SSRC only.
+        /// Several tracks in one m-section, distinguished only by SSRC.
         case planB = "sdp_plan_b_unsupported"
         // Transport.
         case rtcpMuxRequired = "sdp_rtcp_mux_required"
@@ -52,7 +52,7 @@ public struct NegotiationError: Error, Sendable, Hashable {
         case session
         /// Line of the text, counted from 1.
         case line(Int)
-        /// Index of the m-section and its mid where it has one.
+        /// The index of the m-section, and its mid if it has one.
         case section(Int, mid: String?)
         /// A mid that the caller named.
         case mid(String)

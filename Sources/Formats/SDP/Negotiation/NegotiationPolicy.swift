@@ -1,14 +1,14 @@
 /// What the server accepts: the room's policy in terms of SDP.
 public struct NegotiationPolicy: Sendable, Hashable {
-    /// Whose order of codecs counts.
+    /// Which side's order of codecs counts.
     public enum CodecOrder: Sendable, Hashable { case offer, policy }
 
-    /// Allowed codecs of one kind and whose order counts.
+    /// Allowed codecs of one kind, and which side's order counts.
     public struct Codecs: Sendable, Hashable {
         public var allowed: [CodecName]
         public var order: CodecOrder
 
-        /// Allows `allowed`; `order` says who prefers.
+        /// Allows `allowed`; `order` determines which side's preference counts.
         public init(_ allowed: [CodecName], order: CodecOrder) {
             self.allowed = allowed
             self.order = order

@@ -87,7 +87,7 @@ struct OfferFormats {
         }
     }
 
-    /// Level 3.1; with level asymmetry a level limits nobody.
+    /// Level 3.1; with level asymmetry a level limits neither side.
     private var h264Defaults: [NegotiatedFormat] {
         let profiles: [(H264Profile, String)] = [
             (.constrainedBaseline, "42e01f"), (.main, "4d001f"), (.constrainedHigh, "640c1f"), (.high, "64001f"),

@@ -2,7 +2,7 @@ public import Primitives
 
 /// What the caller decides about one section of an offer. The default: receive what is offered, send nothing.
 public struct SectionAnswer: Sendable, Hashable {
-    /// What to send on it, where the remote receives.
+    /// What to send on it, if the remote receives.
     public var sending: LocalSending?
     /// False: nothing is received from the remote on this section, as the answer states.
     public var receives = true
@@ -21,20 +21,20 @@ public struct SectionAnswer: Sendable, Hashable {
     public init(sending: LocalSending? = nil) { self.sending = sending }
 }
 
-/// An answer to give to the remote, and what holds from now on.
+/// An answer to send to the remote, and what applies from now on.
 public struct AnswerOutcome: Sendable, Hashable {
     public var text: String
     public var sections: [NegotiatedSection]
 }
 
-/// An offer to give to the remote.
+/// An offer to send to the remote.
 public struct LocalOffer: Sendable, Hashable {
     public var text: String
     /// The mid of each thing to send, in the order of the argument.
     public var mids: [String]
 }
 
-/// What the remote's answer agreed to.
+/// What the remote's answer accepted.
 public struct AcceptedAnswer: Sendable, Hashable {
     public var sections: [NegotiatedSection]
     public var transport: TransportFacts?

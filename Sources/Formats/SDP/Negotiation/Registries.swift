@@ -134,7 +134,7 @@ struct ExtensionRegistry: Sendable {
     /// URIs that are remembered.
     var count: Int { ids.count }
 
-    /// Remembers the remote's ids, wanted or not.
+    /// Stores the remote's ids, used or not.
     mutating func reserve(_ extensions: [ExtensionMapping]) {
         for mapping in extensions {
             used.insert(mapping.id)

@@ -2,7 +2,7 @@
 public struct RemoteEncoding: Sendable, Hashable {
     /// `a=rid` value, at most 16 characters; nil for a plain stream or a layer announced by SSRC.
     public var rid: String?
-    /// nil where packets tell it (rid and mid header extensions).
+    /// nil if packets reveal it (rid and mid header extensions).
     public var ssrc: UInt32?
     /// From the FID group.
     public var rtxSSRC: UInt32?
@@ -52,7 +52,7 @@ public struct RemoteSending: Sendable, Hashable {
     }
 }
 
-/// What the server wants to send on a section.
+/// What the server sends on a section.
 public struct LocalSending: Sendable, Hashable {
     public var kind: SectionKind
     public var ssrc: UInt32
@@ -83,7 +83,7 @@ public struct LocalSending: Sendable, Hashable {
     }
 }
 
-/// What was agreed about something the server sends.
+/// What was negotiated about a track that the server sends.
 public struct AgreedSending: Sendable, Hashable {
     public var local: LocalSending
     /// Formats that the remote accepts, with its payload types, the preferred one first. Never empty.
@@ -94,7 +94,7 @@ public struct AgreedSending: Sendable, Hashable {
     public var feedback: FeedbackSet
 }
 
-/// Why a section carries nothing, or less than one side wanted.
+/// Why a section carries nothing, or less than one side requested.
 public enum SectionRefusal: String, Sendable, Hashable {
     /// The remote offered or answered it with port 0.
     case rejectedByRemote = "rejected_by_remote"
@@ -106,7 +106,7 @@ public enum SectionRefusal: String, Sendable, Hashable {
     case dataChannelsUnsupported = "data_channels_unsupported"
     /// Outside the one BUNDLE group; the server has one transport per peer.
     case notBundled = "not_bundled"
-    /// The caller did not want it.
+    /// The caller refused it.
     case refusedByPolicy = "refused_by_policy"
     /// The server offered to send, but the remote does not receive.
     case notWantedByRemote = "not_wanted_by_remote"
@@ -134,21 +134,21 @@ public struct OfferedSection: Sendable, Hashable {
     public var dataChannel: DataChannelFacts?
 }
 
-/// What a section of data channels says (RFC 8841).
+/// The content of a data channel section (RFC 8841).
 public struct DataChannelFacts: Sendable, Hashable {
     /// `a=sctp-port`.
     public var sctpPort: UInt16
     /// `a=max-message-size` in bytes; 0 means any.
     public var maximumMessageSize: Int
 
-    /// What the section says.
+    /// The content of the section.
     public init(sctpPort: UInt16, maximumMessageSize: Int) {
         self.sctpPort = sctpPort
         self.maximumMessageSize = maximumMessageSize
     }
 }
 
-/// A remote offer as understood.
+/// A remote offer, interpreted.
 public struct OfferOutcome: Sendable, Hashable {
     public var sections: [OfferedSection]
     /// nil where every section is refused.
@@ -157,20 +157,20 @@ public struct OfferOutcome: Sendable, Hashable {
     public var iceRestarted: Bool
 }
 
-/// One m-section as agreed.
+/// One m-section as negotiated.
 public struct NegotiatedSection: Sendable, Hashable {
     public var index: Int
     public var mid: String
     public var kind: SectionKind
     /// The server's direction; `.inactive` also if the section is rejected.
     public var direction: Direction
-    /// Port 0: dead until recycled.
+    /// Port 0: unused until recycled.
     public var isRejected: Bool
-    /// Why it is rejected, or why less was agreed than wanted.
+    /// Why it is rejected, or why less was negotiated than requested.
     public var refusal: SectionRefusal?
-    /// What comes in; nil where nothing does.
+    /// What is received; nil if nothing is.
     public var receiving: RemoteSending?
-    /// What goes out; nil where nothing does.
+    /// What is sent; nil if nothing is.
     public var sending: AgreedSending?
     /// The answer to the server's own data section; nil for other sections.
     public var dataChannel: DataChannelFacts?

@@ -10,7 +10,7 @@ extension SectionReading {
             cname: sources.sources.lazy.compactMap(\.cname).first, contentHint: contentHint, packetTime: packetTime)
     }
 
-    /// Extensions that both sides know, as the remote says them.
+    /// Extensions that both sides know, from the remote's point of view.
     func accepted(_ policy: NegotiationPolicy) -> [ExtensionMapping] {
         extensions.filter { policy.extensions.contains($0.uri) }
     }
@@ -41,7 +41,7 @@ extension SectionReading {
         return taken
     }
 
-    /// Several `msid` values, told apart only by SSRC lines, in one section: every track but the first would be lost.
+    /// Several `msid` values, distinguished only by SSRC lines, in one section: every track but the first would be lost.
     var isPlanB: Bool { !hasMediaLevelMsid && direction.sends && sources.holdsSeveralTracks }
 
     private func encodings(_ layers: [RID], policy: NegotiationPolicy) -> [RemoteEncoding] {

@@ -18,7 +18,7 @@ enum Fingerprint {
         return bytes.count == 32 ? bytes : nil
     }
 
-    /// As written behind `fingerprint:`.
+    /// As written after `fingerprint:`.
     static func text(sha256 bytes: [UInt8]) -> String {
         let digits = Array("0123456789ABCDEF")
         return "sha-256 "

@@ -1,4 +1,4 @@
-/// The RTP formats of one section: rtpmap, fmtp and rtcp-fb lines put together, in the order of the m-line.
+/// The RTP formats of one section: rtpmap, fmtp and rtcp-fb lines combined, in the order of the m-line.
 struct FormatTable: Hashable {
     /// One payload type.
     struct Entry: Hashable {

@@ -7,15 +7,15 @@ struct SectionReading: Hashable {
     var kind: SectionKind?
     var port: UInt16
     var proto: String
-    /// The words behind the protocol.
+    /// The words after the protocol.
     var formatWords: [String]
     /// The section's attributes about them (`a=rtpmap`, `a=fmtp`), unchanged.
     var formatLines: [DescriptionAttribute]
     var isBundleOnly: Bool
-    /// As the remote says it.
+    /// From the remote's point of view.
     var direction: Direction
     var formats = FormatTable()
-    /// `direction` of each is as the remote says it.
+    /// The `direction` of each is from the remote's point of view.
     var extensions: [ExtensionMapping]
     var rids: [RID]
     var simulcast: Simulcast?
@@ -26,7 +26,7 @@ struct SectionReading: Hashable {
     var hasReducedSizeRTCP: Bool
     /// `a=extmap-allow-mixed` in the section, as Firefox writes it.
     var allowsMixedExtensionsItself: Bool
-    /// `a=msid` stands in the section, not only behind SSRCs.
+    /// `a=msid` is in the section itself, not only in SSRC lines.
     var hasMediaLevelMsid: Bool
     var hasReceiverReferenceTime: Bool
     var contentHint: String?
@@ -67,7 +67,7 @@ struct SectionReading: Hashable {
         if let kind, kind != .application { formats = FormatTable(section, kind: kind) }
     }
 
-    /// Where errors about it point.
+    /// The place that errors about it name.
     var place: NegotiationError.Place { .section(index, mid: mid) }
 
     /// RTP over DTLS-SRTP in all its spellings (RFC 9429 section 5.1.2), without the TCP-only ones' meaning: ICE decides.

@@ -2,9 +2,9 @@
 struct RID: Hashable {
     var id: String
     var direction: Direction
-    /// `pt=`; nil where any payload type of the section may be used.
+    /// `pt=`; nil if any payload type of the section may be used.
     var payloadTypes: [UInt8]?
-    /// `max-width` and the like, as they stand.
+    /// `max-width` and the like, unchanged.
     var restrictions: [FormatParameters.Parameter]
 
     /// `<id> send|recv [pt=1,2;max-width=…]`; nil for anything else, and for ids that no RTP header can carry.

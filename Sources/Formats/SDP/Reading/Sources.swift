@@ -1,6 +1,6 @@
 /// `a=ssrc` and `a=ssrc-group` lines of a section (RFC 5576).
 struct Sources: Hashable {
-    /// One SSRC and what its lines say.
+    /// One SSRC and the content of its lines.
     struct Source: Hashable {
         var ssrc: UInt32
         var cname: String?
@@ -63,7 +63,7 @@ struct Sources: Hashable {
     /// Layers of the first SIM group, the form of simulcast before rids.
     var simulcastGroup: [UInt32]? { groups.first { $0.semantics == "SIM" }?.members }
 
-    /// Several tracks that only their SSRCs tell apart: Plan B.
+    /// Several tracks that only their SSRCs distinguish: Plan B.
     var holdsSeveralTracks: Bool { Set(sources.compactMap(\.msid)).count > 1 }
 
     static func == (a: Self, b: Self) -> Bool {
