@@ -18,7 +18,7 @@ struct ProbeState: Sendable {
 
     private(set) var id: UInt8 = 0
     private(set) var rate = 0.0
-    /// The result of the previous probe, if this one is to prove it.
+    /// The result of the previous probe, if this one shall prove it.
     private(set) var claim: Double?
     private(set) var packets = 0
     private(set) var bytes = 0
@@ -176,7 +176,7 @@ extension BandwidthEstimator {
         } else if lifts {
             losses.lift(to: result, estimate: before)
         } else if result < 0.9 * rate, result > acknowledged.bitsPerSecond ?? 0 {
-            // A probe may lower the estimate only if it reached the bottleneck, and then not below the delivered rate. One alone may have hit a burst; two
+            // A probe may lower the estimate only if it reached the bottleneck, and then not below the delivered rate. A single one may have hit a burst; two
             // in a row that agree found the link's limit.
             if isExact, control.capacity.isCertain, !crossTraffic.isPresent {
                 control.set(result, isProbe: true, at: now)

@@ -1,6 +1,6 @@
 public import Primitives
 
-// Timers, and what missing feedback means.
+// Timers, and the meaning of missing feedback.
 
 extension BandwidthEstimator {
     /// When to call `advance` next.

@@ -237,7 +237,7 @@ public struct BandwidthEstimator: ~Copyable {
     /// Bytes of messages that may leave now, so that media keeps the path; nil: media reveals nothing about the path, and nothing is limited.
     public mutating func messageAllowance(at now: MonotonicTime) -> Int? {
         guard phase != .untested, now - lastReported < Self.patience else { return nil }
-        // A probe measures what the path has beside media.
+        // A probe measures what the path carries in addition to media.
         return probe.isSending ? 0 : messages.allowance(estimate: Double(estimate(at: now).bitsPerSecond), at: now)
     }
 

@@ -7,11 +7,11 @@ import Primitives
 /// which media is not slowed down as long as messages can be. This resembles LEDBAT (RFC 6817), but uses the one-way delay that media's feedback measures.
 /// Messages always keep a share of the path, so that a delay that they do not cause, such as that of a busy receiver, does not stop them.
 struct DataPace: Sendable {
-    /// What one feedback about media shows of the path.
+    /// What one feedback about media reveals about the path.
     struct Report {
         /// Bits per second: the path's estimate, and media's part of it.
         var estimate: Double, media: Double
-        /// Media would take more than it was given.
+        /// Media would use more than it was given.
         var isMediaShort: Bool
         /// The queue grows.
         var isGrowing: Bool
@@ -94,7 +94,7 @@ struct DataPace: Sendable {
         sentNow += Double(bytes)
     }
 
-    /// More could have been sent. Returns when some of it may be.
+    /// More could have been sent. Returns when some of it may be sent.
     mutating func limited(at now: MonotonicTime) -> MonotonicTime {
         if credit < 1, now - lastSent < Self.response { lastLimited = now }
         let seconds = min(max(1 - credit, 1) * 8 / max(bitsPerSecond, 1), 0.1)

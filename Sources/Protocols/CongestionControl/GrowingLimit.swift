@@ -10,7 +10,7 @@ struct GrowingLimit: Sendable {
     /// A cut within this time after another shows that the growth in between was too fast.
     private static let memory = TimeInterval.seconds(120)
     private static let mostSlowness = 8.0
-    /// Growth without a cut for so long was slow enough: it doubles.
+    /// Growth without a cut for this long was slow enough: it doubles.
     private static let patience = TimeInterval.seconds(20)
 
     /// Bits per second; nil while there is no reason to limit.
@@ -28,7 +28,7 @@ struct GrowingLimit: Sendable {
         lastCut = now
     }
 
-    /// Grows for so many seconds; stays nil.
+    /// Grows for this many seconds; nil stays nil.
     mutating func grow(for seconds: Double, at now: MonotonicTime) {
         value = value.map { $0 * (1 + Self.growth / slowness(at: now) * seconds) }
     }

@@ -50,7 +50,7 @@ public struct Pacer: ~Copyable {
     private var repeatDepth = 0
     private var last = MonotonicTime.zero
     private(set) var queuedBytes = 0
-    /// No estimate is known: everything passes.
+    /// No estimate is known: nothing waits.
     public private(set) var isUnlimited = true
     private var video = TokenRing(capacity: Pacer.videoCapacity)
     private var retransmissions = TokenRing(capacity: Pacer.retransmissionCapacity)

@@ -12,7 +12,7 @@ public struct Certificate: Sendable, Hashable {
     public let der: [UInt8]
     /// The private key in DER (RFC 5915 for elliptic curves, RFC 8017 for RSA).
     public let privateKeyDER: [UInt8]
-    /// Which kind of key it is.
+    /// The kind of its key.
     public let keyKind: KeyKind
     /// SHA-256 over `der`.
     public let fingerprintSHA256: [UInt8]

@@ -13,7 +13,7 @@ internal import Primitives
 ///   1       2        2              6             2            8                     16
 /// ```
 struct EstablishedRecords {
-    /// What a relevant record means.
+    /// The meaning of a relevant record.
     enum Word: Hashable {
         /// close_notify or a fatal alert.
         case end
@@ -22,7 +22,7 @@ struct EstablishedRecords {
         case nothing
     }
 
-    /// What a record has beside its text.
+    /// The parts of a record other than its text.
     static let overhead = headerLength + RecordCipher.nonceLength + RecordCipher.tagLength
 
     private static let headerLength = 13

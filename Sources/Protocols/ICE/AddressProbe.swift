@@ -8,7 +8,7 @@ public import Primitives
 public final class AddressProbe {
     /// Who is asked.
     public let server: SocketAddress
-    /// What the server said; nil until it has.
+    /// The server's answer; nil until it arrives.
     public private(set) var mapped: SocketAddress?
     private let agent: UnsafeMutablePointer<StunAgent>
     /// libnice keeps the pointer. Servers still add the attributes of RFC 3489, which it would otherwise refuse as unknown. Ends with 0.
@@ -18,7 +18,7 @@ public final class AddressProbe {
     /// A header and SOFTWARE at the most.
     private static let maximumRequest = 256
 
-    /// A question that was not sent yet.
+    /// A request that was not sent yet.
     public init(server: SocketAddress) {
         self.server = server
         let known: [UInt16] = [

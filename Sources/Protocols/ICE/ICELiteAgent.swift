@@ -53,7 +53,7 @@ public struct ICELiteAgent {
     /// A newer nomination, pending until its address answers.
     public private(set) var nominee: SocketAddress?
     private var selectedSeen = MonotonicTime.zero
-    /// When it was last asked whether the peer is still there.
+    /// When a check last asked whether the peer is still there.
     private var askedAt = MonotonicTime.zero
     /// When the peer's choice of an address counts as settled; nil before the first.
     private var settledAt: MonotonicTime?

@@ -16,7 +16,7 @@ public enum STUNPeek {
             && Int(datagram.readUInt16(2)) == datagram.byteCount - 20 && datagram.readUInt16(2) % 4 == 0
     }
 
-    /// Where in a Binding request the server's own user name fragment lies: USERNAME up to the colon
+    /// Where in a Binding request the server's own user name fragment is: USERNAME up to the colon
     /// (RFC 8445 section 7.2.2); nil when it is no Binding request or has no such attribute.
     public static func localUfrag(of datagram: borrowing RawSpan) -> Range<Int>? {
         guard isSTUN(datagram), datagram.readUInt16(0) == 0x0001 else { return nil }

@@ -8,10 +8,10 @@ struct ReceivingStream {
     private var reports: UInt64 = 0
     /// When it was released, as a count; 0 while it is in use.
     var released: UInt64 = 0
-    /// When its last report came, as a count.
+    /// When its last report arrived, as a count.
     fileprivate(set) var lastReport: UInt64 = 0
 
-    /// Nothing but reports has come from it.
+    /// Only reports have arrived from it.
     var onlyReports: Bool { packets.newest < 0 }
 
     /// Whether a report with this index is known not to have arrived before.

@@ -61,7 +61,7 @@ private struct SentTag: Equatable {
     }
 }
 
-/// The streams of one sender by SSRC. A peer that subscribes to a grid has hundreds, so a list alone would be too slow.
+/// The streams of one sender by SSRC. A peer that subscribes to a grid has hundreds, so a list without an index would be too slow.
 struct SendingStreams: ~Copyable {
     /// In order of creation, except that gaps are filled from the end.
     private var streams: UnsafeMutablePointer<SendingStream>

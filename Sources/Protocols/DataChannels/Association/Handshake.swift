@@ -10,9 +10,9 @@ struct Handshake {
     private static let restartInterval = TimeInterval.seconds(1)
 
     enum State: Equatable {
-        /// For the peer's INIT; until then.
+        /// Waits for the peer's INIT; until then.
         case waiting
-        /// For INIT ACK, and for COOKIE ACK.
+        /// Waits for INIT ACK, and for COOKIE ACK.
         case sentInitiation, sentCookie
         case established
     }
@@ -25,7 +25,7 @@ struct Handshake {
         var tag: UInt32
     }
 
-    /// What a chunk led to.
+    /// The result of a chunk.
     enum Outcome {
         case nothing
         case reply(Reply)
@@ -135,7 +135,7 @@ struct Handshake {
         deadline = now + timeout
     }
 
-    /// Sends the first INIT, or repeats what was not answered.
+    /// Sends the first INIT, or repeats the unanswered message.
     mutating func advance(to now: MonotonicTime) -> Reply? {
         guard deadline <= now else { return nil }
         switch state {

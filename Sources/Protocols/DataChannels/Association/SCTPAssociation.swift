@@ -87,7 +87,7 @@ struct SCTPAssociation {
     mutating func firstMessage(where isMeant: (ReceivedMessage) -> Bool) -> (message: ReceivedMessage, index: Int)? {
         receiving?.firstMessage(where: isMeant)
     }
-    /// Other messages are meant from now on.
+    /// `isMeant` may give other answers from now on.
     mutating func searchAgain() { receiving?.searchAgain() }
     mutating func takeMessage(at index: Int = 0) -> ReceivedMessage? { receiving?.takeMessage(at: index) }
 
@@ -144,7 +144,7 @@ struct SCTPAssociation {
     var waiting: (reliableBytes: Int, messages: Int) { sending?.waiting ?? (0, 0) }
     /// Reliable bytes that the peer has acknowledged.
     var deliveredBytes: Int { sending?.deliveredBytes ?? 0 }
-    /// Bytes that wait or are on their way.
+    /// Bytes that wait or are in flight.
     var bufferedBytes: Int { sending?.bufferedBytes ?? 0 }
     /// Lossy messages that did not reach the peer.
     var droppedMessages: Int { sending?.dropped ?? 0 }

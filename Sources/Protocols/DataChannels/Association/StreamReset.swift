@@ -17,7 +17,7 @@ struct StreamReset {
         var streams: [UInt16]
         var lastTSN: UInt32
         var sendAt: MonotonicTime
-        /// The peer has not everything yet that was sent before.
+        /// The peer does not have everything yet that was sent before.
         var isDeferred = false
         /// Those of the streams that the peer uses again.
         var reopened: [UInt16] = []
@@ -26,7 +26,7 @@ struct StreamReset {
         var open: [UInt16] { streams.filter { !reopened.contains($0) } }
     }
 
-    /// What a RE-CONFIG chunk led to.
+    /// The result of a RE-CONFIG chunk.
     struct Outcome {
         /// Streams that the peer starts again; an empty list means all.
         var peerReset: [UInt16]?

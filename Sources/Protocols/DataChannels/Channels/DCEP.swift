@@ -69,7 +69,7 @@ enum DCEPMessage: Equatable {
     }
 }
 
-/// What the payload of a message is (RFC 8831 section 8).
+/// The kind of a message's payload (RFC 8831 section 8).
 enum PayloadIdentifier {
     static let control: UInt32 = 50
     private static let text: UInt32 = 51, partialBinary: UInt32 = 52, binary: UInt32 = 53, partialText: UInt32 = 54

@@ -7,7 +7,7 @@ public final class DataChannelSession {
     /// Room that `write` needs, in bytes.
     public static let largestPacket = PacketSize.largest
 
-    /// What became of a message.
+    /// The outcome of sending a message.
     public enum Sent: Sendable, Hashable {
         /// It waits or is on its way; an older lossy one may have been dropped for it.
         case queued
@@ -139,7 +139,7 @@ public final class DataChannelSession {
         return .queued
     }
 
-    /// Closes the channel with this label, after what waits on it.
+    /// Closes the channel with this label, after the messages that wait on it.
     public func close(_ label: String) {
         waitingToOpen.removeAll { $0.label == label }
         if let channel = channels.channel(labelled: label) { close(channel, .closed, discards: false) }
@@ -169,9 +169,9 @@ public final class DataChannelSession {
         deliver(at: now)
     }
 
-    /// Whether so many reliable messages wait for the peer that their senders should wait.
+    /// Whether so many reliable messages wait for the peer that their senders should pause.
     public var isCongested: Bool { waits(for: 1) }
-    /// Whether senders that have waited may go on.
+    /// Whether senders that have waited may continue.
     public var isRelieved: Bool { !waits(for: 2) }
 
     private func waits(for part: Int) -> Bool {
@@ -193,7 +193,7 @@ public final class DataChannelSession {
 
     /// Reliable bytes that the peer has acknowledged.
     public var deliveredBytes: Int { association.deliveredBytes }
-    /// Bytes that wait or are on their way.
+    /// Bytes that wait or are in flight.
     public var bufferedBytes: Int { association.bufferedBytes }
     /// Lossy messages that did not reach the peer.
     public var droppedMessages: Int { association.droppedMessages }

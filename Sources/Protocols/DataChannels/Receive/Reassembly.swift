@@ -53,7 +53,7 @@ struct Reassembly {
     private var waitingCount = 0
     /// The next sequence number of each stream that was used.
     private var expected: [UInt16: UInt16] = [:]
-    /// Whole messages in order, not yet taken.
+    /// Whole messages in order, not delivered yet.
     private var whole: [ReceivedMessage] = []
     private var nextWhole = 0
     /// How many of them, from the oldest on, `first(where:)` has rejected.
@@ -170,7 +170,7 @@ struct Reassembly {
         whole.append(message)
     }
 
-    /// The oldest whole message, without taking it.
+    /// The oldest whole message, without removing it.
     var first: ReceivedMessage? { nextWhole < whole.count ? whole[nextWhole] : nil }
 
     /// The oldest whole message for which `isMeant` holds, and how many are before it. A message for which it does not hold is not examined again: call
@@ -187,7 +187,7 @@ struct Reassembly {
     /// `first(where:)` examines all messages again.
     mutating func searchAgain() { searched = 0 }
 
-    /// Removes the whole message that has so many before it.
+    /// Removes the whole message with this many before it.
     mutating func remove(at index: Int) -> ReceivedMessage? {
         guard index > 0, nextWhole + index < whole.count else { return removeFirst() }
         let message = whole.remove(at: nextWhole + index)

@@ -2,7 +2,7 @@ import Primitives
 
 /// The receiving half of an association: what has arrived, which messages are complete, and how much more may arrive.
 struct ReceiveHalf {
-    /// What a DATA chunk led to.
+    /// The result of a DATA chunk.
     enum Result { case accepted, duplicate, refused, violation }
 
     private let windowSize: Int
@@ -28,7 +28,7 @@ struct ReceiveHalf {
     mutating func firstMessage(where isMeant: (ReceivedMessage) -> Bool) -> (message: ReceivedMessage, index: Int)? {
         reassembly.first(where: isMeant)
     }
-    /// Other messages are meant from now on.
+    /// `isMeant` may give other answers from now on.
     mutating func searchAgain() { reassembly.searchAgain() }
 
     /// Processes a DATA chunk.
@@ -66,7 +66,7 @@ struct ReceiveHalf {
         }
     }
 
-    /// Removes the whole message that has so many older ones before it; the window opens again.
+    /// Removes the whole message with this many older ones before it; the window opens again.
     mutating func takeMessage(at index: Int = 0) -> ReceivedMessage? {
         let before = window
         guard let message = reassembly.remove(at: index) else { return nil }

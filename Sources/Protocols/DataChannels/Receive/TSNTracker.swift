@@ -11,7 +11,7 @@ struct TSNTracker {
     /// Gap blocks in a SACK: those that are left out are reported once the first ones are repaired.
     private static let largestReport = 128
 
-    /// What a number means.
+    /// The meaning of a number.
     enum Arrival { case new, duplicate, tooFar }
 
     /// All numbers up to this one have arrived or were abandoned.
@@ -34,7 +34,7 @@ struct TSNTracker {
     /// Whether numbers are missing.
     var hasGap: Bool { highest > cumulative }
 
-    /// What `tsn` would mean; does not count it.
+    /// The meaning that `tsn` would have; does not count it.
     func classify(_ tsn: Int64) -> Arrival {
         if tsn <= cumulative { return .duplicate }
         guard tsn - cumulative <= Self.window else { return .tooFar }

@@ -1,4 +1,4 @@
-/// How many bytes may be on their way (RFC 9260 section 7.2).
+/// How many bytes may be in flight (RFC 9260 section 7.2).
 struct CongestionWindow {
     private static let packet = PacketSize.largest
     /// RFC 9260 section 7.2.1 allows three; browsers' own stack uses ten packets, as TCP does (RFC 6928).
@@ -18,7 +18,7 @@ struct CongestionWindow {
     mutating func acknowledge(_ bytes: Int, cumulative: Int64, advanced: Bool, flight: Int) {
         if let exit = recoveryExit, cumulative >= exit { recoveryExit = nil }
         guard advanced, recoveryExit == nil else { return }
-        // A window that was not used says nothing about the path.
+        // A window that was not used reveals nothing about the path.
         let wasFull = flight + Self.packet > size
         if size <= threshold {
             if wasFull { size += min(bytes, Self.packet) }

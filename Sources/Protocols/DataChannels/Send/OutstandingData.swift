@@ -17,7 +17,7 @@ struct OutstandingData {
         var length: Int { fragment.range.count }
     }
 
-    /// What a SACK led to.
+    /// The result of a SACK.
     struct Progress {
         var bytes = 0
         var hasAdvanced = false
@@ -158,7 +158,7 @@ struct OutstandingData {
         searchFrom = 0
     }
 
-    /// The timer has expired: all that is on its way counts as lost.
+    /// The timer has expired: everything in flight counts as lost.
     mutating func markAllLost() {
         for index in head..<entries.count where entries[index].state == .inFlight { markLost(index) }
     }

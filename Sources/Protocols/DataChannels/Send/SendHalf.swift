@@ -78,7 +78,7 @@ struct SendHalf {
 
     /// Whether everything on the stream was sent and acknowledged.
     func isDrained(_ stream: UInt16) -> Bool { queue.isIdle(stream) && !outstanding.uses(stream) }
-    /// Drops what waits on a stream.
+    /// Drops the messages that wait on a stream.
     mutating func clear(_ stream: UInt16) { queue.clear(stream) }
     /// The stream starts again.
     mutating func reset(_ stream: UInt16) { queue.reset(stream) }

@@ -37,7 +37,7 @@ struct PacketReader {
         sourcePort = span.readUInt16(0)
         destinationPort = span.readUInt16(2)
         tag = span.readUInt32(4)
-        // RFC 9260 appendix A: the checksum lies in the packet with its lowest byte first.
+        // RFC 9260 appendix A: the checksum is in the packet with its lowest byte first.
         let sum = UInt32(littleEndian: span.unsafeLoadUnaligned(fromByteOffset: 8, as: UInt32.self))
         hasNoChecksum = sum == 0
         isChecked = sum != 0 && sum == PacketReader.checksum(of: bytes)
