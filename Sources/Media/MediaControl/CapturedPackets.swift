@@ -5,7 +5,7 @@ public struct CaptureSettings: Sendable, Hashable {
     /// RTP payloads too; otherwise RTP headers and whole RTCP packets.
     public var keepsPayload: Bool
 
-    /// Settings that keep what is said.
+    /// Settings with this value.
     public init(keepsPayload: Bool) { self.keepsPayload = keepsPayload }
 }
 
@@ -20,7 +20,7 @@ public struct CapturedPackets: Sendable, Hashable {
         public var isRTCP: Bool
         /// Bytes that the packet had.
         public var length: Int
-        /// What is kept of it.
+        /// The stored part of it.
         public var bytes: ArraySlice<UInt8>
     }
 

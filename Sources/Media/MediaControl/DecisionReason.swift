@@ -1,6 +1,6 @@
 public import Primitives
 
-/// Why a subscription gets the layer that it gets.
+/// Why a subscription gets its layer.
 public enum DecisionReason: Sendable, Hashable {
     /// It gets all that the publisher sends.
     case best

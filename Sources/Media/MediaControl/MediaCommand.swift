@@ -52,7 +52,7 @@ public enum MediaCommand: Sendable, Hashable {
     case acceptData(PeerID, DataTransport)
     /// Opens a channel from the server's side, at once or when the association is up.
     case openDataChannel(PeerID, DataChannelTerms)
-    /// Closes a channel after what waits on it.
+    /// Closes a channel after the messages that wait on it.
     case closeDataChannel(PeerID, label: String)
     /// Sends one message to several peers. Peers without such a channel, and those that accept no message of that length, are left out and counted.
     case sendData(DataDelivery)

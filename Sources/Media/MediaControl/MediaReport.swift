@@ -1,6 +1,6 @@
 public import Primitives
 
-/// What the control plane asks a worker to report.
+/// What the control plane requests a worker to report.
 public enum ReportScope: Sendable, Hashable {
     /// Counters and gauges of everything in a room.
     case room(RoomID)

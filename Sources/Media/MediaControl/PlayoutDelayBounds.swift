@@ -6,7 +6,7 @@ public struct PlayoutDelayBounds: Sendable, Hashable {
     /// The behaviour of receivers that were given no bounds: libwebrtc waits for at most ten seconds.
     public static let standard = PlayoutDelayBounds(minimum: .zero, maximum: .seconds(10))
 
-    /// What the extension can say: 12 bits of 10 ms.
+    /// The range of the extension: 12 bits of 10 ms.
     public static let longest = TimeInterval.milliseconds(40_950)
 
     /// In steps of 10 ms; a maximum below the minimum is raised to it.

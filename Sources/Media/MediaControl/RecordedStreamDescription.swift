@@ -2,7 +2,7 @@ public import Primitives
 
 /// A track to be recorded: a subscription whose subscriber is a recorder.
 public struct RecordedStreamDescription: Sendable, Hashable {
-    /// Names the stream, among subscriptions too.
+    /// Identifies the stream, also among subscriptions.
     public var id: SubscriptionID
     public var track: TrackID
     /// A keyframe is requested when the last one is this old, because players seek to keyframes; zero: never.

@@ -24,7 +24,7 @@ public struct TCPStatistics: Sendable, Equatable {
     public var open = 0
     /// Connections accepted.
     public var accepted: UInt64 = 0
-    /// Bytes that slow readers have not taken.
+    /// Bytes that slow readers have not accepted yet.
     public var backlogBytes = 0
     /// How often a peer's video was held until it had caught up.
     public var holds: UInt64 = 0
@@ -35,7 +35,7 @@ public struct TCPStatistics: Sendable, Equatable {
     /// Counts one connection.
     public mutating func count(_ end: TCPConnectionEnd) { ends[Int(end.rawValue)] &+= 1 }
 
-    /// The number of connections that ended so.
+    /// The number of connections that ended for this reason.
     public subscript(end: TCPConnectionEnd) -> UInt64 { ends[Int(end.rawValue)] }
 
     /// Adds another worker's.

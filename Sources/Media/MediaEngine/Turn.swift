@@ -129,7 +129,7 @@ struct Turn: ~Copyable {
         return followUp
     }
 
-    /// Has a subscription plan its packets of this turn.
+    /// Lets a subscription plan its packets of this turn.
     @inline(__always)
     private mutating func plan(
         _ index: Int, _ state: UnsafeMutablePointer<SubscriptionState>, _ track: PublishedTrack,

@@ -7,7 +7,7 @@ import Primitives
 extension WorkerEngine {
     /// Packets with messages to one peer per turn: 37 kB, so that a queue of the largest size needs 30 turns, in which media goes first.
     private static let dataPacketsPerTurn = 32
-    /// About what a packet of them takes of an allowance in bytes.
+    /// About as many bytes as one of their packets takes of an allowance.
     private static let packetLength = 1_200
     /// When a peer that has more to send is served again.
     private static let dataPause = TimeInterval.milliseconds(1)

@@ -183,7 +183,7 @@ extension WorkerEngine {
         if uplink.hasEvents { receive(uplink.takeEvents(), at: now) }
     }
 
-    /// As much as any report that is sent.
+    /// As long as any report that is sent.
     private static let unsentReport = 1_200
 
     // MARK: - Prefetching

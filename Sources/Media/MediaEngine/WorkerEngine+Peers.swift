@@ -21,7 +21,7 @@ extension WorkerEngine {
         let transport = WebRTCTransport(description: description, context: transports, at: now)
         let uplink = Uplink(feedbackSSRC: description.feedbackSSRC, profile: description.profile)
         let index = tables.addPeer(PeerState(description, room: room, transport: transport, uplink: uplink))
-        // A player has no other side that could check for it.
+        // A player has no remote side that could send checks.
         if description.profile != .player { addUfrag(description.localICE.ufrag, to: index) }
         touch(index)
         return true

@@ -151,7 +151,7 @@ extension WorkerEngine {
     /// Records a track. False if that is impossible: it has ended, which the control plane may not know yet, or is recorded already. The recorder already waits
     /// for the stream then, so it is sent the stream's end.
     func record(_ description: RecordedStreamDescription, at now: MonotonicTime) -> Bool {
-        // A stream that goes on has its end before it.
+        // A stream that is still being recorded gets its end later.
         guard recorded.track(of: description.id) == nil else { return false }
         guard let index = tables.trackIndex[description.track.rawValue], tables.tracks[index].pointee.recording < 0
         else {

@@ -266,7 +266,7 @@ public final class WorkerEngine {
         downlink.pointee.advance(to: now)
         defer { countProbe(of: downlink) }
         guard downlink.pointee.isProbeDue(at: now) else { return true }
-        // More waits for a slow reader already.
+        // More data already waits for a slow reader.
         guard !downlink.pointee.isHeld, let route = SendRoute(over: peer.pointee.media, at: now) else {
             downlink.pointee.abandonProbe()
             return true

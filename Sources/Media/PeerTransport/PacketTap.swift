@@ -33,7 +33,7 @@ public final class PacketTap {
         used += kept
     }
 
-    /// What was copied since the last call.
+    /// The packets copied since the last call.
     public func drain(of peer: PeerID) -> CapturedPackets {
         defer { (used, dropped) = (0, 0) }
         return CapturedPackets(peer: peer, records: Array(memory[..<used]), dropped: dropped)

@@ -5,7 +5,7 @@ public import Primitives
 
 // Data channels: SCTP packets are application data of the DTLS association (RFC 8261).
 
-/// What became of `WebRTCTransport.writeData`.
+/// The outcome of `WebRTCTransport.writeData`.
 public enum DataWritten: Sendable, Hashable {
     /// There is nothing more to write now.
     case done
@@ -15,7 +15,7 @@ public enum DataWritten: Sendable, Hashable {
     case full
 }
 
-/// What became of `WebRTCTransport.sendData`.
+/// The outcome of `WebRTCTransport.sendData`.
 public enum DataSent: Sendable, Hashable {
     case queued
     /// The peer has no open channel with this label, or no data channels at all.
@@ -45,7 +45,7 @@ extension WebRTCTransport {
         data?.open(terms, at: now) ?? false
     }
 
-    /// Closes the channel with this label after what waits on it.
+    /// Closes the channel with this label after the messages that wait on it.
     public func closeDataChannel(_ label: String) {
         data?.close(label)
         collectDataEvents()
@@ -75,9 +75,9 @@ extension WebRTCTransport {
         collectDataEvents()
     }
 
-    /// Whether so many reliable messages wait for the peer that their senders should wait.
+    /// Whether so many reliable messages wait for the peer that their senders should pause.
     public var isDataCongested: Bool { data?.isCongested ?? false }
-    /// Whether senders that have waited may go on.
+    /// Whether senders that have waited may continue.
     public var isDataRelieved: Bool { data?.isRelieved ?? true }
     /// Reliable bytes that the peer has acknowledged.
     public var deliveredDataBytes: Int { data?.deliveredBytes ?? 0 }
@@ -143,7 +143,7 @@ extension WebRTCTransport {
             let length = data.write(into: context.packet, at: now, allowsData: allowsMessages)
             guard length > 0 else { break }
             let packet = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(context.packet)[..<length])
-            // One that DTLS does not send counts as lost: SCTP repeats it.
+            // A packet that DTLS does not send counts as lost: SCTP repeats it.
             _ = dtls.send(packet, to: destination, into: &output)
             written += 1
         }

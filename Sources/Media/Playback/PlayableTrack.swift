@@ -44,7 +44,7 @@ public enum PlaybackRefusal: Error, Sendable, Hashable {
 
 /// A track of a movie that can be sent as it is.
 public struct PlayableTrack: Sendable {
-    /// The codec, in the words of the media plane.
+    /// The codec, as the media plane names it.
     public let codec: Codec
     /// The format with its parameter sets.
     public let format: MovieFormat
@@ -162,7 +162,7 @@ extension TimeInterval {
         return .nanoseconds(seconds * 1_000_000_000 + rest * 1_000_000_000 / Int64(scale))
     }
 
-    /// In units of which `scale` are a second, rounded.
+    /// In units, of which `scale` are a second, rounded.
     func units(per scale: UInt32) -> Int64 {
         let seconds = nanoseconds / 1_000_000_000, rest = nanoseconds % 1_000_000_000
         let half: Int64 = rest < 0 ? -500_000_000 : 500_000_000

@@ -17,11 +17,11 @@ public struct PlaybackSchedule: Sendable {
         public var due: MonotonicTime
         /// Its RTP timestamp, from 0 at the playback's beginning.
         public var timestamp: UInt32
-        /// Within this its packets leave.
+        /// Its packets leave within this time.
         public var spread: TimeInterval
     }
 
-    /// How far it has come.
+    /// The state of playing.
     public enum State: Sendable, Hashable {
         case playing
         case paused
@@ -31,13 +31,13 @@ public struct PlaybackSchedule: Sendable {
 
     private struct Cursor {
         var next = 0
-        /// How often the track began again.
+        /// How often the track was repeated.
         var cycle: Int64 = 0
         /// The anchor in units of the track's RTP clock.
         var clockOffset: Int64 = 0
     }
 
-    /// How far it has come.
+    /// The state of playing.
     public private(set) var state = State.playing
     /// Begins again at the end.
     public private(set) var loops: Bool
@@ -150,12 +150,12 @@ public struct PlaybackSchedule: Sendable {
 
     // MARK: - Orders
 
-    /// Nothing more is handed out until `resume`; what was, is sent.
+    /// Nothing more is handed out until `resume`; samples handed out before are sent.
     public mutating func pause(at now: MonotonicTime) {
         if state == .playing { (state, pausedAt) = (.paused, now) }
     }
 
-    /// Goes on where it was paused.
+    /// Continues where it was paused.
     public mutating func resume(at now: MonotonicTime) {
         guard state == .paused else { return }
         state = .playing
@@ -167,7 +167,7 @@ public struct PlaybackSchedule: Sendable {
         if due(of: track) < earliestAllowed { move(by: earliestAllowed - due(of: track)) }
     }
 
-    /// Begins again at the end from now on, or not any more.
+    /// Enables or disables looping from now on.
     public mutating func setLoops(_ loops: Bool) { self.loops = loops }
 
     /// Seeks to the sync sample at or before `position` from the beginning; a position beyond the end means the end.
@@ -183,13 +183,13 @@ public struct PlaybackSchedule: Sendable {
                 ? tracks[index].syncIndex(atOrBefore: from) : tracks[index].index(atOrAfter: from)
             cursors[index] = Cursor(next: next)
         }
-        // Behind what was handed out already: RTP time never goes back.
+        // After everything that was handed out already: RTP time never goes back.
         pausedAt = max(now + Self.lead, lastDue + Self.lead)
         anchor = pausedAt - from
         setClockOffsets()
     }
 
-    /// Where it is, from the beginning.
+    /// The current position, from the beginning.
     public func position(at now: MonotonicTime) -> TimeInterval {
         guard let track = earliest else {
             let left = end - (state == .paused ? pausedAt : now)
@@ -198,7 +198,7 @@ public struct PlaybackSchedule: Sendable {
         let next = tracks[track].time(of: cursors[track].next) - start
         let ahead = state == .playing ? max(due(of: track) - now, .zero) : .zero
         let position = next - ahead
-        // What is sent now may still be the end of the last cycle.
+        // The samples sent now may still be the end of the last cycle.
         return position < .zero && cursors[track].cycle > 0 ? max(position + duration, .zero) : max(position, .zero)
     }
 }

@@ -62,7 +62,7 @@ struct AudioTrack {
         }
     }
 
-    /// Begins a file with what was due at `arrival`.
+    /// Begins a file with the audio that was due at `arrival`.
     private mutating func open(
         at time: Int64, _ arrival: MonotonicTime, now: MonotonicTime, _ segment: inout Int,
         _ steps: inout [RecordingStep]
@@ -128,7 +128,7 @@ struct AudioTrack {
                         frames: frames, milliseconds: (to - from) / 48))))
     }
 
-    /// Nothing came for a while: what there is goes to the disk.
+    /// Nothing arrived for a while: the pending samples go to the disk.
     mutating func flush(_ steps: inout [RecordingStep]) { builder?.flush(&steps) }
 
     /// Closes the open segment.

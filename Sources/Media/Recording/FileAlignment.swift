@@ -73,7 +73,7 @@ public struct FilePlace: Sendable, Hashable {
 /// reference's media of the same moment on the publisher's clock. A video follows the reference's clock in this way for its whole length; audio is aligned only
 /// at its beginning, because it cannot be stretched.
 public enum FileAlignment {
-    /// Between moments that are looked at.
+    /// The distance between the moments that are examined.
     private static let step: Int64 = 5_000_000
     /// The most by which a video is stretched or shortened: nobody sees 5 ms in a second.
     private static let slew: (numerator: Int64, denominator: Int64) = (5, 1_000)
@@ -145,7 +145,7 @@ public enum FileAlignment {
     ) -> Int64? {
         let own = guides.map { $0.moment(sender, near: expected) }
         let all = own.contains { $0.outside == 0 } ? own : own + others.map { $0.moment(sender, near: expected) }
-        // The publisher's clock may have shown the same twice.
+        // The publisher's clock may have shown the same time twice.
         return all.min { $0.outside + abs($0.moment - expected) < $1.outside + abs($1.moment - expected) }?.moment
     }
 

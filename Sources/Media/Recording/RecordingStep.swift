@@ -3,13 +3,13 @@ public import MediaControl
 public import Movies
 public import Primitives
 
-/// What a `TrackRecorder` wants done, in order.
+/// What a `TrackRecorder` requests, in order.
 public enum RecordingStep: Sendable, Hashable {
     /// A new file, number `segment` of the track from 0 on.
     case open(segment: Int)
     /// Bytes of the open file.
     case write(FileWrite)
-    /// Everything of the open file is written: finish it.
+    /// The open file is completely written: finish it.
     case close
     /// A line of the track's log.
     case log(RecordingNote)
@@ -59,7 +59,7 @@ public struct RecordingGap: Sendable, Hashable {
     /// Length in milliseconds.
     public var milliseconds: Int64
 
-    /// More is missing, for a reason that counts from now on.
+    /// More is missing, and this reason applies from now on.
     mutating func add(_ more: ClosedRange<Int64>?, _ reason: GapReason) {
         self.reason = reason
         guard let more else { return }

@@ -50,7 +50,7 @@ struct SegmentBuilder {
 
     /// Bytes of finished fragments.
     var bytes: Int64 { writer.length }
-    /// Decode time behind the last sample.
+    /// The decode time after the last sample.
     private(set) var end: Int64 = 0
 
     /// Begins a file; `usualDuration` is the duration of a last sample if nothing else is known.
@@ -80,10 +80,10 @@ struct SegmentBuilder {
     ) {
         let time = max(wanted, earliest)
         if var last = pending {
-            // Video lasts until the next frame, audio as long as it is.
+            // A video frame lasts until the next one, audio has its own length.
             if last.duration == 0 {
                 last.duration = UInt32(clamping: time - last.time)
-                // A pause says nothing about the frame rate.
+                // A pause reveals nothing about the frame rate.
                 if Int64(last.duration) < rate { lastDuration = last.duration }
             }
             commit(last)

@@ -4,7 +4,7 @@ struct SenderClockCurve {
     private static let step: Int64 = 5
     /// This many moments around the expected one are examined first: two minutes.
     private static let nearby = 24
-    /// A day: nothing of a recording is farther from its reports.
+    /// A day: no moment of a recording is farther from its reports.
     private static let longestReach: Int64 = 86_400_000_000
 
     private let begin: Int64
@@ -39,7 +39,7 @@ struct SenderClockCurve {
         return point.microseconds + Int64(Double(next.microseconds - point.microseconds) * part)
     }
 
-    /// The last point that is not behind `time`.
+    /// The last point that is not after `time`.
     private func index(of time: Int64) -> Int {
         min(max(0, Int((time - begin) / (Self.step * clockRate))), points.count - 1)
     }

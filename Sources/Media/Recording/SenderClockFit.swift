@@ -31,7 +31,7 @@ public struct SenderClockFit: Sendable, Hashable {
         if anchors.count > Self.window { anchors.removeFirst() }
     }
 
-    /// As many reports as count.
+    /// Maximum number of reports that count.
     public var isFull: Bool { anchors.count >= Self.window }
 
     /// Whether the publisher's wall clock has jumped between the last report and this one. The second report of some publishers contradicts the
@@ -57,7 +57,7 @@ public struct SenderClockFit: Sendable, Hashable {
             let x = Double(anchor.time - last.time) / rate
             return (x: x, y: Double(anchor.microseconds - last.microseconds) / 1e6 - x)
         }
-        // Behind the last jump of the publisher's clock.
+        // After the last jump of the publisher's clock.
         var first = 0
         for index in points.indices.dropFirst()
         where abs(points[index].y - points[index - 1].y) * 1e6 > Double(Self.jump) { first = index }

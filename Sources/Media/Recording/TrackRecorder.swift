@@ -30,7 +30,7 @@ public struct RecordingTotals: Sendable, Hashable {
 /// ```
 /// Sans-IO: steps are appended for the caller, who has the files.
 public struct TrackRecorder: Sendable {
-    /// Whether there is a form in files for the codec.
+    /// Whether there is a file format for the codec.
     public static func canRecord(_ codec: Codec) -> Bool { codec != .otherAudio }
 
     private enum Media {
@@ -51,7 +51,7 @@ public struct TrackRecorder: Sendable {
     /// What was recorded.
     public private(set) var totals = RecordingTotals()
 
-    /// Nothing came for so long: what is there goes to the disk.
+    /// Nothing arrived for this long: the pending samples go to the disk.
     private static let idle = TimeInterval.seconds(1)
 
     /// A recorder whose first file has the number `segment`, and whose files are limited by `limit`.
@@ -81,7 +81,7 @@ public struct TrackRecorder: Sendable {
         drain(at: arrival, into: &steps)
     }
 
-    /// Takes a point of the sender's clock.
+    /// Applies a point of the sender's clock.
     public mutating func receive(_ anchor: ClockAnchor, into steps: inout [RecordingStep]) {
         let stood = noteReport(anchor)
         guard let time = time(of: anchor.timestamp) else {
@@ -115,7 +115,7 @@ public struct TrackRecorder: Sendable {
         }
     }
 
-    /// Nothing more comes.
+    /// Nothing more will arrive.
     public mutating func finish(at now: MonotonicTime, into steps: inout [RecordingStep]) {
         while let delivery = order.deliverRest() { process(delivery, at: now, &steps) }
         // A loss before the last packet ends with that packet: a disconnected publisher is detected late.
@@ -209,7 +209,7 @@ public struct TrackRecorder: Sendable {
         }
     }
 
-    /// Makes ready for the codec that the publisher sends now.
+    /// Prepares for the codec that the publisher sends now.
     private mutating func select(_ codec: Codec, _ steps: inout [RecordingStep]) {
         switch media {
         case .none:

@@ -34,7 +34,7 @@ struct VideoTrack {
     /// As for audio, a longer pause is in no file. A file would show a still for as long, and after 13 hours its sample table could not express the duration.
     private static let longestPause = AudioAssembler.longestSilence / 48_000 * 90_000
 
-    /// nil for a codec that is no video or has no form in a file.
+    /// nil for a codec that is not video or has no file format.
     init?(_ codec: Codec, limit: SegmentLimit) {
         guard let assembler = FrameAssembler(codec) else { return nil }
         self.assembler = assembler
@@ -51,7 +51,7 @@ struct VideoTrack {
 
     var codec: Codec { assembler.codec }
 
-    /// Another codec goes on on the same timeline, in a new segment.
+    /// Another codec continues on the same timeline, in a new segment.
     mutating func change(to codec: Codec, _ totals: inout RecordingTotals, _ steps: inout [RecordingStep]) {
         guard let next = FrameAssembler(codec) else { return }
         assembler = next
@@ -219,7 +219,7 @@ struct VideoTrack {
         closeGap(at: gap.from + missing, isEnd: true, &totals, &steps)
     }
 
-    /// Nothing came for a while: what there is goes to the disk.
+    /// Nothing arrived for a while: the pending samples go to the disk.
     mutating func flush(_ steps: inout [RecordingStep]) { builder?.flush(&steps) }
 
     /// Closes the open segment.
@@ -280,11 +280,11 @@ private struct FramePace {
 
     mutating func note(_ step: Int64) {
         guard step > 0 else { return }
-        // A pause, as of a still screen, is no pace.
+        // A pause, for example of a still screen, does not count.
         interval = interval == 0 ? step : (7 * interval + min(step, 2 * interval)) / 8
     }
 
-    /// How many have room in so much time.
+    /// How many fit into this time.
     func frames(in time: Int64) -> Int { interval > 0 ? Int((time + interval / 2) / interval) : 0 }
 }
 

@@ -235,14 +235,14 @@ private struct AllocationRound {
             let own = request.isBeginning ? Double(request.currentBitrate.bitsPerSecond) * Allocation.beginningSlack : 0
             return budget + Int64(slack + own)
         }
-        // A first layer, however small, is worth more than its margin.
+        // A first layer, however small, is worth more than the margin.
         guard step > 0 else { return budget }
-        // Frames that come back were sent a moment ago.
+        // Frames that are restored were sent a moment ago.
         guard !regains(step, entry) else { return budget - flowing(besides: entry) }
         let offer = entry.ladder.steps[step]
         let spare = requests[entry.request].room(for: offer).bitsPerSecond - offer.bitrate.bitsPerSecond
         let most = budget - spare - flowing(besides: entry)
-        // One that begins has not failed.
+        // A video that begins has not failed.
         guard let failed = rules.failedSum, entry.current >= 0 else { return most }
         let sent = sent(besides: entry)
         let beyond = failed.isBarred ? 0 : budget - spare * Int64(1 + min(failed.attempts, 2)) - sent

@@ -1,7 +1,7 @@
 public import MediaControl
 public import Primitives
 
-/// One video subscription as the allocation sees it.
+/// One video subscription as input of the allocation.
 public struct AllocationRequest: Sendable, Hashable {
     public var id: SubscriptionID
     /// All combinations of layers that the publisher sends now, with their bitrates.
@@ -154,6 +154,6 @@ public struct AllocationRules: Sendable, Hashable {
     var budget: Bitrate { cap.map { min($0, estimate) } ?? estimate }
     /// By how much the sum may exceed the estimated capacity, though never the cap.
     var oversend: Bitrate { if case .oversend(let most) = shortage { most } else { .zero } }
-    /// The cap is the limit, and not the path.
+    /// The cap, and not the path, is the limit.
     public var isCapped: Bool { cap.map { $0 < estimate } ?? false }
 }

@@ -12,7 +12,7 @@ import Primitives
 /// Every step except that one costs more than the one below it. Simulcast encoders sometimes spend less on a larger frame (of a still scene); then the smaller
 /// layer is no step, because it would cost more and show less.
 struct Ladder: Sendable {
-    /// Ascending by quality and, `thinned` apart, by bitrate.
+    /// Ascending by quality and, except for `thinned`, by bitrate.
     let steps: [LayerOffer]
     /// The step with too few frames to look smooth, which keeps the size; nil: none. It may cost less than the smaller size below it (Chromium: 178 and
     /// 181 kbit/s), and is reached only where that one fits too.

@@ -105,7 +105,7 @@ struct LayerReception: ~Copyable {
         return due.count
     }
 
-    /// Whether a keyframe must replace what was given up; only once.
+    /// Whether a keyframe must replace packets that were given up; only once.
     mutating func consumeLoss() -> Bool {
         defer { hasLostForGood = false }
         return hasLostForGood

@@ -6,7 +6,7 @@ struct LayerSize {
     private(set) var width = 0
     private(set) var height = 0
     private(set) var spatialLayers = 1
-    /// The most that the stream ever had.
+    /// The maximum that the stream ever had.
     private(set) var mostSpatialLayers = 1
 
     /// Stores what a keyframe announces; true when it changed. `announced`: its spatial layers, 0 if it names none.

@@ -2,7 +2,7 @@ internal import MediaControl
 
 /// How a layer's packets are identified: by its name, and by the SSRCs that the SDP or packets revealed.
 struct LayerSources {
-    /// `a=rid` value, where the encoding has one.
+    /// The `a=rid` value, if the encoding has one.
     let rid: String?
     /// The same, as packets carry it; for a layer that was negotiated without a rid, the rid of its packets.
     private(set) var ridText: ShortText?
@@ -23,7 +23,7 @@ struct LayerSources {
     /// The SSRC that another one would replace.
     func replaced(isRTX: Bool) -> UInt32? { isRTX ? rtxSSRC ?? formerRTX : ssrc }
 
-    /// Packets name it so.
+    /// Packets use this rid.
     mutating func rename(_ rid: ShortText) { ridText = rid }
 
     /// Retransmissions come with `ssrc` from now on.

@@ -13,7 +13,7 @@ struct LayerTimeline {
     /// The extended form of an RTP timestamp, nearest to the newest one.
     mutating func extend(_ timestamp: UInt32) -> Int64 {
         guard let newest else {
-            // One cycle up, so that earlier timestamps are not negative.
+            // One cycle higher, so that earlier timestamps are not negative.
             let first = 0x1_0000_0000 + Int64(timestamp)
             newest = first
             return first

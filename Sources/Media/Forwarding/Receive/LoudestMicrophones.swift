@@ -23,7 +23,7 @@ public struct LoudestMicrophones: ~Copyable {
     private struct Holder {
         let tag: Int
         let since: MonotonicTime
-        /// The loudest of late, as of `measured`.
+        /// The recent loudness, as of `measured`.
         var loudness: Int
         var measured: MonotonicTime
 
@@ -45,7 +45,7 @@ public struct LoudestMicrophones: ~Copyable {
     /// Sets the threshold for microphones that compete for a place from now on.
     public mutating func configure(_ audio: RoomAudio) { voice = UInt8(clamping: 127 + audio.microphoneThreshold) }
 
-    /// What is to happen with a track's packets.
+    /// What to do with a track's packets.
     public enum Verdict: Equatable {
         /// They are forwarded.
         case forwarded

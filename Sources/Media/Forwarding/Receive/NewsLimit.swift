@@ -15,7 +15,7 @@ struct NewsLimit {
         return last + Self.interval
     }
 
-    /// It changed at `now`; whether that is announced at once.
+    /// It changed at `now`; returns whether that is announced at once.
     mutating func changed(at now: MonotonicTime) -> Bool {
         isPending = true
         guard let last, now - last < Self.interval else {

@@ -30,7 +30,7 @@ public final class PublishedTrack {
         var speechStart: Int64?
         var arrivals = ArrivalList()
         var announced = AnnouncedLayers()
-        /// The uplink's, which sets it.
+        /// The uplink's schedule, which the uplink sets.
         var schedule: FeedbackSchedule?
     }
 
@@ -118,7 +118,7 @@ public final class PublishedTrack {
 
     func setMaximumBitrate(_ bitrate: Bitrate?) { state.pointee.terms.setMaximumBitrate(bitrate) }
 
-    /// No packets have come for `TrackActivity.limit`.
+    /// No packets have arrived for `TrackActivity.limit`.
     func fallSilent() {
         state.pointee.progress.fallSilent()
         for index in 0..<layerCount { layerStorage[index].keyframes.streamPaused() }
@@ -316,10 +316,10 @@ extension PublishedTrack {
 
     var mid: ShortText? { state.pointee.terms.mid }
 
-    /// What a payload type stands for.
+    /// The meaning of a payload type.
     func meaning(of payloadType: UInt8) -> TrackFormats.Meaning { state.pointee.terms.formats[payloadType] }
 
-    /// Whether any packet has come.
+    /// Whether any packet has arrived.
     var hasStarted: Bool { state.pointee.progress.hasStarted }
 
     /// The layers as the publisher announces them.

@@ -168,7 +168,7 @@ public struct ReceiveLayer: ~Copyable {
         timeline.received(ntp: report.ntpTimestamp, timestamp: report.rtpTimestamp, at: now)
     }
 
-    /// The sender said goodbye. The SSRC may return.
+    /// The sender sent a BYE. The SSRC may return.
     mutating func end() { hasEnded = true }
 
     // MARK: - Feedback

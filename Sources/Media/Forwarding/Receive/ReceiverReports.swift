@@ -24,7 +24,7 @@ struct ReceiverReports: Sendable {
     /// The last reference time of the peer as a receiver (RFC 3611 section 4.4), to answer with the next report.
     private var reference: (ssrc: UInt32, middle: UInt32, arrival: MonotonicTime)?
 
-    /// Nothing has come since the last report.
+    /// Nothing has arrived since the last report.
     var areResting: Bool { nextDue == .distantFuture }
 
     /// There is something to report from now on.

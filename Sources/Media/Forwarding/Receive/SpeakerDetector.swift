@@ -36,7 +36,7 @@ public final class SpeakerDetector {
     /// A detector of `room` without any tracks.
     public init(room: RoomID) { self.room = room }
 
-    /// Lists others from the next decision on.
+    /// Uses other rules for the list from the next decision on.
     public func configure(_ audio: RoomAudio) { self.audio = audio }
 
     /// Adds a track. Only audio tracks have levels.
@@ -139,7 +139,7 @@ extension SpeakerDetector {
 
     private func update(_ speaker: inout Speaker, at now: MonotonicTime) {
         let window = speaker.track.levels
-        // A mute has cleared them: who was speaking does not any more.
+        // A mute has cleared them: its speaker counts as silent.
         guard window.hasLevels else {
             (speaker.isListed, speaker.smoothed) = (false, 0)
             return

@@ -46,7 +46,7 @@ extension PublishedTrack {
         return layers
     }
 
-    /// Whether the layer has just begun beside another that was sent before: its rate is still unknown.
+    /// Whether the layer has just begun while another was sent before: its rate is still unknown.
     private func isJoining(layer index: Int, among active: UInt8, at now: MonotonicTime) -> Bool {
         guard let began = layer(index).pointee.rates.began, now - began < Self.measuringTime,
             announced.bitsPerSecond(stream: index, upTo: 0) == nil
@@ -62,7 +62,7 @@ extension PublishedTrack {
     public static var measuringTime: TimeInterval { .milliseconds(250) }
 
     /// Position of a layer by quality, 0 the smallest: by frame size where both are known, else by the rid's usual meaning, else
-    /// by the order of the SDP, which alone is not reliable (`h;q` and `f;h;q` were seen).
+    /// by the order of the SDP, which is not reliable by itself (`h;q` and `f;h;q` were seen).
     public func rank(ofLayer index: Int) -> Int {
         var rank = 0
         for other in 0..<layerCount where other != index && isSmaller(other, than: index) { rank += 1 }
@@ -87,7 +87,7 @@ extension PublishedTrack {
     private func ridHint(ofLayer index: Int) -> Int? {
         switch layer(index).pointee.sources.rid {
         case "q", "l", "lo", "low", "0": 0
-        // Half the size beside q and f; high beside m and l.
+        // Half the size next to q and f; high next to m and l.
         case "h": (0..<layerCount).contains { layer($0).pointee.sources.rid == "m" } ? 2 : 1
         case "m", "mid", "medium", "1": 1
         case "f", "hi", "high", "2": 2

@@ -1,7 +1,7 @@
 internal import MediaControl
 internal import Primitives
 
-/// Whether a track's packets come, and in which format.
+/// Whether a track's packets arrive, and in which format.
 struct TrackProgress {
     /// The format of current packets; nil before the first.
     private(set) var format: PayloadFormat?
@@ -9,7 +9,7 @@ struct TrackProgress {
     private var payloadType: UInt8?
     /// No packets for longer than `TrackActivity.limit`.
     private(set) var isSilent = false
-    /// When packets came again after the last silence.
+    /// When packets arrived again after the last silence.
     private var resumed: MonotonicTime?
     /// A sender that repeats BYE counts as silent at most once in this time, because all members are notified.
     private static let shortest = TimeInterval.seconds(1)

@@ -28,7 +28,7 @@ struct TrackTerms {
 
 /// How lost packets of a track are repaired.
 enum LossRepair {
-    /// Audio goes on without them.
+    /// Audio continues without them.
     case none
     /// The sender retransmits nothing: without a keyframe, subscribers would wait for packets that cannot arrive.
     case keyframe
@@ -67,7 +67,7 @@ struct TrackFormats {
         }
     }
 
-    /// What `payloadType` stands for.
+    /// The meaning of `payloadType`.
     @inline(__always) subscript(payloadType: UInt8) -> Meaning {
         let place = places[Int(payloadType & 0x7f)]
         guard place & Self.rtxBit != 0 else { return .media(place) }

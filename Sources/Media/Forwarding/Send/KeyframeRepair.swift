@@ -5,7 +5,7 @@
 struct KeyframeRepair {
     /// The output number of the last keyframe's first packet: a decoder needs nothing older. `.max` before the first.
     private var start: Int64 = .max
-    /// That of the last frame.
+    /// The same number of the last frame.
     private var frameStart: Int64 = .max
     /// The output number after which spatial layers were dropped; nil after the next keyframe.
     private var droppedAfter: Int64?

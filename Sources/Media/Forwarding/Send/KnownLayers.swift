@@ -10,7 +10,7 @@ struct KnownLayers {
 
     init() {}
 
-    /// Another decision, which knew these layers; nil: all.
+    /// Another decision was made, which knew these layers; nil: all.
     mutating func decided(_ layers: UInt8?) {
         known = layers
         others = 0

@@ -28,7 +28,8 @@ struct NumberDeltas: Sendable {
     var temporalZero: UInt8 = 0
 }
 
-/// The highest layers inside a stream that are forwarded; `.max`: all. In two bytes, beside `LayerPoint`'s two words, because every range of numbers has one.
+/// The highest layers inside a stream that are forwarded; `.max`: all. In two bytes instead of `LayerPoint`'s two words, because every range of numbers has
+/// one.
 struct LayerCaps: Equatable {
     var spatial: UInt8 = .max
     var temporal: UInt8 = .max

@@ -24,7 +24,7 @@ struct OutputNumbering: ~Copyable {
         ranges = NumberRanges(capacity: capacity)
     }
 
-    /// Bytes of memory beside the struct itself.
+    /// Bytes of memory besides the struct itself.
     var memoryBytes: Int { ranges.memoryBytes }
 
     /// Prefetches the memory that the next number will use.

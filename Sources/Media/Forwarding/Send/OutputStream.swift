@@ -192,7 +192,7 @@ struct OutputStream: ~Copyable {
 
     // The publisher's network lost them and they were repaired: they follow the decision that was made about their picture meanwhile.
 
-    /// A picture seldom has more packets than this on either side of a missing one; packets further away are not checked.
+    /// A picture rarely has more packets than this on either side of a missing one; packets further away are not checked.
     private static var reach: Int64 { 16 }
 
     /// Appends a late packet under the number that `range` reserved for it, once. `caps` applied to its picture.

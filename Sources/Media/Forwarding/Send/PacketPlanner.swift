@@ -36,7 +36,7 @@ struct PacketPlanner: ~Copyable {
     /// No track is bound any more.
     mutating func unbind() { selector.reset() }
 
-    /// Formats were negotiated: what was refused may be accepted.
+    /// Formats were negotiated: a refused one may be accepted now.
     mutating func formatsChanged() { formatMatch = .accepted }
 
     /// Stops forwarding until the next keyframe.
@@ -393,6 +393,6 @@ private enum FormatMatch {
     case accepted
     /// The subscriber does not, and that was reported: a keyframe would not help.
     case refused
-    /// It does again; another refusal is not reported.
+    /// The subscriber accepts it again; another refusal is not reported.
     case acceptedAgain
 }

@@ -44,7 +44,7 @@ public struct RecordedStream: ~Copyable {
     /// Stops until the next keyframe: the track was muted or unmuted.
     public mutating func stop(_ track: PublishedTrack) { subscription.stop(track) }
 
-    /// When held packets are due although nothing else comes.
+    /// When held packets are due although nothing else arrives.
     public var heldUntil: MonotonicTime { mutating get { subscription.heldUntil } }
 
     /// Writes this turn's packets; returns the layer that should send a keyframe, if one should.
@@ -74,7 +74,7 @@ public struct RecordedStream: ~Copyable {
 
     private mutating func drop(_ track: PublishedTrack) {
         isDropping = true
-        // Half a frame is useless, and so is what refers to it.
+        // An incomplete frame is useless, and so are frames that refer to it.
         subscription.stop(track)
     }
 
@@ -87,7 +87,7 @@ public struct RecordedStream: ~Copyable {
         return true
     }
 
-    /// Hands a new sender report on.
+    /// Passes on a new sender report.
     private mutating func report(of track: PublishedTrack, into batch: inout RecordBatch) {
         guard let anchor = subscription.clockAnchor(of: track), anchor.arrival != lastReport else { return }
         let header = RecordBatch.Header(

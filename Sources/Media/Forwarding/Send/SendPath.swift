@@ -7,7 +7,7 @@ public import RTP
 /// Nothing is known, and nothing limited, before a packet with a transport-wide number leaves or a REMB arrives, and while a subscriber that
 /// negotiated feedback sends none, unless its receiver reports show losses.
 public struct SendPath: ~Copyable {
-    /// What a sent datagram is, for the path.
+    /// The kind of a sent datagram, for the path.
     public enum Purpose: Sendable { case media, retransmission, probe }
 
     // The fields that sending a packet touches come first: `hotBytes`.
@@ -48,7 +48,7 @@ public struct SendPath: ~Copyable {
 
     public init() {}
 
-    /// Bytes of memory beside the struct itself.
+    /// Bytes of memory besides the struct itself.
     public var memoryBytes: Int { estimator.memoryBytes + pacer.memoryBytes }
 
     // MARK: - What is known
@@ -60,7 +60,7 @@ public struct SendPath: ~Copyable {
     public func estimate(at now: MonotonicTime) -> Bitrate? {
         guard isUsed else { return nil }
         if estimator.isEstablished(at: now) { return estimator.estimate(at: now) }
-        // REMB alone limits nothing, nor do receiver reports.
+        // Neither REMB nor receiver reports limit anything by themselves.
         guard let since = estimator.sendingSince else {
             return lastReceiverEstimate == nil && !isLimitedByReports ? estimator.estimate(at: now) : nil
         }
@@ -81,7 +81,7 @@ public struct SendPath: ~Copyable {
         var condition = PathCondition()
         condition.estimate = estimate(at: now)
         condition.isMeasured = estimator.isEstablished(at: now)
-        // REMB measures what is sent, and would never rise for a video that is not: with REMB alone it stays a guess.
+        // REMB measures what is sent, and would never rise for a video that is not: with only REMB it stays a guess.
         let isSettled = estimator.isMeasured && establishedAt.map { now - $0 > Self.settling } ?? false
         condition.certainty = isSettled ? .settled : .guessed
         condition.isCongested = estimator.isCongested(at: now)

@@ -6,7 +6,7 @@ import Primitives
 /// A retransmission on the media SSRC uses the same SRTP packet index, and two different plaintexts under one index would reveal the
 /// GCM authentication key; so send time and transport-wide number are kept and reused, not renewed.
 public struct SentPacket: Sendable {
-    /// What stands under the number.
+    /// What was sent under the number.
     enum Content: Sendable {
         /// Nothing yet: the entry is unused.
         case none
@@ -73,7 +73,7 @@ public struct SentPacket: Sendable {
     /// An unused entry.
     init() { self.init(sequence: 0, content: .none) }
 
-    /// Padding alone in place of this packet, to be sent as such.
+    /// Only padding in place of this packet, to be sent as such.
     @inline(__always) func filler(_ generated: Generated) -> SentPacket {
         var filler = SentPacket(sequence: sequence, content: .padding(generated), layer: layer)
         filler.lastRepeat = lastRepeat

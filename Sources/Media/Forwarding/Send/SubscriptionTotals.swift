@@ -45,7 +45,7 @@ public struct SubscriptionTotals: Sendable {
     /// The receiver requested a keyframe.
     mutating func countKeyframeRequest() { keyframeRequests &+= 1 }
 
-    /// The same with so many layer switches.
+    /// The same with the number of layer switches.
     func with(switches: UInt64) -> Self {
         var totals = self
         totals.switches = switches

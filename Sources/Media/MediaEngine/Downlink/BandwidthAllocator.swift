@@ -13,7 +13,7 @@ struct BandwidthAllocator {
     private(set) var policy = DownlinkPolicy()
     /// When the next evaluation is due.
     private(set) var nextLook = MonotonicTime.distantFuture
-    /// Another evaluation that was asked for, after that.
+    /// Another evaluation that was requested, after that.
     private var laterLook = MonotonicTime.distantFuture
     /// Every video had its preferred layer at the last evaluation, and nothing changed since.
     private var isCalm = false

@@ -303,7 +303,7 @@ struct Downlink: ~Copyable {
     /// Bytes of messages that may leave now next to media; nil: no limit.
     mutating func messageAllowance(at now: MonotonicTime) -> Int? { isWaiting ? 0 : path.messageAllowance(at: now) }
 
-    /// Data channels have sent so many bytes over the path (`SendPath.sentData`).
+    /// Data channels have sent this many bytes over the path (`SendPath.sentData`).
     mutating func sentData(_ byteCount: Int, counted: Int?, moreWait: Bool, at now: MonotonicTime) -> MonotonicTime? {
         path.sentData(byteCount, counted: counted, moreWait: moreWait, at: now)
     }

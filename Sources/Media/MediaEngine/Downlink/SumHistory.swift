@@ -13,15 +13,15 @@ struct SumHistory {
 
     /// A fall this soon after a rise shows that the rise was too much (as in `SizeChanges`); a later one has a cause of its own.
     private static let trial = TimeInterval.seconds(5)
-    /// From this share on a sum is as much: measured rates vary.
+    /// From this share on, sums count as equal: measured rates vary.
     private static let failedShare = 0.95
     /// A path that carries this many times the failed sum counts as another path.
     private static let otherPath = 1.5
 
-    /// Videos rose, to so much together.
+    /// Videos rose, to this sum.
     mutating func noteRise(to sum: Bitrate, at now: MonotonicTime) { rise = (sum, now) }
 
-    /// A video fell for want of bandwidth.
+    /// A video fell for lack of bandwidth.
     mutating func noteFall(at now: MonotonicTime) {
         guard let rise, now - rise.at <= Self.trial else { return }
         self.rise = nil

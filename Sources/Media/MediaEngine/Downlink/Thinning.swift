@@ -47,7 +47,7 @@ struct Thinning {
         isForgiven = false
     }
 
-    /// Ends it, whatever comes then; returns what it came from.
+    /// Ends it, whatever follows; returns the step that it came from.
     mutating func finish(at now: MonotonicTime) -> Origin? {
         guard let origin else { return nil }
         left = max(end - now, .zero)
@@ -56,7 +56,7 @@ struct Thinning {
         return origin
     }
 
-    /// It began for a stall that ended at once: it need not last.
+    /// It began because of a stall that ended at once: it need not last.
     mutating func forgive(_ moment: MonotonicTime, within span: TimeInterval) {
         guard let origin, origin.since - moment < span, moment - origin.since < span else { return }
         isForgiven = true

@@ -19,7 +19,7 @@ struct VideoAllocation {
     /// It exceeds the number of videos that the subscriber may have.
     var isSurplus: Bool { if case .tooManyVideos = record?.reason { true } else { false } }
 
-    /// Nothing of it is sent for want of bandwidth.
+    /// Nothing of it is sent for lack of bandwidth.
     var isHeld: Bool { record.map { $0.layer == nil && $0.reason.holdsVideo } ?? false }
 
     /// It is sent with the fewest frames of its size until it may become smaller.
@@ -39,7 +39,7 @@ struct VideoAllocation {
     /// The policy has changed: the next decision is applied even if it is the same.
     mutating func invalidate() { isFirst = true }
 
-    /// Completes the allocation request by the state kept here.
+    /// Completes the allocation request with the state kept here.
     mutating func fill(_ request: inout AllocationRequest, over path: PathCondition, at now: MonotonicTime) {
         isAboutToShrink = false
         if let moment = path.wrongFall { history.forgive(moment) }

@@ -24,6 +24,6 @@ struct Captures {
         return true
     }
 
-    /// What was copied of these peers since the last call.
+    /// The packets of these peers copied since the last call.
     func drain(of ids: [PeerID]) -> [CapturedPackets] { ids.compactMap { id in taps[id]?.drain(of: id) } }
 }

@@ -68,14 +68,14 @@ enum LayerMask {
         let track = tables.tracks[index].pointee.track
         let all = all(of: track)
         var wanted: UInt8 = 0
-        // A recording is of the best layer.
+        // A recording uses the best layer.
         guard tables.tracks[index].pointee.recording < 0 else { return all }
         // Layers inside a stream resume slowly: Chromium took 11 s from the smallest to the largest, as its encoder and its estimate restart.
         guard tables.tracks[index].pointee.subscriptions.count > 0 else {
             return track.layerCount > 1 ? upTo(0, of: track) : all
         }
         for state in tables.subscriptions(ofTrack: index) {
-            // Each of a thousand who leave asks anew; nobody can want more.
+            // This is computed anew for each of a thousand leaving subscribers, so it stops when the demand cannot grow any more.
             guard wanted != all else { break }
             guard !state.pointee.subscription.isPaused, !state.pointee.allocation.display.isHidden else { continue }
             // A surplus video may be the next speaker's: keep its smallest layer ready.

@@ -35,7 +35,7 @@ struct PeerState: ~Copyable {
     /// The first peer of its participant, and the index of the participant's next older peer; ``Tables`` changes it.
     let group: PeerID
     var nextOfGroup = -1
-    /// What senders wait for until it has taken more.
+    /// The debts of senders that wait until it has accepted more.
     var debts = DataDebts()
     /// Lossy messages that were dropped for it, and messages from it that were ignored, as far as they are counted.
     var lossyDropsCounted = 0, ignoredCounted = 0

@@ -8,7 +8,7 @@ struct RecordedStreams: ~Copyable {
     static let batchBytes = 1 << 20
 
     private var streams = Slab<RecordedStream>(capacity: 4)
-    /// Which track each stream is of, by its id.
+    /// The track of each stream, by the stream's id.
     private var tracks = FlatTable<UInt64>()
     /// Streams whose end has not been reported yet, because there was no room.
     private var ended: [UInt64] = []

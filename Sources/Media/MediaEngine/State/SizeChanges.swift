@@ -99,7 +99,7 @@ struct SizeChanges {
         guard former.at != now else { return former }
         guard now - former.at >= Self.raisePeriod else { return nil }
         var raise = Raise(at: now, failed: former.failed)
-        // The former one held, although it was as much.
+        // The former raise held, although it was as large.
         if let failed = former.failed, failed.at != former.at, former.total >= failed.total { raise.failed = nil }
         return raise
     }

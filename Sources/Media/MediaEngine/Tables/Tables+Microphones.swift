@@ -73,6 +73,6 @@ extension Tables {
 }
 
 extension PublishedTrack {
-    /// Sound of a screen is not compared with voices.
+    /// Audio of a screen share is not compared with voices.
     fileprivate var isMicrophone: Bool { description.source != .screenAudio }
 }

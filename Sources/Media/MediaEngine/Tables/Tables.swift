@@ -42,14 +42,14 @@ struct Tables: ~Copyable {
         return index
     }
 
-    /// Puts a peer, with its tracks, into another room.
+    /// Moves a peer, with its tracks, into another room.
     mutating func movePeer(_ index: Int, to room: Int) {
         rooms[peers[index].pointee.room].pointee.peers.remove(index)
         peers[index].pointee.room = room
         rooms[room].pointee.peers.insert(index)
     }
 
-    /// Removes a peer, whose tracks and subscriptions are gone.
+    /// Removes a peer, whose tracks and subscriptions were removed before.
     mutating func removePeer(_ index: Int) {
         leaveGroup(index)
         rooms[peers[index].pointee.room].pointee.peers.remove(index)

@@ -9,7 +9,7 @@ struct AV1Packetizer: Sendable {
 
     /// Temporal delimiter, tile list, padding.
     private static let leftOut: Set<UInt8> = [2, 8, 15]
-    /// Below this an element's part is not worth its length field.
+    /// A smaller part of an element is not worth its length field.
     private static let leastPart = 16
 
     init(_ configuration: [UInt8]) { self.configuration = configuration }
@@ -74,7 +74,7 @@ struct AV1Packetizer: Sendable {
     private struct Writer {
         /// The next packet begins a coded video sequence.
         var startsSequence: Bool
-        /// Where the aggregation header of the open packet lies.
+        /// Where the aggregation header of the open packet is.
         private var open: Int?
 
         init(startsSequence: Bool) { self.startsSequence = startsSequence }
@@ -115,7 +115,7 @@ struct AV1Packetizer: Sendable {
             startsSequence = false
         }
 
-        /// `continues`: the last element goes on in the next packet (Y).
+        /// `continues`: the last element continues in the next packet (Y).
         private mutating func endPacket(continues: Bool, _ list: inout PacketList) {
             guard let open else { return }
             if continues { list.set(list.bytes[open] | 0x40, at: open) }

@@ -32,7 +32,7 @@ enum OpusPacketizer {
         return true
     }
 
-    /// Where the frames lie; nil where their lengths do not add up.
+    /// Where the frames are; nil if their lengths do not add up.
     private static func frames(of bytes: RawSpan, count: Int) -> [Range<Int>]? {
         var position = 1, end = bytes.byteCount, lengths: [Int] = []
         var saysLengths = false
@@ -65,7 +65,7 @@ enum OpusPacketizer {
         }
     }
 
-    /// 255 stands for 254 bytes and another number behind it.
+    /// 255 stands for 254 bytes and another number that follows.
     private static func padding(of bytes: RawSpan, at position: inout Int) -> Int? {
         var sum = 0
         while position < bytes.byteCount {

@@ -8,7 +8,7 @@ public struct PacketList: Sendable {
     /// RTP packets have at most this many bytes: what libwebrtc sends, less what a subscriber's header extensions add.
     static let maximumPacket = 1_200 - 40
     static let headerLength = 12
-    /// What is left for the payload.
+    /// The room left for the payload.
     static let maximumPayload = maximumPacket - headerLength
     /// Maximum NAL units or OBUs of a sample. Even encoders that make a slice for each packet have fewer in the largest sample; more would only cost packets or
     /// memory.
@@ -20,7 +20,7 @@ public struct PacketList: Sendable {
     /// How many packets there are.
     public var count: Int { ends.count }
 
-    /// Where the packet lies in `bytes`.
+    /// Where the packet is in `bytes`.
     public func range(of index: Int) -> Range<Int> { (index == 0 ? 0 : ends[index - 1])..<ends[index] }
 
     /// Forgets the packets; the memory stays.
@@ -40,7 +40,7 @@ public struct PacketList: Sendable {
     /// The packet is complete.
     mutating func endPacket() { ends.append(bytes.count) }
 
-    /// Bytes of the packet in work.
+    /// Bytes of the open packet.
     var openLength: Int { bytes.count - (ends.last ?? 0) }
 
     mutating func set(_ byte: UInt8, at offset: Int) { bytes[offset] = byte }

@@ -26,7 +26,7 @@ public struct TrackPacketizer: Sendable {
         case opus
     }
 
-    /// A packetizer whose numbers begin where `random` says.
+    /// A packetizer whose first numbers come from `random`.
     public init(_ track: PlayableTrack, ssrc: UInt32, payloadType: UInt8, random: inout RandomSource) {
         self.ssrc = ssrc
         self.payloadType = payloadType
@@ -121,6 +121,6 @@ struct Header {
         sequence &+= 1
     }
 
-    /// What follows is later by so many units of the RTP clock.
+    /// The following samples are later by this many units of the RTP clock.
     mutating func advance(by units: UInt32) { timestamp &+= units }
 }

@@ -9,7 +9,7 @@ struct AV1TemporalUnit {
     private(set) var bytes: [UInt8] = []
     /// By the latest sequence header.
     private var hasSpatialLayers = false
-    /// An OBU that goes on in the next packet.
+    /// An OBU that continues in the next packet.
     private var open: [UInt8]?
     private var sequenceHeader: [UInt8]?
     private var isBroken = false
@@ -20,7 +20,7 @@ struct AV1TemporalUnit {
     /// unit that lacks its highest spatial layer only when a delimiter follows: without it, 25 of 121 frames were shown (measured).
     private static let temporalDelimiter: [UInt8] = [0x12, 0]
 
-    /// Takes a packet's payload; false when it is malformed.
+    /// Processes a packet's payload; false when it is malformed.
     mutating func append(_ payload: RawSpan) -> Bool {
         guard var elements = AV1.Elements(payload) else { return false }
         while let element = elements.next(in: payload) {

@@ -12,7 +12,7 @@ struct AudioAssembler {
         var time: Int64
         /// Samples at 48 kHz, 120 to 5,760.
         var duration: UInt32
-        /// Nothing came for this time.
+        /// Nothing arrived for this time.
         var isSilence = false
     }
 
@@ -68,7 +68,7 @@ struct AudioAssembler {
             packets.append(Packet(bytes: bytes, time: time, duration: UInt32(frames * step), isSilence: true))
             time += frames * step
         }
-        // Less than a frame is left: the last one lasts so much longer.
+        // Less than a frame is left: the last one is longer by that.
         if time < end, let last = packets.indices.last { packets[last].duration += UInt32(end - time) }
     }
 }

@@ -1,7 +1,7 @@
 import MP4
 import Primitives
 
-/// One coded frame as a file has it.
+/// One coded frame as stored in a file.
 struct EncodedFrame {
     var bytes: [UInt8]
     var timestamp: UInt32

@@ -26,18 +26,18 @@ struct FrameAssembler {
     /// Maximum bytes of one frame: several times the largest keyframe of a 4K video. A publisher that never ends a frame must not fill the memory.
     private static let longestFrame = 16 << 20
 
-    /// The codec of the packets that it takes.
+    /// The codec of the packets that it accepts.
     let codec: Codec
     private let format: PayloadCodec
     private var payload: Payload
-    /// The frame that is being put together.
+    /// The frame that is being assembled.
     private var current: OpenFrame?
     /// Nothing can be stored before a keyframe.
     private(set) var awaitsKeyframe = true
     /// Frames that were not stored since `consumeDropped`.
     private var dropped = 0
 
-    /// nil for a codec that is no video or has no form in a file.
+    /// nil for a codec that is not video or has no file format.
     init?(_ codec: Codec) {
         self.codec = codec
         switch codec {
@@ -49,7 +49,7 @@ struct FrameAssembler {
         }
     }
 
-    /// Takes a packet; returns the frames that it completes.
+    /// Processes a packet; returns the frames that it completes.
     mutating func append(
         _ bytes: RawSpan, marker: Bool, timestamp: UInt32, arrival: MonotonicTime
     ) -> [EncodedFrame] {
@@ -100,7 +100,7 @@ struct FrameAssembler {
         let whole = takeWhole()
         let isLost = open.isBroken || !open.isDecodable
         guard !isLost, let whole, whole.entry != nil || !awaitsKeyframe else {
-            // Parameter sets alone are no frame.
+            // Parameter sets by themselves are no frame.
             if isLost || !isSetsOnly { noteDropped() }
             return nil
         }

@@ -7,15 +7,15 @@ import Primitives
 struct H264Frame {
     private(set) var bytes: [UInt8] = []
     private(set) var isKeyframe = false
-    /// Where the length of an unfinished unit lies.
+    /// Where the length of an unfinished unit is.
     private var open: Int?
     /// A fragment's rest without its start.
     private(set) var isBroken = false
     private var sets = ParameterSets()
-    /// Sets came that are not those of the last keyframe.
+    /// Sets arrived that differ from those of the last keyframe.
     private(set) var setsChanged = false
 
-    /// Takes a packet's payload; false when it is malformed.
+    /// Processes a packet's payload; false when it is malformed.
     mutating func append(_ payload: RawSpan) -> Bool {
         guard var units = H264.Units(payload) else { return false }
         while let unit = units.next(in: payload) {
@@ -60,7 +60,7 @@ struct H264Frame {
         return (bytes, entry)
     }
 
-    /// Drops what there is of a frame; sets stay.
+    /// Drops the incomplete frame; sets stay.
     mutating func beginNext() {
         bytes.removeAll(keepingCapacity: true)
         (isKeyframe, isBroken, open) = (false, false, nil)
@@ -72,7 +72,7 @@ private struct ParameterSets {
     private var sequenceSets: [Int: [UInt8]] = [:]
     private var pictureSets: [Int: [UInt8]] = [:]
 
-    /// Takes a set; whether it changes anything.
+    /// Stores a set; returns whether it changes anything.
     mutating func insert(_ payload: RawSpan, _ unit: H264.Unit) -> Bool {
         let bytes = payload.extracting(unit.offset..<(unit.offset + unit.length)).withUnsafeBytes { Array($0) }
         if let set = SequenceParameterSet(payload, unit) {

@@ -5,7 +5,7 @@ import RTP
 ///
 /// A missing packet is waited for until a later one is `patience` old, or until too many wait.
 struct SequenceOrder {
-    /// A packet with what its header says.
+    /// A packet with the values of its header.
     struct Packet {
         var sequence: Int64
         var header: RTPHeader
@@ -16,7 +16,7 @@ struct SequenceOrder {
     /// What is next.
     enum Delivery {
         case packet(Packet)
-        /// These did not come in time.
+        /// These did not arrive in time.
         case lost(ClosedRange<Int64>)
     }
 
@@ -29,7 +29,7 @@ struct SequenceOrder {
     private var next: Int64?
     private var held: [Int64: Packet] = [:]
 
-    /// Takes a packet; nil for one that came twice or too late.
+    /// Processes a packet; nil for one that arrived twice or too late.
     mutating func insert(_ header: RTPHeader, _ bytes: [UInt8], arrival: MonotonicTime) -> Bool {
         let sequence = unwrapper.unwrap(header.sequenceNumber)
         if next == nil { next = sequence }
@@ -51,10 +51,10 @@ struct SequenceOrder {
         return .lost(expected...(first - 1))
     }
 
-    /// Nothing more comes: no packet is waited for any more.
+    /// Nothing more will arrive: no packet is waited for any more.
     mutating func deliverRest() -> Delivery? { deliver(at: .distantFuture) }
 
-    /// What follows does not continue the sequence.
+    /// The following packets do not continue the sequence.
     mutating func restart() {
         unwrapper = SequenceUnwrapper()
         next = nil

@@ -8,7 +8,7 @@ struct StreamTimeline {
     struct Place {
         /// Units since the first timestamp, which is 0.
         var time: Int64
-        /// By how much the timestamps jumped, where they did.
+        /// By how much the timestamps jumped, if they did.
         var step: Int64?
     }
 
@@ -31,7 +31,7 @@ struct StreamTimeline {
     /// A publisher that was busy sends the media captured meanwhile together, within less than this time, and a report sent in the middle of it is late as
     /// well.
     private static let leastLateness = TimeInterval.milliseconds(250)
-    /// Reports farther apart than this, 18 hours, say nothing.
+    /// Reports farther apart than this, 18 hours, are not compared.
     private static let longestReach: Int64 = 1 << 48
 
     init(clockRate: UInt32) { rate = Int64(clockRate) }
