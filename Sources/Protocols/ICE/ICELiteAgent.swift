@@ -13,7 +13,7 @@ public struct ICELiteAgent {
     /// A selected address that is silent for this long is replaced by another one that is not, even without a nomination: longer than the pauses of
     /// RTCP and video, shorter than a user notices.
     private static let silenceBeforeFollowing = TimeInterval.seconds(2)
-    /// The same for an address that was found by media, which peers send only on the pair that they use: longer than pauses of feedback (250 ms) and DTX (400 ms).
+    /// The same for an address that was found by media, which peers send only on the pair in use: longer than pauses of feedback (250 ms) and DTX (400 ms).
     private static let silenceBeforeRemapping = TimeInterval.milliseconds(500)
     /// Checks by themselves prove no move: a browser with nothing to send checks its selected pair every 2.5 s, and its others every 25 s. So the selected
     /// address is checked first, and has this long to answer: one check may be lost, and the next one, a second later, answered (`Consent`).
@@ -231,7 +231,7 @@ public struct ICELiteAgent {
     }
 
     /// A packet that is authentic, new and of `count` bytes came from an address that no check has validated: the peer's NAT has assigned it another port, and
-    /// its next check may be seconds away. It counts as a check: the server's own check is sent there at once, and until its answer only what the credit permits.
+    /// its next check may be seconds away. It counts as a check: the server checks there at once, and until the answer sends only what the credit permits.
     public mutating func noteRemapped(
         _ count: Int, from source: SocketAddress, at now: MonotonicTime, stun: STUNAgent, random: inout RandomSource,
         into output: inout OutboundBatch
