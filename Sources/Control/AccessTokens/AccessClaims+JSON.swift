@@ -32,7 +32,7 @@ extension AccessClaims {
             && video.subscribeRules?.allSatisfy(\.isWithinLimits) ?? true
     }
 
-    /// Writes the claims; false when one cannot be written.
+    /// Writes the claims; false if one cannot be written.
     func write(into token: borrowing JSONObject) -> Bool {
         guard token.set("iss", apiKey), token.set("exp", expiresAt) else { return false }
         if let notBefore, !token.set("nbf", notBefore) { return false }
@@ -53,7 +53,7 @@ extension AccessClaims {
 }
 
 extension VideoGrant {
-    /// Reads the members of a `video` object; unknown members are left alone.
+    /// Reads the members of a `video` object; unknown members are ignored.
     init(_ members: borrowing JSONObject) throws(AccessTokenError) {
         room = try members.string("room", limit: AccessTokenLimits.roomBytes)
         roomJoin = try members.bool("roomJoin") ?? false
@@ -116,7 +116,7 @@ extension VideoGrant {
             guard isWritten else { return false }
         }
         guard let canPublishSources else { return true }
-        // An empty list would read as "not restricted": a set of nothing is written as a word that grants nothing.
+        // An empty list would be read as "not restricted", so an empty set is written as a word that grants nothing.
         let words = canPublishSources.isEmpty ? ["none"] : canPublishSources.map(\.rawValue).sorted()
         return members.set("canPublishSources", words)
     }
@@ -130,9 +130,9 @@ extension VideoGrant {
         return isPresent ? rules : nil
     }
 
-    /// The named sources; nil where they are not restricted. An unknown word grants nothing; it never widens the grant.
+    /// The named sources; nil if they are not restricted. An unknown word grants nothing; it never widens the grant.
     private static func sources(of members: borrowing JSONObject) throws(AccessTokenError) -> Set<GrantedSource>? {
-        // An empty list is what libraries write for "not restricted".
+        // Libraries write an empty list for "not restricted".
         guard let words = try members.strings("canPublishSources", limit: 32), !words.isEmpty else { return nil }
         return Set(words.compactMap(GrantedSource.init))
     }

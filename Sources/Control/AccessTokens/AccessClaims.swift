@@ -1,14 +1,14 @@
-/// What a verified access token says (DESIGN.md section 6).
+/// The contents of a verified access token (DESIGN.md section 6).
 public struct AccessClaims: Sendable, Hashable {
     /// `iss`: the API key that signed the token.
     public var apiKey: String
     /// `sub`: who joins; nil in tokens that are only for the control API.
     public var identity: String?
-    /// `name`: what others are shown.
+    /// `name`: the display name for others.
     public var name: String?
-    /// `metadata`: opaque text that others are told.
+    /// `metadata`: opaque text that others receive.
     public var metadata: String?
-    /// `attributes`: named texts that others are told.
+    /// `attributes`: named texts that others receive.
     public var attributes: [String: String] = [:]
     /// `kind`: what the participant is (`agent`, `sip` …), in the words of LiveKit's tokens; nil: a person, as far as is known.
     public var kind: String?
@@ -40,9 +40,9 @@ public struct AccessClaims: Sendable, Hashable {
     }
 }
 
-/// The field's common room grants. Absent three-state permissions mean "allowed", absent flags mean "no".
+/// The usual room grants. Absent three-state permissions mean "allowed", absent flags mean "no".
 public struct VideoGrant: Sendable, Hashable {
-    /// The only room that the token is good for; nil or empty: any.
+    /// The only room that the token is valid for; nil or empty: any.
     public var room: String?
     /// May join.
     public var roomJoin = false
@@ -50,7 +50,7 @@ public struct VideoGrant: Sendable, Hashable {
     public var roomCreate = false
     /// May list rooms.
     public var roomList = false
-    /// May read and moderate `room` (every room when there is none).
+    /// May read and moderate `room` (every room if none is named).
     public var roomAdmin = false
     /// May publish tracks; nil means yes.
     public var canPublish: Bool?
@@ -58,30 +58,30 @@ public struct VideoGrant: Sendable, Hashable {
     public var canSubscribe: Bool?
     /// May send data; nil means the same as `canPublish`.
     public var canPublishData: Bool?
-    /// May change its own name, metadata and attributes, where the protocol asks for that grant.
+    /// May change its own name, metadata and attributes, if the protocol requires that grant.
     public var canUpdateOwnMetadata = false
     /// The sources that may be published; nil means any.
     public var canPublishSources: Set<GrantedSource>?
-    /// Which tracks the bearer may receive, in place of the room's rules; nil: as the room says. No rules: none.
+    /// Which tracks the bearer may receive, instead of the room's rules; nil: the room's rules apply. No rules: none.
     public var subscribeRules: [GrantedSubscribeRule]?
-    /// The preset whose rules a room has that the bearer's join creates; nil: the server's defaults.
+    /// The preset whose rules apply to a room that the bearer's join creates; nil: the server's defaults.
     public var preset: String?
     /// The only other room to which a moderator of `room` may move participants.
     public var destinationRoom: String?
-    /// Others are not told about this participant.
+    /// Others are not notified of this participant.
     public var hidden = false
-    /// A recorder; hidden too.
+    /// A recorder; also hidden.
     public var recorder = false
     /// May begin and end recordings through LiveKit's API.
     public var roomRecord = false
-    /// Most videos that the bearer is sent at a time; nil: as the room says.
+    /// The maximum number of videos sent to the bearer at a time; nil: the room's limit applies.
     public var maxVideoSubscriptions: Int?
-    /// Cap on all video that the bearer is sent, in bits a second; nil: as the room says.
+    /// Cap on all video sent to the bearer, in bits per second; nil: the room's limit applies.
     public var maxDownlinkBitrate: Int64?
-    /// Cap on all video that the bearer sends, in bits a second; nil: as the room says.
+    /// Cap on all video that the bearer sends, in bits per second; nil: the room's limit applies.
     public var maxUplinkBitrate: Int64?
 
-    /// A grant of nothing.
+    /// A grant that permits nothing.
     public init() {}
 
     /// A grant to join `room` (nil: any room).

@@ -14,39 +14,39 @@ public enum AccessTokenError: String, Error, Sendable, Hashable, CaseIterable {
     case badSignature = "token_bad_signature"
     /// `exp` has passed.
     case expired = "token_expired"
-    /// `exp` is absent: a token that never ends is not accepted.
+    /// `exp` is absent: a token that never expires is not accepted.
     case noExpiry = "token_no_expiry"
-    /// `nbf` is still to come.
+    /// `nbf` is still in the future.
     case notYetValid = "token_not_yet_valid"
     /// A claim has the wrong type or is too long.
     case badClaim = "token_bad_claim"
     /// An operator revoked the token, or all older ones of its identity.
     case revoked = "token_revoked"
-    /// The token is good but does not permit this.
+    /// The token is valid but does not permit this.
     case notPermitted = "token_not_permitted"
     /// A token could not be made: a value is too long or the key is unusable.
     case cannotSign = "token_cannot_sign"
 }
 
-/// Sizes that are accepted; each far above real use and small enough that a flood of tokens costs little.
+/// Accepted sizes; each is far above real use and small enough that a flood of tokens costs little.
 public enum AccessTokenLimits {
     /// A whole token. Metadata of 4 KiB in base64 is 5.5 KiB; the rest is claims and signature.
     public static let tokenBytes = 16_384
     /// `sub`: 256 characters, of four bytes at most. `Rooms` counts characters.
     public static let identityBytes = 1_024
-    /// `name`, alike.
+    /// `name`, for the same reason.
     public static let nameBytes = 1_024
     /// `metadata`.
     public static let metadataBytes = 8_192
-    /// Members of `attributes`, whose names and texts together have at most as many bytes as metadata.
+    /// Members of `attributes`, whose names and texts together may have as many bytes as metadata.
     public static let attributeCount = 64
     /// `kind`: one short word.
     public static let kindBytes = 32
-    /// `jti`: a UUID has 36.
+    /// `jti`: a UUID has 36 characters.
     public static let tokenIDBytes = 256
-    /// `video.room`, alike.
+    /// `video.room`, for the same reason.
     public static let roomBytes = 1_024
-    /// Rules in `video.subscribeRules`: each is looked at for each track; a person writes a few.
+    /// Rules in `video.subscribeRules`: each is checked for each track; a person writes a few.
     public static let subscribeRules = 64
     /// A signing secret shorter than this is guessable offline from one token (RFC 7518 section 3.2 asks for 32).
     public static let secretMinimumBytes = 32

@@ -1,11 +1,11 @@
-/// One of the ordered rules in `subscribeRules`, of the same form as the rules of a policy: an action and one member that says which tracks it is about.
+/// One of the ordered rules in `subscribeRules`, of the same form as the rules of a policy: an action and one member that says which tracks it applies to.
 public struct GrantedSubscribeRule: Sendable, Hashable {
-    /// Which tracks a rule is about.
+    /// The tracks that a rule applies to.
     public enum Match: Sendable, Hashable {
         case all
-        /// Those of one participant, named by sid or identity.
+        /// All tracks of one participant, named by sid or identity.
         case participant(String)
-        /// One, named by sid.
+        /// One track, named by sid.
         case track(String)
         case kind(Kind)
         case source(Source)
@@ -28,7 +28,7 @@ public struct GrantedSubscribeRule: Sendable, Hashable {
         self.match = match
     }
 
-    /// Reads a rule. One that is not understood is a bad claim, as what it excludes would be received without it.
+    /// Reads a rule. A rule that is not understood is a bad claim, because the tracks that it excludes would otherwise be received.
     init(_ members: borrowing JSONObject) throws(AccessTokenError) {
         guard members.count == 2 else { throw .badClaim }
         switch try members.string("action", limit: 7) {
@@ -54,7 +54,7 @@ public struct GrantedSubscribeRule: Sendable, Hashable {
         }
     }
 
-    /// Writes the rule; false when it cannot be written.
+    /// Writes the rule; false if it cannot be written.
     func write(into members: borrowing JSONObject) -> Bool {
         guard members.set("action", includes ? "include" : "exclude") else { return false }
         return switch match {

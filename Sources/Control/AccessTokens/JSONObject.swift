@@ -1,20 +1,20 @@
 import CJansson
 import Glibc
 
-/// A JSON object, read and written by jansson, on which libjwt rests, too. Freed in `deinit`.
+/// A JSON object, read and written by Jansson, which libjwt also uses. Freed in `deinit`.
 struct JSONObject: ~Copyable {
     private let handle: UnsafeMutablePointer<json_t>
 
-    /// An empty object; nil without memory.
+    /// An empty object; nil if memory runs out.
     init?() {
         guard let made = json_object() else { return nil }
         handle = made
     }
 
-    /// The object in `text`; nil where that is none.
+    /// The object in `text`; nil if that is not an object.
     init?(_ text: String) {
         var text = text
-        // Texts in C end at NUL: jansson refuses it, so that nothing is cut in silence.
+        // C strings end at NUL; Jansson refuses it, so nothing is truncated silently.
         let read = text.withUTF8 { bytes in
             bytes.withMemoryRebound(to: CChar.self) { json_loadb($0.baseAddress, $0.count, 0, nil) }
         }
@@ -26,7 +26,7 @@ struct JSONObject: ~Copyable {
         handle = read
     }
 
-    /// A member of another object, which goes on to have it.
+    /// A member of another object, which still owns it.
     private init(sharing member: UnsafeMutablePointer<json_t>) {
         handle = json_incref(member)
     }
@@ -35,13 +35,13 @@ struct JSONObject: ~Copyable {
 
     // MARK: - Reading
 
-    /// The member called `name`; nil when it is absent or null.
+    /// The member called `name`; nil if it is absent or null.
     private func member(_ name: String) -> UnsafeMutablePointer<json_t>? {
         guard let value = json_object_get(handle, name), value.pointee.type != JSON_NULL else { return nil }
         return value
     }
 
-    /// The text of a member of at most `limit` bytes; nil when it is absent or null. Another type is a bad claim.
+    /// The text of a member of at most `limit` bytes; nil if it is absent or null. Another type is a bad claim.
     func string(_ name: String, limit: Int) throws(AccessTokenError) -> String? {
         guard let value = member(name) else { return nil }
         guard let text = json_string_value(value), json_string_length(value) <= limit else { throw .badClaim }
@@ -57,7 +57,7 @@ struct JSONObject: ~Copyable {
         }
     }
 
-    /// The number of a member. Fractions (Python's `time.time()`) are cut.
+    /// The number of a member. Fractions (Python's `time.time()`) are truncated.
     func integer(_ name: String) throws(AccessTokenError) -> Int64? {
         guard let value = member(name) else { return nil }
         switch value.pointee.type {
@@ -88,7 +88,7 @@ struct JSONObject: ~Copyable {
         return texts
     }
 
-    /// Calls `body` with each object of an array of at most `limit` objects; false when the array is absent or null.
+    /// Calls `body` with each object of an array of at most `limit` objects; false if the array is absent or null.
     func forEachObject(
         _ name: String, limit: Int, _ body: (borrowing JSONObject) throws(AccessTokenError) -> Void
     ) throws(AccessTokenError) -> Bool {
@@ -103,10 +103,10 @@ struct JSONObject: ~Copyable {
         return true
     }
 
-    /// How many members it has.
+    /// The number of members.
     var count: Int { json_object_size(handle) }
 
-    /// The texts of an object of at most `limit` members, whose names and texts have at most `bytes` bytes together.
+    /// The texts of an object of at most `limit` members, whose names and texts have at most `bytes` bytes in total.
     func texts(_ name: String, limit: Int, bytes: Int) throws(AccessTokenError) -> [String: String]? {
         guard let value = member(name) else { return nil }
         guard value.pointee.type == JSON_OBJECT, json_object_size(value) <= limit else { throw .badClaim }
@@ -128,7 +128,7 @@ struct JSONObject: ~Copyable {
 
     // MARK: - Writing
 
-    // Each tells whether it went well: it fails for want of memory, or for text that JSON cannot carry.
+    // Each returns whether it succeeded: it fails if memory runs out, or for text that JSON cannot represent.
     func set(_ name: String, _ value: String) -> Bool { set(name, json_string(value)) }
     func set(_ name: String, _ value: Int64) -> Bool { set(name, json_integer(json_int_t(value))) }
     func set(_ name: String, _ value: Bool) -> Bool { set(name, value ? json_true() : json_false()) }
@@ -161,7 +161,7 @@ struct JSONObject: ~Copyable {
         json_object_set_new(handle, name, value) == 0
     }
 
-    /// The object as JSON; nil without memory.
+    /// The object as JSON; nil if memory runs out.
     var text: String? {
         guard let text = json_dumps(handle, 0) else { return nil }
         defer { free(text) }

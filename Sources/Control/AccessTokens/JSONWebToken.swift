@@ -5,7 +5,7 @@ import Glibc
 struct JSONWebToken: ~Copyable {
     private let handle: OpaquePointer
 
-    /// A token with `claims`; nil when the library refuses them.
+    /// A token with `claims`; nil if the library refuses them.
     init?(_ claims: borrowing JSONObject) {
         var raw: OpaquePointer?
         guard let json = claims.text, jwt_new(&raw) == 0, let raw else { return nil }
@@ -16,7 +16,7 @@ struct JSONWebToken: ~Copyable {
         handle = raw
     }
 
-    /// `text` decoded; verified when there is a `secret`, else only parsed.
+    /// `text` decoded; verified if there is a `secret`, otherwise only parsed.
     init?(decoding text: String, secret: String?) {
         var raw: OpaquePointer?
         let status: CInt
@@ -32,13 +32,13 @@ struct JSONWebToken: ~Copyable {
 
     deinit { jwt_free(handle) }
 
-    /// Whether the header asks for HS256. The library knows the algorithm only of what it verified, hence the text.
+    /// Whether the header names HS256. The library knows the algorithm only of tokens that it verified, so this reads the text.
     var asksForHS256: Bool { jwt_get_header(handle, "alg").map { strcmp($0, "HS256") == 0 } ?? false }
 
     /// Whether the library checked an HS256 signature.
     var wasHS256: Bool { jwt_get_alg(handle) == JWT_ALG_HS256 }
 
-    /// The claims; nil without memory.
+    /// The claims; nil if memory runs out.
     var claims: JSONObject? {
         guard let text = jwt_get_grants_json(handle, nil) else { return nil }
         defer { free(text) }

@@ -1,10 +1,10 @@
 /// Verifies and mints access tokens for a fixed set of keys.
 ///
-/// The algorithm is pinned to HS256 before a key is looked at. libjwt compares signatures in constant time, but does not
-/// look at `exp` and `nbf`: that is done here, with the time as an argument.
+/// The algorithm is pinned to HS256 before a key is looked up. libjwt compares signatures in constant time, but does not
+/// check `exp` and `nbf`: the verifier does, with the time as an argument.
 public struct TokenVerifier: Sendable {
     private let keys: [APIKey]
-    /// How far clocks may differ, in seconds.
+    /// The tolerated clock skew, in seconds.
     public let leewaySeconds: Int64
 
     /// A verifier that knows `keys`.
@@ -13,12 +13,12 @@ public struct TokenVerifier: Sendable {
         self.leewaySeconds = leewaySeconds
     }
 
-    /// A verifier of texts that are no access tokens: its keys have secrets of their own, which `derive` makes of these, and its clock is exact.
+    /// A verifier of texts that are not access tokens: its keys have other secrets, which `derive` makes from these, and it tolerates no clock skew.
     public func derived(_ derive: (_ secret: String) -> String) -> Self {
         Self(keys: keys.map { APIKey(name: $0.name, secret: derive($0.secret)) }, leewaySeconds: 0)
     }
 
-    /// The claims of `token` when it is good at `now` (seconds since 1970).
+    /// The claims of `token` if it is valid at `now` (seconds since 1970).
     public func verify(_ token: String, at now: Int64) throws(AccessTokenError) -> AccessClaims {
         guard !token.isEmpty else { throw .missing }
         guard token.utf8.count <= AccessTokenLimits.tokenBytes else { throw .tooLong }
@@ -59,7 +59,7 @@ public struct TokenVerifier: Sendable {
         return token.signed(secret: key.secret)
     }
 
-    /// Three parts of base64url: what is not that never reaches the library.
+    /// Three parts of base64url; anything else never reaches the library.
     private static func hasCompactForm(_ token: String) -> Bool {
         var dots = 0
         for byte in token.utf8 {
@@ -76,7 +76,7 @@ public struct TokenVerifier: Sendable {
 }
 
 extension Int64 {
-    /// Saturates, so that a token cannot wrap the end of time around.
+    /// Saturates, so that a token's time cannot overflow.
     fileprivate func addingLeeway(_ leeway: Int64) -> Int64 {
         let (sum, overflow) = addingReportingOverflow(leeway)
         return overflow ? .max : sum
