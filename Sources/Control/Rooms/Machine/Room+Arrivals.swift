@@ -3,19 +3,19 @@ import MediaControl
 import Primitives
 import SDP
 
-// Participants that come otherwise than by a client's join alone: with an offer, from another room, and from a file.
+// Participants that arrive other than by a client's join alone: with an offer, from another room, and from a file.
 
 // MARK: - WHIP and WHEP
 
 extension Room {
-    /// Lets somebody in who offers `connection`, the only one of the stay, with the join. Whoever's offer is refused has not come: nobody is notified, and an
-    /// older stay of the identity, which the join has ended, goes on.
+    /// Admits a participant that offers `connection`, the only one of its stay, with the join. If the offer is refused, the join has no effect: nobody is
+    /// notified, and an older stay of the identity, which the join has ended, continues.
     public mutating func join(
         _ request: JoinRequest, offer sdp: String, connection: String, follow: FollowTarget?, turn: inout RoomTurn
     ) throws(RoomError) -> (session: SessionID, answer: ConnectionAnswer) {
         let (occupancyBefore, before) = (occupancy, turn)
         let isReplacing = request.claims.identity.map { !state.roster.sessions(identity: $0).isEmpty } ?? false
-        // What has ended cannot be put together again: it takes a copy of all members, which only the few joins make that end a stay.
+        // A stay that has ended cannot be restored: that needs a copy of all members, which only the few joins that end a stay make.
         let former = isReplacing ? self : nil
         let session = try join(request, isSignalled: false, follow: follow, turn: &turn)
         do throws(RoomError) {
@@ -32,8 +32,8 @@ extension Room {
         }
     }
 
-    /// Removes a newcomer of this step, of whom there is no more than its place on the roster and its sections. None of the events that the step has made since
-    /// so many effects is sent.
+    /// Removes a newcomer of this step, which has only its place on the roster and its sections. The events that the step has made since
+    /// this many effects are not sent.
     private mutating func withdrawNewcomer(_ session: SessionID, since count: Int, _ turn: inout RoomTurn) {
         remove(session, reason: .left, turn: &turn)
         for case .notify(let other, _) in turn.effects.dropFirst(count) { state.roster.withdrawEvent(of: other) }
@@ -41,7 +41,7 @@ extension Room {
 }
 
 extension Member {
-    /// Refuses the offer of a WHIP session that would publish nothing, and of a WHEP session that could play nothing.
+    /// Refuses the offer of a WHIP session that would publish nothing, or of a WHEP session that could play nothing.
     func checkUse(of sections: [NegotiatedSection]) throws(RoomError) {
         switch profile {
         case .publishOnly where !sections.contains { $0.receiving != nil }:
@@ -57,14 +57,14 @@ extension Member {
 
 // MARK: - Moves
 
-// A move is two steps, one of each room, which whoever hosts the rooms takes together. A connection is on one worker: it goes on where both rooms are on that,
-// and where the client can be notified that it is in another room.
+// A move is two steps, one in each room, which the host of the rooms takes together. A connection is on one worker: it continues if both rooms are on that
+// worker, and the client can be notified that it is in another room.
 extension Room {
-    /// Takes a member out, named by sid or identity. Its peers and its tracks stay with the worker, but not where the other room is on another one; all
-    /// subscriptions to them, and its own, end.
+    /// Removes a member, named by sid or identity, that moves to another room. Its peers and tracks stay with the worker, unless the other room is on another
+    /// one; all subscriptions to its tracks, and its own, end.
     ///
-    /// Throws `not_routed` in a room whose media the server does not carry, `invalid_request` for a WHEP session, which
-    /// follows somebody here, and for a playback; `different_worker` where its client would have to join anew.
+    /// Throws `not_routed` in a room whose media the server does not carry; `invalid_request` for a WHEP session, which
+    /// follows somebody here, and for a playback; `different_worker` if its client would have to join anew.
     public mutating func moveOut(
         _ name: String, toOtherWorker: Bool = false, turn: inout RoomTurn
     ) throws(RoomError) -> MovingMember {
@@ -95,17 +95,17 @@ extension Room {
         let publishes = !state.routing.tracks(of: session).isEmpty
         let losesConnections = toOtherWorker || !options.understandsMoves
         distribution.memberLeft(session)
-        // Or it would be subscribed anew to what waits.
+        // Otherwise it would be subscribed anew to waiting tracks.
         state.roster.update(session) { $0.stopAsking() }
         var lostConnections: [String] = []
         if losesConnections {
             state.roster.update(session) { $0.rememberConnections() }
             lostConnections = endConnections(of: session, &turn)
         }
-        // In the other room it begins with the first codec, as a track that is published anew.
+        // In the other room it begins with the first codec, like a track that is published anew.
         for id in state.routing.tracks(of: session) { state.endRegression(of: id, &turn) }
         var tracks = state.routing.encodings(of: session).compactMap { state.routing[$0] }
-        // With its subscribers here the need for the backup codec ends, of which its publisher is notified.
+        // When its subscribers here end, so does the demand for the backup codec, and its publisher is notified.
         for index in tracks.indices { tracks[index].wantsBackup = false }
         for track in tracks where track.main == nil {
             if let stream = recordings.stream(of: track.id) { turn.media(.endRecording(stream)) }
@@ -126,7 +126,7 @@ extension Room {
         return moving
     }
 
-    /// Ends all of a member's connections with what it publishes; returns their names.
+    /// Ends all connections of a member and the tracks that it publishes; returns the names of the connections.
     @discardableResult
     mutating func endConnections(of session: SessionID, _ turn: inout RoomTurn) -> [String] {
         let names = (state.roster[session]?.connections ?? []).map(\.id)
@@ -135,13 +135,13 @@ extension Room {
         return names
     }
 
-    /// Takes in a member that comes from another room. What refuses a join refuses it, but for what an operator may pass: the lock and
-    /// the waiting room. Tracks that this room's rules do not allow end; codecs hold until the next negotiation, as after any change of rules.
+    /// Adds a member that comes from another room. Everything that refuses a join refuses it, except what an operator overrides: the lock and
+    /// the waiting room. Tracks that this room's rules do not allow end; codecs stay until the next negotiation, as after any change of rules.
     public mutating func moveIn(_ moving: MovingMember, turn: inout RoomTurn) throws(RoomError) {
         guard !hasEnded else { throw RoomError(.roomClosed, "the room is closing") }
         try moving.check(state)
         let info = moving.info
-        // Also when it comes back after a lost connection.
+        // Also if it comes back after a lost connection.
         letIn(info.identity)
         let older = policy.duplicateIdentity == .replace ? state.roster.sessions(identity: info.identity) : []
         for session in older { remove(session, reason: .duplicateIdentity, turn: &turn) }
@@ -188,13 +188,13 @@ extension Room {
 // A file is a participant without a client. It publishes under the room's rules, and its packets come from this process.
 
 extension Room {
-    /// How many playbacks of one room there may be at a time: a wall of screens.
+    /// The maximum number of playbacks in one room at a time: a wall of screens.
     private static let maximumPlaybacks = 16
 
     /// Its only connection, which has no other side.
     private static let playbackConnection = "playback"
 
-    /// Lets a file in as a participant with its tracks. Refused, before anything has changed, where the room's rules do not permit it.
+    /// Admits a file as a participant with its tracks. Refused, before anything has changed, if the room's rules do not permit it.
     public mutating func startPlayback(
         _ request: PlaybackRequest, turn: inout RoomTurn
     ) throws(RoomError) -> (session: SessionID, info: PlaybackInfo) {
@@ -205,7 +205,7 @@ extension Room {
         let sid = turn.sid("PB_")
         let (former, before) = (self, turn)
         do throws(RoomError) {
-            // An operator let it in by starting it.
+            // An operator admitted it by starting it.
             letIn(request.identity)
             let session = try join(request.joinRequest(sid), isSignalled: false, turn: &turn)
             let connection = try openPlaybackConnection(session, &turn)
@@ -245,7 +245,7 @@ extension Room {
         leave(session, turn: &turn)
     }
 
-    /// The session is over: the player is notified and the log has it, if it was a playback's.
+    /// The session has ended: if it was a playback, the player is notified and it is logged.
     mutating func forgetPlayback(of session: SessionID, reason: LeaveReason, _ turn: inout RoomTurn) {
         guard let playback = state.roster[session]?.playback else { return }
         turn.effects.append(.playback(.ended(playback: playback.info.sid)))
@@ -278,7 +278,7 @@ extension Room {
             receive(format.sending(ssrc), section: section, on: Self.playbackConnection, of: session, &turn)
             let published = state.routing.tracks(of: session).compactMap { state.routing[$0] }
             guard let track = published.first(where: { $0.info.mid == mid }) else { continue }
-            // Files have no levels, by which the loudest are chosen.
+            // Files have no audio levels, by which the loudest are chosen.
             if kind == .audio { turn.media(.setTrackAlwaysForwarded(track.id, true)) }
             tracks.append(
                 PlaybackInfo.Track(

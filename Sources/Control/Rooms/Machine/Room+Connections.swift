@@ -2,7 +2,7 @@ import MediaControl
 import Primitives
 import SDP
 
-// Connections of members: how they are made, how they end, and what their clients say of them outside of offers and answers.
+// Connections of members: how they are made, how they end, and what their clients report about them outside of offers and answers.
 
 extension Room {
     /// The connection that the server opens by itself when a member named none for receiving.
@@ -26,7 +26,7 @@ extension Room {
             ice: ice)
     }
 
-    /// Ends one connection, not the member. `keepsSubscriptions`: what it received goes on on another one.
+    /// Ends one connection, not the member. `keepsSubscriptions`: what it received continues on another one.
     public mutating func bye(
         _ session: SessionID, connection id: String, keepsSubscriptions: Bool = false, turn: inout RoomTurn
     ) throws(RoomError) {
@@ -42,7 +42,7 @@ extension Room {
         makeOffers(&turn)
     }
 
-    /// Takes a connection away with the tracks that came in on it; what went out on it waits for another connection.
+    /// Removes a connection with the tracks that came in on it; subscriptions on it wait for another connection.
     mutating func endConnection(
         _ session: SessionID, _ id: String, commandsWorker: Bool, reason: PeerEndReason = .removed,
         _ turn: inout RoomTurn
@@ -66,7 +66,7 @@ extension Room {
             .connectionChanged(participant: member.info.sid, connection: id, state: .closed, reason: reason.rawValue))
     }
 
-    /// A trickled candidate. ICE-lite learns addresses from checks, so candidates are counted for the log and no more: late,
+    /// A trickled candidate. ICE-lite learns addresses from checks, so candidates are only counted for the log: late,
     /// early, doubled and malformed ones do no harm.
     public mutating func acceptCandidate(_ text: String?, session: SessionID, connection id: String) throws(RoomError) {
         _ = try state.member(session)
@@ -75,8 +75,9 @@ extension Room {
         state.roster.updateConnection(id, of: session) { $0.trickled.add(candidate) }
     }
 
-    /// A trickled fragment (RFC 8840). New credentials in it restart ICE: the server's fragment comes back. `mayBeRepeated`: its client does not say that it knows of
-    /// the last restart. The same fragment again is answered as before then: without the server's credentials its client would never finish what it began.
+    /// A trickled fragment (RFC 8840). New credentials in it restart ICE: the server's fragment is returned. `mayBeRepeated`: the client does not confirm that
+    /// it knows of the last restart. Then the same fragment again is answered as before: without the server's credentials its client would never complete the
+    /// restart that it began.
     public mutating func fragment(
         _ session: SessionID, connection id: String, text: String, mayBeRepeated: Bool = false, turn: inout RoomTurn
     ) throws(RoomError) -> (fragment: String, iceTag: String)? {

@@ -2,7 +2,7 @@ public import MediaControl
 import Primitives
 
 extension Room {
-    /// Takes a worker's event. Events about what has already ended are ignored: they may cross a command.
+    /// Handles a worker's event. Events about objects that have already ended are ignored: they may cross a command.
     public mutating func receive(_ event: MediaEvent, turn: inout RoomTurn) {
         switch event {
         case .peerChecked(let peer): reach(.ice, state.roster.owner(of: peer)?.session, &turn)
@@ -37,7 +37,7 @@ extension Room {
         case .speakersChanged(_, let levels): setSpeakers(levels, &turn)
         case .dataChannelOpened(let peer, let terms): channelOpened(peer, terms.label)
         case .dataChannelClosed(let peer, let label, let reason): channelClosed(peer, label, reason, &turn)
-        // Whoever hosts the room keeps what a peer carried, and decodes what came before it calls `send`.
+        // The host of the room keeps what a peer sent, and decodes it before it calls `send`.
         case .peerMeasured, .dataReceived: break
         case .dominantSpeakerChanged(_, let track):
             distribution.setDominant(track.flatMap { state.routing[$0]?.publisher }, &state, &turn)
@@ -45,7 +45,7 @@ extension Room {
         makeOffers(&turn)
     }
 
-    /// Notes what a stay reaches, the first time.
+    /// Records that a stay reaches a step, the first time.
     mutating func reach(_ step: JoinStep, _ session: SessionID?, _ turn: inout RoomTurn) {
         guard let session, let member = state.roster[session], !member.stay.hasReached(step) else { return }
         state.roster.update(session) { $0.stay.reach(step) }
@@ -76,7 +76,7 @@ extension Room {
         state.roster.notify(
             owner.session, .connectionChanged(connection: owner.connection, state: .closed, reason: reason.rawValue),
             &turn)
-        // What was sent on it is offered on another one. LiveKit's clients join anew, with all of their connections.
+        // Subscriptions on it are offered on another one. LiveKit's clients join anew, with all of their connections.
         if member.options.offering == .server { state.outdated.insert(owner.session) }
         if !member.options.isSignalled, state.roster[owner.session]?.connections.isEmpty == true {
             remove(owner.session, reason: reason == .closedByPeer ? .left : .connectionLost, turn: &turn)
@@ -93,7 +93,7 @@ extension Room {
         state.trackChanged(id, &turn)
     }
 
-    /// The size of the largest layer is the track's.
+    /// The size of the largest layer is that of the track.
     private mutating func setDimensions(
         _ id: TrackID, layer: Int, width: Int, height: Int, _ turn: inout RoomTurn
     ) {
@@ -109,7 +109,7 @@ extension Room {
         state.trackChanged(id, &turn)
     }
 
-    /// The publisher learns which layers somebody wants. Whether it stops the others is up to it.
+    /// Notifies the publisher which layers are in demand. Whether it stops the others is its own decision.
     private mutating func setWanted(_ id: TrackID, _ flags: [Bool], _ turn: inout RoomTurn) {
         guard let track = state.routing[id] else { return }
         let encodings = track.description.encodings.isEmpty ? [EncodingDescription()] : track.description.encodings
@@ -128,12 +128,12 @@ extension Room {
             track.publisher, .backupWanted(track: track.info.sid, codec: codec, layers: layers), &turn)
     }
 
-    /// Whether a track that is sent in its backup codec is needed in the first one, too.
+    /// Whether the first codec of a track that is sent in its backup codec is needed, too.
     mutating func reviewRegressions(_ turn: inout RoomTurn) {
         state.reviewRegressions(isRecorded: { recordings.stream(of: $0) != nil }, &turn)
     }
 
-    /// The member and the log get the reason; a section that stays black says nothing by itself.
+    /// The member and the log get the reason; a section that stays black does not explain itself.
     private mutating func hasNoCommonCodec(_ id: SubscriptionID, _ turn: inout RoomTurn) {
         guard let subscription = state.routing[id] else { return }
         let track = state.routing.track(of: subscription)?.info.sid
@@ -147,7 +147,7 @@ extension Room {
         state.announceHeld(id, &turn)
     }
 
-    /// Network quality of members that changed, to everybody with a state.roster.
+    /// Announces changed network quality of members to everybody with a roster.
     public mutating func updateQuality(_ changed: [ParticipantQuality], turn: inout RoomTurn) {
         for one in changed {
             if let session = state.roster.session(sid: one.participant) {
@@ -171,7 +171,7 @@ extension Room {
         state.announceSpeakers(speakers, &turn)
     }
 
-    /// A channel of a member may be used. A WHIP session has no other way to ask for messages.
+    /// A channel of a member is open. A WHIP session has no other way to request messages.
     private mutating func channelOpened(_ peer: PeerID, _ label: String) {
         guard let owner = state.roster.owner(of: peer) else { return }
         state.roster.updateConnection(owner.connection, of: owner.session) { _ = $0.channels.insert(label) }
@@ -180,7 +180,7 @@ extension Room {
         }
     }
 
-    /// A channel of a member is closed. One that took messages too slowly gets none until it opens another, and is notified.
+    /// A channel of a member is closed. A member that received messages too slowly gets none until it opens another channel, and is notified.
     private mutating func channelClosed(
         _ peer: PeerID, _ label: String, _ reason: DataChannelEnd, _ turn: inout RoomTurn
     ) {

@@ -2,13 +2,13 @@ import MediaControl
 import Primitives
 import SDP
 
-// Descriptions: clients' offers are answered, and the server makes its own, one at a time on a connection; what changes meanwhile goes into the next.
+// Descriptions: clients' offers are answered, and the server makes its own, one at a time on a connection; changes meanwhile go into the next.
 
 // MARK: - Clients' offers
 
 extension Room {
     /// Answers a client's offer on the connection that it calls `name`. Refused with `glare` while the server's own offer
-    /// waits: the server never gives way, so both sides know who does. `mustBeUsed`: also where nothing of it can be published or received.
+    /// waits: the server never gives way, so both sides know who does. `mustBeUsed`: refused also if nothing of it can be published or received.
     public mutating func offer(
         _ session: SessionID, connection name: String, sdp: String, mustBeUsed: Bool = false, turn: inout RoomTurn
     ) throws(RoomError) -> ConnectionAnswer {
@@ -17,7 +17,7 @@ extension Room {
             throw RoomError(.notRouted, "this room is peer-to-peer: the server carries no media")
         }
         try state.context.limits.check(connectionID: name)
-        // A copy: what is thrown before it is stored has changed nothing.
+        // A copy: an error that is thrown before it is stored has changed nothing.
         var connection: Connection
         if let index = member.connectionIndex(name) {
             connection = member.connections[index]
@@ -59,7 +59,7 @@ extension Room {
             tracksBeyondLimit: publishing.refused.count)
     }
 
-    /// A client that named no receiving connection and offers to receive only has named one by that.
+    /// A client that named no receiving connection and offers only to receive names one by this offer.
     private mutating func chooseReceivingConnection(_ name: String, _ outcome: OfferOutcome, _ session: SessionID) {
         guard let options = state.roster[session]?.options, options.receivingConnection == nil else { return }
         if outcome.sections.contains(where: { $0.remoteReceives && $0.remoteSends == nil && $0.refusal == nil }) {
@@ -67,7 +67,7 @@ extension Room {
         }
     }
 
-    /// Finds sections for what the member shall receive on this connection: mid -> subscription.
+    /// Finds sections for what the member is to receive on this connection: mid -> subscription.
     private func place(
         on connection: Connection, of session: SessionID, into answers: inout [String: SectionAnswer]
     ) -> [String: SubscriptionID] {
@@ -83,7 +83,7 @@ extension Room {
         return placed
     }
 
-    /// What had a section and has none in this offer waits for another.
+    /// A subscription that had a section and has none in this offer waits for another.
     private mutating func unbindUnplaced(
         _ placed: [String: SubscriptionID], _ connection: inout Connection, _ turn: inout RoomTurn
     ) {
@@ -126,18 +126,18 @@ extension Room {
 // MARK: - The server's offers
 
 extension Room {
-    /// Members that one step makes offers to. Of a hundred sections each takes up to a millisecond, in which all rooms of the server wait.
+    /// Members that one step makes offers to. With a hundred sections, each offer takes up to a millisecond, in which all rooms of the server wait.
     static let offersPerStep = 64
 
-    /// Whether members are left that a further step, `advance` at the latest, makes offers to.
+    /// Whether members are left to which a further step, at the latest `advance`, makes offers.
     public var owesOffers: Bool { !hasEnded && !state.outdated.isEmpty }
 
-    /// A step for these offers and nothing else: what `advance` announces is not announced more often for them.
+    /// A step only for these offers: they do not make the announcements of `advance` more frequent.
     public mutating func makeOwedOffers(turn: inout RoomTurn) {
         if owesOffers { makeOffers(&turn) }
     }
 
-    /// Offers to members whose descriptions are out of date, as far as the connection is at rest.
+    /// Makes offers to members whose descriptions are outdated, unless a negotiation is in progress on the connection.
     mutating func makeOffers(_ turn: inout RoomTurn) {
         distribution.admitWaiting(&state, &turn)
         defer { distribution.announceWaiting(&state, &turn) }
@@ -162,7 +162,7 @@ extension Room {
         }
     }
 
-    /// Makes the connection "sub" where there is something to send and the client named no connection for it.
+    /// Makes the connection "sub" if there is something to send and the client named no connection for it.
     private mutating func openReceivingConnection(_ session: SessionID, _ turn: inout RoomTurn) {
         guard let member = state.roster[session],
             state.routing.subscriptionCount(of: session) > 0 || member.options.offering == .serverAtOnce,
@@ -187,7 +187,7 @@ extension Room {
         state.roster.store(connection, of: session)
     }
 
-    /// Asks a client that makes all offers itself for one, and for the sections that it lacks.
+    /// Asks a client that makes all offers itself for an offer, and for the sections that are missing.
     private mutating func requestSections(_ session: SessionID, _ turn: inout RoomTurn) {
         guard let member = state.roster[session] else { return }
         var withoutSection = 0
@@ -204,14 +204,14 @@ extension Room {
         }
     }
 
-    /// `lacking`: so many of the member's subscriptions find no section.
+    /// `lacking`: the number of the member's subscriptions that find no section.
     private mutating func makeOffer(
         _ connection: Connection, _ session: SessionID, lacking: inout Int, _ turn: inout RoomTurn
     ) {
         var connection = connection
         var wanted = state.wanted(on: connection, of: session)
         do {
-            // A transport can be set up before there is anything to send on it. Whom it is set up for at once has its messages on it, too.
+            // A transport can be set up before there is anything to send on it. If it is set up at once, messages go over it, too.
             if state.roster[session]?.options.offering == .serverAtOnce {
                 connection.negotiation.reserveSection(.application)
             } else if wanted.isEmpty {
@@ -229,13 +229,13 @@ extension Room {
             let sequence = state.roster[session]?.sequence ?? 0
             state.roster.updateConnection(connection.id, of: session) { $0.lastOffer = sequence }
         } catch {
-            // Only for want of sections: what finds none waits.
+            // Only a lack of sections: subscriptions that find none wait.
             state.roster.store(connection, of: session)
         }
     }
 
-    /// The server offers anew on the connection of its own, with other ICE credentials: its client has lost the socket on
-    /// which it got the last offer, or its network.
+    /// The server makes a new offer on its own connection, with other ICE credentials: its client has lost the socket on
+    /// which it got the last offer, or its network has changed.
     public mutating func restartReceiving(_ session: SessionID, turn: inout RoomTurn) throws(RoomError) {
         let member = try state.member(session)
         guard member.options.takesOffers, let index = member.connectionIndex(Self.serverConnection) else { return }
@@ -250,8 +250,8 @@ extension Room {
         makeOffers(&turn)
     }
 
-    /// Takes a client's answer to the server's offer. One that was taken already, and is sent again because its client did not learn that, changes nothing. `offer`: which
-    /// one is answered, where the client says so: the low half of the number of its event.
+    /// Applies a client's answer to the server's offer. An answer that was applied before, and is sent again because its client did not learn that, changes
+    /// nothing. `offer`: which offer is answered, if the client says so: the low half of the number of its event.
     public mutating func answer(
         _ session: SessionID, connection name: String, sdp: String, to offer: UInt32? = nil, turn: inout RoomTurn
     ) throws(RoomError) {

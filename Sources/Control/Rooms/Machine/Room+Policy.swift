@@ -2,13 +2,13 @@ import MediaControl
 import Primitives
 import SDP
 
-// Rules that change while people talk: what they end is ended at once, what they bound is bounded at once.
+// Rules that change during a call: what they forbid ends at once, and their caps apply at once.
 
 extension Room {
-    /// Puts other rules in force. Limits of how many may be here hold for who comes later: members that no longer fit stay, unless `removesExcess`; then
-    /// the last to join leave first. Codecs, simulcast and what descriptions say of bit rates hold from each connection's next negotiation on.
+    /// Puts other rules in force. Limits on the number of members apply to later joins: members beyond them stay, unless `removesExcess`; then
+    /// the last to join leave first. Codecs, simulcast and bit rates in descriptions apply from each connection's next negotiation on.
     ///
-    /// Throws `invalid_request` where the topology would change under members.
+    /// Throws `invalid_request` if the topology would change while members are in the room.
     public mutating func setPolicy(
         _ new: RoomPolicy, removesExcess: Bool = false, by: String? = nil, turn: inout RoomTurn
     ) throws(RoomError) {
@@ -18,7 +18,7 @@ extension Room {
         }
         try Self.checkRecording(new, after: policy, turn)
         guard new != policy else {
-            // Those who stayed beyond these very limits when they were set.
+            // Members that stayed beyond these same limits when they were set.
             guard removesExcess else { return }
             removeExcess(&turn)
             return makeOffers(&turn)
@@ -26,7 +26,7 @@ extension Room {
         let old = policy
         state.set(new)
         turn.log(.policyChanged(revision: policyRevision, by: by))
-        // Of what members know of the room, the most participants, the topology and whether there are messages come from its policy.
+        // These parts of what members know of the room come from its policy: the maximum number of participants, the topology, and whether there are messages.
         roomChanged()
         waitingRoomFollows(old, &turn)
         if policy.audio != old.audio { turn.media(.setRoomAudio(id, policy.audio)) }
@@ -42,9 +42,9 @@ extension Room {
         makeOffers(&turn)
     }
 
-    /// What may be done from now on. Whoever is hidden stays so, and whoever is not: others know of it.
+    /// The permissions from now on. Hidden members stay hidden, and others stay visible: the other members know of them.
     ///
-    /// Throws `invalid_request` where `hidden` or `recorder` would change.
+    /// Throws `invalid_request` if `hidden` or `recorder` would change.
     public mutating func setPermissions(
         _ permissions: Permissions, of name: String, turn: inout RoomTurn
     ) throws(RoomError) {
@@ -64,14 +64,14 @@ extension Room {
         }
         state.participantChanged(session, &turn)
         if permissions.roomAdmin != member.permissions.roomAdmin, !guests.isEmpty {
-            // The next change of the list may be far away.
+            // The next change of the list may be a long time away.
             state.roster.notify(session, .waitingRoomChanged(permissions.roomAdmin ? guests : []), &turn)
         }
         makeOffers(&turn)
     }
 
-    /// What a participant may receive from now on; nil: what its token says, or else the room. What is not permitted ends at once, what is comes at once where the participant
-    /// subscribes automatically.
+    /// The rules for what a participant may receive from now on; nil: its token's, or else the room's. Subscriptions that are no longer permitted end at once;
+    /// newly permitted tracks are subscribed at once if the participant subscribes automatically.
     public mutating func setSubscribeRules(
         _ rules: [SubscribeRule]?, of participant: String, turn: inout RoomTurn
     ) throws(RoomError) {
@@ -84,7 +84,7 @@ extension Room {
         makeOffers(&turn)
     }
 
-    /// Whether `session` may lock the room (nil: an operator, who may).
+    /// Whether `session` may lock the room (nil: an operator, who always may).
     public func checkLockRight(of session: SessionID?) throws(RoomError) {
         guard let session else { return }
         let member = try state.member(session)
@@ -99,7 +99,7 @@ extension Room {
         }
     }
 
-    /// Refuses rules that demand a recording which cannot be, where they did not do so before (`old`).
+    /// Refuses rules that demand a recording that is impossible, unless they did so before (`old`).
     public static func checkRecording(
         _ policy: RoomPolicy, after old: RoomPolicy?, _ turn: borrowing RoomTurn
     ) throws(RoomError) {
@@ -113,14 +113,14 @@ extension Room {
         if turn.recordingAdmission.refusal == .disabled { throw RecordingRefusal.disabled.error }
     }
 
-    /// The member changed its mind about its bandwidth.
+    /// The member changed its preferences for its bandwidth.
     mutating func setBandwidth(_ profile: BandwidthProfile, of session: SessionID, _ turn: inout RoomTurn) {
         guard let old = state.roster[session], old.options.bandwidth != profile else { return }
         state.roster.update(session) { $0.options.bandwidth = profile }
         bandwidthChanged(of: session, state.settings(of: old), &turn)
     }
 
-    /// Other limits hold for the member than those `before`.
+    /// The limits of the member have changed since `before`.
     mutating func bandwidthChanged(of session: SessionID, _ before: BandwidthSettings, _ turn: inout RoomTurn) {
         guard let member = state.roster[session] else { return }
         let settings = state.settings(of: member)
@@ -136,9 +136,9 @@ extension Room {
         }
     }
 
-    /// Commands it for the microphones of those whom another policy named, or names now.
+    /// Updates the worker for the microphones of members that the former policy named, or the new one names.
     private mutating func updateAlwaysHeard(_ turn: inout RoomTurn) {
-        // In the order of joining: commands must not depend on that of a dictionary.
+        // In the order of joining: the order of commands must not depend on that of a dictionary.
         for member in state.roster.sessions.compactMap({ state.roster[$0] }) {
             let always = state.isAlwaysHeard(member.info.identity) || member.playback != nil
             for id in state.routing.tracks(of: member.session) where state.routing[id]?.info.kind == .audio {
@@ -147,7 +147,7 @@ extension Room {
         }
     }
 
-    /// Commands it for every video that is sent.
+    /// Updates the worker for every video that is sent.
     private mutating func updatePlayoutDelay(_ turn: inout RoomTurn) {
         for id in state.roster.sessions.flatMap({ state.routing.subscriptions(of: $0) }) {
             guard state.routing[id]?.kind == .video, var description = state.routing[id]?.description else { continue }
@@ -161,7 +161,7 @@ extension Room {
         for session in excess { remove(session, reason: .policyChanged, turn: &turn) }
     }
 
-    /// Members whom the policy would not let in any more: those who do not encrypt where everybody must, and of the others the last to join, those first.
+    /// Members that the policy would no longer admit: first those that do not encrypt if everybody must, then, of the others, the last to join.
     private var excess: [SessionID] {
         // The roster's sessions are in the order in which they joined; its members are in none.
         let members = state.roster.sessions.compactMap { state.roster[$0] }
@@ -173,7 +173,7 @@ extension Room {
         return open + counted.map(\.session).dropFirst(most).reversed()
     }
 
-    /// Ends the tracks and subscriptions that the member may not have any more.
+    /// Ends the tracks and subscriptions that the member may no longer have.
     mutating func endWhatIsNotPermitted(of session: SessionID, _ turn: inout RoomTurn) {
         guard let member = state.roster[session] else { return }
         dataTracks.endWhatIsNotPermitted(of: session, &state, &turn)
@@ -191,7 +191,7 @@ extension Room {
                     code: .permissionDenied), &turn)
         }
         if !member.permissions.canSubscribe {
-            // What follows somebody is sent nothing: its client (WHEP) could not ask for another section.
+            // A section that follows somebody is sent nothing: its client (WHEP) could not ask for another section.
             for id in state.routing.subscriptions(of: session) where state.routing[id]?.slot == nil {
                 distribution.end(id, notifies: true, &state, &turn)
             }
@@ -203,7 +203,7 @@ extension Room {
         }
     }
 
-    /// What the next negotiation of each connection agrees to, the member's bandwidth, and the videos that it may receive again.
+    /// Applies the rules to the next negotiation of each connection, the member's bandwidth, and the videos that it may receive again.
     mutating func applyPolicy(to session: SessionID, insteadOf old: RoomPolicy, _ turn: inout RoomTurn) {
         guard let member = state.roster[session] else { return }
         let rules = state.negotiationRules
@@ -219,7 +219,7 @@ extension Room {
 // MARK: - What a change would do
 
 extension Room {
-    /// What ``setPolicy(_:removesExcess:by:turn:)`` and the next ``advance(turn:)`` would do, found by doing it to a copy.
+    /// The effects of ``setPolicy(_:removesExcess:by:turn:)`` and the next ``advance(turn:)``, found by applying them to a copy.
     public func impact(
         of new: RoomPolicy, removesExcess: Bool, turn: consuming RoomTurn
     ) throws(RoomError) -> PolicyImpact {

@@ -5,7 +5,7 @@ import SDP
 // Tracks: they come with descriptions, are announced and muted.
 
 extension Room {
-    /// Something comes in on a section: a new track, or one that goes on under new terms.
+    /// A track arrives on a section: a new one, or one that continues under new terms.
     mutating func receive(
         _ sending: RemoteSending, section: NegotiatedSection, on name: String, of session: SessionID,
         _ turn: inout RoomTurn
@@ -19,13 +19,13 @@ extension Room {
             state.roster.update(session) { member in member.announcements.remove(pending.sid) }
         }
         if let id = connection.trackByMid[section.mid], let track = state.routing[id] {
-            // Another track of the client in the same section (replaceTrack), which may have been announced as something else.
+            // Another track of the client on the same section (replaceTrack), which may have been announced as something else.
             if let announced { update(track, announced, &turn) }
             if let track = state.routing[id] { update(track, with: sending, &turn) }
             return
         }
         guard let source = state.permittedSource(kind, sending, mid: section.mid, of: name, member) else { return }
-        // An offer was checked as a whole; a client's answer to an offer of the server may bring back what has ended since.
+        // An offer was checked as a whole; a client's answer to the server's offer may bring back a track that has ended since.
         if let code = refusal(of: kind, by: member, at: turn.now) {
             return refuse(sending, code, mid: section.mid, on: name, of: session, &turn)
         }
@@ -62,7 +62,7 @@ extension Room {
         trackMayBeRecorded(id, &turn)
     }
 
-    /// Why a member that may publish `kind` publishes no further track of it; nil: it is counted. Files are played by operators.
+    /// Why a member that may publish `kind` cannot publish another track of it; nil: it can, and the track is counted. Files are played by operators.
     private mutating func refusal(of kind: MediaKind, by member: Member, at now: MonotonicTime) -> RoomError.Code? {
         if kind == .video, policy.audioOnly { return .permissionDenied }
         let count = state.routing.encodings(of: member.session).count
@@ -74,7 +74,7 @@ extension Room {
         } catch { return error.code }
     }
 
-    /// Notifies a client that nothing is published of what it sends on a section.
+    /// Notifies a client that what it sends on a section is not published.
     private mutating func refuse(
         _ sending: RemoteSending?, _ code: RoomError.Code, mid: String, on connection: String, of session: SessionID,
         announced: String? = nil, _ turn: inout RoomTurn
@@ -85,8 +85,8 @@ extension Room {
                 connection: connection, mid: mid, track: sending?.trackID, code: code, announced: announced), &turn)
     }
 
-    /// A section of an offer was answered without its track, because a limit is reached. A client that joins again to recover knows the track by the sid with
-    /// which its announcement was answered; that is withdrawn. Others may offer the track again later.
+    /// A section of an offer was answered without its track, because a limit is reached. A client that joins again to recover knows the track by the sid in the
+    /// reply to its announcement; that announcement is withdrawn. Others may offer the track again later.
     mutating func refuseBeyondLimit(
         _ section: OfferedSection, _ code: RoomError.Code, on connection: String, of session: SessionID,
         _ turn: inout RoomTurn
@@ -116,7 +116,7 @@ extension Room {
         state.roster.notify(about: session, .trackPublished(info), includingSubject: notifiesPublisher, &turn)
     }
 
-    /// New formats, layers or extensions of a track that goes on.
+    /// New formats, layers or extensions of a track that continues.
     private mutating func update(_ track: RoomTrack, with sending: RemoteSending, _ turn: inout RoomTurn) {
         var description = track.description
         description.formats = sending.formats.map(PayloadFormat.init)
@@ -144,7 +144,7 @@ extension Room {
         for id in state.routing.subscribers(of: track.main ?? track.id) { state.renegotiate(id) }
     }
 
-    /// Takes a track away, with what others receive of it.
+    /// Removes a track and ends others' subscriptions to it.
     mutating func unpublish(_ id: TrackID, commandsWorker: Bool = true, _ turn: inout RoomTurn) {
         guard let track = state.routing[id] else { return }
         if let main = track.main {
@@ -160,7 +160,7 @@ extension Room {
         if track.info.kind == .video { state.capTracks(of: track.publisher, &turn) }
     }
 
-    /// Takes a track out of the room, with what others receive of it.
+    /// Removes a track from the room and ends others' subscriptions to it.
     mutating func withdraw(_ track: RoomTrack, notifiesPublisher: Bool, _ turn: inout RoomTurn) {
         let id = track.id
         distribution.trackEnds(id, &state, &turn)
@@ -192,7 +192,7 @@ extension Room {
 // MARK: - Announcing and muting
 
 extension Room {
-    /// The client says what a track is, before or after the offer that has it; the track as it is or will be.
+    /// The client announces what a track is, before or after the offer that contains it. Returns the track as it is or will be.
     public mutating func announce(
         _ announcement: TrackAnnouncement, session: SessionID, turn: inout RoomTurn
     ) throws(RoomError) -> TrackInfo {
@@ -201,7 +201,7 @@ extension Room {
         return info
     }
 
-    /// The client says what a track is, before or after the offer that has it.
+    /// The client announces what a track is, before or after the offer that contains it.
     @discardableResult
     mutating func announce(
         _ announcement: TrackAnnouncement, _ member: Member, _ turn: inout RoomTurn
@@ -215,7 +215,7 @@ extension Room {
         guard state.mayPublish(announcement.source, member) else {
             throw RoomError(.permissionDenied, "not permitted to publish \(announcement.source.rawValue)")
         }
-        // Before the offer, whose refusal some clients take for the end of the call.
+        // Before the offer, because some clients treat a refused offer as the end of the call.
         try state.checkPublisherLimit(member)
         if let track = publishedTrack(of: announcement, by: member.session) {
             guard announcement.source.fits(track.info.kind) else {
@@ -252,10 +252,10 @@ extension Room {
         return track.publisher == session ? track.info : nil
     }
 
-    /// The track that an announcement is about, where it is published already.
+    /// The track that an announcement is about, if it is published already.
     ///
-    /// A client that says the kind, too, announces each publication anew, and publishes the same track object again before the offer that ends what it was
-    /// before: what was announced already is meant then only where it is named by its sid.
+    /// A client that also announces the kind announces each publication anew, and publishes the same track object again before the offer that ends its former
+    /// publication. So an existing announcement is meant only if its sid is named.
     private func publishedTrack(of announcement: TrackAnnouncement, by session: SessionID) -> RoomTrack? {
         if let sid = announcement.sid {
             return state.routing.track(sid: sid).flatMap { $0.publisher == session ? $0 : nil }
@@ -309,8 +309,8 @@ extension Room {
         try muteByOther(sid, by: member.info.sid, turn: &turn)
     }
 
-    /// Mutes somebody's track; nil: an operator did. Only the publisher can unmute. Refused where it is not the track of the participant with this `identity` (nil: of
-    /// whosever it is).
+    /// Mutes a track; nil: an operator did. Only the publisher can unmute it. Refused if it is not a track of the participant with this `identity` (nil: of
+    /// any participant).
     @discardableResult
     public mutating func muteByOther(
         _ sid: String, of identity: String? = nil, by: String?, turn: inout RoomTurn
@@ -320,13 +320,13 @@ extension Room {
             throw RoomError(.trackNotFound, "the participant has no such track")
         }
         guard !track.info.muted else { return track.info }
-        // Before the track's new state: a LiveKit client that learns of a mute that it has not made sends its own state, which unmutes the track.
+        // Before the track's new state: a LiveKit client that is notified of a mute that it did not make sends its own state, which unmutes the track.
         state.roster.notify(track.publisher, .trackMutedByOther(track: sid, by: by), &turn)
         setMuted(track.id, true, &turn)
         return try state.track(sid).info
     }
 
-    /// Asks the publisher of a muted track to unmute it; nil: an operator does. Whether it does is its own to decide.
+    /// Asks the publisher of a muted track to unmute it; nil: an operator does. The publisher decides.
     @discardableResult
     public mutating func requestUnmute(
         _ sid: String, by: String?, turn: inout RoomTurn
@@ -342,12 +342,12 @@ extension Room {
 }
 
 extension RemoteSending {
-    /// The client's id of the track as it is announced to others; nil where it is no text to show.
+    /// The client's id of the track as it is announced to others; nil if it cannot be displayed.
     var shownTrackID: String? { trackID.flatMap { TextRule.label.fault(in: $0) == nil ? $0 : nil } }
 }
 
 extension TrackTraits {
-    /// What the publisher said.
+    /// The publisher's announcement.
     init(_ info: TrackInfo) {
         self.init()
         hint = info.hint

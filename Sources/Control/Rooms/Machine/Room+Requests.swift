@@ -1,10 +1,10 @@
 import MediaControl
 public import Primitives
 
-// What sessions and operators ask for beside descriptions, messages, and what there is to see.
+// Requests of sessions and operators other than descriptions, messages, and snapshots and lists.
 
 extension Room {
-    /// Carries out what a session asks for.
+    /// Carries out a request of a session.
     public mutating func perform(
         _ request: SessionRequest, session: SessionID, turn: inout RoomTurn
     ) throws(RoomError) {
@@ -23,7 +23,7 @@ extension Room {
             try distribution.perform(request, member, &state, &turn)
         case .setBandwidth(let profile): setBandwidth(profile, of: session, &turn)
         case .setMetadata(let name, let metadata):
-            // LiveKit's SDKs repeat both with every change of an attribute: what stays as it is costs nothing and concerns nobody.
+            // LiveKit's SDKs repeat both with every change of an attribute: unchanged values cost nothing and are not announced.
             let info = member.info
             guard (name ?? info.name, metadata ?? info.metadata) != (info.name, info.metadata) else { break }
             let bytes = (name ?? "").utf8.count + (metadata ?? "").utf8.count
@@ -57,7 +57,7 @@ extension Room {
         makeOffers(&turn)
     }
 
-    /// Tracks that the member does not receive any more are left out.
+    /// Tracks that the member no longer receives are skipped.
     private mutating func note(_ reports: [PlaybackReport], of member: Member, _ turn: inout RoomTurn) {
         var new = Freezes()
         var isKnown = false
@@ -73,7 +73,7 @@ extension Room {
         if isKnown { turn.effects.append(.freezesReported(participant: member.info.sid, new)) }
     }
 
-    /// Another name or other metadata of a participant, where nil leaves it; `attributes` are merged into its own.
+    /// Changes a participant's name or metadata; nil leaves them unchanged. `attributes` are merged into its own.
     public mutating func setParticipant(
         _ participant: String, name: String?, metadata: String?, attributes: [String: String] = [:],
         turn: inout RoomTurn
@@ -85,7 +85,7 @@ extension Room {
         try rename(session, name, metadata, &turn)
     }
 
-    /// Another name or other metadata of a participant; nil leaves it.
+    /// Changes a participant's name or metadata; nil leaves them unchanged.
     mutating func rename(
         _ session: SessionID, _ name: String?, _ metadata: String?, _ turn: inout RoomTurn
     ) throws(RoomError) {
@@ -133,7 +133,7 @@ extension Room {
             target, .relayed(from: member.info.sid, identity: member.info.identity, payload: payload), &turn)
     }
 
-    /// A member that joined without a roster asks for it.
+    /// A member that joined without a roster requests it.
     private mutating func giveRoster(_ session: SessionID, _ turn: inout RoomTurn) {
         guard state.roster[session]?.options.hasRoster == false else { return }
         state.roster.update(session) { $0.options.hasRoster = true }
@@ -147,14 +147,14 @@ extension Room {
 // MARK: - Messages
 
 extension Room {
-    /// The member whose peer this is, and how its messages are written.
+    /// The member that this peer belongs to, and how its messages are encoded.
     public func messageSender(_ peer: PeerID) -> (session: SessionID, protocol: DataProtocol)? {
         guard let owner = state.roster.owner(of: peer), let member = state.roster[owner.session] else { return nil }
         return (owner.session, member.options.dataProtocol)
     }
 
-    /// Sends a member's message, or refuses it with a reason. `peer`: it came over a data channel of this peer, whose own limits slow down a sender that is
-    /// too fast; one that came another way is refused then.
+    /// Sends a member's message, or refuses it with a reason. `peer`: the message came over a data channel of this peer, whose own limits slow down a sender
+    /// that is too fast; a message that came another way is refused then.
     public mutating func send(
         _ message: RoomMessage, from session: SessionID, over peer: PeerID? = nil, turn: inout RoomTurn
     ) throws(RoomError) {
@@ -163,7 +163,7 @@ extension Room {
         try message.check(state.context.limits)
         var sent = member.sentMessages
         guard !sent.includes(message) else { return }
-        // Of one that came too early the sender may not have read so: sent again, it is delivered.
+        // A sender whose message came too early may not have read so; the message is delivered when it is sent again.
         if peer == nil { try sent.charge(state.context.limits, at: turn.now) }
         sent.note(message)
         state.roster.update(session) { $0.sentMessages = sent }
@@ -174,7 +174,7 @@ extension Room {
         state.roster.deliver(message, to: receivers, source: peer, state.context.limits, &turn)
     }
 
-    /// Of a frame of a data track: those who subscribe to it.
+    /// For a frame of a data track: the track's subscribers.
     private func receivers(of message: inout RoomMessage, from member: Member) throws(RoomError) -> [SessionID] {
         guard let handle = message.dataTrack else {
             return try state.roster.receivers(of: message, except: member.session)
@@ -182,7 +182,7 @@ extension Room {
         return try dataTracks.route(&message, handle: handle, of: member)
     }
 
-    /// The message of this cost that came from a peer is dealt with: the worker may take its next one.
+    /// The message of this cost from a peer has been handled: the worker may accept its next one.
     public func release(_ cost: Int, of peer: PeerID, turn: inout RoomTurn) {
         turn.media(.releaseData(peer, cost: cost))
     }
@@ -190,7 +190,7 @@ extension Room {
     /// Sends a message of an operator or of the application's server.
     public mutating func sendFromServer(_ message: RoomMessage, turn: inout RoomTurn) throws(RoomError) {
         try message.check(state.context.limits)
-        // A message that reaches nobody may be sent again.
+        // A message that reached nobody may be sent again.
         let receivers = try state.roster.receivers(of: message, except: nil)
         guard accept(message) else { return }
         var message = message
@@ -199,7 +199,7 @@ extension Room {
         state.roster.deliver(message, to: receivers, source: nil, state.context.limits, &turn)
     }
 
-    /// The member that a call to `name` (identity or sid) reaches; refused where it has no channel of the protocol in which the call is written.
+    /// The member that a call to `name` (identity or sid) reaches; refused if it has no channel of the protocol in which the call is encoded.
     public func receiver(ofCallTo name: String, protocol: String) throws(RoomError) -> SessionID {
         let session = try state.session(named: name)
         let member = try state.member(session)
@@ -209,10 +209,10 @@ extension Room {
         return session
     }
 
-    /// The number of the last message that a member sent; 0 where its client counts none.
+    /// The number of the last message that a member sent; 0 if its client does not count them.
     public func lastSequence(of session: SessionID) -> UInt32 { state.roster[session]?.sentMessages.lastSequence ?? 0 }
 
-    /// A message that came on a data channel was refused: there is no reply on a channel, so its sender gets an event.
+    /// A message from a data channel was refused: a channel has no replies, so its sender gets an event.
     public mutating func refuseMessage(
         _ error: RoomError, topic: String?, from session: SessionID, turn: inout RoomTurn
     ) {
@@ -226,8 +226,8 @@ extension Room {
     /// A new id of a capture.
     public static func captureID(turn: inout RoomTurn) -> String { turn.sid("CA_") }
 
-    /// Tells a participant that its packets are captured, or are not any more, and writes it down. One that has left is only written down; of one that was
-    /// moved, the room in which it was captured has it in writing.
+    /// Notifies a participant that its packets are captured, or no longer are, and logs it. For a participant that has left it is only logged; for one that was
+    /// moved, it is in the log of the room in which it was captured.
     public mutating func noteCapture(
         _ notice: CaptureNotice, of participant: String, writesDown: Bool = true, turn: inout RoomTurn
     ) {
@@ -236,12 +236,12 @@ extension Room {
     }
 }
 
-// MARK: - What others see, and what the host of the room asks
+// MARK: - What others see, and queries of the room's host
 
 extension Room {
-    /// Its rules.
+    /// The room's rules.
     public var policy: RoomPolicy { state.policy }
-    /// Grows with each change of the rules; the first are 1.
+    /// Grows with each change of the rules, beginning at 1.
     public var policyRevision: UInt64 { state.policyRevision }
 
     /// The room as lists show it.
@@ -300,22 +300,22 @@ extension Room {
         (state.roster[session]?.connections ?? []).map { ($0.id, $0.peer, $0.state) }
     }
 
-    /// Who owns a peer.
+    /// The owner of a peer.
     public func owner(of peer: PeerID) -> (session: SessionID, connection: String)? {
         state.roster.owner(of: peer).map { ($0.session, $0.connection) }
     }
 
-    /// A track and whose it is.
+    /// A track and its publisher.
     public func published(_ track: TrackID) -> (session: SessionID, info: TrackInfo)? {
         state.routing[track].map { ($0.publisher, $0.info) }
     }
 
-    /// A subscription and whose it is.
+    /// A subscription and its subscriber.
     public func subscribed(_ subscription: SubscriptionID) -> (session: SessionID, info: SubscriptionInfo)? {
         state.routing[subscription].map { ($0.member, state.info(of: $0)) }
     }
 
-    /// How many there are, for metrics.
+    /// Counts for metrics.
     public var counts: (participants: Int, publishers: Int, tracks: Int, subscriptions: Int, connections: Int) {
         (
             state.roster.count, state.routing.publisherCount, state.routing.trackCount, state.routing.subscriptionCount,
@@ -323,7 +323,7 @@ extension Room {
         )
     }
 
-    /// Sessions that were made over HTTP: those of WHIP publish, those of WHEP play.
+    /// The numbers of sessions that were made over HTTP: WHIP sessions publish, WHEP sessions play.
     public var httpSessions: (whip: Int, whep: Int) {
         let all = state.roster.all.filter { !$0.options.isSignalled && $0.playback == nil }
         let whip = all.count { $0.info.profile == .publishOnly }
@@ -333,17 +333,17 @@ extension Room {
     /// Sessions that wait to be resumed.
     public var detachedCount: Int { state.roster.all.count { $0.stay.isDetached } }
 
-    /// Whether nobody is there.
+    /// Whether the room is empty.
     public var isEmpty: Bool { state.roster.isEmpty }
-    /// How many are there.
+    /// The number of members.
     public var memberCount: Int { state.roster.count }
     /// Sessions in the order in which they joined.
     public var sessions: [SessionID] { state.roster.sessions }
     /// Whether `session` is in this room.
     public func has(_ session: SessionID) -> Bool { state.roster[session] != nil }
-    /// Whether somebody with this identity is in the room.
+    /// Whether a member has this identity.
     public func hasMember(identity: String?) -> Bool { identity.flatMap(state.roster.session(identity:)) != nil }
-    /// Whether somebody with this identity would take the place of who is here with it.
+    /// Whether a newcomer with this identity would replace the member that has it.
     public func replaces(identity: String?) -> Bool {
         policy.duplicateIdentity == .replace && hasMember(identity: identity)
     }
@@ -351,22 +351,22 @@ extension Room {
     public func owns(_ number: UInt64) -> Bool {
         state.roster.owner(of: PeerID(number)) != nil || state.routing[TrackID(number)] != nil
     }
-    /// Peer connections of the server's that are kept for this room's members: of each as many as its join was promised, or as it has, where these
+    /// Peer connections of the server that are reserved for this room's members: for each as many as its join was promised, or as it has, if these
     /// are more.
     public var reservedConnections: Int { state.roster.reservedConnections }
 
-    /// A participant's own rules; nil: those of the room hold for it.
+    /// A participant's own rules; nil: those of the room apply to it.
     public func subscribeRules(of session: SessionID) -> [SubscribeRule]? { state.roster[session]?.subscribeRules }
 
-    /// What its token permits one session; an operator may have changed what it may do.
+    /// What one session's token permits; an operator may have changed its permissions since.
     public func granted(to session: SessionID) -> Permissions? { state.roster[session]?.granted }
 
-    /// What holds for one session's bandwidth.
+    /// The limits that apply to one session's bandwidth.
     public func bandwidth(of session: SessionID) -> BandwidthSettings? {
         state.roster[session].map(state.settings(of:))
     }
 
-    /// The tag that changes with each ICE restart.
+    /// The entity tag, which changes with each ICE restart.
     public func iceTag(_ session: SessionID, connection id: String) throws(RoomError) -> String {
         try state.connection(id, of: session).ice.ufrag
     }

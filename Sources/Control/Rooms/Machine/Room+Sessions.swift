@@ -2,13 +2,13 @@ public import AccessTokens
 import MediaControl
 import Primitives
 
-// The stays of participants, while they go on and as they end.
+// The stays of participants, while they last and as they end.
 
-// MARK: - Resumed sessions and signs of life
+// MARK: - Resumed sessions and keep-alives
 
 extension Room {
-    /// Refuses a resume by anybody but the bearer of a token that could have joined this session: another key's or identity's learns
-    /// nothing of it. Grants take effect when somebody joins, so changed ones need a join.
+    /// Refuses a resume unless its token could have joined this session: the bearer of another key's or identity's token learns
+    /// nothing of the session. Grants take effect when somebody joins, so changed ones need a join.
     public func checkResume(_ session: SessionID, _ claims: AccessClaims) throws(RoomError) {
         guard let member = state.roster[session] else {
             throw RoomError(.sessionNotFound, "there is no such session")
@@ -16,9 +16,9 @@ extension Room {
         try member.checkResume(claims, room: name)
     }
 
-    /// Another token for a stay that goes on: its expiry and grants count from now on. What an operator has changed meanwhile stays as the operator wants it.
+    /// A new token for a stay that continues: its expiry and grants apply from now on. Permissions that an operator has changed meanwhile remain.
     ///
-    /// Throws `permission_denied` where it is another participant's, what a join would throw, and `grants_changed` where `hidden` or `recorder` differ:
+    /// Throws `permission_denied` if it is another participant's, the errors of a join, and `grants_changed` if `hidden` or `recorder` differ:
     /// others know of those.
     public mutating func refreshToken(
         _ claims: AccessClaims, of session: SessionID, turn: inout RoomTurn
@@ -35,12 +35,12 @@ extension Room {
         makeOffers(&turn)
     }
 
-    /// A sign of life of a signalled session.
+    /// A keep-alive of a signalled session.
     public mutating func touch(_ session: SessionID, turn: inout RoomTurn) {
         state.roster.update(session) { $0.stay.showSign(at: turn.now) }
     }
 
-    /// The socket of `session` is closed; media goes on.
+    /// The socket of `session` is closed; media continues.
     public mutating func detach(_ session: SessionID, turn: inout RoomTurn) {
         guard let member = state.roster[session], member.options.isSignalled, !member.stay.isDetached else { return }
         state.roster.update(session) { $0.stay.detach(at: turn.now) }
@@ -57,24 +57,24 @@ extension Room {
         }
     }
 
-    /// The token with which `session` was resumed (``checkResume(_:_:)``) is good for the room now: where it ends later than the one before, the stay goes on with it,
-    /// and ends when it is revoked.
+    /// The token with which `session` was resumed (``checkResume(_:_:)``) is valid for the room now. If it expires later than the one before, the stay is
+    /// extended, and ends when this token is revoked.
     public mutating func prolong(_ session: SessionID, _ claims: AccessClaims, turn: RoomTurn) {
         state.roster.update(session) { $0.prolong(claims, turn) }
     }
 
-    /// Sends a member anew what is announced as it changes only: which layers of its videos are wanted, who speaks, which videos are held. Its client has missed
-    /// changes, and begins anew with what it is sent from now on.
+    /// Repeats to a member what is announced only when it changes: the demand for layers of its videos, who speaks, which videos are held. Its client has
+    /// missed changes, and continues from this state.
     public mutating func sendCurrentState(to session: SessionID, turn: inout RoomTurn) {
         state.sendDemand(to: session, &turn)
         state.sendCurrentState(to: session, &turn)
     }
 }
 
-// MARK: - Sessions that go on with a join
+// MARK: - Sessions that continue with a join
 
 extension Room {
-    /// The session that a join with `claims` goes on with: of somebody who was moved here without connections, and whose client has them by joining only.
+    /// The session that a join with `claims` continues: of a member that was moved here without connections, and whose client opens them only by joining.
     public func awaited(_ claims: AccessClaims) -> SessionID? {
         guard let identity = claims.identity else { return nil }
         return state.roster.sessions(identity: identity).last { session in
@@ -82,7 +82,7 @@ extension Room {
         }
     }
 
-    /// Goes on with an awaited session. What keeps newcomers out was passed by the move.
+    /// Continues an awaited session. It already passed the checks for newcomers when it was moved.
     public mutating func rejoin(
         _ session: SessionID, _ request: JoinRequest, turn: inout RoomTurn
     ) throws(RoomError) {
@@ -94,8 +94,8 @@ extension Room {
         if request.offering == .serverAtOnce { state.outdated.insert(session) }
     }
 
-    /// The socket with which an awaited session went on has not opened: its client joins once more. The connection that was offered on it, and what is to be sent
-    /// there, begin anew with that: the client has not got the offer.
+    /// The socket with which an awaited session continued has not opened: its client joins once more. The connection that was offered on it, and what is to be
+    /// sent there, begin anew with that join: the client has not received the offer.
     public mutating func awaitJoin(_ session: SessionID, turn: inout RoomTurn) {
         state.roster.update(session) { $0.awaitJoin() }
         distribution.memberLeft(session)
@@ -106,10 +106,10 @@ extension Room {
     }
 }
 
-// MARK: - Going
+// MARK: - Leaving
 
 extension Room {
-    /// Says goodbye for `session`. Unknown sessions have already ended; an awaited client that says goodbye has left where it does not join soon.
+    /// The client of `session` says goodbye. Unknown sessions have already ended; an awaited client that says goodbye has left unless it joins soon.
     public mutating func leave(_ session: SessionID, reason: LeaveReason = .left, turn: inout RoomTurn) {
         guard let member = state.roster[session] else { return }
         guard !member.isAwaited || reason != .left else {
@@ -119,8 +119,8 @@ extension Room {
         makeOffers(&turn)
     }
 
-    /// The room is about to end: everybody is notified of their own end alone. The departures of all others are half a million events in a room of a thousand,
-    /// more of them for one session than may wait for its reader, which would lose its stream before it learns of the end.
+    /// The room is about to end: everybody is notified only of their own end. The departures of all others would be half a million events in a room of a
+    /// thousand, more per session than may wait for its reader, whose stream would end before the client learns of the end.
     mutating func fallSilent(_ turn: inout RoomTurn) {
         for session in state.roster.sessions {
             state.roster.update(session) { $0.options.hasRoster = false }
@@ -131,7 +131,7 @@ extension Room {
         }
     }
 
-    /// Removes a participant by sid, or all who are here with an identity (operators).
+    /// Removes a participant by sid, or all members with an identity (operators).
     public mutating func removeParticipant(
         _ name: String, reason: LeaveReason = .removed, message: String? = nil, turn: inout RoomTurn
     ) throws(RoomError) {
@@ -140,12 +140,12 @@ extension Room {
         remove(all, reason: reason, message: message, &turn)
     }
 
-    /// Removes all who are here with an identity, if somebody is.
+    /// Removes all members with an identity, if there are any.
     public mutating func removeAll(identity: String, message: String?, turn: inout RoomTurn) {
         remove(state.roster.sessions(identity: identity), reason: .removed, message: message, &turn)
     }
 
-    /// Ends the stays of those whose token was revoked.
+    /// Ends the stays whose token was revoked.
     public mutating func endStays(by revocation: Revocations.Subject, turn: inout RoomTurn) {
         let ending = state.roster.sessions.filter { session in
             state.roster[session].map { revocation.names(tokenID: $0.tokenID, identity: $0.info.identity) } ?? false

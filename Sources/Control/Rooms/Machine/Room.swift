@@ -5,16 +5,16 @@ public import SDP
 
 /// One room as a pure state machine: intents go in with a ``RoomTurn``, effects come out in it.
 ///
-/// Nothing here waits, reads a clock or draws a random number of its own. An intent either throws and changes nothing that
+/// Nothing here waits, reads a clock or draws its own random numbers. An intent either throws and changes nothing that
 /// anybody could see, or is carried out with all its effects.
 public struct Room: Sendable {
-    /// Who may come in. The host of the room keeps the password, and checks it before a join.
+    /// Who may join. The host of the room keeps the password, and checks it before a join.
     public private(set) var lock = RoomLock.open
     private(set) var metadata: String
     /// The server is about to end.
     private(set) var drain: DrainNotice?
     let createdAt: Int64
-    /// The same, for the room's longest duration.
+    /// The same, for the room's maximum duration.
     private let createdMoment: MonotonicTime
 
     var state: RoomState
@@ -28,9 +28,9 @@ public struct Room: Sendable {
 
     /// The room's number, which also makes the numbers of everything in it unique in the process.
     public var id: RoomID { state.id }
-    /// `RM_…`, one a life of the room.
+    /// `RM_…`, one for each life of the room.
     public var sid: String { state.sid }
-    /// What people call it.
+    /// The room's name.
     public var name: String { state.name }
 
     /// An empty room.
@@ -47,33 +47,33 @@ public struct Room: Sendable {
         turn.log(.roomStarted)
     }
 
-    /// Where clients reach the room's worker from now on; descriptions that were made keep what they say.
+    /// The addresses at which clients reach the room's worker from now on; existing descriptions are not changed.
     public mutating func set(candidates: [Candidate]) { state.set(candidates: candidates) }
 
-    /// How many may be in the room from the next join on, if its policy permits more.
+    /// The maximum number of members from the next join on, if the room's policy permits more.
     public mutating func set(participants: Int) { state.set(participants: participants) }
 
-    /// Whether a message of the application's server was not sent before; from now on it was.
+    /// Whether a message of the application's server was not sent before; this call records it as sent.
     mutating func accept(_ message: RoomMessage) -> Bool { nonces.accept(message.nonce) }
 }
 
-// MARK: - Coming in
+// MARK: - Joining
 
 extension Room {
-    /// Lets somebody in. A session of the same identity ends first. `isSignalled`: there is a socket on which
-    /// events can be sent and which must show signs of life.
+    /// Admits a participant. A session of the same identity ends first. `isSignalled`: there is a socket on which
+    /// events can be sent and which must send keep-alives.
     public mutating func join(
         _ request: JoinRequest, isSignalled: Bool, follow: FollowTarget? = nil, turn: inout RoomTurn
     ) throws(RoomError) -> SessionID {
         let identity = try checkJoin(request, at: turn.now)
         let info = try ParticipantInfo(request, identity: identity, &turn)
         let promised = promisedConnections(request.profile, isSignalled: isSignalled)
-        // Several where the policy allowed them until now.
+        // Several if the policy allowed them until now.
         let older = policy.duplicateIdentity == .allow ? [] : state.roster.sessions(identity: info.identity)
         guard older.isEmpty || policy.duplicateIdentity == .replace else {
             throw RoomError(.identityTaken, "a participant with this identity is in the room")
         }
-        // What is freed with the older sessions can be had again.
+        // Connections that the older sessions free can be reserved again.
         let freed = older.compactMap { state.roster[$0]?.reservedConnections }.reduce(0, +)
         try turn.reserveConnections(max(0, promised - freed))
         for session in older { remove(session, reason: .duplicateIdentity, turn: &turn) }
@@ -91,25 +91,25 @@ extension Room {
         return session
     }
 
-    /// One to publish and one to receive; a WHIP or WHEP session has one, and what the server does not carry none.
+    /// One to publish and one to receive; a WHIP or WHEP session has one, and a room whose media the server does not carry none.
     private func promisedConnections(_ profile: ParticipantProfile, isSignalled: Bool) -> Int {
         guard policy.topology == .routed else { return 0 }
         return profile == .full && isSignalled ? 2 : 1
     }
 
-    /// What follows the snapshot that a newcomer has: which tracks it may not receive, who speaks, and the server's own offers.
+    /// What follows a newcomer's snapshot: which tracks it may not receive, who speaks, and the server's own offers.
     public mutating func settle(_ newcomer: SessionID, turn: inout RoomTurn) {
         state.announceForbiddenTracks(to: newcomer, &turn)
         if state.isAnybodySpeaking { state.announceSpeakers(to: newcomer, &turn) }
         makeOffers(&turn)
     }
 
-    /// Whether this newcomer has to wait until somebody in the room decides, asking again meanwhile.
+    /// Whether this newcomer must wait, repeating the join, until somebody in the room decides.
     public func keepsWaiting(_ request: JoinRequest) -> Bool {
         policy.waitingRoom && !request.claims.video.roomAdmin && !waitingRoom.isLetIn(request.claims.identity ?? "")
     }
 
-    /// The identity of a newcomer who may come in; whether another of that identity may be in, and whether connections are left, is not looked at.
+    /// The identity of a newcomer that may join; this does not check whether another member may have that identity, and whether connections are left.
     @discardableResult
     public func checkJoin(_ request: JoinRequest, at now: MonotonicTime) throws(RoomError) -> String {
         guard !occupancy.hasEnded else { throw RoomError(.roomClosed, "the room is closing") }
@@ -121,12 +121,12 @@ extension Room {
 
 // MARK: - The waiting room
 
-// Whoever may not come in yet asks again and again, and an operator or a moderator decides.
+// A client that may not join yet repeats its request, and an operator or a moderator decides.
 extension Room {
-    /// Those who wait, the first to come first.
+    /// The waiting guests, in order of arrival.
     public var guests: [WaitingGuest] { waitingRoom.guests }
 
-    /// Notes that a join was refused because nobody has let its bearer in yet. The caller has been given `approval_required`.
+    /// Records that a join was refused because nobody has admitted its bearer yet. The caller has returned `approval_required`.
     public mutating func noteGuest(_ request: JoinRequest, turn: inout RoomTurn) {
         guard let identity = request.claims.identity else { return }
         let guest = WaitingGuest(identity: identity, name: request.shownName, since: turn.wallClock)
@@ -135,9 +135,9 @@ extension Room {
         waitingRoom.notifyModerators(&state.roster, &turn)
     }
 
-    /// Lets somebody in who waits, or turns it away; `session` is who does so (nil: an operator). Whoever was turned away may ask again after a minute.
+    /// Admits a waiting guest, or refuses it; `session` is the moderator (nil: an operator). A refused guest may ask again after a minute.
     ///
-    /// Throws `permission_denied` where `session` is no moderator, and `guest_not_found` where nobody waits with this identity.
+    /// Throws `permission_denied` if `session` is no moderator, and `guest_not_found` if no guest with this identity waits.
     public mutating func decide(
         onGuest identity: String, letsIn: Bool, by session: SessionID?, turn: inout RoomTurn
     ) throws(RoomError) {
@@ -153,20 +153,20 @@ extension Room {
     /// `identity` need not wait, from now on.
     mutating func letIn(_ identity: String) { waitingRoom.admit(identity) }
 
-    /// Other rules than the `old` ones hold.
+    /// The rules have changed from `old`.
     mutating func waitingRoomFollows(_ old: RoomPolicy, _ turn: inout RoomTurn) {
         waitingRoom.policyChanged(from: old, to: policy, &state.roster, &turn)
     }
 }
 
-// MARK: - Going
+// MARK: - Leaving
 
 extension Room {
-    /// The server is about to end, or (nil) is not any more: everybody is notified, and whoever comes later.
+    /// The server is about to end, or (nil) no longer is: everybody is notified, later members, too.
     public mutating func setDrain(_ notice: DrainNotice?, turn: inout RoomTurn) {
         guard notice != drain else { return }
         drain = notice
-        // Also to those who do not want to know who else is here: it is about themselves.
+        // Also to members that do not want to know who else is here: it is about themselves.
         for session in state.roster.sessions { state.roster.notify(session, .drainChanged(notice), &turn) }
     }
 
@@ -179,7 +179,7 @@ extension Room {
         end(&turn)
     }
 
-    /// Takes a member out with all that belongs to it: others' subscriptions to its tracks, its tracks, its own
+    /// Removes a member with all that belongs to it: others' subscriptions to its tracks, its tracks, its own
     /// subscriptions, its peers; then notifies.
     mutating func remove(
         _ session: SessionID, reason: LeaveReason, message: String? = nil, turn: inout RoomTurn
@@ -197,7 +197,7 @@ extension Room {
         depart(member, reason, &turn)
     }
 
-    /// Takes a member off the roster, of whose tracks, subscriptions and connections nothing is here any more, and notifies the others.
+    /// Removes a member from the roster, after its tracks, subscriptions and connections, and notifies the others.
     mutating func depart(
         _ member: Member, _ reason: LeaveReason, keepsConnections: Bool = false, _ turn: inout RoomTurn
     ) {
@@ -228,7 +228,7 @@ extension Room {
         dataTracks.memberArrived(member, &state, &turn)
     }
 
-    /// The room is over.
+    /// The room has ended.
     private mutating func end(_ turn: inout RoomTurn) {
         endRecordings(&turn)
         occupancy.end()
@@ -254,32 +254,32 @@ extension Room {
         return info
     }
 
-    /// Ends a recording. The room's policy does not begin one again before its rules of recording change.
+    /// Ends a recording. The room's policy does not begin another before its recording rules change.
     public mutating func stopRecording(_ sid: String, turn: inout RoomTurn) throws(RoomError) {
         try recordings.stop(sid, &turn)
         recordingsChanged(&turn)
     }
 
-    /// The recorder records a stream no more, because the disk is full: its track is recorded again when there is room.
+    /// The recorder has stopped recording a stream, because the disk is full: its track is recorded again when there is space.
     public mutating func recorderGaveUp(_ stream: SubscriptionID, turn: inout RoomTurn) {
         recordings.giveUp(stream, &turn)
         recordingsMayNeedFirstCodecs(&turn)
     }
 
-    /// Members are notified at once; then what the recordings want by now is recorded.
+    /// Members are notified at once; then the tracks that recordings want now are recorded.
     private mutating func recordingsChanged(_ turn: inout RoomTurn) {
         announce(&turn)
         recordings.recordWanted(&state, &turn)
         recordingsMayNeedFirstCodecs(&turn)
     }
 
-    /// Recordings are in a track's first codec, also where everybody else gets the backup codec.
+    /// Recordings use a track's first codec, even if everybody else gets the backup codec.
     private mutating func recordingsMayNeedFirstCodecs(_ turn: inout RoomTurn) {
         state.regressions.markAll()
         reviewRegressions(&turn)
     }
 
-    /// A track came, or is another source than before.
+    /// A track was added, or its source has changed.
     mutating func trackMayBeRecorded(_ id: TrackID, _ turn: inout RoomTurn) {
         if recordings.trackChanged(id, &state, &turn) { recordingsChanged(&turn) }
     }
@@ -289,7 +289,7 @@ extension Room {
         if recordings.trackEnds(track, &turn) { recordingsChanged(&turn) }
     }
 
-    /// Other rules of recording: what they leave out ends, what they want begins.
+    /// The recording rules have changed: recordings that they exclude end, those that they demand begin.
     mutating func followRecordingRules(_ turn: inout RoomTurn) {
         if recordings.rulesChanged(policy, &turn) { recordingsChanged(&turn) }
         if recordings.follow(state, &turn) {
@@ -300,7 +300,7 @@ extension Room {
         announce(&turn)
     }
 
-    /// Ends what is still recorded: the room ends.
+    /// Ends all recordings in progress: the room ends.
     private mutating func endRecordings(_ turn: inout RoomTurn) {
         recordings.roomEnds()
         for sid in recordings.sids where recordings.end(sid, &turn) { recordingsChanged(&turn) }
@@ -310,10 +310,10 @@ extension Room {
 // MARK: - The room as a whole
 
 extension Room {
-    /// What members know of the room as a whole has changed: they learn it with the next deadline.
+    /// What members know of the room as a whole has changed: they are notified with the next deadline.
     mutating func roomChanged() { announcement.becomesDue() }
 
-    /// Members learn at once how the room is now, where that is news.
+    /// Notifies members at once of the room's state, if it has changed.
     mutating func announce(_ turn: inout RoomTurn) {
         guard let news = announcement.news(of: info) else { return }
         for session in state.roster.sessions where news.isForAll || state.roster[session]?.options.hasRoster == true {
@@ -321,22 +321,22 @@ extension Room {
         }
     }
 
-    /// Whether the room is over.
+    /// Whether the room has ended.
     var hasEnded: Bool { occupancy.hasEnded }
 
-    /// Lets people in from now on as `lock` says; who is in stays. Throws `permission_denied` where the policy does not let `session` do this (nil: an operator).
+    /// Sets who may join from now on; members stay. Throws `permission_denied` if the policy does not permit `session` to do this (nil: an operator).
     public mutating func setLock(
         _ lock: RoomLock, by session: SessionID?, turn: inout RoomTurn
     ) throws(RoomError) {
         try checkLockRight(of: session)
-        // A changed password is announced like a lock: the log has it, members see no difference.
+        // A changed password is logged like a lock; members see no difference.
         guard lock != self.lock || lock == .password else { return }
         self.lock = lock
         roomChanged()
         turn.log(.lockChanged(lock, by: session.flatMap { state.roster[$0]?.info.sid }))
     }
 
-    /// Other metadata of the room, for everybody.
+    /// Sets the room's metadata, for everybody.
     public mutating func setMetadata(_ metadata: String, turn: inout RoomTurn) throws(RoomError) {
         try TextRule.metadata.check(metadata, "the metadata")
         guard metadata != self.metadata else { return }
@@ -362,8 +362,8 @@ extension Room {
         return next
     }
 
-    /// Ends sessions without a sign of life, WHIP and WHEP sessions that do not connect, and a room that has been empty for long; announces how many
-    /// are in the room; tries again to record what could not be recorded; makes the offers that steps left over.
+    /// Ends sessions without keep-alives, WHIP and WHEP sessions that do not connect, and a room that has been empty for its timeout; announces the number
+    /// of members; tries again to record what could not be recorded; makes the offers that earlier steps left.
     public mutating func advance(turn: inout RoomTurn) {
         guard !occupancy.hasEnded else { return }
         let overdue = state.roster.sessions.filter { session in
@@ -384,8 +384,8 @@ extension Room {
         if let emptyRoomDeadline, emptyRoomDeadline <= turn.now { end(&turn) }
     }
 
-    /// When the room ends because nobody is there; nil while somebody is. It stays for those who wait to be let in, and those who were: their next join would make another one,
-    /// which may have no waiting room.
+    /// When the room ends because it is empty; nil while it has members. It waits for guests in the waiting room and those just admitted: their next join would
+    /// make another room, which may have no waiting room.
     private var emptyRoomDeadline: MonotonicTime? {
         occupancy.deadline(policy).map { max($0, waitingRoom.keepsRoomUntil) }
     }

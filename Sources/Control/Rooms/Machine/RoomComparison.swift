@@ -1,7 +1,7 @@
 import MediaControl
 import Primitives
 
-/// What a change of a room's rules does to its participants: the room, and a copy of it in which the rules were changed.
+/// The effects of a change of a room's rules on its participants: the room, and a copy of it in which the rules were changed.
 struct RoomComparison {
     private let room: Room
     private let copy: Room
@@ -11,7 +11,7 @@ struct RoomComparison {
         self.copy = copy
     }
 
-    /// Of participants who fare otherwise in the copy, in the order in which they joined.
+    /// Participants that the change affects, in the order in which they joined.
     func changes(at turn: borrowing RoomTurn) -> [PolicyImpact.Participant] {
         var changes: [PolicyImpact.Participant] = []
         for session in room.sessions {
@@ -25,7 +25,7 @@ struct RoomComparison {
         return changes
     }
 
-    /// How `session` fares otherwise in the copy; nil where it does not.
+    /// How the change affects `session`; nil if it does not.
     private func change(of session: SessionID) -> PolicyImpact.Participant? {
         guard let member = room.state.roster[session] else { return nil }
         let none = PolicyImpact.Participant(sid: member.info.sid, identity: member.info.identity)

@@ -1,7 +1,7 @@
-/// Which room a join goes to.
+/// The room that a join goes to.
 public enum RoomNames {
-    /// The token's room; a join that asks for another one is refused. Without one in the token, the asked room; neither: the standard
-    /// room. An empty asked name asks for none where the token has one, else for a generated name.
+    /// The token's room; a join that requests another one is refused. If the token names none, the requested room; if neither does, the default
+    /// room. An empty requested name means none if the token names a room, otherwise a generated name.
     public static func resolve(
         granted: String?, asked: String?, standard: String, turn: inout RoomTurn
     ) throws(RoomError) -> String {
@@ -11,7 +11,7 @@ public enum RoomNames {
         return asked.isEmpty ? generated(turn: &turn) : asked
     }
 
-    /// Refuses a room that is asked for with a token for another one: nobody lands in a room that they did not name.
+    /// Refuses a join that requests another room than its token's: nobody gets into a room that they did not name.
     public static func checkMatch(granted: String?, asked: String?) throws(RoomError) {
         guard let granted, !granted.isEmpty, let asked, !asked.isEmpty, asked != granted else { return }
         throw RoomError(.roomMismatch, "the token is for another room than the requested one")
@@ -22,6 +22,6 @@ public enum RoomNames {
         try TextRule.identifier.check(name, "the room's name", tooLong: .invalidRequest)
     }
 
-    /// A name that nobody has used, which begins with `prefix`.
+    /// A new unique name that begins with `prefix`.
     public static func generated(_ prefix: String = "room-", turn: inout RoomTurn) -> String { turn.sid(prefix) }
 }

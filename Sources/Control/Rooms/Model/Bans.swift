@@ -1,15 +1,15 @@
 public import Primitives
 
-/// Which identities may not join which rooms, and until when. Unlike ``TokenCutoffs`` a ban holds for every token.
+/// Which identities may not join which rooms, and until when. Unlike ``TokenCutoffs``, a ban applies to every token.
 public struct Bans: Sendable {
     /// One ban.
     public struct Ban: Sendable, Hashable {
         public var identity: String
-        /// Milliseconds since 1970, for people.
+        /// Milliseconds since 1970, for display.
         public var until: Int64
-        /// What the operator said; empty where nothing.
+        /// The operator's reason; empty if none.
         public var reason: String
-        /// The same moment as `until`, for the check.
+        /// The same time as `until`, for the check.
         let deadline: MonotonicTime
     }
 
@@ -17,13 +17,13 @@ public struct Bans: Sendable {
     private(set) var count = 0
     /// With names and reasons of 1 KiB each this is 8 MiB; one more is refused.
     public static let maximumCount = 4_096
-    /// A year: longer than any token that was made for a meeting.
+    /// A year: longer than any token for a meeting is valid.
     public static let longest = TimeInterval.seconds(366 * 86_400)
 
-    /// None yet.
+    /// No bans yet.
     public init() {}
 
-    /// Keeps `identity` out of `room` for `duration`; replaces an earlier ban of the same identity.
+    /// Bans `identity` from `room` for `duration`; replaces an earlier ban of the same identity.
     @discardableResult
     public mutating func add(
         _ identity: String, room: String, for duration: TimeInterval, reason: String, turn: borrowing RoomTurn
@@ -41,7 +41,7 @@ public struct Bans: Sendable {
         return ban
     }
 
-    /// Ends a ban; `ban_not_found` where there is none.
+    /// Ends a ban; `ban_not_found` if there is none.
     public mutating func remove(_ identity: String, room: String, now: MonotonicTime) throws(RoomError) {
         forgetExpired(at: now)
         guard bansByRoom[room]?.removeValue(forKey: identity) != nil else {
@@ -51,7 +51,7 @@ public struct Bans: Sendable {
         if bansByRoom[room]?.isEmpty == true { bansByRoom[room] = nil }
     }
 
-    /// Those of one room that hold, by identity.
+    /// The bans of one room that are in force, by identity.
     public func list(room: String, now: MonotonicTime) -> [Ban] {
         (bansByRoom[room] ?? [:]).values.filter { now < $0.deadline }.sorted { $0.identity < $1.identity }
     }

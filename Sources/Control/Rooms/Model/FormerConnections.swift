@@ -1,14 +1,14 @@
 import SDP
 
-/// The connections of a member that have ended. Descriptions of them may still be under way, or be sent again after a resume, and would be taken for those of the
+/// The connections of a member that have ended. Descriptions of them may still be under way, or be sent again after a resume, and would be applied to the
 /// connections that have their names now.
 struct FormerConnections: Sendable {
-    /// So many user names are kept: of some moves in a row, with two connections each.
+    /// This many user names are kept: of some moves in a row, with two connections each.
     private static let maximum = 16
 
-    /// The client's ICE user names, which no other connection of its may have (RFC 8445 section 5.3); the latest last.
+    /// The client's ICE user names, which no other of its connections may use (RFC 8445 section 5.3); the latest last.
     private var ufrags: [String] = []
-    /// The first mid that no offer of the server had on the receiving connection: an answer to one of those offers names others than the next asks for.
+    /// The first mid that no offer of the server used on the receiving connection, so that an answer to one of those offers does not match the next offer.
     private(set) var nextMid = 0
 
     /// The connection ends.
@@ -16,7 +16,7 @@ struct FormerConnections: Sendable {
         if connection.id == Room.serverConnection { nextMid = max(nextMid, connection.negotiation.nextMid) }
     }
 
-    /// The connection ends by a move, of which its client learns later: it may offer on it meanwhile, too.
+    /// The connection ends by a move, of which its client is notified later: until then, it may make offers on it.
     mutating func addMoved(_ connection: Connection) {
         add(connection)
         guard let ufrag = connection.negotiation.remoteTransport?.iceUfrag else { return }

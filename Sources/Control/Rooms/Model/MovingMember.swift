@@ -1,14 +1,14 @@
 import MediaControl
 import Primitives
 
-/// A member on its way from one room to another, with what goes on there: its connections and its tracks.
+/// A member on its way from one room to another, with what continues there: its connections and its tracks.
 public struct MovingMember: Sendable {
     /// As it was in the room that it leaves, without subscriptions.
     var member: Member
     let tracks: [RoomTrack]
-    /// Its connections cannot go on: the other room is on another worker, or its client could not be told. It makes others, and publishes anew.
+    /// Its connections cannot continue: the other room is on another worker, or its client could not be notified. It opens others, and publishes anew.
     public let losesConnections: Bool
-    /// Those that it had.
+    /// The connections that it had.
     let lostConnections: [String]
     /// Whether it published.
     let publishes: Bool
@@ -16,12 +16,12 @@ public struct MovingMember: Sendable {
     let policy: RoomPolicy
 
     public var session: SessionID { member.session }
-    /// As it was shown in the room that it leaves, without tracks.
+    /// Its info in the room that it leaves, without tracks.
     public var info: ParticipantInfo { member.info }
-    /// The numbers that go on, which were made by the first room that the member was in.
+    /// The numbers that stay the same; the first room of the member made them.
     public var numbers: [UInt64] { member.connections.map(\.peer.rawValue) + tracks.map(\.id.rawValue) }
 
-    /// Refuses what the rules of the room that it comes to do not let in.
+    /// Refuses a member that the rules of the new room do not admit.
     func check(_ state: RoomState) throws(RoomError) {
         let policy = state.policy
         guard policy.topology == .routed else { throw Self.cannotMove }

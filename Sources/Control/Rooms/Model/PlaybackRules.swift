@@ -2,7 +2,7 @@ import AccessTokens
 import MediaControl
 import SDP
 
-// What a room lets be played into it, and how a file's tracks look as if a client had negotiated them.
+// What may be played into a room, and how a file's tracks appear as if a client had negotiated them.
 
 extension PlaybackRequest {
     func check(in state: RoomState) throws(RoomError) {
@@ -10,7 +10,7 @@ extension PlaybackRequest {
         guard policy.topology == .routed else {
             throw RoomError(.notRouted, "the room is peer to peer: its media does not pass the server")
         }
-        // Nobody who is here gives way to a file, whatever the policy says about two people.
+        // A file never replaces a member, whatever the policy says about two participants.
         guard state.roster.session(identity: identity) == nil else {
             throw RoomError(.identityTaken, "a participant with this identity is in the room")
         }
@@ -29,7 +29,7 @@ extension PlaybackRequest {
         }
     }
 
-    /// The file joins as a participant that publishes only, by nobody's token. `sid`: the playback's.
+    /// The file joins as a participant that only publishes, without a token. `sid`: the playback's.
     func joinRequest(_ sid: String) -> JoinRequest {
         var grant = VideoGrant.join(nil)
         grant.canSubscribe = false
@@ -42,7 +42,7 @@ extension PlaybackRequest {
         return request
     }
 
-    /// What a track of the file is shown as.
+    /// The source as which a track of the file appears.
     func source(of kind: MediaKind) -> TrackSource {
         switch kind {
         case .audio: isScreen ? .screenAudio : .microphone
@@ -52,7 +52,7 @@ extension PlaybackRequest {
 }
 
 extension PlaybackFormat {
-    /// Why the room does not take a format; nil where it does.
+    /// Why the room does not permit a format; nil if it does.
     fileprivate func refusal(_ rules: NegotiationPolicy) -> String? {
         let allowed = rules.codecs(for: codec.kind.sectionKind).allowed
         guard codec.names.contains(where: allowed.contains) else {
@@ -75,7 +75,7 @@ extension PlaybackFormat {
         allowed.contains(profile ?? 0) ? nil : "the room does not permit the \(codec) profile \(profile ?? 0)"
     }
 
-    /// Dynamic ones (RFC 3551 section 6), one of each kind; nobody but this server sees them.
+    /// Dynamic payload types (RFC 3551 section 6), one for each kind; only this server sees them.
     var payloadType: UInt8 { codec.kind == .audio ? 111 : 96 }
 
     /// The track as a client would have announced it.
@@ -83,7 +83,7 @@ extension PlaybackFormat {
         TrackAnnouncement("\(codec.kind)", source: source, width: width, height: height)
     }
 
-    /// What comes in as a client's offer would have it. No feedback: a file cannot be asked for keyframes or packets.
+    /// The media as in a client's offer. No feedback: a file cannot send keyframes or packets on request.
     func sending(_ ssrc: UInt32) -> RemoteSending {
         RemoteSending(
             formats: [negotiated(payloadType)], encodings: [RemoteEncoding(ssrc: ssrc)], trackID: "\(codec.kind)")

@@ -1,7 +1,7 @@
 public import AccessTokens
 public import Primitives
 
-/// Tokens that are good for nothing any more although they have not expired: one by its id, or all that an identity has had so far.
+/// Tokens that are no longer valid although they have not expired: one by its id, or all tokens of an identity so far.
 public struct Revocations: Sendable {
     /// What was revoked.
     public enum Subject: Sendable, Hashable {
@@ -25,20 +25,20 @@ public struct Revocations: Sendable {
         public var issuedAfter: Int64
         /// Milliseconds since 1970.
         public var until: Int64
-        /// The same moment as `until`, for the check.
+        /// The same time as `until`, for the check.
         let deadline: MonotonicTime
     }
 
     private var revocations: [Subject: Revocation] = [:]
     /// With ids of 1 KiB each this is 8 MiB; one more is refused.
     public static let maximumCount = 4_096
-    /// A year: longer than a token that was made for a meeting lives.
+    /// A year: longer than a token for a meeting is valid.
     public static let longest = TimeInterval.seconds(366 * 86_400)
 
-    /// None yet.
+    /// No revocations yet.
     public init() {}
 
-    /// Revokes until `now + duration`; replaces an earlier revocation of the same.
+    /// Revokes until `now + duration`; replaces an earlier revocation of the same subject.
     @discardableResult
     public mutating func add(
         _ subject: Subject, issuedAfter: Int64? = nil, for duration: TimeInterval, turn: borrowing RoomTurn
@@ -55,19 +55,19 @@ public struct Revocations: Sendable {
         return revocation
     }
 
-    /// Ends a revocation; `revocation_not_found` where there is none.
+    /// Ends a revocation; `revocation_not_found` if there is none.
     public mutating func remove(_ subject: Subject) throws(RoomError) {
         guard revocations.removeValue(forKey: subject) != nil else {
             throw RoomError(.revocationNotFound, "this was not revoked")
         }
     }
 
-    /// Those that hold, the latest to end last.
+    /// The revocations in force, the latest to end last.
     public func list(now: MonotonicTime) -> [Revocation] {
         revocations.values.filter { now < $0.deadline }.sorted { ($0.until, $0.key) < ($1.until, $1.key) }
     }
 
-    /// Whether a token is good for nothing. One of an identity that says neither when it was issued nor from when on it is valid may be of any age.
+    /// Whether a token is revoked. A token of an identity that states neither when it was issued nor from when on it is valid may be of any age.
     public func refuse(_ claims: AccessClaims, now: MonotonicTime) -> Bool {
         guard !revocations.isEmpty else { return false }
         if let id = claims.tokenID, let revocation = revocations[.token(id)], now < revocation.deadline { return true }

@@ -2,17 +2,17 @@ import MediaControl
 public import Primitives
 public import SDP
 
-/// What a room knows of the place it lives in: the server's end of every transport, and bounds.
+/// What a room knows of its host: the server's side of every transport, and limits.
 public struct RoomContext: Sendable {
     /// SHA-256 of the worker's certificate.
     public var fingerprintSHA256: [UInt8]
-    /// The worker's addresses, the most wanted first.
+    /// The worker's addresses, most preferred first.
     public var candidates: [Candidate]
-    /// What every user name fragment begins with: a shared TCP port finds the worker by it.
+    /// The beginning of every user name fragment: a shared TCP port finds the worker by it.
     public var ufragMark: String
     public var limits = RoomLimits()
 
-    /// A place with these addresses.
+    /// A context with these addresses.
     public init(
         fingerprintSHA256: [UInt8], candidates: [Candidate], ufragMark: String = "", limits: RoomLimits = RoomLimits()
     ) {
@@ -23,40 +23,40 @@ public struct RoomContext: Sendable {
     }
 }
 
-/// Bounds that hold whatever a room's policy says; each keeps one client from costing much.
+/// Limits that apply whatever a room's policy says; each bounds the cost of one client.
 public struct RoomLimits: Sendable, Hashable {
     public var participants = 2_000
-    /// One to publish, one to receive, and room for clients that make one a screen share.
+    /// One to publish, one to receive, and some for clients that open one per screen share.
     public var connectionsPerParticipant = 8
-    /// One more is refused, and its publisher is told.
+    /// One more is refused, and its publisher is notified.
     public var tracksPerParticipant = MediaLimits.tracksPerParticipant
-    /// One more waits until another ends, and its subscriber is told; asked for by hand it is refused.
+    /// One more waits until another ends, and its subscriber is notified; an explicit request for one more is refused.
     public var subscriptionsPerParticipant = MediaLimits.subscriptionsPerParticipant
-    /// One more is refused; as many as of media.
+    /// One more is refused; as many as for media.
     public var dataTracksPerParticipant = MediaLimits.tracksPerParticipant
-    /// Announced tracks whose offer has not come yet.
+    /// Announced tracks whose offer has not arrived yet.
     public var announcementsPerParticipant = 64
     public var connectionIDBytes = 64
     /// A session description of a mesh call relayed as an opaque payload.
     public var relayBytes = 65_536
-    /// The longest message between members, and its topic. Longer ones go over a socket only up to `relayBytes`.
+    /// The longest message between members, with its topic. Over a socket the limit is `relayBytes`.
     public var messageBytes = 262_144
     public var topicBytes = 256
-    /// The longest that the server accepts on a data channel: `a=max-message-size`.
+    /// The longest message that the server accepts on a data channel: `a=max-message-size`.
     public var acceptedMessageBytes = DataLimits.usualLongestMessage
-    /// Receivers that a message may name; without names it goes to everybody.
+    /// The number of receivers that a message may name; without names it goes to everybody.
     public var messageReceivers = 256
-    /// Messages of one member; twice as many at once.
+    /// Messages per second of one member; bursts of twice as many.
     public var messagesPerSecond = 200
-    /// Notifications that one member causes by what it says about itself: one for each kibibyte to each member; of five seconds at once. In a room of a hundred that
-    /// is as often as a socket may ask. As many, apart from those, by what it does with its tracks.
+    /// Notifications per second that one member causes by changing its details: one for each kibibyte to each member; bursts of five seconds' worth. In a room
+    /// of a hundred that equals the rate of a socket's requests. As many again by changing its tracks.
     public var notificationsPerSecond = 20_000
-    /// A WHIP or WHEP session whose connection has not come up after this ends: what a worker gives it (30 s), and half as long again for a worker
-    /// that does not say so.
+    /// A WHIP or WHEP session whose connection has not come up after this ends: the worker's own limit (30 s), and half of that again in case the worker
+    /// does not report it.
     public var connectTimeout = TimeInterval.seconds(45)
-    /// The longest that a dropped socket may be resumed after.
+    /// The maximum time after which a dropped socket may be resumed.
     public var resumeWindow = TimeInterval.seconds(30)
-    /// A signalling session without a sign of life ends after this.
+    /// A signalling session without keep-alives ends after this.
     public var keepAliveTimeout = TimeInterval.seconds(30)
 
     /// The defaults.

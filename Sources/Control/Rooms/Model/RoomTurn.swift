@@ -1,15 +1,15 @@
 public import MediaControl
 public import Primitives
 
-/// What a room wants done. Effects are carried out in their order.
+/// An action that a room requests. Effects are carried out in their order.
 public enum RoomEffect: Sendable, Hashable {
-    /// For the worker that has the room.
+    /// For the worker that hosts the room.
     case media(MediaCommand)
-    /// One message for several members, over their data channels. `source`: the peer that sent it on one, and can be slowed down.
+    /// One message for several members, over their data channels. `source`: the peer that sent it on one, if its rate can be limited.
     case send(RoomMessage, to: [MessageReceiver], source: PeerID?)
     /// For one session.
     case notify(SessionID, SequencedEvent)
-    /// The session is over; `.ended` was its last event.
+    /// The session has ended; `.ended` was its last event.
     case sessionEnded(SessionID, LeaveReason)
     /// For the recorder.
     case recording(RecordingEffect)
@@ -17,11 +17,11 @@ public enum RoomEffect: Sendable, Hashable {
     case playback(PlaybackEffect)
     /// For the event log.
     case log(RoomLogEvent)
-    /// A stay, named by the participant's sid, has reached something for the first time.
+    /// A stay, named by the participant's sid, has reached a step for the first time.
     case joinStep(participant: String, JoinStep)
-    /// A participant's client has reported so many more freezes of what it plays; maybe none.
+    /// A participant's client has reported this many more freezes of a video that it plays; perhaps none.
     case freezesReported(participant: String, Freezes)
-    /// The room is over: forget it.
+    /// The room has ended: remove it.
     case roomEnded
 }
 
@@ -31,7 +31,7 @@ public struct MessageReceiver: Sendable, Hashable {
     public var label: String
     public var `protocol`: DataProtocol
 
-    /// The channel `label` of a peer that speaks `protocol`.
+    /// The channel `label` of a peer that uses `protocol`.
     public init(peer: PeerID, label: String, `protocol`: DataProtocol) {
         self.peer = peer
         self.label = label
@@ -39,20 +39,19 @@ public struct MessageReceiver: Sendable, Hashable {
     }
 }
 
-/// Everything that one step of a room takes from outside, and what it wants done: time and randomness go in, effects
-/// come out. The same room, moment and random numbers give the same effects.
+/// The input and output of one step of a room: time and randomness go in, effects come out. The same room, time and random numbers give the same effects.
 public struct RoomTurn {
-    /// The moment of the step.
+    /// The time of the step.
     public let now: MonotonicTime
-    /// Milliseconds since 1970, for what people read.
+    /// Milliseconds since 1970, for display.
     public let wallClock: Int64
     /// What is to be done, in order.
     public internal(set) var effects: [RoomEffect] = []
-    /// Peer connections that the server has room for beside those that are reserved.
+    /// Peer connections that the server can still open besides those that are reserved.
     public private(set) var connectionsLeft: Int
-    /// What can be recorded beside what the server records already.
+    /// How many more tracks the server can record.
     public private(set) var recordingAdmission: RecordingAdmission
-    /// Where ids, SSRCs and credentials come from; a generator fit for secrets outside tests.
+    /// The source of ids, SSRCs and credentials; outside tests, a generator fit for secrets.
     public private(set) var random: any RandomNumberGenerator
 
     /// A step at `now`.
@@ -67,16 +66,16 @@ public struct RoomTurn {
         self.recordingAdmission = recordingAdmission
     }
 
-    /// Reserves the place of a recorded track on this server, or says why there is none.
+    /// Reserves the place of a recorded track on this server, or returns why there is none.
     mutating func reserveRecordedTrack() -> RecordingRefusal? { recordingAdmission.reservePlace() }
 
-    /// Ends the recording of a track. Its place is free for another one in this step; the recorder, which has to finish the file, counts it a moment longer.
+    /// Ends the recording of a track. Its place is free for another one in this step; the recorder, which must finish the file, counts it a moment longer.
     mutating func endRecordedTrack(_ stream: SubscriptionID) {
         media(.endRecording(stream))
         recordingAdmission.returnPlace()
     }
 
-    /// Reserves peer connections of the server's, or refuses.
+    /// Reserves peer connections of the server, or refuses.
     mutating func reserveConnections(_ count: Int) throws(RoomError) {
         guard connectionsLeft >= count else {
             throw RoomError(
@@ -85,7 +84,7 @@ public struct RoomTurn {
         connectionsLeft -= count
     }
 
-    /// The moment at which the wall clock shows `second` (since 1970): now where that is past, in a century where it is later than that.
+    /// The time at which the wall clock shows `second` (since 1970): now if that is past, and at most a century from now.
     func moment(ofSecond second: Int64) -> MonotonicTime {
         let seconds = min(max(second, 0), wallClock / 1_000 + Self.centurySeconds)
         return now + .milliseconds(max(seconds * 1_000 - wallClock, 0))
@@ -102,18 +101,18 @@ extension RoomTurn {
     /// Random letters and digits; each carries 5.95 bits.
     mutating func text(_ count: Int) -> String { RandomText.text(count, using: &random) }
 
-    /// A public id such as `PA_k3J…`: 71 bits, enough for a life of the process.
+    /// A public id such as `PA_k3J…`: 71 bits, enough for the life of the process.
     mutating func sid(_ prefix: String) -> String { prefix + text(12) }
 
     /// An id that is also a secret: 131 bits.
     mutating func sessionID() -> SessionID { SessionID("SE_" + text(22)) }
 
-    /// A user name fragment of 71 bits behind the worker's mark, because it finds a peer among all of a worker's, and a password of 143.
+    /// A user name fragment of 71 bits after the worker's mark, because it identifies a peer among all peers of a worker, and a password of 143.
     mutating func iceCredentials(_ context: RoomContext) -> ICECredentials {
         ICECredentials(ufrag: context.ufragMark + text(12), password: text(24))
     }
 
-    /// Any SSRC but 0 and those that are taken.
+    /// Any SSRC except 0 and those in use.
     mutating func ssrc(unless isTaken: (UInt32) -> Bool = { _ in false }) -> UInt32 {
         while true {
             let value = UInt32.random(in: 1...UInt32.max, using: &random)

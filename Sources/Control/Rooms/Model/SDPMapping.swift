@@ -2,7 +2,7 @@ import MediaControl
 import Primitives
 import SDP
 
-// SDP's words in the words of the media plane. The two modules do not know each other on purpose.
+// Translates SDP's terms into those of the media plane. The two modules do not know each other on purpose.
 
 extension Codec {
     init(_ name: CodecName) {
@@ -46,7 +46,7 @@ extension EncodingDescription {
 }
 
 extension TrackDescription {
-    /// What comes in on a section, as one encoding of the track with this `info`.
+    /// The media that a section receives, as one encoding of the track with this `info`.
     init(_ id: TrackID, peer: PeerID, _ info: TrackInfo, _ sending: RemoteSending, maximumBitrate: Bitrate?) {
         self.init(
             id: id, peer: peer, kind: info.kind, source: info.source, mid: info.mid,
@@ -119,7 +119,7 @@ extension LocalTransport {
 }
 
 extension RoomError {
-    /// A description's refusal with the stable code that edges pass on; the exact word is in the detail.
+    /// A description's refusal with the stable code that edges return; the detail has the exact reason.
     init(_ error: NegotiationError) {
         let detail = "the session description is refused: \(error.description)"
         switch error.code {
@@ -135,7 +135,7 @@ extension RoomError {
 }
 
 extension NegotiationPolicy {
-    /// The room's rules in the words of SDP.
+    /// The room's rules in SDP's terms.
     init(_ policy: RoomPolicy) {
         self.init()
         acceptsDataChannels = true

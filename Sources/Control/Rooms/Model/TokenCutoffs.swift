@@ -1,10 +1,10 @@
 public import AccessTokens
 public import Primitives
 
-/// From when on tokens must have been issued to be good for a room that was deleted, or for a participant that was removed.
+/// The time after which tokens must have been issued to be valid for a room that was deleted, or for a participant that was removed.
 ///
-/// A token outlives what an operator ends, so without this it would be back at once. What names people rather than their tokens, and lasts, is
-/// a ban: a table of its own, asked at the same place (`RoomHost.admit`).
+/// A token outlives the room or stay that an operator ends, so without this its bearer would be back at once. A ban, which names a person rather than tokens,
+/// and lasts, is in a separate table that is checked at the same place (`RoomHost.admit`).
 public struct TokenCutoffs: Sendable {
     /// What was ended: a room, or one identity in it.
     private struct Place: Sendable, Hashable {
@@ -19,7 +19,7 @@ public struct TokenCutoffs: Sendable {
     }
 
     private var cutoffs: [Place: Cutoff] = [:]
-    /// By age, also those that were renewed since.
+    /// By age, including those that were renewed since.
     private var order: [(place: Place, number: UInt64, until: MonotonicTime)] = []
     private var lastNumber: UInt64 = 0
 
@@ -29,7 +29,7 @@ public struct TokenCutoffs: Sendable {
     /// None yet.
     public init() {}
 
-    /// How many there are, for tests of the bound.
+    /// The number of cutoffs, for tests of the limit.
     var count: Int { max(cutoffs.count, order.count) }
 
     /// Tokens for `room` (nil identity: anybody's) that were issued at `second` (since 1970) or before are refused until `until`.
@@ -44,8 +44,8 @@ public struct TokenCutoffs: Sendable {
         }
     }
 
-    /// An operator makes the room anew: whoever had a token for it may come again, but for those who were removed.
-    /// True: it was closed to somebody.
+    /// An operator creates the room anew: everybody with a token for it may join again, except participants that were removed.
+    /// True: it was closed to some tokens.
     public mutating func reopen(room: String) -> Bool {
         cutoffs.removeValue(forKey: Place(room: room, identity: nil)) != nil
     }
@@ -61,7 +61,7 @@ public struct TokenCutoffs: Sendable {
         }
     }
 
-    /// Times in tokens are whole seconds: one of the same second may be older. Most libraries write `nbf` where they write no `iat`. A token
+    /// Times in tokens are whole seconds, so a token of the same second may be older. Libraries that write no `iat` usually write `nbf`. A token
     /// without either may be of any age.
     private func refuses(_ claims: AccessClaims, _ place: Place, _ now: MonotonicTime) -> Bool {
         guard let cutoff = cutoffs[place], now < cutoff.until else { return false }

@@ -1,19 +1,19 @@
 import MediaControl
 import SDP
 
-/// The tracks that a member has announced and not offered yet.
+/// The tracks that a member has announced but not offered yet.
 struct AnnouncedTracks: Sendable {
     private var tracks: [AnnouncedTrack] = []
 
-    /// What a section is that comes with this track's id and mid; else whatever of its kind was announced first.
+    /// The announcement for a section with this track id and mid; otherwise the oldest one of its kind.
     func find(_ trackID: String?, _ mid: String, _ kind: MediaKind) -> AnnouncedTrack? {
         tracks.first { $0.announcement.clientTrackID == trackID }
             ?? tracks.first { $0.announcement.clientTrackID == mid }
             ?? tracks.first { $0.announcement.kind == kind }
     }
 
-    /// Those whose track was announced under its own id come before those that take what is left: a client goes on sending what the server has ended. Second
-    /// encodings come behind their tracks.
+    /// Sections whose track was announced under its own id come before those that match by kind: a client continues to send what the server has ended. Second
+    /// encodings come after their tracks.
     func inOrder(_ sections: [NegotiatedSection]) -> [NegotiatedSection] {
         func isAnnounced(_ section: NegotiatedSection) -> Bool { names(section.receiving?.trackID) }
         func isBackup(_ section: NegotiatedSection) -> Bool { namesBackup(section.receiving?.trackID, section.mid) }
@@ -24,7 +24,7 @@ struct AnnouncedTracks: Sendable {
     /// Whether a track with this id was announced.
     private func names(_ trackID: String?) -> Bool { tracks.contains { $0.announcement.clientTrackID == trackID } }
 
-    /// Whether what has this id or mid was announced as a track's encoding in its backup codec.
+    /// Whether this id or mid was announced as a track's encoding in its backup codec.
     private func namesBackup(_ trackID: String?, _ mid: String) -> Bool {
         tracks.contains { track in
             let id = track.announcement.clientTrackID
@@ -38,8 +38,8 @@ struct AnnouncedTracks: Sendable {
 
     var sids: [String] { tracks.map(\.sid) }
 
-    /// Of a track that is announced already, an announcement changes what it names, and keeps the sid; otherwise `sid` is called for one. Refused beyond `most`. One that
-    /// names the track in its backup codec, too, announces both.
+    /// If the track is announced already, an announcement changes the values that it contains, and keeps the sid; otherwise `sid` makes one. Refused beyond
+    /// `most`. An announcement that names the track in its backup codec, too, announces both.
     mutating func add(
         _ announcement: TrackAnnouncement, most: Int, sid: () -> String
     ) throws(RoomError) -> AnnouncedTrack {
@@ -60,7 +60,7 @@ struct AnnouncedTracks: Sendable {
         return announced
     }
 
-    /// What comes of a track in its backup codec, in the place of what was expected of it before.
+    /// The announcement of a track's encoding in its backup codec; it replaces an earlier one.
     mutating func expect(_ backup: TrackAnnouncement, sid: () -> String) {
         tracks.removeAll { track in
             track.announcement.clientTrackID == backup.clientTrackID || track.announcement.backupOf == backup.backupOf
@@ -71,7 +71,7 @@ struct AnnouncedTracks: Sendable {
     /// It was offered.
     mutating func remove(_ sid: String) { tracks.removeAll { $0.sid == sid } }
 
-    /// A track has ended, or was refused: what was announced of it in its backup codec does not come any more.
+    /// A track has ended, or was refused: its encoding in the backup codec is no longer expected.
     mutating func removeBackup(of sid: String) { tracks.removeAll { $0.announcement.backupOf == sid } }
 
     mutating func setMuted(_ sid: String, _ muted: Bool) {
@@ -80,7 +80,7 @@ struct AnnouncedTracks: Sendable {
     }
 }
 
-/// A track that a member has announced and not offered yet.
+/// A track that a member has announced but not offered yet.
 struct AnnouncedTrack: Sendable {
     /// The sid that it will have.
     let sid: String
@@ -101,13 +101,13 @@ extension AnnouncedTrack {
 }
 
 extension TrackAnnouncement {
-    /// Of the track `sid` that this announces: its encoding in the backup codec, where the id is named. It is known by that alone.
+    /// The announcement of the encoding in the backup codec of this track, whose sid is `sid`, if its id is known. Only that id identifies it.
     func backup(of sid: String) -> TrackAnnouncement? {
         guard let id = backupTrackID, id != clientTrackID, let codec = backupCodec else { return nil }
         return .backup(id, in: codec, of: sid, from: source)
     }
 
-    /// Of the track `sid`: its encoding in the backup codec, which comes under `id`.
+    /// The announcement of the encoding of the track `sid` in its backup codec, which has the id `id`.
     static func backup(_ id: String, in codec: Codec, of sid: String, from source: TrackSource) -> TrackAnnouncement {
         var backup = TrackAnnouncement(id, source: source)
         backup.codecs = [codec]
@@ -115,7 +115,7 @@ extension TrackAnnouncement {
         return backup
     }
 
-    /// This one, and what it does not name from the one before. One with a kind announces the publication anew, and as a whole.
+    /// This announcement, completed by the one before. One with a kind announces the publication anew, and replaces the other completely.
     fileprivate func completed(by earlier: TrackAnnouncement) -> TrackAnnouncement {
         guard kind == nil else { return self }
         var complete = earlier
@@ -138,7 +138,7 @@ extension TrackAnnouncement {
 }
 
 extension TrackInfo {
-    /// What a track that is published is by another announcement, which keeps what it does not name.
+    /// Updates a published track from another announcement; omitted values stay.
     func changed(by announcement: TrackAnnouncement) -> TrackInfo {
         var info = self
         info.source = announcement.source
@@ -148,7 +148,7 @@ extension TrackInfo {
         info.hint = announcement.hint ?? hint
         info.priority = announcement.priority ?? priority
         info.details = announcement.details ?? details
-        // A track that came before its announcement is sent in the codec that its offer prefers, which may be the second one.
+        // A track that arrived before its announcement is sent in the codec that its offer prefers, which may be the second one.
         if kind == .video, backupCodec == nil, let codec = announcement.backupCodec, codec != agreedCodec {
             info.backupCodec = codec
             info.backupCodecPolicy = announcement.backupCodecPolicy
@@ -156,7 +156,7 @@ extension TrackInfo {
         return info
     }
 
-    /// What a track that is published is by what a description says of it.
+    /// Updates a published track from a description.
     func sent(as sending: RemoteSending) -> TrackInfo {
         var info = self
         info.simulcast = sending.encodings.count > 1
@@ -164,7 +164,7 @@ extension TrackInfo {
         return info
     }
 
-    /// What its publisher announced, of a track of which nothing else is known yet.
+    /// The publisher's announcement, for a track of which nothing else is known yet.
     mutating func describe(as announcement: TrackAnnouncement) {
         name = announcement.name ?? ""
         muted = announcement.muted ?? false

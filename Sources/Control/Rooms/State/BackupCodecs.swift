@@ -2,20 +2,21 @@ import MediaControl
 import Primitives
 import SDP
 
-// Backup codecs: a publisher announces a second codec of a video, and sends that once somebody is here who cannot play the first: beside the first, or in its place.
+// Backup codecs: a publisher announces a second codec of a video, and sends it once somebody is in the room who cannot play the first: beside the first, or in
+// its place.
 //
-// Everybody sees and subscribes to the one track. Which of its two encodings the worker sends on a subscription follows from the formats that its section
-// agreed to, and from what the publisher wants (``BackupCodecPolicy``).
+// Everybody sees and subscribes to the one track. Which of its two encodings the worker sends on a subscription depends on the formats that its section
+// negotiated, and on the publisher's preference (``BackupCodecPolicy``).
 
 extension RoomState {
-    /// What a section may carry of a track: the formats of both encodings, the first choice first.
+    /// The formats that a section may use for a track: those of both encodings, the first choice first.
     func formats(of track: RoomTrack) -> [NegotiatedFormat] {
         guard let codec = track.info.backupCodec else { return track.formats }
         let backup = track.backup.flatMap { routing[$0] }?.formats
         return track.formats + (backup ?? NegotiatedFormat.expected(codec))
     }
 
-    /// The encoding of a track that a section with these formats gets; nil while there is none that it plays.
+    /// The encoding of a track that a section with these formats gets; nil while there is none that it can play.
     func encoding(of id: TrackID?, for formats: [PayloadFormat]) -> TrackID? {
         guard let id, let track = routing[id], track.info.backupCodec != nil else { return id }
         let backup = track.backup.flatMap { routing[$0] }.flatMap { $0.isPlayed(by: formats) ? $0.id : nil }
@@ -35,7 +36,7 @@ extension RoomState {
         return track
     }
 
-    /// The encodings of a track have changed: each of its subscribers gets the one that it plays.
+    /// The encodings of a track have changed: each of its subscribers gets the one that it can play.
     mutating func chooseEncodings(of id: TrackID, _ turn: inout RoomTurn) {
         for subscriber in routing.subscribers(of: id) {
             guard let description = routing[subscriber]?.description else { continue }
@@ -47,8 +48,8 @@ extension RoomState {
         reviewBackupDemand(of: id, &turn)
     }
 
-    /// Notifies the publisher of a track whether somebody needs its backup codec, where that is news. The worker says which of its layers are wanted then; without
-    /// subscribers it would keep the smallest, which only the first codec needs, so that whoever comes sees something at once.
+    /// Notifies the publisher of a track whether somebody needs its backup codec, if this has changed. While it is needed, the worker reports which of its
+    /// layers are in demand; without subscribers it would keep the smallest, so that a newcomer sees something at once, and only the first codec needs that.
     mutating func reviewBackupDemand(of id: TrackID, _ turn: inout RoomTurn) {
         regressions.mark(id)
         guard let track = routing[id], let codec = track.info.backupCodec, track.main == nil else { return }
@@ -67,10 +68,10 @@ extension RoomState {
     }
 }
 
-// MARK: - The encoding in the backup codec comes and ends
+// MARK: - The encoding in the backup codec arrives and ends
 
 extension RoomState {
-    /// A track that is published was announced with a backup codec: subscribers' sections offer both from now on.
+    /// A published track was announced with a backup codec: subscribers' sections offer both from now on.
     mutating func expectBackup(of id: TrackID, _ announcement: TrackAnnouncement, _ turn: inout RoomTurn) {
         guard let track = routing[id], var announcements = roster[track.publisher]?.announcements else { return }
         if let backup = announcement.backup(of: track.info.sid) {
@@ -80,12 +81,12 @@ extension RoomState {
         for subscription in routing.subscribers(of: id) { renegotiate(subscription) }
     }
 
-    /// The encoding of the track `main` in its backup codec: nobody sees a track of its own.
+    /// The encoding of the track `main` in its backup codec: nobody sees it as a separate track.
     mutating func receiveBackup(
         of main: String, _ sending: RemoteSending, mid: String, on connection: Connection, of session: SessionID,
         _ turn: inout RoomTurn
     ) {
-        // What its publisher unpublished meanwhile has none any more.
+        // A track that its publisher unpublished meanwhile has none any more.
         guard let track = routing.track(sid: main), track.publisher == session, track.backup == nil,
             track.connection == connection.id
         else { return }
@@ -111,7 +112,7 @@ extension RoomState {
         chooseEncodings(of: track.id, &turn)
     }
 
-    /// The second encoding of a track has ended. Where the track goes on, its section may come back without another announcement.
+    /// The second encoding of a track has ended. If the track continues, the section may come back without another announcement.
     mutating func endBackup(_ backup: RoomTrack, of main: TrackID, _ turn: inout RoomTurn) {
         routing.remove(backup.id)
         chooseEncodings(of: main, &turn)
@@ -124,10 +125,10 @@ extension RoomState {
     }
 }
 
-// MARK: - The backup codec in the place of the first
+// MARK: - The backup codec replaces the first
 
 extension RoomState {
-    /// Packets of a track come, or do not any more. Subscribers change to the backup codec when it flows, and back when it has stopped.
+    /// Packets of a track arrive, or no longer do. Subscribers change to the backup codec when it flows, and back when it has stopped.
     mutating func setFlowing(_ id: TrackID, _ flows: Bool, _ turn: inout RoomTurn) {
         guard let track = routing[id], track.isFlowing != flows else { return }
         routing.update(id) { $0.isFlowing = flows }
@@ -140,7 +141,8 @@ extension RoomState {
         }
     }
 
-    /// Ends regressions that are over, and notifies publishers where the need for the first codec has changed: a subscriber may play that alone, and recordings are in that.
+    /// Ends regressions that are over, and notifies publishers if the need for the first codec has changed: a subscriber may play only that one, and recordings
+    /// use it.
     mutating func reviewRegressions(isRecorded: (TrackID) -> Bool, _ turn: inout RoomTurn) {
         for id in regressions.takeMarked() {
             if let backup = routing[id]?.backup, routing.isSent(id) || routing.isSent(backup) {
@@ -163,14 +165,14 @@ extension RoomState {
         capTracks(of: track.publisher, &turn)
     }
 
-    /// What the publisher is to send of a track's first codec: all, as long as the worker has said nothing.
+    /// What the publisher is to send of a track's first codec: everything, as long as the worker has reported nothing.
     private func wantedLayers(of track: RoomTrack) -> [WantedLayer] {
         var layers = track.wantedLayers.isEmpty ? [WantedLayer(rid: nil, isWanted: true)] : track.wantedLayers
         if regressions.stopsFirstCodec(of: track.id) { for index in layers.indices { layers[index].isWanted = false } }
         return layers
     }
 
-    /// Notifies a publisher anew which layers of its videos are wanted: its client may have missed what was sent meanwhile.
+    /// Repeats to a publisher which layers of its videos are in demand: its client may have missed events.
     mutating func sendDemand(to session: SessionID, _ turn: inout RoomTurn) {
         for track in routing.tracks(of: session).compactMap({ routing[$0] }) where track.info.kind == .video {
             roster.notify(session, .layersWanted(track: track.info.sid, layers: wantedLayers(of: track)), &turn)
@@ -202,7 +204,7 @@ extension RoomSubscription {
 }
 
 extension TrackAnnouncement {
-    /// The second codec of a video, where it is another one.
+    /// The second codec of a video, if it differs from the first.
     var backupCodec: Codec? {
         guard codecs.count > 1, codecs[1] != codecs[0], codecs[0].kind == .video, codecs[1].kind == .video else {
             return nil
@@ -212,11 +214,11 @@ extension TrackAnnouncement {
 }
 
 extension NegotiatedFormat {
-    /// How a client is expected to send a codec that it has announced and not offered yet.
+    /// How a client is expected to send a codec that it has announced but not offered yet.
     static func expected(_ codec: Codec) -> [NegotiatedFormat] {
         codec.names.map { name in
             switch name {
-            // Constrained baseline of level 3.1, which all clients have (RFC 7742 section 6.2).
+            // Constrained baseline, level 3.1, which all clients support (RFC 7742 section 6.2).
             case .h264: .h264(payloadType: 0, profileLevelID: "42e01f")
             // Profile 0.
             case .vp9, .av1: NegotiatedFormat(codec: name, clockRateHz: 90_000, variant: "0")

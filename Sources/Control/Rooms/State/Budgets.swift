@@ -2,17 +2,18 @@ import MediaControl
 import Primitives
 import SDP
 
-// What members do as often as they like is sent to all others: in a large room one of them could fill the server's link, and keep the room service busy.
+// Changes that members can make as often as they like are sent to all others: in a large room, one member could fill the server's link, and keep the room
+// service busy.
 
 extension Member {
-    /// Limits of what it makes everybody be sent.
+    /// Limits on what it causes to be sent to everybody.
     struct Budgets: Sendable {
-        /// How often it changes what it says about itself.
+        /// How often it changes its name, metadata and attributes.
         private var changes = RateLimit()
-        /// How often it begins to publish, unmutes, and changes what a track is.
+        /// How often it begins to publish, unmutes, and changes a track's properties.
         var publications = RateLimit()
 
-        /// Counts a change of what it says about itself, `bytes` of which are sent to each of `count` members.
+        /// Counts a change of its name, metadata or attributes, `bytes` of which are sent to each of `count` members.
         mutating func chargeChange(
             to count: Int, bytes: Int, _ limits: RoomLimits, at now: MonotonicTime
         ) throws(RoomError) {
@@ -26,8 +27,8 @@ extension Member {
             }
         }
 
-        /// Counts what it does with its tracks, of which each of `count` members is notified. At once it may do five seconds' worth, or publish all tracks that it may
-        /// have twice, where that is more: whoever comes back publishes anew.
+        /// Counts a change of its tracks, of which each of `count` members is notified. The burst is five seconds' worth, or twice the publication of all
+        /// tracks that it may have, whichever is more: a member that comes back publishes anew.
         mutating func charge(
             _ change: TrackChange, tracks: Int = 1, to count: Int, _ limits: RoomLimits, at now: MonotonicTime
         ) throws(RoomError) {
@@ -43,7 +44,7 @@ extension Member {
 
         func areWhole(at now: MonotonicTime) -> Bool { changes.isWhole(at: now) && publications.isWhole(at: now) }
 
-        /// What another stay of the same participant has used up is used up of these, too.
+        /// Charges these budgets with what another stay of the same participant has used up.
         mutating func add(_ other: Budgets) {
             changes.usesUp(asMuchAs: other.changes)
             publications.usesUp(asMuchAs: other.publications)
@@ -51,21 +52,21 @@ extension Member {
     }
 }
 
-/// What a member does with its tracks, and how many notifications of each other member that makes.
+/// A change of a member's tracks, with the number of notifications that each other member gets.
 enum TrackChange: Int {
     /// Another name or size.
     case details = 1
-    /// With the mute before it, which is never refused.
+    /// Includes the mute before it, which is never refused.
     case unmute = 2
-    /// Of the track, its codec, its size and its end; those of its subscription and its offer are their receivers' own. Another source may begin and end as many
-    /// subscriptions.
+    /// For the track, its codec, its size and its end; those for its subscription and its offer only go to their receivers. A changed source may begin and end
+    /// as many subscriptions.
     case publication = 4
 }
 
 // MARK: - What a member of this room does
 
 extension RoomState {
-    /// Counts a change that a member makes of itself. Each sends everybody all that it says about itself, whatever its token permits: in a large room one viewer could
+    /// Counts a change that a member makes to itself. Each sends all its details to everybody, whatever its token permits: in a large room one viewer could
     /// fill the server's link.
     mutating func chargeChange(of member: Member, adding bytes: Int, at now: MonotonicTime) throws(RoomError) {
         let info = member.info
@@ -75,7 +76,7 @@ extension RoomState {
         set(budgets, of: member.session)
     }
 
-    /// Counts what a member does with `tracks` of its tracks, or refuses it for all of them.
+    /// Counts a change of `tracks` of a member's tracks, or refuses it for all of them.
     mutating func charge(
         _ change: TrackChange, tracks: Int = 1, of session: SessionID, at now: MonotonicTime
     ) throws(RoomError) {
@@ -88,8 +89,8 @@ extension RoomState {
         roster.update(session) { $0.budgets = budgets }
     }
 
-    /// Counts what an offer makes of tracks that go on, or refuses it: another track behind a section is news to everybody, and other formats are an offer to each receiver,
-    /// as another source may be.
+    /// Counts the changes that an offer makes to existing tracks, or refuses it: everybody is notified of another track on a section, and other formats cause
+    /// an offer to each receiver, as another source may.
     mutating func chargeChanges(
         by sections: [NegotiatedSection], on connection: Connection, of member: Member, at now: MonotonicTime
     ) throws(RoomError) {
@@ -110,8 +111,8 @@ extension RoomState {
         if details > 0 { try charge(.details, tracks: details, of: member.session, at: now) }
     }
 
-    /// Counts another audience, to whom each of a member's tracks comes, or for whom it ends: all of them together, since whoever is refused and asks again would
-    /// use up each time what it waits for. That nobody is to receive them is never refused.
+    /// Counts a change of the audience, which begins or ends subscriptions to each of a member's tracks: all of them together, because a client that is refused
+    /// and asks again would use up its budget each time. An empty audience is never refused.
     mutating func chargeAudience(
         _ audience: Audience?, of member: Member, at now: MonotonicTime
     ) throws(RoomError) {

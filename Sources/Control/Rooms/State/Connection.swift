@@ -7,22 +7,22 @@ struct Connection: Sendable {
     /// The client's name for it, or the server's ("sub").
     let id: String
     let peer: PeerID
-    /// The peer of the member's first connection: all are on one path.
+    /// The peer of the member's first connection: all of them are on one path.
     let group: PeerID
     let feedbackSSRC: UInt32
     var negotiation: Negotiation
-    /// The server's credentials now.
+    /// The server's current credentials.
     private(set) var ice: ICECredentials
-    /// The other side, as the worker was last commanded.
+    /// The client's side, as the worker was last commanded.
     private(set) var remote: RemoteTransport?
-    /// The client's candidates that came by themselves, over its socket.
+    /// The client's candidates that were trickled over its socket.
     var trickled = CandidateSummary()
     /// The worker was commanded to add the peer.
     private(set) var isOpened = false
     var state = ConnectionState.connecting
     /// When it was opened, or its ICE restarted.
     private(set) var connectingSince = MonotonicTime.zero
-    /// How its bandwidth is shared out, as the worker was last commanded.
+    /// How its bandwidth is allocated, as the worker was last commanded.
     private(set) var downlinkPolicy = DownlinkPolicy()
     /// Its data section is accepted.
     private(set) var hasData = false
@@ -32,13 +32,13 @@ struct Connection: Sendable {
     var needsOffer = false
     /// The number of the event with the server's last offer on it.
     var lastOffer: UInt64 = 0
-    /// A digest of the client's answer that was taken last.
+    /// A digest of the last client's answer that was applied.
     private(set) var lastAnswer: Int?
-    /// The client has a socket since that it did not have when its last answer was taken: it may not have learned that it was.
+    /// The client has a new socket since its last answer was applied: it may not know that it was.
     private(set) var mayRepeatAnswer = false
-    /// A digest of the fragment that restarted ICE last, and the server's own, which answered it.
+    /// A digest of the last fragment that restarted ICE, and the server's fragment in response.
     private(set) var lastRestart: (fragment: Int, answer: String)?
-    /// Sections that a client which makes all offers itself was last asked for, since its last offer.
+    /// Sections that were last requested from a client that makes all offers itself, since its last offer.
     private(set) var requestedSections: SectionNeed?
     /// The track that comes in on each section.
     var trackByMid: [String: TrackID] = [:]
@@ -57,7 +57,7 @@ extension Connection {
         formerTracks[track.mid] = track
     }
 
-    /// What a track of the client was when it came in on this section before.
+    /// The former track of the client on this section.
     func formerSource(of clientTrackID: String?, mid: String) -> TrackSource? {
         formerTracks[mid].flatMap { $0.clientTrackID == clientTrackID ? $0.source : nil }
     }
@@ -84,7 +84,7 @@ extension Connection {
         return accepted
     }
 
-    /// Refuses an answer to an offer that another one has taken the place of: it was under way while the server began anew, and would be taken for the answer to that.
+    /// Refuses an answer to an offer that was replaced: it was under way while the server began anew, and would be treated as the answer to the new offer.
     func checkIsCurrent(_ offer: UInt32?) throws(RoomError) {
         guard let offer, offer < UInt32(truncatingIfNeeded: lastOffer) else { return }
         throw RoomError(.unexpectedAnswer, "the answer is to a former offer")
@@ -94,8 +94,9 @@ extension Connection {
         do { return try negotiation.makeAnswer(answers) } catch { throw RoomError(error) }
     }
 
-    /// Makes an offer of `wanted`, which is then what the offer has. Where sections of what has ended leave too little room, an offer of what is sent already gives
-    /// them up, and what is new follows in the next one. Otherwise what finds no section waits: `lacking` counts it. Throws where an offer would change nothing.
+    /// Makes an offer of `wanted`, and sets that to what the offer contains. If sections of ended subscriptions leave too little room, an offer of what is
+    /// already sent removes them, and new subscriptions follow in the next one. Otherwise subscriptions without a section wait: `lacking` counts them. Throws
+    /// if an offer would change nothing.
     mutating func makeOffer(
         _ wanted: inout [(id: SubscriptionID, sending: LocalSending)], lacking: inout Int
     ) throws(NegotiationError) -> LocalOffer {
@@ -121,7 +122,7 @@ extension Connection {
         }
     }
 
-    /// New server ICE credentials, signalled in the next description, and the addresses at which the server is reached by now.
+    /// New server ICE credentials, signalled in the next description, and the server's current addresses.
     mutating func restartICE(with credentials: ICECredentials, at context: RoomContext) {
         ice = credentials
         negotiation.restartICE(ufrag: credentials.ufrag, password: credentials.password)
@@ -129,7 +130,7 @@ extension Connection {
         lastRestart = nil
     }
 
-    /// Adds the connection's peer to the worker, or brings what the worker knows of the other side up to date.
+    /// Adds the connection's peer to the worker, or updates what the worker knows of the client's side.
     mutating func openOrUpdate(
         _ facts: TransportFacts?, of member: Member, iceRestarted: Bool, _ state: RoomState, _ turn: inout RoomTurn
     ) {
@@ -152,7 +153,7 @@ extension Connection {
         }
     }
 
-    /// Adds the peer of a file, which has no other side: it is up from the beginning.
+    /// Adds the peer of a file, which has no client: it is up from the beginning.
     mutating func openForPlayer(in room: RoomID, _ turn: inout RoomTurn) {
         isOpened = true
         state = .connected
@@ -167,14 +168,14 @@ extension Connection {
                     group: group)))
     }
 
-    /// Commands how the bandwidth is shared out, where that is news to the worker.
+    /// Commands how the bandwidth is allocated, if that has changed for the worker.
     mutating func command(_ downlink: DownlinkPolicy, for member: Member, _ turn: inout RoomTurn) {
         guard member.profile != .publishOnly, downlinkPolicy != downlink else { return }
         downlinkPolicy = downlink
         turn.media(.setDownlinkPolicy(peer, downlink))
     }
 
-    /// Writes down what was there to connect with.
+    /// Records the candidates that were available.
     func logFailedICE(of participant: String, _ turn: inout RoomTurn) {
         var client = trickled
         for candidate in negotiation.remoteTransport?.candidates ?? [] { client.add(candidate) }
@@ -188,8 +189,8 @@ extension Connection {
 // MARK: - Repeated answers
 
 extension Connection {
-    /// Whether `answer` is the one that was taken last, sent again. While another offer waits, it is so only on the first answer after the client came back:
-    /// clients that count no versions may answer several offers in the same words.
+    /// Whether `answer` is the one that was applied last, sent again. While another offer waits, this counts only for the first answer after the client came
+    /// back: clients that do not count versions may answer several offers with the same text.
     func hasTaken(_ answer: String) -> Bool {
         guard lastAnswer == answer.hashValue else { return false }
         return mayRepeatAnswer || negotiation.state != .haveLocalOffer
@@ -201,7 +202,7 @@ extension Connection {
     /// The client sent its last answer again: on this socket it does so once.
     mutating func answerWasRepeated() { mayRepeatAnswer = false }
 
-    /// The client begins anew with the next offer, so that no answer can be a repeated one.
+    /// The client begins anew with the next offer, so no answer can be a repeated one.
     mutating func forgetAnswer() {
         lastAnswer = nil
         mayRepeatAnswer = false
@@ -211,14 +212,14 @@ extension Connection {
 // MARK: - Repeated restarts
 
 extension Connection {
-    /// The server's fragment in answer to one that restarts ICE.
+    /// The server's fragment in response to one that restarts ICE.
     mutating func answerRestart(by fragment: String) throws(NegotiationError) -> String {
         let answer = try negotiation.makeFragment()
         lastRestart = (fragment.hashValue, answer)
         return answer
     }
 
-    /// What answered the same fragment before, where that restarted ICE last.
+    /// The earlier response to the same fragment, if that restarted ICE last.
     func answer(toRepeated fragment: String) -> String? {
         lastRestart.flatMap { $0.fragment == fragment.hashValue ? $0.answer : nil }
     }
@@ -244,7 +245,7 @@ extension Connection {
         turn.media(.openDataChannel(peer, frames))
     }
 
-    /// Whether the connection has data channels from now on, and had none.
+    /// Whether the connection has data channels from now on, and did not before.
     private mutating func acceptData(_ facts: DataChannelFacts?, _ turn: inout RoomTurn) -> Bool {
         guard !hasData, isOpened, let facts else { return false }
         hasData = true
@@ -255,18 +256,18 @@ extension Connection {
     }
 }
 
-// MARK: - Sections that its client is asked for
+// MARK: - Sections that its client must offer
 
 extension Connection {
-    /// What a client that makes all offers itself is to offer for `wanted`; nil where it was asked for that already, or its offer would be good for nothing.
-    /// `lacking`: so many find no section, because the description is full.
+    /// What a client that makes all offers itself is to offer for `wanted`; nil if this was requested already, or if an offer would achieve nothing.
+    /// `lacking`: the number that find no section because the description is full.
     mutating func requestSections(for wanted: [LocalSending]) -> (need: SectionNeed?, lacking: Int) {
         let missing = negotiation.missingSections(for: wanted)
-        // An offer of more sections would be refused, and end the call: what finds none waits until something else ends.
+        // An offer with more sections would be refused, and end the call: subscriptions without a section wait until another ends.
         let asked = negotiation.offerable(missing)
         let lacking = missing.count - asked.count
         let need = SectionNeed(audio: asked.count { $0.kind == .audio }, video: asked.count { $0.kind == .video })
-        // Where no section can be added, another offer is good for what finds one that is free.
+        // If no section can be added, another offer helps only subscriptions that find a free one.
         let isFull = asked.isEmpty && !missing.isEmpty
         let findsSection = wanted.count - missing.count > subscriptionByMid.count
         guard needsOffer || !isFull || findsSection, requestedSections != need else { return (nil, lacking) }
@@ -274,17 +275,17 @@ extension Connection {
         return (need, lacking)
     }
 
-    /// The client's own offer shows anew what is sent, so no offer of the server's is due on this connection.
+    /// The client's own offer negotiates anew what is sent, so the server owes no offer on this connection.
     mutating func clientOffered() {
         needsOffer = false
         requestedSections = nil
     }
 
-    /// Its member is in another room, where it is asked anew.
+    /// Its member is in another room, where its sections are requested anew.
     mutating func forgetRequestedSections() { requestedSections = nil }
 }
 
-/// How many receiving sections a connection lacks.
+/// How many receiving sections a connection needs.
 struct SectionNeed: Sendable, Hashable {
     var audio = 0
     var video = 0

@@ -1,9 +1,9 @@
 import MediaControl
 
-/// Data tracks: a member publishes frames on a data channel, and those who subscribe get them. Who may send messages may publish them; who may subscribe to media may receive
-/// them. Subscribe rules and audiences concern media alone, as with messages.
+/// Data tracks: a member publishes frames on a data channel, and its subscribers get them. Members that may send messages may publish them; members that may
+/// subscribe to media may receive them. Subscribe rules and audiences apply only to media, as with messages.
 ///
-/// Two publishers may have the same number for different tracks, so each track has one of the room's, the same for all who receive it: a frame is written once.
+/// Two publishers may use the same number for different tracks, so each track has a number of the room, the same for all receivers: a frame is written once.
 struct DataTracks: Sendable {
     private var streams: [String: Stream] = [:]
     private var sidByNumber: [UInt16: String] = [:]
@@ -27,7 +27,7 @@ struct DataTracks: Sendable {
         }.sorted { $0.number < $1.number }
     }
 
-    /// Turns the number of a frame into the room's; returns who receives it. Throws `track_not_found` where its sender publishes no such track.
+    /// Replaces the number in a frame with the room's; returns the frame's receivers. Throws `track_not_found` if its sender publishes no such track.
     func route(_ frame: inout RoomMessage, handle: UInt16, of sender: Member) throws(RoomError) -> [SessionID] {
         guard let track = sender.info.dataTracks.first(where: { $0.handle == handle }), let stream = streams[track.sid]
         else { throw RoomError(.trackNotFound, "the participant has no data track with this handle") }
@@ -36,7 +36,7 @@ struct DataTracks: Sendable {
     }
 }
 
-// MARK: - What members ask for
+// MARK: - Requests of members
 
 extension DataTracks {
     mutating func perform(
@@ -53,7 +53,7 @@ extension DataTracks {
         }
     }
 
-    /// Refused where the member may not send messages, where it has a data track of this name or handle, or as many as it may have.
+    /// Refused if the member may not send messages, has a data track with this name or handle, or has reached its limit.
     private mutating func publish(
         _ announced: DataTrackInfo, by member: Member, _ state: inout RoomState, _ turn: inout RoomTurn
     ) throws(RoomError) {
@@ -69,7 +69,7 @@ extension DataTracks {
         track.sid = turn.sid("DTR_")
         state.roster.update(member.session) { $0.info.dataTracks.append(track) }
         state.roster.notify(member.session, .dataTrackPublished(track), &turn)
-        // Others learn of a track before they learn its frames' number.
+        // Others are notified of a track before they get the number of its frames.
         state.participantChanged(member.session, &turn)
         add(track.sid, of: member.session, state)
         notify(streams[track.sid]?.receivers ?? [], &state, &turn)
@@ -87,7 +87,7 @@ extension DataTracks {
         notify(state.roster.sessions.filter(receivers.contains), &state, &turn)
     }
 
-    /// The member learns what it receives now, also where that is what it received before: its client waits for it.
+    /// Notifies the member of what it receives now, even if that has not changed: its client waits for this.
     private mutating func set(
         _ subscriptions: [DataTrackRequest.Subscription], of member: Member, _ state: inout RoomState,
         _ turn: inout RoomTurn
@@ -106,10 +106,10 @@ extension DataTracks {
     }
 }
 
-// MARK: - Who comes and goes
+// MARK: - Members that come and leave
 
 extension DataTracks {
-    /// A member has come, maybe from another room with its data tracks.
+    /// A member has joined, perhaps from another room with its data tracks.
     mutating func memberArrived(_ member: Member, _ state: inout RoomState, _ turn: inout RoomTurn) {
         if member.subscribesToDataTracks { for sid in streams.keys { subscribe(member.session, to: sid) } }
         for track in member.info.dataTracks { add(track.sid, of: member.session, state) }
@@ -124,14 +124,14 @@ extension DataTracks {
         notify(state.roster.sessions.filter(receivers.contains), &state, &turn)
     }
 
-    /// A member may subscribe again: if it wanted all data tracks, it has them again.
+    /// A member may subscribe again: if it wanted all data tracks, it gets them again.
     mutating func subscribeAgain(_ session: SessionID, _ state: inout RoomState, _ turn: inout RoomTurn) {
         guard state.roster[session]?.subscribesToDataTracks == true, !streams.isEmpty else { return }
         for sid in streams.keys { subscribe(session, to: sid) }
         notify([session], &state, &turn)
     }
 
-    /// Ends the data tracks that a member may not publish any more, and what it may not receive.
+    /// Ends the data tracks that a member may no longer publish, and the subscriptions that it may no longer have.
     mutating func endWhatIsNotPermitted(of session: SessionID, _ state: inout RoomState, _ turn: inout RoomTurn) {
         guard let member = state.roster[session] else { return }
         if !member.permissions.canPublishData || !state.policy.allowsMessages {
@@ -155,12 +155,13 @@ extension DataTracks {
         if received[session]?.isEmpty == true { received[session] = nil }
     }
 
-    /// It receives none any more; its client is not notified.
+    /// It no longer receives any; its client is not notified.
     mutating func unsubscribeFromAll(_ session: SessionID) {
         for sid in received[session] ?? [] { unsubscribe(session, from: sid) }
     }
 
-    /// Whoever subscribes to every data track receives it at once. In a room without a free number it is never sent: no room has so many but one into which publishers were moved.
+    /// Members that subscribe to every data track receive it at once. In a room without a free number it is never sent; only a room into which publishers were
+    /// moved can have so many.
     private mutating func add(_ sid: String, of publisher: SessionID, _ state: RoomState) {
         guard sidByNumber.count < Int(UInt16.max) else { return }
         repeat { lastNumber &+= 1 } while lastNumber == 0 || sidByNumber[lastNumber] != nil
@@ -191,7 +192,7 @@ extension DataTracks {
 }
 
 extension DataTrackInfo {
-    /// Refuses what no data track may be, or not beside `others` of its publisher.
+    /// Refuses values that no data track may have, or not together with `others` of its publisher.
     fileprivate func check(beside others: [DataTrackInfo], atMost most: Int) throws(RoomError) {
         try TextRule.label.check(name, "the data track's name")
         try TextRule.label.check(schema?.name ?? "", "the schema's name")

@@ -2,10 +2,10 @@ import MediaControl
 import Primitives
 import SDP
 
-// What became of the sections on which tracks are sent.
+// The results of negotiating the sections on which tracks are sent.
 
 extension Distribution {
-    /// A section that is sent on was agreed.
+    /// A sending section was accepted.
     mutating func activate(
         _ id: SubscriptionID, _ section: NegotiatedSection, _ sending: AgreedSending, on connection: Connection,
         _ state: inout RoomState, _ turn: inout RoomTurn
@@ -43,13 +43,13 @@ extension Distribution {
         state.subscriptionChanged(id, &turn)
     }
 
-    /// A section that was to be sent on was not agreed.
+    /// A sending section was not accepted.
     mutating func refuse(
         _ id: SubscriptionID, _ section: NegotiatedSection, on connection: Connection, _ state: inout RoomState,
         _ turn: inout RoomTurn
     ) {
         guard let subscription = state.routing[id], let member = state.roster[subscription.member] else { return }
-        // A client that has none of the codecs answers with port 0.
+        // A client that supports none of the codecs answers with port 0.
         if section.refusal == .noCommonCodec || section.refusal == .rejectedByRemote {
             if subscription.description != nil { turn.media(.unsubscribe(id)) }
             state.routing.update(id) { subscription in
@@ -62,7 +62,7 @@ extension Distribution {
             turn.log(.noCommonCodec(participant: member.info.sid, track: track))
             state.subscriptionChanged(id, &turn)
         } else {
-            // The client does not want it: it stays away until asked for.
+            // The client rejects it: it is not offered again until requested.
             if let track = subscription.track { state.note(track, asUnwantedBy: member.session) }
             end(id, notifies: true, &state, &turn)
         }

@@ -2,14 +2,15 @@ import MediaControl
 import Primitives
 import SDP
 
-/// Decides who receives what: makes and ends subscriptions as members want and the rules permit, lets tracks wait where there is no room, and turns followers' sections.
+/// Decides who receives what: makes and ends subscriptions as members prefer and the rules permit, lets tracks wait if there is no room, and switches
+/// followers' sections.
 ///
-/// Sections come later: a subscription is `pending` until a description with it was agreed.
+/// Sections come later: a subscription is `pending` until a description with it has been negotiated.
 struct Distribution: Sendable {
     private(set) var waitingTracks = WaitingTracks()
     private(set) var followMode = FollowMode()
 
-    /// Sections of every follower show what they should.
+    /// Makes the sections of all followers show what they should.
     mutating func follow(_ state: inout RoomState, _ turn: inout RoomTurn) { followMode.follow(&state, &turn) }
 
     /// The dominant speaker; nil if there has been none for a while.
@@ -17,7 +18,7 @@ struct Distribution: Sendable {
         followMode.setDominant(session, &state, &turn)
     }
 
-    /// A new track: everybody who subscribes automatically gets it, followers may turn to it, and who is not of its audience learns that.
+    /// A new track: members that subscribe automatically get it, followers may switch to it, and members outside its audience are notified.
     mutating func offer(_ track: TrackID, _ state: inout RoomState, _ turn: inout RoomTurn) {
         for session in state.roster.sessions {
             if state.wantsAutomatically(session, track) {
@@ -29,7 +30,7 @@ struct Distribution: Sendable {
         followMode.follow(&state, &turn)
     }
 
-    /// Subscribes to everything there is, as far as the member wants and may.
+    /// Subscribes to all existing tracks that the member wants and may receive.
     mutating func subscribeToAll(_ session: SessionID, quietly: Bool, _ state: inout RoomState, _ turn: inout RoomTurn)
     {
         for publisher in state.roster.sessions {
@@ -75,7 +76,7 @@ struct Distribution: Sendable {
         return id
     }
 
-    /// Ends a subscription; its section may be used for another.
+    /// Ends a subscription; its section can be used for another.
     mutating func end(_ id: SubscriptionID, notifies: Bool, _ state: inout RoomState, _ turn: inout RoomTurn) {
         guard let subscription = state.routing[id] else { return }
         if subscription.description != nil { turn.media(.unsubscribe(id)) }
@@ -86,7 +87,7 @@ struct Distribution: Sendable {
             }
             state.outdated.insert(subscription.member)
         } else if waitingTracks.lacksSections(subscription.member) {
-            // It may be one of those that found none: they are counted anew.
+            // It may be one of the subscriptions without a section: they are counted anew.
             state.outdated.insert(subscription.member)
         }
         let track = state.routing.track(of: subscription)?.info.sid
@@ -99,7 +100,7 @@ struct Distribution: Sendable {
         }
     }
 
-    /// The track is about to go: what others receive of it ends, and followers turn to nothing.
+    /// The track is about to end: subscriptions to it end, and followers' sections become empty.
     mutating func trackEnds(_ id: TrackID, _ state: inout RoomState, _ turn: inout RoomTurn) {
         for subscription in state.routing.subscribers(of: id) {
             if state.routing[subscription]?.slot != nil {
@@ -111,10 +112,10 @@ struct Distribution: Sendable {
         waitingTracks.remove(id)
     }
 
-    /// The member was removed: it waits for nothing.
+    /// The member was removed: its waiting tracks are dropped.
     mutating func memberLeft(_ session: SessionID) { waitingTracks.remove(session) }
 
-    /// No video from now on; sections that follow somebody stay and are sent nothing.
+    /// No video from now on; sections that follow somebody remain and are sent nothing.
     mutating func endVideo(of member: Member, _ state: inout RoomState, _ turn: inout RoomTurn) {
         for id in state.routing.subscriptions(of: member.session) {
             guard let subscription = state.routing[id], subscription.kind == .video, subscription.slot == nil else {
@@ -129,7 +130,7 @@ struct Distribution: Sendable {
 
 // Automatic subscriptions beyond the limit wait, oldest track first, and are made as soon as others end.
 extension Distribution {
-    /// The member does not want the track `sid` that it waits for; false where it does not wait for it.
+    /// The member does not want the track `sid` that it waits for; false if it does not wait for it.
     private mutating func stopWaiting(_ session: SessionID, for sid: String, _ state: inout RoomState) -> Bool {
         guard let track = state.routing.track(sid: sid)?.id, waitingTracks.remove(track, for: session) else {
             return false
@@ -138,13 +139,13 @@ extension Distribution {
         return true
     }
 
-    /// The member's preferences have changed: it waits for nothing that it does not want any more.
+    /// The member's preferences have changed: it no longer waits for tracks that it does not want any more.
     mutating func forgetUnwantedWaiting(_ session: SessionID, _ state: RoomState) {
         let wanted = waitingTracks.tracks(for: session).filter { state.wantsAutomatically(session, $0) }
         waitingTracks.keep(wanted, for: session)
     }
 
-    /// Subscribes to what waits where there is room by now.
+    /// Subscribes to waiting tracks for which there is room now.
     mutating func admitWaiting(_ state: inout RoomState, _ turn: inout RoomTurn) {
         guard !waitingTracks.isSettled else { return }
         let changed = waitingTracks.takeChanged()
@@ -159,7 +160,7 @@ extension Distribution {
         }
     }
 
-    /// So many of the member's subscriptions find no section in its description, which is full.
+    /// The number of the member's subscriptions that find no section in its description, which is full.
     mutating func lacksSections(_ count: Int, for session: SessionID) {
         waitingTracks.lacksSections(count, for: session)
     }
@@ -176,10 +177,10 @@ extension Distribution {
     }
 }
 
-// MARK: - What a member asks for
+// MARK: - Requests of members
 
 extension Distribution {
-    /// Requests about what one receives.
+    /// Requests about what a member receives.
     mutating func perform(
         _ request: SessionRequest, _ member: Member, _ state: inout RoomState, _ turn: inout RoomTurn
     ) throws(RoomError) {
@@ -188,7 +189,7 @@ extension Distribution {
         case .subscribe(let track): try subscribeByHand(track, member, &state, &turn)
         case .unsubscribe(let track):
             guard !stopWaiting(session, for: track, &state) else { return }
-            // It may be one that is not permitted yet.
+            // The track may not be permitted yet.
             if member.options.awaitsPermission { state.note(try state.track(track).id, asUnwantedBy: session) }
             let subscription = try state.subscription(of: member, to: track)
             guard subscription.slot == nil else {
@@ -235,7 +236,7 @@ extension Distribution {
         guard view != TrackView(old) else { return }
         state.routing.update(old.id) { $0.apply(view) }
         if old.description != nil {
-            // What is hidden now is not begun with another layer first.
+            // A hidden video must not begin with another layer first.
             if view.display != old.display { turn.media(.setDisplayPreference(old.id, view.display)) }
             if view.preference != old.preference {
                 state.routing.update(old.id) { $0.description?.preference = view.preference }
@@ -252,14 +253,14 @@ extension Distribution {
         let track = try state.track(sid)
         state.note(track.id, asAskedForBy: member.session)
         if let existing = try? state.subscription(of: member, to: sid) {
-            // Again: what waits for a connection may have one now.
+            // Again, because subscriptions that wait for a connection may have one now.
             if existing.state != .active { state.renegotiate(existing.id) }
             return
         }
         guard !(track.info.kind == .video && state.policy.audioOnly) else {
             throw RoomError(.permissionDenied, "the room is audio-only")
         }
-        // LiveKit's SDKs take a track that they ask for for a permitted one until the server announces otherwise.
+        // LiveKit's SDKs assume that a requested track is permitted until the server announces otherwise.
         if member.options.awaitsPermission { state.announceIfForbidden(track.id, to: member.session, &turn) }
         try state.checkSubscription(member, track)
         guard state.hasRoomForSubscription(member.session) else {
@@ -270,7 +271,7 @@ extension Distribution {
         subscribe(member.session, to: track.id, quietly: false, &state, &turn)
     }
 
-    /// One message stops all video, and one lets it go on where it was.
+    /// One message pauses all video, and one resumes it as it was.
     private mutating func pauseAllVideo(
         _ member: Member, _ paused: Bool, _ state: inout RoomState, _ turn: inout RoomTurn
     ) {
@@ -295,7 +296,7 @@ extension Distribution {
         }
     }
 
-    /// Commands the worker to pause or to go on, where it does not do so yet.
+    /// Commands the worker to pause or to resume, if it does not do so yet.
     private mutating func updatePause(_ id: SubscriptionID, _ state: inout RoomState, _ turn: inout RoomTurn) {
         guard let subscription = state.routing[id], let known = subscription.description else { return }
         let paused = state.isPaused(subscription)
@@ -308,11 +309,11 @@ extension Distribution {
 // MARK: - Who may receive what
 
 extension Distribution {
-    /// Who may receive the tracks of `session`; nil: everybody.
+    /// Sets who may receive the tracks of `session`; nil: everybody.
     mutating func setAudience(
         _ audience: Audience?, of session: SessionID, _ state: inout RoomState, _ turn: inout RoomTurn
     ) throws(RoomError) {
-        // As many as there can be members; one more can be nobody.
+        // The maximum number of members; further identities cannot match anybody.
         guard audience?.identityCount ?? 0 <= state.context.limits.participants else {
             throw RoomError(.tooLarge, "the audience has more identities than a room can have participants")
         }
@@ -335,7 +336,7 @@ extension Distribution {
         followMode.follow(&state, &turn)
     }
 
-    /// A track is another source than before, which rules may name and followers prefer.
+    /// A track's source has changed; rules may name it, and followers prefer some.
     mutating func sourceChanged(of id: TrackID, _ state: inout RoomState, _ turn: inout RoomTurn) {
         guard let track = state.routing[id], track.main == nil else { return }
         for session in state.roster.sessions {
@@ -345,7 +346,7 @@ extension Distribution {
         followMode.follow(&state, &turn)
     }
 
-    /// A member may receive a track, or may not any more.
+    /// Whether a member may receive a track has changed.
     private mutating func allow(
         _ track: TrackID, to session: SessionID, _ isAllowed: Bool, _ state: inout RoomState, _ turn: inout RoomTurn
     ) {
@@ -360,7 +361,7 @@ extension Distribution {
         }
     }
 
-    /// The rules for a member have changed: what it may not receive any more ends, what it may comes where it subscribes automatically.
+    /// The rules for a member have changed: subscriptions that are no longer permitted end, permitted tracks are subscribed if it subscribes automatically.
     mutating func followRules(of session: SessionID, _ state: inout RoomState, _ turn: inout RoomTurn) {
         guard let member = state.roster[session] else { return }
         for id in state.routing.subscriptions(of: session) {

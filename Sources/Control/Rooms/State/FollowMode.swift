@@ -1,30 +1,30 @@
 import MediaControl
 import Primitives
 
-/// WHEP's follow mode: sections whose track is switched behind them, without renegotiation, to whoever dominates or to one participant.
+/// WHEP's follow mode: sections whose track is switched, without renegotiation, to that of the dominant speaker or of one participant.
 struct FollowMode: Sendable {
-    /// Who dominates, and who did before.
+    /// The dominant speaker, and the one before.
     private var current: SessionID?
     private var previous: SessionID?
 
-    /// Whether this member dominates.
+    /// Whether this member is the dominant speaker.
     func isDominant(_ session: SessionID) -> Bool { current == session }
 
-    /// Who dominates, as others may know; its sid.
+    /// The dominant speaker as others may know it; its sid.
     func dominantSpeaker(_ state: RoomState) -> String? {
         current.flatMap { state.roster[$0] }.flatMap { $0.isHidden ? nil : $0.info.sid }
     }
 
-    /// Sections of every follower show what they should.
+    /// Makes the sections of all followers show what they should.
     mutating func follow(_ state: inout RoomState, _ turn: inout RoomTurn) {
         let followers = state.roster.sessions.filter { state.roster[$0]?.options.follow != nil }
         guard !followers.isEmpty else { return }
-        // Looked for among everybody, so once and not for each of them.
+        // Searched among all members, so once and not for each follower.
         let speaker = speaker(state)
         for session in followers { follow(session, speaker, &state, &turn) }
     }
 
-    /// Sections of this follower, if it is one, show what they should.
+    /// Makes the sections of this follower, if it is one, show what they should.
     mutating func follow(_ session: SessionID, _ state: inout RoomState, _ turn: inout RoomTurn) {
         guard state.roster[session]?.options.follow != nil else { return }
         follow(session, speaker(state), &state, &turn)
@@ -40,7 +40,7 @@ struct FollowMode: Sendable {
         }
     }
 
-    /// Puts a track (nil: none) behind a section.
+    /// Puts a track (nil: none) on a section.
     mutating func show(_ track: TrackID?, in id: SubscriptionID, _ state: inout RoomState, _ turn: inout RoomTurn) {
         guard let subscription = state.routing[id], subscription.track != track else { return }
         state.routing.switch(id, to: track)
@@ -72,12 +72,12 @@ struct FollowMode: Sendable {
             state.routing[id].map { state.permits($0, for: member) } ?? false
         }
         if slot < choices.count { return choices[slot] }
-        // A speaker without a camera does not take the video away from whoever was shown before.
+        // A speaker without a camera does not replace the video of the member that was shown before.
         guard member.options.follow == .dominantSpeaker, slot == 0, subscription.kind == .video else { return nil }
         return state.routing.track(of: subscription).flatMap { state.permits($0, for: member) ? $0.id : nil }
     }
 
-    /// Whom a follower follows now.
+    /// The member that a follower follows now.
     private func followed(by follower: Member, _ speaker: SessionID?, _ state: RoomState) -> SessionID? {
         switch follower.options.follow {
         case .none: return nil
@@ -87,7 +87,7 @@ struct FollowMode: Sendable {
         }
     }
 
-    /// Whom those follow who follow the dominant speaker. Before anybody has spoken, the first member with video.
+    /// The member that followers of the dominant speaker follow. Before anybody has spoken, the first member with video.
     private func speaker(_ state: RoomState) -> SessionID? {
         if let current, state.routing.publishes(current) { return current }
         if let previous, state.routing.publishes(previous) { return previous }
@@ -97,7 +97,7 @@ struct FollowMode: Sendable {
         return publishers.first { !followable(.video, of: $0, state).isEmpty } ?? publishers.first
     }
 
-    /// A member's tracks of one kind, the most telling first: a screen before a camera, a voice before screen audio.
+    /// A member's tracks of one kind, the most important first: a screen before a camera, a voice before screen audio.
     private func followable(_ kind: MediaKind, of session: SessionID, _ state: RoomState) -> [TrackID] {
         let rank: [TrackSource] =
             kind == .audio ? [.microphone, .screenAudio, .unknown] : [.screen, .camera, .unknown]

@@ -1,8 +1,8 @@
 import Primitives
 
-/// What those who have left had used up of what they may send to everybody: whoever joins again under the same identity does not have it anew.
+/// The budgets that members had used up when they left: a participant that joins again under the same identity does not get new ones.
 struct FormerBudgets: Sendable {
-    /// Of a token's bearer there is one; beyond so many all are forgotten, which takes as many tokens.
+    /// There is one for each bearer of a token; beyond this number all are forgotten, which takes as many tokens.
     private static let maximumCount = 4_096
 
     private var budgets: [String: Member.Budgets] = [:]
@@ -17,7 +17,7 @@ struct FormerBudgets: Sendable {
         budgets[member.info.identity, default: Member.Budgets()].add(member.budgets)
     }
 
-    /// Somebody comes.
+    /// A member joins.
     mutating func restore(to member: inout Member) {
         if let former = budgets.removeValue(forKey: member.info.identity) { member.budgets.add(former) }
     }

@@ -5,53 +5,53 @@ import Primitives
 /// A participant with all that belongs to it.
 struct Member: Sendable {
     let session: SessionID
-    /// The key whose token joined.
+    /// The key that signed the token it joined with.
     let apiKey: String
-    /// What its token permits; an operator may have changed what it may do since.
+    /// What its token permits; an operator may have changed its permissions since.
     private(set) var granted: Permissions
-    /// The id of its token, where that has one.
+    /// The id of its token, if that has one.
     private(set) var tokenID: String?
     /// When its token expires.
     private(set) var tokenExpiry: MonotonicTime
-    /// Since when it is here, and what keeps it here.
+    /// How long it has been here, and what keeps it here.
     var stay: Stay
-    /// Rooms that it was moved out of: its client may show a token of any of them.
+    /// Rooms that it was moved out of: its client may present a token for any of them.
     private(set) var formerRooms: Set<String> = []
     /// What others see, without tracks.
     var info: ParticipantInfo
     var options: MemberOptions
-    /// In the order of their making.
+    /// In the order in which they were made.
     var connections: [Connection] = []
-    /// Those that have ended.
+    /// Connections that have ended.
     private(set) var formerConnections = FormerConnections()
-    /// It was moved here without its connections, and its client has yet to join again.
+    /// It was moved here without its connections, and its client has not joined again yet.
     private(set) var isAwaited = false
     /// When its client said goodbye while it was awaited.
     private(set) var goodbye: MonotonicTime?
-    /// So many can always be opened: the server keeps room for them.
+    /// This many can always be opened: the server reserves them.
     let promisedConnections: Int
-    /// Tracks that it does not want although it subscribes automatically.
+    /// Tracks that it excluded although it subscribes automatically.
     var unwanted: Set<TrackID> = []
-    /// Tracks that it asked for, where these are subscribed as soon as they may be.
+    /// Tracks that it requested, if these are subscribed as soon as it may receive them.
     var asked: Set<TrackID> = []
-    /// How it is to receive tracks that it does not receive yet.
+    /// Its preferences for tracks that it does not receive yet.
     var views: [TrackID: TrackView] = [:]
-    /// What its token lets it receive; nil: as the room says.
+    /// What its token permits it to receive; nil: the room's rules apply.
     private(set) var grantedRules: [SubscribeRule]?
-    /// What an operator lets it receive; nil: as the token says.
+    /// What an operator permits it to receive; nil: the token's rules apply.
     var operatorRules: [SubscribeRule]?
-    /// Whom it lets receive its tracks; nil: everybody.
+    /// Who may receive its tracks; nil: everybody.
     var audience: Audience? { didSet { hasChosenAudience = true } }
-    /// Whether it ever chose: while it has not, nobody was informed of what may be received of it.
+    /// Whether it ever chose an audience: until then, nobody is notified of what may be received from it.
     private(set) var hasChosenAudience = false
     var announcements = AnnouncedTracks()
     /// The number of the last event sent to it.
     var sequence: UInt64 = 0
     var allVideoPaused = false
     var sentMessages = SentMessages()
-    /// Limits what it makes everybody be sent.
+    /// Limits on what it causes to be sent to everybody.
     var budgets = Budgets()
-    /// What it plays, where it is a file and no client.
+    /// What it plays, if it is a file and not a client.
     var playback: ActivePlayback?
 
     init(
@@ -73,15 +73,15 @@ struct Member: Sendable {
 
     var profile: ParticipantProfile { info.profile }
     var permissions: Permissions { info.permissions }
-    /// The server keeps so many connections for it: as many as its join was promised, or as it has, where these are more.
+    /// The number of connections that the server reserves for it: as many as its join was promised, or as it has, if these are more.
     var reservedConnections: Int { max(promisedConnections, connections.count) }
-    /// Rules of its own, which stand in the place of the room's.
+    /// Its own rules, which replace those of the room.
     var subscribeRules: [SubscribeRule]? { operatorRules ?? grantedRules }
     var isHidden: Bool { info.permissions.hidden }
-    /// Whether it receives all data tracks of others without asking.
+    /// Whether it receives all data tracks of others automatically.
     var subscribesToDataTracks: Bool { options.subscribesToDataTracks && permissions.canSubscribe }
 
-    /// Nothing is to be subscribed for it any more.
+    /// Nothing more is to be subscribed for it.
     mutating func stopAsking() {
         options.autoSubscribe = false
         asked = []
@@ -93,8 +93,8 @@ struct Member: Sendable {
 // MARK: - Its token
 
 extension Member {
-    /// Refuses a resume by anybody but the bearer of a token that could have joined this session: another key's or identity's learns
-    /// nothing of it. Grants take effect when somebody joins, so changed ones need a join. `room`: the room's name.
+    /// Refuses a resume unless its token could have joined this session: the bearer of another key's or identity's token learns
+    /// nothing of the session. Grants take effect when somebody joins, so changed ones need a join. `room`: the room's name.
     func checkResume(_ claims: AccessClaims, room: String) throws(RoomError) {
         guard options.isSignalled, claims.identity == info.identity, claims.apiKey == apiKey else {
             throw RoomError(.sessionNotFound, "there is no such session")
@@ -102,14 +102,14 @@ extension Member {
         try claims.checkJoins()
         try checkRoom(of: claims, room)
         var permissions = Permissions(claims.video)
-        // The token with which a server lets it come back to a room that it was moved to moderates no room; the stay goes on as it was.
+        // The token with which the server lets it come back to a room that it was moved to moderates no room; the stay keeps its rights.
         if !formerRooms.isEmpty, !permissions.roomAdmin { permissions.roomAdmin = granted.roomAdmin }
         guard permissions == granted, BandwidthProfile(claims.video) == options.grantedBandwidth,
             [SubscribeRule](claims.video) == grantedRules
         else { throw RoomError(.grantsChanged, "the grants differ from those of the token that joined; join again") }
     }
 
-    /// Refuses a token that this member cannot go on with in `room`.
+    /// Refuses a token with which this member cannot continue in `room`.
     func checkRefresh(_ claims: AccessClaims, room: String) throws(RoomError) {
         guard claims.identity == info.identity, claims.apiKey == apiKey else {
             throw RoomError(.permissionDenied, "the token is not this participant's")
@@ -122,7 +122,7 @@ extension Member {
         }
     }
 
-    /// Another token, whose expiry and grants count from now on.
+    /// Another token, whose expiry and grants apply from now on.
     mutating func apply(_ claims: AccessClaims, _ turn: RoomTurn) {
         granted = Permissions(claims.video)
         tokenID = claims.tokenID
@@ -131,7 +131,7 @@ extension Member {
         grantedRules = [SubscribeRule](claims.video)
     }
 
-    /// The token of a resume, which permits what the one before does: where it ends later, the stay goes on with it.
+    /// The token of a resume, which permits the same as the one before: if it expires later, the stay is extended.
     mutating func prolong(_ claims: AccessClaims, _ turn: RoomTurn) {
         let expiry = turn.moment(ofSecond: claims.expiresAt)
         guard expiry > tokenExpiry else { return }
@@ -163,7 +163,7 @@ extension Member {
     /// It leaves a room for another one.
     mutating func leave(_ room: String) { formerRooms.insert(room) }
 
-    /// It goes on in another room, which knows nothing yet of what it prefers.
+    /// It continues in another room, which does not know its preferences yet.
     mutating func enter(_ room: String, losesConnections: Bool, _ turn: RoomTurn) {
         stay.beginAnew(at: turn.now)
         info.joinedAt = turn.wallClock
@@ -184,16 +184,16 @@ extension Member {
     /// One of its connections has ended.
     mutating func remember(_ connection: Connection) { formerConnections.add(connection) }
 
-    /// A move has ended its connections, if it had any. Nothing is offered to a client that joins again until it has, and nothing subscribed for it.
+    /// A move has ended its connections, if it had any. Until a client that joins again has done so, it gets no offers and no subscriptions.
     private mutating func loseConnections() {
-        // It connects as one who joins does.
+        // It connects like a newcomer.
         info.hasConnected = false
         stay.loseConnections()
         info.dataTracks = []
         if options.recovery == .byJoining { awaitJoin() }
     }
 
-    /// Its client goes on with a join.
+    /// Its client continues with a join.
     mutating func awaitJoin() {
         isAwaited = true
         goodbye = nil
@@ -201,7 +201,7 @@ extension Member {
         stopAsking()
     }
 
-    /// Its client has joined again. What it had been told is forgotten; what operators decided about it goes on.
+    /// Its client has joined again. What it was notified of before no longer counts; decisions of operators about it remain.
     mutating func rejoin(_ request: JoinRequest, _ turn: RoomTurn) {
         isAwaited = false
         goodbye = nil
@@ -215,7 +215,8 @@ extension Member {
         stay.attach(at: turn.now)
     }
 
-    /// Its awaited client says goodbye. LiveKit's SDKs do so before they join again, in the same words as one that a person ends: which of them it is, only time shows.
+    /// Its awaited client says goodbye. LiveKit's SDKs do so before they join again, with the same message as when a user leaves: only time shows which of them
+    /// it is.
     mutating func sayGoodbye(_ turn: RoomTurn) { goodbye = goodbye ?? turn.now }
 
     /// The time of LiveKit's SDKs for their first four attempts to join again, which follow the goodbye at once and after pauses of 0.3, 1.2 and 2.7 s.
@@ -235,7 +236,7 @@ extension Member {
 // MARK: - Deadlines
 
 extension Member {
-    /// When its stay ends, if it shows no sign of life before.
+    /// When its stay ends, if no keep-alive arrives before.
     func deadline(_ policy: RoomPolicy, _ limits: RoomLimits) -> MonotonicTime {
         min(signDeadline(limits), stayDeadline(policy))
     }
@@ -264,7 +265,7 @@ extension Member {
 // MARK: - Messages
 
 extension Member {
-    /// Where it gets messages of a kind.
+    /// The channel on which it gets messages of a kind.
     func channel(for kind: RoomMessage.Channel) -> MessageReceiver? {
         let names = options.dataProtocol
         for label in names.labels(for: kind) {
@@ -283,7 +284,7 @@ struct ActivePlayback: Sendable {
     var end: PlaybackEnd?
 }
 
-/// How a member wants to be served.
+/// A member's preferences for how it is served.
 struct MemberOptions: Sendable {
     var autoSubscribe: Bool
     var subscribesToDataTracks = false
@@ -293,23 +294,23 @@ struct MemberOptions: Sendable {
     var hasRoster: Bool
     var wantsSpeakers: Bool
     var wantsConnections = false
-    /// The connection on which subscriptions are put; nil until one is known.
+    /// The connection for its subscriptions; nil until one is known.
     var receivingConnection: String?
     var offering = Offering.server
     var streamNames = StreamNames.publisher
-    /// What the token and the member itself say about its bandwidth.
+    /// The limits of the token and of the member itself for its bandwidth.
     var grantedBandwidth: BandwidthProfile
     var bandwidth: BandwidthProfile
-    /// Has a socket: gets events, must give signs of life. WHIP and WHEP sessions have none.
+    /// Has a socket: gets events, must send keep-alives. WHIP and WHEP sessions have none.
     var isSignalled: Bool
     /// Whether messages of others are sent to it.
     var wantsMessages: Bool
-    /// How its messages are written on data channels.
+    /// How its messages are encoded on data channels.
     var dataProtocol: DataProtocol
-    /// WHEP: sections made by the client's offer show whom they follow.
+    /// WHEP: sections of the client's offer show the member that they follow.
     var follow: FollowTarget?
 
-    /// nil: its client comes to no other connection than the one that it has (WHIP, WHEP).
+    /// nil: its client opens no other connection than the one that it has (WHIP, WHEP).
     var recovery: Recovery?
     var understandsMoves = true
     var understandsUnmuteRequests = true
@@ -318,7 +319,7 @@ struct MemberOptions: Sendable {
 }
 
 extension MemberOptions {
-    /// As a newcomer asks for it.
+    /// As a newcomer requests it.
     init(_ request: JoinRequest, isSignalled: Bool, follow: FollowTarget?) {
         let isPublishOnly = request.profile == .publishOnly
         self.init(

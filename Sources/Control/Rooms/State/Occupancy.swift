@@ -17,7 +17,7 @@ struct Occupancy: Sendable {
 
     mutating func end() { hasEnded = true }
 
-    /// When an empty room ends; nil while somebody is there.
+    /// When an empty room ends; nil while it has members.
     func deadline(_ policy: RoomPolicy) -> MonotonicTime? {
         emptySince.map { $0 + (hasBeenOccupied ? policy.departureTimeout : policy.emptyTimeout) }
     }

@@ -1,6 +1,6 @@
 import MediaControl
 
-/// Members whose session descriptions no longer say what they are sent, in the order in which that came to be.
+/// Members whose session descriptions no longer match what they are sent, in the order in which this happened.
 struct OutdatedDescriptions: Sendable {
     private var sessions: [SessionID] = []
     private var isListed: Set<SessionID> = []

@@ -2,25 +2,26 @@ import MediaControl
 import Primitives
 import SDP
 
-/// How the sections of a client's offer are answered on which it may send: which of them publish a track, in which codecs, and which do not because a limit is reached.
+/// How to answer those sections of a client's offer on which it may send: which of them publish a track, in which codecs, and which do not because a limit is
+/// reached.
 struct PublishingAnswers {
-    /// By mid, of all sections of media that are not refused as a whole.
+    /// By mid, for all media sections that are not refused as a whole.
     private(set) var sections: [String: SectionAnswer] = [:]
-    /// Sections that are answered without their track, because the participant has as many tracks as it may, or has begun too many, or the room has as many
-    /// publishers.
+    /// Sections that are answered without their track, because the participant has reached its limit of tracks, or has begun too many, or the room has reached
+    /// its limit of publishers.
     private(set) var refused: [(section: OfferedSection, code: RoomError.Code)] = []
-    /// With the new ones of this offer.
+    /// Including the new ones of this offer.
     private var trackCount: Int
-    /// Tracks are charged as they are made: what is counted here is forgotten.
+    /// Tracks are charged when they are made: this count is discarded.
     private var budgets: Member.Budgets
 
-    /// Throws where the offer is refused as a whole.
+    /// Throws if the offer is refused as a whole.
     init(
         to offer: OfferOutcome, on connection: String, of member: Member, _ state: RoomState, at now: MonotonicTime
     ) throws(RoomError) {
         trackCount = state.routing.encodings(of: member.session).count
         budgets = member.budgets
-        // Other connections have sections of the same names.
+        // Other connections have sections with the same names.
         let known = member.connectionIndex(connection).map { member.connections[$0].trackByMid } ?? [:]
         for section in offer.sections where section.refusal == nil {
             guard let kind = MediaKind(section.kind) else { continue }
@@ -43,8 +44,8 @@ struct PublishingAnswers {
         }
     }
 
-    /// Why the member may publish no further track. Where as many others publish as may, the offer is refused as a whole, but not to a
-    /// client that has no word for a refused offer, and takes it for the end of the call.
+    /// Why the member may publish no further track. If the limit of publishers is reached, the offer is refused as a whole, but not for a
+    /// client whose protocol has no message for a refused offer, and which treats it as the end of the call.
     private mutating func refusal(
         of member: Member, _ state: RoomState, at now: MonotonicTime
     ) throws(RoomError) -> RoomError.Code? {
@@ -63,14 +64,14 @@ struct PublishingAnswers {
     }
 }
 
-/// What its publisher has announced of the track of a section. LiveKit's clients say there and not in their offers whether it is stereo, and may be sent with DTX: they
-/// encode, and others decode, in mono and without pauses unless the server's descriptions have it.
+/// The publisher's announcement of a section's track. LiveKit's clients state there, and not in their offers, whether the track is stereo and may use DTX: they
+/// encode, and others decode, in mono and without DTX unless the server's descriptions state it.
 private struct Terms {
     /// nil: as the offer prefers.
     let codec: Codec?
     let details: TrackDetails?
 
-    /// `track`: what comes in on the section already.
+    /// `track`: the track that is already on the section.
     init(
         _ sending: RemoteSending, _ kind: MediaKind, _ mid: String, of track: TrackID?, _ member: Member,
         _ state: RoomState
@@ -88,9 +89,9 @@ private struct Terms {
 }
 
 extension SectionAnswer {
-    /// The section is to carry what was announced, as far as the room allows it.
+    /// The section is to carry what was announced, within what the room allows.
     fileprivate mutating func carry(_ kind: MediaKind, as terms: Terms, _ state: RoomState) {
-        // Any other codec where the announced one is not in the offer.
+        // Any other codec if the announced one is not in the offer.
         if let names = terms.codec?.names {
             let allowed = state.negotiationRules.codecs(for: kind.sectionKind).allowed
             codecs = allowed.filter(names.contains) + allowed.filter { !names.contains($0) }
@@ -98,7 +99,7 @@ extension SectionAnswer {
         guard kind == .audio, let details = terms.details else { return }
         takesStereo = details.isStereo
         asksForDTX = details.usesDTX
-        // A publisher that sends no RED, even where the room prefers it: what it encrypts end to end, nobody could take apart.
+        // A publisher that sends no RED, even if the room prefers it: nobody could separate the blocks of what it encrypts end to end.
         if details.disablesRED {
             let others = (codecs ?? state.negotiationRules.audio.allowed).filter { $0 != .red }
             if !others.isEmpty { codecs = others }

@@ -1,13 +1,13 @@
-/// Marks of what the application's server sent into a room not long ago: it sends a message again when no answer to it arrived.
+/// Marks of messages that the application's server recently sent into a room: it sends a message again if no reply to it arrived.
 struct RecentNonces: Sendable {
     private var newest: [[UInt8]] = []
 
-    /// More than a server has under way.
+    /// More than a server sends at a time.
     private static let count = 128
-    /// A UUID in text has 36.
+    /// A UUID as text has 36.
     private static let bytes = 64
 
-    /// Whether nothing with this mark was sent before. Without a mark everything is new.
+    /// Whether no message with this mark was sent before. Messages without a mark are always new.
     mutating func accept(_ nonce: [UInt8]) -> Bool {
         guard !nonce.isEmpty, nonce.count <= Self.bytes else { return true }
         guard !newest.contains(nonce) else { return false }

@@ -1,12 +1,12 @@
 import MediaControl
 import Primitives
 
-/// The recordings of a room that are in progress, and the streams of each: decides which tracks are recorded, by an operator's word or by the room's policy.
+/// The recordings in progress of a room, and the streams of each. Decides which tracks are recorded, at an operator's request or by the room's policy.
 ///
-/// What begins or ends a recording leaves two things to the caller, in this order: to tell members, and to call ``recordWanted(_:_:)``.
+/// After a call that begins or ends a recording, the caller must do two things, in this order: notify members, and call ``recordWanted(_:_:)``.
 ///
-/// The places of tracks whose recording ends are free at once for what else the same step records. A move to another room is two steps: while all places are
-/// taken, a recorded track that is moved waits there for the next try.
+/// When a track's recording ends, its place is free at once for other tracks in the same step. A move to another room is two steps: while all places are
+/// taken, a recorded track that is moved waits in the other room for the next try.
 struct Recordings: Sendable {
     private struct Active: Sendable {
         var info: RecordingInfo
@@ -19,29 +19,29 @@ struct Recordings: Sendable {
         var reason: RecordingRefusal
     }
 
-    /// How many recordings of one room there may be at a time: one for each participant of a large call.
+    /// The maximum number of recordings in one room at a time: one for each participant of a large call.
     private static let maximumCount = 100
     /// Players seek to keyframes; a screen's are large.
     private static let keyframeInterval = TimeInterval.seconds(10)
     private static let screenKeyframeInterval = TimeInterval.seconds(30)
-    /// A track that finds no room in the recorder, or loses it, is tried again after this: soon for whoever looks for it in the file, seldom for the room.
+    /// A track that finds no place in the recorder, or loses it, is tried again after this: soon enough for viewers of the file, rarely enough for the room.
     private static let retryInterval = TimeInterval.seconds(5)
 
     private var active: [Active] = []
-    /// Tracks that recordings want and that cannot be recorded.
+    /// Tracks that recordings demand and that cannot be recorded.
     private var refused: [TrackID: Refusal] = [:]
-    /// When the tracks that wait for room in the recorder were last tried, or the first of them came: those that come later put off nothing.
+    /// When the tracks that wait for a place in the recorder were last tried, or when the first of them arrived: later ones do not postpone the next try.
     private var lastTry = MonotonicTime.zero
-    /// Somebody ended the recording that the policy began: it begins no other before its rules change.
+    /// Somebody ended the recording that the policy began: the policy begins no other before its rules change.
     private var isPolicyOverruled = false
 
-    /// In the order in which they began, as others are shown them: without what the policy leaves out.
+    /// In the order in which they began, as others see them: without what the policy excludes.
     func shown(_ policy: RoomPolicy) -> [RecordingInfo] { active.map { $0.info.bounded(by: policy) } }
 
     /// sids, in the order in which they began.
     var sids: [String] { active.map(\.info.sid) }
 
-    /// The one that the policy began.
+    /// The recording that the policy began.
     var byPolicy: RecordingInfo? { active.first { $0.info.isByPolicy }?.info }
 
     /// Tracks that are recorded.
@@ -52,18 +52,18 @@ struct Recordings: Sendable {
     /// The stream that records a track.
     func stream(of track: TrackID) -> SubscriptionID? { active.lazy.compactMap { $0.streams[track] }.first }
 
-    /// When ``recordWanted(_:_:)`` is due because the recorder may have room again.
+    /// When ``recordWanted(_:_:)`` is due because the recorder may have a free place again.
     var nextTry: MonotonicTime {
         isAnyWaiting ? lastTry + Self.retryInterval : .distantFuture
     }
 
-    /// Whether a track waits for room in the recorder.
+    /// Whether a track waits for a place in the recorder.
     private var isAnyWaiting: Bool { refused.values.contains(where: \.reason.isTemporary) }
 
     private func isWaiting(_ track: TrackID) -> Bool { refused[track]?.reason.isTemporary == true }
 }
 
-// MARK: - By an operator
+// MARK: - At an operator's request
 
 extension Recordings {
     /// Begins a recording. `participant` may be a sid or an identity. Refused where nothing of it can be recorded; a track that is recorded already is not
@@ -83,7 +83,7 @@ extension Recordings {
             let session = try state.session(named: name)
             let info = state.roster[session]?.info
             scope.participant = info?.sid
-            // Whoever is recorded by name is the same when they come back.
+            // A participant that is recorded by name is the same one after it comes back.
             scope.identity = info?.sid == name ? nil : info?.identity
             if state.roster[session]?.info.encrypts == true { throw RecordingRefusal.endToEndEncrypted.error }
         }
@@ -117,7 +117,7 @@ extension Recordings {
         return shown
     }
 
-    /// Somebody ends a recording. The policy does not begin one again before its rules of recording change.
+    /// Ends a recording on request. The policy does not begin one again before its recording rules change.
     mutating func stop(_ sid: String, _ turn: inout RoomTurn) throws(RoomError) {
         if byPolicy?.sid == sid { isPolicyOverruled = true }
         guard end(sid, &turn) else {
@@ -125,7 +125,7 @@ extension Recordings {
         }
     }
 
-    /// A track ended, and with it a recording of nothing else. Returns whether there was one.
+    /// A track ended, and so does a recording of only this track. Returns whether there was one.
     mutating func trackEnds(_ track: RoomTrack, _ turn: inout RoomTurn) -> Bool {
         refused[track.id] = nil
         for index in active.indices { active[index].streams[track.id] = nil }
@@ -134,14 +134,14 @@ extension Recordings {
         return !ended.isEmpty
     }
 
-    /// A participant left, if only for another room, and with it ends a recording of its stay alone. Returns whether there was one.
+    /// A participant left, if only for another room, and so ends a recording of only its stay. Returns whether there was one.
     mutating func participantLeaves(_ participant: String, _ turn: inout RoomTurn) -> Bool {
         let ended = active.map(\.info).filter { $0.scope.participant == participant && $0.scope.identity == nil }
         for info in ended { _ = end(info.sid, &turn) }
         return !ended.isEmpty
     }
 
-    /// The room ends: the policy begins no other. The caller ends those that are in progress.
+    /// The room ends: the policy begins no other recording. The caller ends those in progress.
     mutating func roomEnds() { isPolicyOverruled = true }
 
     /// Ends a recording; false: there is none.
@@ -155,7 +155,8 @@ extension Recordings {
         return true
     }
 
-    /// Begins to record what the recordings want by now, such as what one left out because another, which has ended, had it. Tracks that wait come first.
+    /// Begins to record tracks that recordings demand now, for example one that a recording left out because another one, which has ended, had it. Waiting
+    /// tracks come first.
     mutating func recordWanted(_ state: inout RoomState, _ turn: inout RoomTurn) {
         lastTry = turn.now
         refused = refused.filter { state.routing[$0.key] != nil }
@@ -168,7 +169,7 @@ extension Recordings {
         for track in waiting + others { recordIfWanted(track, &state, &turn) }
     }
 
-    /// Begins to record a track, if a recording wants it; a track is recorded once.
+    /// Begins to record a track, if a recording demands it; a track is recorded once.
     private mutating func recordIfWanted(_ id: TrackID, _ state: inout RoomState, _ turn: inout RoomTurn) {
         guard let track = state.routing[id], !isRecorded(id),
             let index = active.firstIndex(where: { $0.info.scope.bounded(by: state.policy).contains(track.info) })
@@ -188,7 +189,7 @@ extension Recordings {
         turn.media(.record(RecordedStreamDescription(id: stream, track: id, keyframeInterval: interval)))
     }
 
-    /// Reports that a track is not recorded: once, however often it is tried again and whatever stands in the way then.
+    /// Reports that a track is not recorded: once, no matter how often it is tried again and for which reason it fails then.
     private mutating func refuse(_ track: RoomTrack, _ refusal: Refusal, _ turn: inout RoomTurn) {
         if refusal.reason.isTemporary, !isAnyWaiting { lastTry = turn.now }
         let former = refused.updateValue(refusal, forKey: track.id)
@@ -202,7 +203,7 @@ extension Recordings {
                     .failed, recording: refusal.recording, track: track.info.sid, reason: refusal.reason.rawValue)))
     }
 
-    /// The recorder has ended a stream for want of disk, and reported that itself: the recording tries the track again.
+    /// The recorder has ended a stream because the disk is full, and reported that itself: the recording tries the track again.
     mutating func giveUp(_ stream: SubscriptionID, _ turn: inout RoomTurn) {
         for index in active.indices {
             guard let track = active[index].streams.first(where: { $0.value == stream })?.key else { continue }
@@ -214,9 +215,9 @@ extension Recordings {
         }
     }
 
-    /// What stands in the way of recording the track, whatever else is recorded.
+    /// The obstacle to recording the track, regardless of what else is recorded.
     private func obstacle(to track: RoomTrack, _ state: RoomState) -> RecordingRefusal? {
-        // Clients of LiveKit's protocol say it of each track, those of martlet.v1 of all.
+        // Clients of LiveKit's protocol state it for each track, those of martlet.v1 for all.
         if state.roster[track.publisher]?.info.encrypts == true || track.info.details.encryption != .none {
             return .endToEndEncrypted
         }
@@ -230,9 +231,9 @@ extension Recordings {
 // MARK: - By policy
 
 extension Recordings {
-    /// A track came, or is another source than before: it is recorded if the rules say so, and only then. true: a recording has begun for its sake.
+    /// A track was added, or its source changed: it is recorded only if the rules demand it. true: a recording has begun because of it.
     mutating func trackChanged(_ id: TrackID, _ state: inout RoomState, _ turn: inout RoomTurn) -> Bool {
-        // A backup encoding shows what the track shows: it is not recorded beside it.
+        // A backup encoding has the same content as its track, so it is not recorded as well.
         guard let track = state.routing[id], track.main == nil else { return false }
         endUnwanted(track, state.policy, &turn)
         if byPolicy == nil, isWantedByPolicy(track, state.policy) {
@@ -243,14 +244,14 @@ extension Recordings {
         return false
     }
 
-    /// The policy has other rules of recording; true: they end the recording that it began.
+    /// The policy's recording rules have changed; true: they end the recording that the policy began.
     mutating func rulesChanged(_ policy: RoomPolicy, _ turn: inout RoomTurn) -> Bool {
         isPolicyOverruled = false
         guard policy.recording != .fromStart, let info = byPolicy else { return false }
         return end(info.sid, &turn)
     }
 
-    /// Ends what the policy leaves out, and begins a recording where it wants one.
+    /// Ends what the policy excludes, and begins a recording if the policy demands one.
     mutating func follow(_ state: RoomState, _ turn: inout RoomTurn) -> Bool {
         for track in tracks.compactMap({ state.routing[$0] }) { endUnwanted(track, state.policy, &turn) }
         let published = state.roster.sessions.flatMap { state.routing.tracks(of: $0) }
@@ -261,7 +262,7 @@ extension Recordings {
         return true
     }
 
-    /// Takes a track out of the recording that has it and that the policy does not let have it any more.
+    /// Removes a track from its recording if the policy no longer permits that recording to have it.
     private mutating func endUnwanted(_ track: RoomTrack, _ policy: RoomPolicy, _ turn: inout RoomTurn) {
         for index in active.indices {
             guard let stream = active[index].streams[track.id],
@@ -273,7 +274,7 @@ extension Recordings {
         }
     }
 
-    /// Whether a recording has to begin for the track's sake.
+    /// Whether a recording must begin because of the track.
     private func isWantedByPolicy(_ track: RoomTrack, _ policy: RoomPolicy) -> Bool {
         policy.recording == .fromStart && policy.topology == .routed && !isPolicyOverruled
             && !isRecorded(track.id) && RecordingScope().bounded(by: policy).contains(track.info)
@@ -281,7 +282,7 @@ extension Recordings {
 }
 
 extension RecordingInfo {
-    /// As it is shown: without what the policy leaves out.
+    /// As others see it: without what the policy excludes.
     fileprivate func bounded(by policy: RoomPolicy) -> RecordingInfo {
         var info = self
         info.scope = info.scope.bounded(by: policy)

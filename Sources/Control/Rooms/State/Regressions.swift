@@ -1,18 +1,19 @@
 import Primitives
 
-/// Tracks all of whose subscribers receive the backup codec, as their publishers want it (``BackupCodecPolicy/regression``), until nobody subscribes to them any more.
+/// Tracks that all subscribers receive in the backup codec, as their publishers prefer (``BackupCodecPolicy/regression``), until nobody subscribes to them any
+/// more.
 struct Regressions: Sendable {
-    /// Whether its publisher was told that somebody needs the first codec all the same.
+    /// Whether its publisher was notified that somebody needs the first codec all the same.
     private var isFirstWanted: [TrackID: Bool] = [:]
-    /// Those whose subscribers or recordings have changed since they were last looked at.
+    /// Tracks whose subscribers or recordings have changed since they were last checked.
     private var marked: Set<TrackID> = []
 
     func contains(_ id: TrackID) -> Bool { isFirstWanted[id] != nil }
 
-    /// Whether a track's publisher was told to send nothing in the first codec.
+    /// Whether a track's publisher was asked to send nothing in the first codec.
     func stopsFirstCodec(of id: TrackID) -> Bool { isFirstWanted[id] == false }
 
-    /// The publisher goes on with the first codec until it is told otherwise.
+    /// The publisher continues with the first codec until it is asked to stop.
     mutating func insert(_ id: TrackID) {
         isFirstWanted[id] = true
         marked.insert(id)
@@ -23,7 +24,7 @@ struct Regressions: Sendable {
         marked.remove(id)
     }
 
-    /// true: that is news for the publisher.
+    /// true: the publisher must be notified.
     mutating func setFirstCodec(of id: TrackID, isWanted: Bool) -> Bool {
         guard let was = isFirstWanted[id], was != isWanted else { return false }
         isFirstWanted[id] = isWanted

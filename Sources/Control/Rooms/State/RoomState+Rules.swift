@@ -3,7 +3,7 @@ import MediaControl
 import Primitives
 import SDP
 
-// What a member may do, receive and be sent now, by the room's rules and its own.
+// What a member may do, receive and be sent, by the room's rules and its own.
 
 extension RoomState {
     /// The tightest of the room's, the token's and the member's own limits.
@@ -13,7 +13,7 @@ extension RoomState {
         BandwidthSettings(room: policy.bandwidth, token: member.options.grantedBandwidth, own: member.options.bandwidth)
     }
 
-    /// The cap that stands in descriptions. The member's own preference is not in it: it may be taken back without a new description.
+    /// The cap in descriptions. It does not include the member's own preference, which may be withdrawn without a new description.
     func negotiatedCap(of member: Member) -> Bitrate? {
         let uplink = BandwidthSettings(
             room: policy.bandwidth, token: member.options.grantedBandwidth, own: BandwidthProfile()
@@ -31,14 +31,14 @@ extension RoomState {
         }
     }
 
-    /// What a description may agree to.
+    /// What a description may negotiate.
     var negotiationRules: NegotiationPolicy {
         var rules = NegotiationPolicy(policy)
         rules.longestMessage = context.limits.acceptedMessageBytes
         return rules
     }
 
-    /// Whether the member receives no video, by its own wish or the room's rules.
+    /// Whether the member receives no video, by its own preference or the room's rules.
     func isAudioOnly(_ member: Member) -> Bool { member.options.audioOnly || policy.audioOnly }
 
     /// Whether the member's permissions and the room's rules allow a source.
@@ -47,14 +47,14 @@ extension RoomState {
             && (member.permissions.roomAdmin || !policy.moderatorSources.contains(source))
     }
 
-    /// Whether the microphones of `identity` are forwarded however quiet they are.
+    /// Whether the microphones of `identity` are forwarded no matter how quiet they are.
     func isAlwaysHeard(_ identity: String) -> Bool { policy.alwaysHeard.contains(identity) }
 
-    /// What a section is, as announced or as its kind suggests; nil where the member may not publish it.
+    /// The source of a section, as announced or as its kind suggests; nil if the member may not publish it.
     ///
-    /// Unannounced sections are the first of microphone and screen audio, or of camera and screen, that is permitted: so
-    /// a WHIP broadcaster whose token says `screen_share` needs no announcement. A video that was announced as a microphone is neither.
-    /// A track that ended here and goes on is what it was: a camera that was forbidden does not come back as a screen.
+    /// An unannounced section is the first permitted one of microphone and screen audio, or of camera and screen: so
+    /// a WHIP broadcaster with `screen_share` in its token needs no announcement. A video that was announced as a microphone is neither.
+    /// A track that ended here and comes back keeps its source: a camera that was forbidden does not come back as a screen.
     func permittedSource(
         _ kind: MediaKind, _ sending: RemoteSending, mid: String, of connection: String, _ member: Member
     ) -> TrackSource? {
@@ -71,7 +71,7 @@ extension RoomState {
         return guesses.first { mayPublish($0, member) }
     }
 
-    /// What was announced of what comes in on a section. One that goes on under its own track's id is not what was announced under another.
+    /// The announcement of the track on a section. A track that continues under its own id does not match an announcement for another id.
     func awaitedTrack(
         _ sending: RemoteSending, _ kind: MediaKind, _ mid: String, on connection: Connection, by member: Member
     ) -> AnnouncedTrack? {
@@ -79,7 +79,7 @@ extension RoomState {
         return known != nil && known == sending.trackID ? nil : member.announcements.find(sending.trackID, mid, kind)
     }
 
-    /// Throws `limit_exceeded` where as many publish as the room's policy lets, and this one does not yet.
+    /// Throws `limit_exceeded` if the room's policy permits no more publishers, and this member is not one yet.
     func checkPublisherLimit(_ member: Member) throws(RoomError) {
         guard let most = policy.maxPublishers, !routing.publishes(member.session) else { return }
         guard routing.publisherCount < most else {
@@ -89,12 +89,12 @@ extension RoomState {
 
     /// Whether rules and publisher let `member` receive `track`.
     func permits(_ track: RoomTrack, for member: Member) -> Bool {
-        // Of the two layers of rules, the participant's own stand in the place of the room's.
+        // A participant's own rules replace those of the room.
         guard (member.subscribeRules ?? policy.subscribeRules)?.permit(track.info) ?? true else { return false }
         return roster[track.publisher]?.audience?.permits(track.info.sid, for: member.info.identity) ?? true
     }
 
-    /// Whether a member is to be subscribed to a track, as far as there is room for that.
+    /// Whether a member is to be subscribed to a track, if there is room for it.
     func wantsAutomatically(_ session: SessionID, _ id: TrackID) -> Bool {
         guard let member = roster[session],
             member.options.autoSubscribe ? !member.unwanted.contains(id) : member.asked.contains(id),
@@ -104,7 +104,7 @@ extension RoomState {
         return (try? checkSubscription(member, track)) != nil
     }
 
-    /// Whether `member` may receive `track` beside what it already receives.
+    /// Whether `member` may receive `track` in addition to what it already receives.
     func checkSubscription(_ member: Member, _ track: RoomTrack) throws(RoomError) {
         guard policy.topology == .routed else {
             throw RoomError(.notRouted, "this room is peer-to-peer: the server carries no media")
@@ -121,7 +121,7 @@ extension RoomState {
         guard routing.subscription(of: member.session, to: track.id) == nil else {
             throw RoomError(.invalidRequest, "already subscribed")
         }
-        // Which of many are sent is decided from moment to moment by the worker; of none there is nothing to decide.
+        // If several may be sent, the worker decides at each moment which ones; if none may, there is nothing to decide.
         if track.info.kind == .video, settings(of: member).maxVideoSubscriptions?.value == 0 {
             throw RoomError(.limitExceeded, "video subscriptions are not allowed")
         }
@@ -132,13 +132,13 @@ extension RoomState {
         routing.subscriptionCount(of: session) < context.limits.subscriptionsPerParticipant
     }
 
-    /// Paused by its own request or with all video of its member.
+    /// Paused by its own request or together with all video of its member.
     func isPaused(_ subscription: RoomSubscription) -> Bool {
         subscription.paused
             || subscription.kind == .video && (roster[subscription.member]?.allVideoPaused ?? false)
     }
 
-    /// Whoever is about to be replaced does not count.
+    /// A member that is about to be replaced does not count.
     func checkCapacity(identity: String, profile: ParticipantProfile, hidden: Bool) throws(RoomError) {
         let replaced = policy.duplicateIdentity == .allow ? nil : roster.session(identity: identity)
         let present = roster.count - (replaced == nil ? 0 : 1)
@@ -152,7 +152,7 @@ extension RoomState {
         (policy.countsHidden || !hidden) && (policy.countsPublishOnly || profile != .publishOnly)
     }
 
-    /// What the member shall be sent on this connection, in the order of subscription.
+    /// What the member is to be sent on this connection, in the order of subscription.
     func wanted(on connection: Connection, of session: SessionID) -> [(id: SubscriptionID, sending: LocalSending)] {
         guard let member = roster[session] else { return [] }
         let isReceiving = member.options.receivingConnection == connection.id || member.options.follow != nil
@@ -166,7 +166,7 @@ extension RoomState {
 
     private func sending(of subscription: RoomSubscription, names: StreamNames) -> LocalSending {
         if let slot = subscription.slot {
-            // Voice keeps the parameters of whoever is followed first; video may change codec with the person.
+            // Voice keeps the parameters of the member that is followed first; video may change its codec with the member.
             let track = subscription.kind == .audio ? routing.track(of: subscription) : nil
             return LocalSending(
                 kind: subscription.kind.sectionKind, ssrc: subscription.ssrc, rtxSSRC: subscription.rtxSSRC,
@@ -197,10 +197,10 @@ extension RoomState {
     }
 }
 
-// MARK: - Who may come in
+// MARK: - Who may join
 
 extension RoomState {
-    /// Refuses a join that tokens, bounds or rules do not permit; the newcomer's identity.
+    /// Refuses a join that tokens, limits or rules do not permit; returns the newcomer's identity.
     func check(_ request: JoinRequest) throws(RoomError) -> String {
         let claims = request.claims
         try claims.checkJoins()
@@ -230,7 +230,7 @@ extension RoomState {
 }
 
 extension JoinRequest {
-    /// What the token says comes first.
+    /// The token's values take precedence.
     var shownName: String { claims.name ?? name ?? "" }
     var shownMetadata: String { claims.metadata ?? metadata ?? "" }
 }

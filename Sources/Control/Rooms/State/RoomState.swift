@@ -2,30 +2,30 @@ import MediaControl
 import Primitives
 import SDP
 
-/// What all parts of a room share: who is here, what goes between them, and the rules and bounds that hold.
+/// What all parts of a room share: who is in it, the routing between them, and the rules and limits.
 struct RoomState: Sendable {
     /// The room's number, which also makes the numbers of everything in it unique in the process.
     let id: RoomID
-    /// `RM_…`, one a life of the room.
+    /// `RM_…`, one for each life of the room.
     let sid: String
     let name: String
     private(set) var policy: RoomPolicy
-    /// Grows with each change of the rules; the first are 1.
+    /// Grows with each change of the rules, beginning at 1.
     private(set) var policyRevision: UInt64 = 1
     private(set) var context: RoomContext
     var roster = Roster()
     var routing = Routing()
-    /// Members whose descriptions no longer say what they are sent.
+    /// Members whose descriptions no longer match what they are sent.
     var outdated = OutdatedDescriptions()
     /// Tracks that are sent in their backup codec to everybody.
     var regressions = Regressions()
-    /// Of those who have left.
+    /// The budgets of members that have left.
     private var formerBudgets = FormerBudgets()
-    /// Who speaks, as was announced last.
+    /// The speakers, as last announced.
     private var speakers: [SpeakerInfo] = []
     private var counter: UInt64 = 0
 
-    /// Nobody is here.
+    /// Whether the room is empty.
     init(id: RoomID, sid: String, name: String, policy: RoomPolicy, context: RoomContext) {
         self.id = id
         self.sid = sid
@@ -34,48 +34,50 @@ struct RoomState: Sendable {
         self.context = context
     }
 
-    /// Puts a member on the roster.
+    /// Adds a member to the roster.
     mutating func admit(_ member: Member) {
         var member = member
         formerBudgets.restore(to: &member)
         roster.insert(member)
     }
 
-    /// Takes a member off the roster.
+    /// Removes a member from the roster.
     mutating func dismiss(_ member: Member, at now: MonotonicTime) {
         formerBudgets.keep(roster[member.session] ?? member, at: now)
         roster.remove(member.session)
     }
 
-    /// A number that nothing else in the process has: the room's in the high half, a count in the low.
+    /// A number that is unique in the process: the room's in the high half, a count in the low.
     mutating func nextNumber() -> UInt64 {
         counter += 1
         return id.rawValue << 32 | counter
     }
 
-    /// Whether somebody speaks, as was announced last.
+    /// Whether somebody speaks, as last announced.
     var isAnybodySpeaking: Bool { !speakers.isEmpty }
 
-    /// Announces who speaks to those who want to know.
+    /// Announces the speakers to those who want to know.
     mutating func announceSpeakers(_ speakers: [SpeakerInfo], _ turn: inout RoomTurn) {
         self.speakers = speakers
         for session in roster.sessions { announceSpeakers(to: session, &turn) }
     }
 
-    /// The same to one member, which has missed it.
+    /// Sends the same to one member that has missed it.
     mutating func announceSpeakers(to session: SessionID, _ turn: inout RoomTurn) {
         guard roster[session]?.options.wantsSpeakers == true else { return }
         let present = speakers.filter { roster.session(sid: $0.participant) != nil }
         roster.notify(session, .speakersChanged(present), &turn)
     }
 
-    /// Sends a member anew what is announced as it changes only: who speaks, which videos are held for want of bandwidth, and which tracks their publishers let it receive.
+    /// Repeats to a member what is announced only when it changes: the speakers, which videos are held for lack of bandwidth, and which tracks their publishers
+    /// permit it.
     mutating func sendCurrentState(to session: SessionID, _ turn: inout RoomTurn) {
         announceSpeakers(to: session, &turn)
         for id in routing.subscriptions(of: session) where routing[id]?.kind == .video && routing[id]?.track != nil {
             announceHeld(id, &turn)
         }
-        // Only of those who ever chose: a large room has more tracks than events may wait for one reader, whose stream would end with its beginning.
+        // Only tracks of members that ever chose an audience: a large room has more tracks than events may wait for one reader, whose stream would end with its
+        // start.
         for publisher in roster.sessions where publisher != session && roster[publisher]?.hasChosenAudience == true {
             for track in routing.tracks(of: publisher) {
                 notify(session, of: track, isAllowed: permits(track, for: session), &turn)
@@ -83,7 +85,7 @@ struct RoomState: Sendable {
         }
     }
 
-    /// The subscriber knows why a video stands still.
+    /// Notifies the subscriber why a video has stopped.
     mutating func announceHeld(_ id: SubscriptionID, _ turn: inout RoomTurn) {
         guard let subscription = routing[id] else { return }
         let track = routing.track(of: subscription)?.info
@@ -94,16 +96,16 @@ struct RoomState: Sendable {
                 isHeld: subscription.isHeld), &turn)
     }
 
-    /// Other rules; the caller makes members follow them.
+    /// Sets other rules; the caller applies them to members.
     mutating func set(_ policy: RoomPolicy) {
         self.policy = policy
         policyRevision += 1
     }
 
-    /// Where clients reach the room's worker from now on; descriptions that were made keep what they say.
+    /// The addresses at which clients reach the room's worker from now on; existing descriptions are not changed.
     mutating func set(candidates: [Candidate]) { context.candidates = candidates }
 
-    /// How many may be here from the next join on, if the policy permits more.
+    /// The maximum number of members from the next join on, if the policy permits more.
     mutating func set(participants: Int) { context.limits.participants = participants }
 }
 
@@ -123,7 +125,7 @@ extension RoomState {
         return member.connections[index]
     }
 
-    /// The member whose sid or identity is `name`, as far as others may know of it.
+    /// The member whose sid or identity is `name`, if others may know of it.
     func session(named name: String) throws(RoomError) -> SessionID {
         guard let session = find(name) else {
             throw RoomError(.participantNotFound, "there is no such participant")
@@ -160,7 +162,7 @@ extension RoomState {
         roster.notify(about: session, .participantUpdated(info), includingSubject: true, &turn)
     }
 
-    /// A connection of the participant is up. Of the first those learn who want to.
+    /// A connection of the participant is up. If it is the first, members that want to know are notified.
     mutating func connected(_ session: SessionID, _ turn: inout RoomTurn) {
         guard roster[session]?.info.hasConnected == false else { return }
         roster.update(session) { $0.info.hasConnected = true }
@@ -183,7 +185,7 @@ extension RoomState {
         roster.notify(subscription.member, .subscriptionUpdated(info(of: subscription)), &turn)
     }
 
-    /// A subscription's section must be described anew.
+    /// A subscription's section must be negotiated anew.
     mutating func renegotiate(_ id: SubscriptionID) {
         guard let subscription = routing[id] else { return }
         if subscription.state == .noCommonCodec { routing.update(id) { $0.state = .pending } }
@@ -193,8 +195,8 @@ extension RoomState {
         outdated.insert(subscription.member)
     }
 
-    /// The publisher of a track learns, the first time, that somebody has agreed to receive it; once packets of it have come, before which LiveKit's JavaScript SDK may not
-    /// know the track by its sid. It may be muted since.
+    /// Notifies the publisher of a track, once, that somebody has agreed to receive it; not before packets of it have arrived, because LiveKit's JavaScript SDK
+    /// may not know the track by its sid earlier. The track may be muted by then.
     mutating func announceSubscribed(_ id: TrackID?, _ turn: inout RoomTurn) {
         guard let track = id.flatMap({ routing[$0] }), track.info.codec != nil, !track.hasSubscriber,
             routing.subscribers(of: track.id).contains(where: { routing[$0]?.description?.track != nil })
@@ -203,8 +205,8 @@ extension RoomState {
         roster.notify(track.publisher, .trackSubscribed(track: track.info.sid), &turn)
     }
 
-    /// Commands what each video of a member may send: the room's cap of one track, and an even part of the cap on all. Muted
-    /// tracks, and encodings that nobody needs, leave their part to the others.
+    /// Commands what each video of a member may send: the room's cap for one track, and an equal share of the cap on all. Muted
+    /// tracks, and encodings that nobody needs, leave their share to the others.
     mutating func capTracks(of session: SessionID, _ turn: inout RoomTurn) {
         guard let member = roster[session] else { return }
         let videos = routing.encodings(of: member.session).filter { routing[$0]?.info.kind == .video }
@@ -220,10 +222,10 @@ extension RoomState {
         }
     }
 
-    /// Below this a sender can only stop, which is what muting is for.
+    /// Below this a sender can only stop; muting exists for that.
     private static let leastCap: Int64 = 30_000
 
-    /// A member may receive a track from now on, or not any more.
+    /// A member may receive a track from now on, or no longer may.
     mutating func notify(_ member: SessionID, of track: TrackID, isAllowed: Bool, _ turn: inout RoomTurn) {
         guard let receiver = roster[member], receiver.permissions.canSubscribe, receiver.profile != .publishOnly,
             let track = routing[track], let owner = roster[track.publisher], !owner.isHidden
@@ -232,27 +234,27 @@ extension RoomState {
             member, .trackPermission(participant: owner.info.sid, track: track.info.sid, isAllowed: isAllowed), &turn)
     }
 
-    /// Notifies a member that came, or may subscribe, later than publishers chose their audiences which tracks it may not receive.
+    /// Notifies a member that joined, or may subscribe, only after publishers chose their audiences which tracks it may not receive.
     mutating func announceForbiddenTracks(to session: SessionID, _ turn: inout RoomTurn) {
         for publisher in roster.sessions where roster[publisher]?.audience != nil {
             for track in routing.tracks(of: publisher) { announceIfForbidden(track, to: session, &turn) }
         }
     }
 
-    /// Notifies a member of a track that its publisher does not let it receive.
+    /// Notifies a member of a track that its publisher does not permit it to receive.
     mutating func announceIfForbidden(_ id: TrackID, to session: SessionID, _ turn: inout RoomTurn) {
         guard routing[id]?.publisher != session, !permits(id, for: session) else { return }
         notify(session, of: id, isAllowed: false, &turn)
     }
 
-    /// Whether the publisher of a track lets a member receive it.
+    /// Whether the publisher of a track permits a member to receive it.
     private func permits(_ id: TrackID, for session: SessionID) -> Bool {
         guard let track = routing[id], let audience = roster[track.publisher]?.audience, let member = roster[session]
         else { return true }
         return audience.permits(track.info.sid, for: member.info.identity)
     }
 
-    /// A member does not want a track before it asks for it. Those that have ended are forgotten where the list grows beyond what one may receive.
+    /// A member does not want a track unless it requests it later. Tracks that have ended are removed if the list grows beyond what a member may receive.
     mutating func note(_ track: TrackID, asUnwantedBy session: SessionID) {
         let (routing, most) = (routing, context.limits.subscriptionsPerParticipant)
         roster.update(session) { member in
@@ -262,7 +264,7 @@ extension RoomState {
         }
     }
 
-    /// A member asks for a track, which it may not be permitted to receive. Of no more than one may receive that is kept.
+    /// A member requests a track that it may not be permitted to receive. The list keeps no more tracks than a member may receive.
     mutating func note(_ track: TrackID, asAskedForBy session: SessionID) {
         let (routing, most) = (routing, context.limits.subscriptionsPerParticipant)
         roster.update(session) { member in
@@ -273,7 +275,8 @@ extension RoomState {
         }
     }
 
-    /// What a member says about a track that it does not receive counts from its subscription on; of no more tracks than one may receive.
+    /// A member's preferences for a track that it does not receive yet apply from its subscription on; they are kept for no more tracks than a member may
+    /// receive.
     mutating func keep(_ view: TrackView, of track: TrackID, for session: SessionID) {
         let (routing, most) = (routing, context.limits.subscriptionsPerParticipant)
         roster.update(session) { member in
@@ -282,7 +285,7 @@ extension RoomState {
         }
     }
 
-    /// What a member said about a track before its subscription, which has that from now on.
+    /// A member's preferences for a track from before its subscription; from now on the subscription has them.
     mutating func takeView(of track: TrackID, for session: SessionID) -> TrackView? {
         guard let view = roster[session]?.views[track] else { return nil }
         roster.update(session) { $0.views[track] = nil }
@@ -304,7 +307,7 @@ extension RoomState {
         return info
     }
 
-    /// Everybody whom `session` may know of, in the order of joining.
+    /// All members that `session` may know of, in the order of joining.
     func others(than session: SessionID) -> [ParticipantInfo] {
         roster.sessions.compactMap { other in
             guard other != session, let member = roster[other], !member.isHidden else { return nil }

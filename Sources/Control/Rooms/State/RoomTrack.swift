@@ -13,19 +13,19 @@ struct RoomTrack: Sendable {
     /// The publisher's formats with their parameters, which subscribers' sections repeat.
     var formats: [NegotiatedFormat]
     var packetTime: Int?
-    /// In which codec its publisher announced it; nil: as its offer prefers.
+    /// The codec in which its publisher announced it; nil: as its offer prefers.
     var preferredCodec: Codec?
-    /// Its publisher has said what it is; otherwise that was guessed.
+    /// Its publisher has announced what it is; otherwise that is a guess.
     var isAnnounced = false
-    /// Of a track's encoding in its backup codec: the track, which is what everybody sees and subscribes to.
+    /// For a track's encoding in its backup codec: the track, which everybody sees and subscribes to.
     var main: TrackID?
     /// The encoding in the backup codec, while it is published.
     var backup: TrackID?
-    /// What its publisher was last told of the backup codec: whether somebody needs it.
+    /// What its publisher was last notified of about the backup codec: whether somebody needs it.
     var wantsBackup = false
-    /// Packets of it come.
+    /// Its packets are arriving.
     var isFlowing = false
-    /// Which of its layers the worker says are wanted, whatever its publisher was told.
+    /// The layers in demand according to the worker, regardless of what its publisher was notified of.
     var wantedLayers: [WantedLayer] = []
     /// Somebody has agreed to receive it.
     var hasSubscriber = false
@@ -43,7 +43,7 @@ struct RoomTrack: Sendable {
 }
 
 extension [NegotiatedFormat] {
-    /// Whether subscribers see the same of both, so that a change stays between the publisher and the server: payload types differ anyway.
+    /// Whether both look the same to subscribers, so that a change stays between the publisher and the server: payload types differ anyway.
     func lookTheSame(as other: [NegotiatedFormat]) -> Bool {
         count == other.count
             && zip(self, other).allSatisfy {

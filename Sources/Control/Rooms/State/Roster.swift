@@ -1,21 +1,21 @@
 import MediaControl
 import Primitives
 
-/// The members of a room in the order in which they joined, the peers that are theirs, and the numbers of the events sent to each.
+/// The members of a room in the order in which they joined, their peers, and the numbers of the events sent to each.
 struct Roster: Sendable {
     private var members: [SessionID: Member] = [:]
     /// In the order of joining, which is the order of effects.
     private(set) var sessions: [SessionID] = []
-    /// The newest of each identity.
+    /// The newest session of each identity.
     private var sessionByIdentity: [String: SessionID] = [:]
-    /// Older ones of an identity that is here several times, where the policy allows that; oldest first.
+    /// Older sessions of an identity that is here several times, if the policy allows that; oldest first.
     private var olderSessions: [String: [SessionID]] = [:]
     private var sessionBySID: [String: SessionID] = [:]
     private var owners: [PeerID: PeerOwner] = [:]
-    /// The server's connections that are kept for these members, over all of them.
+    /// The number of connections that the server reserves for all these members.
     private(set) var reservedConnections = 0
 
-    /// Whose peer it is.
+    /// The session that a peer belongs to.
     struct PeerOwner: Sendable {
         let session: SessionID
         let connection: String
@@ -30,7 +30,7 @@ struct Roster: Sendable {
     subscript(session: SessionID) -> Member? { members[session] }
 
     func session(identity: String) -> SessionID? { sessionByIdentity[identity] }
-    /// All of an identity, the newest last.
+    /// All sessions of an identity, the newest last.
     func sessions(identity: String) -> [SessionID] {
         (olderSessions[identity] ?? []) + (sessionByIdentity[identity].map { [$0] } ?? [])
     }
@@ -50,7 +50,7 @@ extension Roster {
             olderSessions[identity, default: []].append(older)
         }
         sessionBySID[member.info.sid] = member.session
-        // Whoever comes from another room has some already.
+        // A member from another room has some already.
         for connection in member.connections {
             owners[connection.peer] = PeerOwner(session: member.session, connection: connection.id)
         }
@@ -73,13 +73,13 @@ extension Roster {
         olderSessions[identity] = left.isEmpty ? nil : left
     }
 
-    /// Changes anything of a member but its connections and its identity; does nothing where there is no such session.
+    /// Changes anything of a member except its connections and its identity; does nothing if there is no such session.
     mutating func update(_ session: SessionID, _ change: (inout Member) -> Void) {
         guard let index = members.index(forKey: session) else { return }
         change(&members.values[index])
     }
 
-    /// Others see the member or its tracks in another way.
+    /// What others see of the member or its tracks has changed.
     mutating func nextVersion(of session: SessionID) { members[session]?.info.version += 1 }
 }
 
@@ -124,8 +124,8 @@ extension Roster {
         turn.effects.append(.notify(session, SequencedEvent(sequence: sequence, event: event)))
     }
 
-    /// Sends an event about `subject` to everybody with a roster, and to the subject itself where `includingSubject`, as far as `isWanted`. A hidden subject's goes to
-    /// nobody but itself.
+    /// Sends an event about `subject` to everybody with a roster, and to the subject itself if `includingSubject`, filtered by `isWanted`. An event about a
+    /// hidden subject goes only to the subject.
     mutating func notify(
         about subject: SessionID, _ event: RoomEvent, includingSubject: Bool,
         where isWanted: (MemberOptions) -> Bool = { _ in true }, _ turn: inout RoomTurn
@@ -148,15 +148,15 @@ extension Roster {
 }
 
 extension Roster {
-    /// The last event of a session is not sent after all: what it is about has not happened.
+    /// The last event of a session is not sent after all: what it announced has not happened.
     mutating func withdrawEvent(of session: SessionID) { members[session]?.sequence -= 1 }
 }
 
 // MARK: Messages
 
 extension Roster {
-    /// The sessions that get it. A name that nobody has is left out, so that somebody who leaves does not stop a message to the others; where it is the
-    /// only one, the sender is told.
+    /// The sessions that get it. Unknown names are skipped, so that a member that leaves does not stop a message to the others; if there is no
+    /// other, the sender is notified.
     func receivers(of message: RoomMessage, except sender: SessionID?) throws(RoomError) -> [SessionID] {
         guard let names = message.to else { return sessions.filter { $0 != sender } }
         var receivers: [SessionID] = []
@@ -172,7 +172,7 @@ extension Roster {
         return receivers
     }
 
-    /// Over a data channel where the member has one; over its socket otherwise.
+    /// Over a data channel if the member has one; otherwise over its socket.
     mutating func deliver(
         _ message: RoomMessage, to receivers: [SessionID], source: PeerID?, _ limits: RoomLimits, _ turn: inout RoomTurn
     ) {

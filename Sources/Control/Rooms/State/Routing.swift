@@ -12,7 +12,7 @@ struct Routing: Sendable {
     private var subscriptionsByMember: [SessionID: [SubscriptionID]] = [:]
     /// In the order of subscription.
     private var subscribersByTrack: [TrackID: [SubscriptionID]] = [:]
-    /// How many subscriptions the worker sends each encoding on; of a track, how many wait for an encoding that their sections can carry.
+    /// The number of subscriptions on which the worker sends each encoding; for a track, the number that wait for an encoding that their sections can carry.
     private var demand: [Demand: Int] = [:]
 
     /// What the worker was commanded to send on a subscription.
@@ -34,7 +34,7 @@ struct Routing: Sendable {
 extension Routing {
     func track(sid: String) -> RoomTrack? { trackBySID[sid].flatMap { tracks[$0] } }
     func tracks(of publisher: SessionID) -> [TrackID] { tracksByPublisher[publisher] ?? [] }
-    /// All that a publisher sends: its tracks, each with its encoding in the backup codec behind it.
+    /// All that a publisher sends: its tracks, each followed by its encoding in the backup codec.
     func encodings(of publisher: SessionID) -> [TrackID] {
         tracks(of: publisher).flatMap { tracks[$0]?.encodings ?? [] }
     }
@@ -48,7 +48,7 @@ extension Routing {
         tracksByPublisher[track.publisher, default: []].append(track.id)
     }
 
-    /// The caller has ended or switched what its subscribers receive.
+    /// The caller has ended or switched the subscriptions to it.
     mutating func remove(_ id: TrackID) {
         guard let track = tracks.removeValue(forKey: id) else { return }
         if let main = track.main { return update(main) { $0.backup = nil } }
@@ -58,7 +58,7 @@ extension Routing {
         if tracksByPublisher[track.publisher]?.isEmpty == true { tracksByPublisher[track.publisher] = nil }
     }
 
-    /// Does nothing where there is no such track.
+    /// Does nothing if there is no such track.
     mutating func update(_ id: TrackID, _ change: (inout RoomTrack) -> Void) {
         guard let index = tracks.index(forKey: id) else { return }
         change(&tracks.values[index])
@@ -82,13 +82,13 @@ extension Routing {
     /// The track that is sent on a subscription.
     func track(of subscription: RoomSubscription) -> RoomTrack? { subscription.track.flatMap { tracks[$0] } }
 
-    /// Whether somebody is sent this encoding of a track.
+    /// Whether this encoding of a track is sent to anybody.
     func isSent(_ encoding: TrackID) -> Bool { demand[.encoding(encoding)] != nil }
 
-    /// Whether somebody has a section for a track, and no encoding of it that the section can carry.
+    /// Whether anybody has a section for a track, but there is no encoding of it that the section can carry.
     func isAwaited(_ track: TrackID) -> Bool { demand[.noEncoding(of: track)] != nil }
 
-    /// In a large room everybody's answers ask for the demand, so nothing looks for it among all subscribers.
+    /// In a large room every client's answer queries the demand, so this does not search all subscribers.
     private mutating func demandChanged(from old: Demand?, to new: Demand?) {
         guard old != new else { return }
         if let old, let count = demand[old] { demand[old] = count > 1 ? count - 1 : nil }
@@ -119,7 +119,7 @@ extension Routing {
         }
     }
 
-    /// Another track (nil: none) is sent on the subscription from now on.
+    /// From now on another track (nil: none) is sent on the subscription.
     mutating func `switch`(_ id: SubscriptionID, to track: TrackID?) {
         guard let subscription = subscriptions[id] else { return }
         if let old = subscription.track { subscribersByTrack[old]?.removeAll { $0 == id } }
@@ -127,7 +127,7 @@ extension Routing {
         update(id) { $0.track = track }
     }
 
-    /// Does nothing where there is no such subscription.
+    /// Does nothing if there is no such subscription.
     mutating func update(_ id: SubscriptionID, _ change: (inout RoomSubscription) -> Void) {
         guard let index = subscriptions.index(forKey: id) else { return }
         let before = subscriptions.values[index].demand
@@ -144,15 +144,15 @@ struct RoomSubscription: Sendable {
     let kind: MediaKind
     let ssrc: UInt32
     let rtxSSRC: UInt32?
-    /// What is sent on it now; changed by ``Routing`` only, which knows the subscribers of each track.
+    /// What is sent on it now; changed only by ``Routing``, which knows the subscribers of each track.
     fileprivate(set) var track: TrackID?
-    /// A follow-mode section: which of the followed member's tracks of the kind, from 0.
+    /// For a follow-mode section: which of the followed member's tracks of the kind, from 0.
     let slot: Int?
     var connection: String?
     var mid: String?
-    /// Paused by request; all video of the member may be paused beside.
+    /// Paused by request; all video of the member may be paused, too.
     var paused = false
-    /// A video that is held for want of bandwidth.
+    /// A video that is held for lack of bandwidth.
     var isHeld = false
     var preference = LayerPreference.best
     var display = DisplayPreference()
@@ -181,7 +181,7 @@ struct RoomSubscription: Sendable {
         self.mid = mid
     }
 
-    /// What its member says about it.
+    /// Its member's preferences for it.
     mutating func apply(_ view: TrackView) {
         preference = view.preference
         display = view.display
@@ -205,7 +205,7 @@ struct RoomSubscription: Sendable {
 }
 
 extension TrackView {
-    /// What was said about a subscription so far.
+    /// The preferences for a subscription so far.
     init(_ subscription: RoomSubscription) {
         self.init()
         preference = subscription.preference

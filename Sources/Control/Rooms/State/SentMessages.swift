@@ -1,21 +1,21 @@
 import Primitives
 
 extension Member {
-    /// The messages that a member has sent: how many for now, and which was the last, where its client counts them.
+    /// The messages that a member has sent: their rate, and the number of the last, if its client counts them.
     struct SentMessages: Sendable {
         private var rate = RateLimit()
-        /// 0 where its client counts none.
+        /// 0 if its client does not count them.
         private(set) var lastSequence: UInt32 = 0
 
-        /// Whether a message was sent before, and is sent again.
+        /// Whether a message was sent before and is repeated.
         func includes(_ message: RoomMessage) -> Bool { message.sequence.map { $0 <= lastSequence } ?? false }
 
         mutating func note(_ message: RoomMessage) { lastSequence = message.sequence ?? lastSequence }
 
-        /// Its client counts anew.
+        /// Its client restarts its count.
         mutating func countAnew() { lastSequence = 0 }
 
-        /// Counts a message; one to nobody costs a look at the roster, too.
+        /// Counts a message; even one to nobody costs a search of the roster.
         mutating func charge(_ limits: RoomLimits, at now: MonotonicTime) throws(RoomError) {
             let interval = TimeInterval.nanoseconds(1_000_000_000 / Int64(limits.messagesPerSecond))
             guard rate.accept(every: interval, atOnce: limits.messagesPerSecond * 2, at: now) else {

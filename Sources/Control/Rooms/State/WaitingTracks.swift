@@ -1,6 +1,6 @@
 import Primitives
 
-/// Tracks that members are to receive as soon as their subscriptions, or the sections of their description, leave room, and the members for whom that may be now.
+/// Tracks that members are to receive as soon as their subscriptions, or the sections of their description, leave room, and the members that may have room now.
 struct WaitingTracks: Sendable {
     private struct Queue: Sendable {
         var tracks: Set<TrackID> = []
@@ -14,7 +14,7 @@ struct WaitingTracks: Sendable {
 
     private var queues: [SessionID: Queue] = [:]
     private var changed: Set<SessionID> = []
-    /// Members whose count may be news to them.
+    /// Members whose count may have changed.
     private var unannounced: Set<SessionID> = []
 
     /// Whether nobody's queue has changed since ``takeChanged()``.
@@ -27,7 +27,7 @@ struct WaitingTracks: Sendable {
         if queues[session, default: Queue()].tracks.insert(track).inserted { changed.insert(session) }
     }
 
-    /// Whether the member waited for it.
+    /// Removes it; returns whether the member waited for it.
     @discardableResult
     mutating func remove(_ track: TrackID, for session: SessionID) -> Bool {
         guard queues[session]?.tracks.remove(track) != nil else { return false }
@@ -47,7 +47,7 @@ struct WaitingTracks: Sendable {
         unannounced.remove(session)
     }
 
-    /// The member's preferences have changed: it waits for nothing that it does not want any more.
+    /// The member's preferences have changed: it no longer waits for tracks that it does not want any more.
     mutating func keep(_ wanted: [TrackID], for session: SessionID) {
         guard queues[session]?.tracks.isEmpty == false else { return }
         queues[session]?.tracks = Set(wanted)
@@ -62,14 +62,14 @@ struct WaitingTracks: Sendable {
         if queues[session]?.tracks.isEmpty == false { changed.insert(session) }
     }
 
-    /// So many of the member's subscriptions find no section in its description.
+    /// The number of the member's subscriptions that find no section in its description.
     mutating func lacksSections(_ count: Int, for session: SessionID) {
         guard queues[session]?.withoutSection ?? 0 != count else { return }
         queues[session, default: Queue()].withoutSection = count
         unannounced.insert(session)
     }
 
-    /// Whether some of the member's subscriptions found no section when they were counted last.
+    /// Whether some of the member's subscriptions found no section at the last count.
     func lacksSections(_ session: SessionID) -> Bool { queues[session].map { $0.withoutSection > 0 } ?? false }
 
     /// Members whose queue has changed, or may be shortened, since the last call.
@@ -79,7 +79,7 @@ struct WaitingTracks: Sendable {
         return changed
     }
 
-    /// How many tracks members wait for, of those to whom that is news.
+    /// The number of tracks that each member waits for, if it has changed.
     mutating func takeNews() -> [SessionID: Int] {
         var news: [SessionID: Int] = [:]
         for session in unannounced {

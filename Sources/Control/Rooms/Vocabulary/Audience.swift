@@ -3,17 +3,17 @@ public struct Audience: Sendable, Hashable, ExpressibleByArrayLiteral {
     /// What an identity may receive: the sids of tracks, or nil for all of them.
     private var tracksByIdentity: [String: Set<String>?] = [:]
 
-    /// Nobody yet.
+    /// Nobody.
     public init() {}
 
-    /// These identities, everything.
+    /// These identities may receive everything.
     public init(_ identities: some Sequence<String>) {
         for identity in identities { grant(nil, to: identity) }
     }
 
     public init(arrayLiteral identities: String...) { self.init(identities) }
 
-    /// Lets `identity` receive the tracks with these sids, or with nil all.
+    /// Lets `identity` receive the tracks with these sids, or, with nil, all.
     public mutating func grant(_ tracks: Set<String>?, to identity: String) {
         tracksByIdentity.updateValue(tracks, forKey: identity)
     }

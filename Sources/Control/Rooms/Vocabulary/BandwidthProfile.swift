@@ -2,20 +2,20 @@ import AccessTokens
 public import MediaControl
 public import Primitives
 
-/// How a participant's bandwidth is bounded and shared out, as a room, a token or the participant itself says it; nil: says nothing.
+/// How a participant's bandwidth is limited and allocated, as a room, a token or the participant specifies; nil: not specified.
 public struct BandwidthProfile: Sendable, Hashable {
-    /// How what is left after everybody has something is shared.
+    /// How the bandwidth that is left, after every video has its minimum, is allocated.
     public var mode: AllocationMode?
-    /// Most videos that it is sent at a time: pinned ones, screens and whoever dominates first.
+    /// The maximum number of videos sent to it at a time: pinned ones, screens and the dominant speaker come first.
     public var maxVideoSubscriptions: Int?
-    /// Cap on all video that it is sent.
+    /// Cap on all video sent to it.
     public var maxDownlinkBitrate: Bitrate?
     /// Cap on all video that it sends.
     public var maxUplinkBitrate: Bitrate?
     /// What happens to a video whose lowest layer does not fit.
     public var shortage: ShortagePolicy?
 
-    /// Says nothing.
+    /// Nothing specified.
     public init() {}
 
     /// The limits of a token.
@@ -34,10 +34,10 @@ public enum LimitSource: String, Sendable, Hashable {
 /// A limit, and who set it.
 public struct BandwidthLimit<Value: Comparable & Hashable & Sendable>: Sendable, Hashable {
     public var value: Value
-    /// The tightest of them; the room of equals, then the token.
+    /// The tightest limit; of equal ones the room's, then the token's.
     public var source: LimitSource
 
-    /// The tightest of three; nil where nobody set one.
+    /// The tightest of three; nil if nobody set one.
     init?(room: Value?, token: Value?, own: Value?) {
         let named = [(room, LimitSource.room), (token, .token), (own, .participant)]
         let set = named.compactMap { value, source in value.map { ($0, source) } }
@@ -46,7 +46,7 @@ public struct BandwidthLimit<Value: Comparable & Hashable & Sendable>: Sendable,
     }
 }
 
-/// What holds for one participant: the tightest of all limits, and its own choice of mode where it made one.
+/// What applies to one participant: the tightest of all limits, and its own choice of mode if it made one.
 public struct BandwidthSettings: Sendable, Hashable {
     public var mode: AllocationMode
     public var shortage: ShortagePolicy
@@ -54,7 +54,7 @@ public struct BandwidthSettings: Sendable, Hashable {
     public var maxDownlinkBitrate: BandwidthLimit<Bitrate>?
     public var maxUplinkBitrate: BandwidthLimit<Bitrate>?
 
-    /// Limits only grow tighter; mode and shortage concern nobody else, so the participant's choice wins.
+    /// Limits only get tighter. Mode and shortage affect nobody else, so the participant's choice wins.
     init(room: BandwidthProfile, token: BandwidthProfile, own: BandwidthProfile) {
         let standard = DownlinkPolicy()
         mode = own.mode ?? room.mode ?? standard.mode

@@ -1,11 +1,11 @@
-/// What a member replies to a call of the application's server.
+/// A member's reply to a call of the application's server.
 public struct CallAnswer: Sendable, Hashable {
     /// One step of the reply.
     public enum Outcome: Sendable, Hashable {
         /// The call has arrived; its result follows.
         case acknowledged
         case returned(String)
-        /// Number and words of the member's protocol.
+        /// Code and message in the member's protocol.
         case failed(code: Int, message: String, data: String)
     }
 

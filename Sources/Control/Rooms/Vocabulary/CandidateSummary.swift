@@ -1,6 +1,6 @@
 public import SDP
 
-/// ICE candidates of one side in numbers, without their addresses: for operators who ask why no check arrived.
+/// Counts of one side's ICE candidates, without their addresses: they show operators why no check arrived.
 public struct CandidateSummary: Sendable, Hashable {
     /// Over UDP, by type.
     private var host = 0
@@ -16,7 +16,7 @@ public struct CandidateSummary: Sendable, Hashable {
         for candidate in candidates { add(candidate) }
     }
 
-    /// Counts one more, under what matters most about it.
+    /// Counts one more candidate, by its most important property.
     public mutating func add(_ candidate: Candidate) {
         if candidate.transport == .tcp {
             tcp += 1
@@ -31,7 +31,7 @@ public struct CandidateSummary: Sendable, Hashable {
         }
     }
 
-    /// "2 host, 1 mDNS"; "none" where there are none.
+    /// "2 host, 1 mDNS"; "none" if there are none.
     public var text: String {
         let counts = [
             (host, "host"), (reflexive, "reflexive"), (relayed, "relayed"), (multicastDNS, "mDNS"), (tcp, "TCP"),

@@ -1,10 +1,10 @@
-/// What a participant's client says about itself, for other clients; the server acts on none of it.
+/// What a participant's client states about itself, for other clients; the server does not act on it.
 public struct ClientTraits: Sendable, Hashable {
-    /// The level of the protocol that clients speak among themselves.
+    /// The version of the protocol that clients use among themselves.
     public var peerProtocol = 0
     /// Numbers of capabilities in the client's protocol.
     public var capabilities: [Int] = []
 
-    /// Nothing said.
+    /// Nothing stated.
     public init() {}
 }

@@ -1,30 +1,30 @@
-/// A data track as the roster shows it: frames that a member sends on a data channel, for those who subscribe to them.
+/// A data track as the roster shows it: frames that a member sends on a data channel to its subscribers.
 ///
-/// Of the protocols spoken here only LiveKit's has data tracks; members of other protocols neither publish nor receive any.
+/// Of the supported protocols only LiveKit's has data tracks; members of other protocols neither publish nor receive any.
 public struct DataTrackInfo: Sendable, Hashable {
     /// `DTR_…`, unique in the process; empty until the room has set it.
     public var sid = ""
-    /// Its publisher's own number of it, which its frames carry: from 1.
+    /// The number that its publisher gave it and that its frames carry: from 1.
     public var handle: UInt16
     /// Unique among its publisher's data tracks, up to 256 characters.
     public var name: String
     /// How its publisher encrypts frames end to end.
     public var encryption = TrackDetails.Encryption.none
-    /// How its publisher encodes frames, and after which schema: for subscribers' clients.
+    /// How its publisher encodes frames, and by which schema: for subscribers' clients.
     public var frameEncoding: Word?
     public var schema: Schema?
 
-    /// A word that its protocol has a number for, or one of the publisher's own, up to 256 characters.
+    /// A word for which its protocol has a number, or one of the publisher's own, up to 256 characters.
     public enum Word: Sendable, Hashable {
         case known(UInt32)
         case custom(String)
     }
 
-    /// What frames look like inside.
+    /// The schema of the frames' contents.
     public struct Schema: Sendable, Hashable {
         /// Up to 256 characters.
         public var name: String
-        /// In which language it is written.
+        /// The language in which it is written.
         public var encoding: Word?
 
         /// A schema by its name.
@@ -43,7 +43,7 @@ public struct DataTrackInfo: Sendable, Hashable {
 
 /// A data track that a member receives.
 public struct ReceivedDataTrack: Sendable, Hashable {
-    /// What its frames carry instead of their publisher's number.
+    /// The number in its frames, instead of their publisher's.
     public var number: UInt16
     public var track: String
     /// sid and identity of its publisher.
@@ -59,15 +59,15 @@ public struct ReceivedDataTrack: Sendable, Hashable {
     }
 }
 
-/// What a member asks for about data tracks.
+/// A member's request about data tracks.
 public enum DataTrackRequest: Sendable, Hashable {
     case publish(DataTrackInfo)
     /// By its publisher's own number.
     case unpublish(handle: UInt16)
-    /// To receive the frames of tracks, by their sids, or not any more. Those that are not there are skipped.
+    /// Subscribes to or unsubscribes from tracks, by their sids. Unknown sids are skipped.
     case setSubscriptions([Subscription])
 
-    /// Whether a member wants a data track.
+    /// Whether a member subscribes to a data track.
     public struct Subscription: Sendable, Hashable {
         public var track: String
         public var subscribes: Bool

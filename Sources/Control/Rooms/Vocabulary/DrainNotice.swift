@@ -1,6 +1,6 @@
-/// The server is about to end: whoever is in a room should go on elsewhere.
+/// The server is about to end: members should continue on another server.
 public struct DrainNotice: Sendable, Hashable {
-    /// When calls are ended, in milliseconds since 1970; nil: nobody has said.
+    /// When calls are ended, in milliseconds since 1970; nil: not decided.
     public var deadline: Int64?
 
     /// A notice with this deadline.

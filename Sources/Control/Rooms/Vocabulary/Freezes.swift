@@ -1,17 +1,17 @@
 public import Primitives
 
-/// How often and for how long a video stood still where it is played (`freezeCount` and `totalFreezesDuration` of W3C webrtc-stats).
+/// How often and for how long a video froze where it is played (`freezeCount` and `totalFreezesDuration` of W3C webrtc-stats).
 public struct Freezes: Sendable, Hashable {
     public var count: UInt64
     public var duration: TimeInterval
 
-    /// So many freezes that took so long together.
+    /// A number of freezes and their total duration.
     public init(count: UInt64 = 0, duration: TimeInterval = .zero) {
         self.count = count
         self.duration = duration
     }
 
-    /// Both together.
+    /// The sum of both.
     public static func + (a: Self, b: Self) -> Self {
         Self(count: a.count + b.count, duration: a.duration + b.duration)
     }
@@ -21,7 +21,7 @@ public struct Freezes: Sendable, Hashable {
 public struct PlaybackReport: Sendable, Hashable {
     /// sid of the track.
     public var track: String
-    /// Since it began to play it.
+    /// Since the client began to play it.
     public var freezes: Freezes
 
     /// A report about `track`.
@@ -33,15 +33,15 @@ public struct PlaybackReport: Sendable, Hashable {
 
 /// The freezes of one subscription, from the counts that its client reports.
 struct ReportedFreezes: Sendable, Hashable {
-    /// What the client last counted.
+    /// The client's last counts.
     private var last = Freezes()
-    /// All of them, also where the client began to count anew; nil until it has reported any count.
+    /// The total, also if the client restarted its counts; nil until it has reported any count.
     private(set) var total: Freezes?
 
-    /// webrtc-stats counts a freeze where a frame is late by 150 ms at least.
+    /// webrtc-stats counts a freeze if a frame is late by at least 150 ms.
     private static let shortest = TimeInterval.milliseconds(150)
 
-    /// Takes the client's counts of a stay that has lasted for `stay`: what they add. No more can have been frozen than was played.
+    /// Adds the client's counts of a stay that has lasted for `stay`; returns what they add. No more can have been frozen than was played.
     mutating func note(_ counts: Freezes, stay: TimeInterval) -> Freezes {
         let before = total ?? Freezes()
         let isAnew = counts.count < last.count || counts.duration < last.duration

@@ -11,28 +11,28 @@ public struct TrackInfo: Sendable, Hashable {
     public var source: TrackSource
     /// The publisher muted it (or was muted); nothing is forwarded.
     public var muted = false
-    /// No packets come although it is not muted: the publisher paused.
+    /// No packets arrive although it is not muted: the publisher paused.
     public var silent = false
     /// What the publisher sends, once known.
     public var codec: Codec?
-    /// What it is to send, as its section was agreed: known before its first packet comes.
+    /// The codec to be sent, as negotiated for its section: known before its first packet arrives.
     public var agreedCodec: Codec?
-    /// In which other codec its publisher can send it, for subscribers that cannot play the first.
+    /// The other codec in which its publisher can send it, for subscribers that cannot play the first.
     public var backupCodec: Codec?
-    /// Whether the first codec goes on beside the backup codec.
+    /// Whether the first codec is still sent beside the backup codec.
     public var backupCodecPolicy = BackupCodecPolicy.simulcast
-    /// Size of the largest layer seen, or as announced.
+    /// Size of the largest received layer, or as announced.
     public var width: Int?
     public var height: Int?
     /// More than one layer is sent.
     public var simulcast = false
-    /// The publisher's `a=mid` and msid track id, by which its client finds the track again.
+    /// The publisher's `a=mid` and msid track id, by which its client identifies the track.
     public var mid: String
     public var clientTrackID: String?
-    /// What the publisher says of it.
+    /// What the publisher announced about it.
     public var hint: ContentHint?
     public var priority = TrackPriority.standard
-    /// What else its publisher announced, for subscribers' clients; the server acts on it in descriptions alone.
+    /// What else its publisher announced, for subscribers' clients; the server uses it only in descriptions.
     public var details = TrackDetails()
 
     /// A track that has just been published.
@@ -51,17 +51,17 @@ public struct TrackInfo: Sendable, Hashable {
     }
 }
 
-/// What a publisher wants to send once somebody is there who cannot play the first codec of its track.
+/// What a publisher prefers to send when a subscriber cannot play the first codec of its track.
 public enum BackupCodecPolicy: Sendable, Hashable {
-    /// Both codecs; the second one to those who cannot play the first.
+    /// Both codecs; the second one to subscribers that cannot play the first.
     case simulcast
-    /// The second one alone, to everybody who plays it.
+    /// Only the second one, to everybody who plays it.
     case regression
 }
 
 /// A participant as the roster shows it.
 public struct ParticipantInfo: Sendable, Hashable {
-    /// `PA_…`, one a join.
+    /// `PA_…`, one per join.
     public var sid: String
     public var identity: String
     public var name: String
@@ -74,25 +74,25 @@ public struct ParticipantInfo: Sendable, Hashable {
     public var tracks: [TrackInfo] = []
     /// Published data tracks in order of publication.
     public var dataTracks: [DataTrackInfo] = []
-    /// It encrypts its media end to end, as it says itself.
+    /// It encrypts its media end to end, as its client states.
     public var encrypts = false
-    /// What its client calls itself; for operators, not told to others.
+    /// The client's name for itself; for operators, not announced to others.
     public var client: String?
-    /// Named texts, from its token and as it changes them.
+    /// Named texts, from its token and from its own changes.
     public var attributes: [String: String] = [:]
-    /// What its token says it is, in the words of LiveKit's tokens.
+    /// The kind in its token, in the words of LiveKit's tokens.
     public var kind: String?
-    /// What its client can do, as it says itself.
+    /// What its client can do, as the client states.
     public var clientTraits = ClientTraits()
-    /// Whether a connection of it ever came up since it is in the room; one that a move ended does not count. Announced only to those who want to know
+    /// Whether one of its connections ever came up while it is in the room; a connection that a move ended does not count. Announced only to those that want it
     /// (``JoinRequest/wantsConnections``).
     public var hasConnected = false
     /// Grows with each change of this participant.
     public var version: UInt32 = 1
-    /// How well its network does, 0 (lost) to 5 (excellent), as last measured; nil before the first time. Not part of the version.
+    /// The quality of its network, 0 (lost) to 5 (excellent), as last measured; nil before the first time. Not part of the version.
     public var quality: Int?
 
-    /// Somebody who has just joined.
+    /// A participant that has just joined.
     public init(
         sid: String, identity: String, name: String, metadata: String, profile: ParticipantProfile,
         permissions: Permissions, joinedAt: Int64
@@ -106,7 +106,7 @@ public struct ParticipantInfo: Sendable, Hashable {
         self.joinedAt = joinedAt
     }
 
-    /// What the member shows and sounds: flags per resource, true where a track of that kind is live and unmuted.
+    /// What the member sends: one flag per resource, true if a track of that kind is live and unmuted.
     public var resources: ResourceFlags {
         var flags = ResourceFlags()
         for track in tracks where !track.muted {
@@ -126,23 +126,23 @@ public struct ResourceFlags: Sendable, Hashable {
     public var video = false
     public var screen = false
 
-    /// Nothing on.
+    /// Everything off.
     public init() {}
 }
 
 /// A room as lists and events show it.
 public struct RoomInfo: Sendable, Hashable {
-    /// `RM_…`, one a life of the room.
+    /// `RM_…`, one for each life of the room.
     public var sid: String
     public var name: String
     public var metadata: String
     public var topology: RoomPolicy.Topology
     public var maxParticipants: Int?
-    /// Who may come in.
+    /// Who may join.
     public var lock = RoomLock.open
     /// Whether its policy lets members send messages.
     public var allowsMessages = true
-    /// Members that others may know about.
+    /// Members that others may know of.
     public var participants = 0
     public var publishers = 0
     /// Milliseconds since 1970.
@@ -164,39 +164,39 @@ public struct RoomInfo: Sendable, Hashable {
     }
 }
 
-/// Whether people may join a room.
+/// Who may join a room.
 public enum RoomLock: String, Sendable, Hashable, CaseIterable {
-    /// Whoever has a token.
+    /// Everybody with a token.
     case open
-    /// Who brings the password, and moderators.
+    /// Clients that know the password, and moderators.
     case password
     /// Moderators only.
     case closed
 }
 
-/// One track as one subscriber gets it.
+/// One track as one subscriber receives it.
 public struct SubscriptionInfo: Sendable, Hashable {
     /// `SU_…`.
     public var sid: String
-    /// The track shown; nil while a follow-mode section shows nobody.
+    /// The track shown; nil while a follow-mode section shows no participant.
     public var track: String?
     public var publisher: String?
     public var subscriber: String
     public var kind: MediaKind
-    /// The connection and `a=mid` it comes on; nil until one was negotiated.
+    /// The connection and `a=mid` that it is on; nil until they were negotiated.
     public var connection: String?
     public var mid: String?
     public var paused: Bool
     public var preference: LayerPreference
-    /// What else the subscriber says about it.
+    /// The subscriber's other preferences for it.
     public var display = DisplayPreference()
     public var state: State
-    /// As its client reports them; nil where it has reported none.
+    /// As its client reports them; nil if it has reported none.
     public var freezes: Freezes?
 
-    /// How far a subscription has come.
+    /// The state of a subscription.
     public enum State: String, Sendable, Hashable {
-        /// Waits for a connection or for an offer to be answered.
+        /// Waits for a connection, or for the answer to an offer.
         case pending
         /// Negotiated; packets may flow.
         case active

@@ -9,7 +9,7 @@ public struct TraceContext: Sendable, Hashable {
     /// Whether the caller records the trace.
     public var isSampled: Bool
 
-    /// Reads a field's value; nil where it is none, and the request begins a trace of its own then (section 3.2 of the specification).
+    /// Reads a field's value; nil if it is invalid, and the request then begins its own trace (section 3.2 of the specification).
     ///
     /// ```text
     /// 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01
@@ -17,7 +17,7 @@ public struct TraceContext: Sendable, Hashable {
     /// ```
     public init?(traceparent text: String) {
         let parts = text.split(separator: "-", omittingEmptySubsequences: false)
-        // A later version may have more parts behind these; 255 is forbidden.
+        // A later version may have more parts after these; 255 is forbidden.
         guard parts.count >= 4, let version = Self.bytes(parts[0], 1), version != [0xff],
             version != [0] || parts.count == 4, let traceID = Self.bytes(parts[1], 16),
             let spanID = Self.bytes(parts[2], 8), let flags = Self.bytes(parts[3], 1),
@@ -28,7 +28,7 @@ public struct TraceContext: Sendable, Hashable {
         isSampled = flags[0] & 1 == 1
     }
 
-    /// So many bytes in lower-case hexadecimal digits.
+    /// This many bytes in lower-case hexadecimal digits.
     private static func bytes(_ text: Substring, _ count: Int) -> [UInt8]? {
         let digits = Array(text.utf8)
         guard digits.count == 2 * count else { return nil }
@@ -49,11 +49,11 @@ public struct TraceContext: Sendable, Hashable {
     }
 }
 
-/// What is known of the request that brought a join's token.
+/// What is known of the request that carried a join's token.
 public struct JoinOrigin: Sendable, Hashable {
     /// When it arrived: milliseconds since 1970.
     public var receivedAt: Int64
-    /// How long the token was verified.
+    /// How long the verification of the token took.
     public var verification: TimeInterval
     /// The trace that it belongs to; nil: none.
     public var trace: TraceContext?

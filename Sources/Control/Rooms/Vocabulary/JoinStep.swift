@@ -1,4 +1,4 @@
-/// What a stay reaches one after the other until media flows both ways. `rawValue` is the stable word.
+/// The steps of a stay until media flows both ways, in order. `rawValue` is the stable word.
 public enum JoinStep: String, Sendable, Hashable, CaseIterable {
     /// The first descriptions were exchanged.
     case offer
@@ -6,12 +6,12 @@ public enum JoinStep: String, Sendable, Hashable, CaseIterable {
     case ice
     /// DTLS is up: there are keys.
     case dtls
-    /// The first packet of a track of the participant's arrived.
+    /// The first packet of one of the participant's tracks arrived.
     case received
-    /// The first keyframe did.
+    /// The first keyframe of one of them arrived.
     case receivedKeyframe
-    /// The first packet of another's track was sent to it.
+    /// The first packet of another participant's track was sent to it.
     case sent
-    /// The first packet of a video was, which begins with a keyframe.
+    /// The first packet of a video was sent to it; it begins a keyframe.
     case sentVideo
 }

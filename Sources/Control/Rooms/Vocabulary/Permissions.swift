@@ -6,11 +6,11 @@ public struct Permissions: Sendable, Hashable {
     public var canPublish = true
     public var canSubscribe = true
     public var canPublishData = true
-    /// May change its own name, metadata and attributes, where the protocol asks for that permission.
+    /// May change its own name, metadata and attributes, if the protocol requires that permission.
     public var canUpdateMetadata = false
     /// Sources that may be published; nil means any.
     public var publishSources: Set<TrackSource>?
-    /// Others are not told about this participant.
+    /// Others are not notified of this participant.
     public var hidden = false
     public var recorder = false
     /// May moderate: mute and remove others, change the room.
@@ -42,14 +42,14 @@ public struct Permissions: Sendable, Hashable {
         roomAdmin = grant.roomAdmin
     }
 
-    /// Whether a track from `source` may be published. An unknown source is allowed only where every source is.
+    /// Whether a track from `source` may be published. An unknown source is allowed only if every source is.
     public func mayPublish(_ source: TrackSource) -> Bool {
         canPublish && (publishSources?.contains(source) ?? true)
     }
 }
 
 extension TrackSource {
-    /// Whether a track of `kind` can come from here: what is granted for one kind is not had for the other by another word.
+    /// Whether a track of `kind` can come from this source: a grant for one kind does not permit the other under another name.
     func fits(_ kind: MediaKind) -> Bool {
         switch self {
         case .microphone, .screenAudio: kind == .audio
@@ -63,7 +63,7 @@ extension TrackSource {
 public enum ParticipantProfile: String, Sendable, Hashable, CaseIterable {
     /// Publishes and receives.
     case full
-    /// Publishes and is sent nothing but what its own stream needs: no roster, no others' events, no media.
+    /// Publishes, and is sent only what its own stream needs: no roster, no others' events, no media.
     case publishOnly
     /// Receives only (WHEP).
     case viewer

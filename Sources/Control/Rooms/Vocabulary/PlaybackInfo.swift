@@ -1,12 +1,12 @@
 public import MediaControl
 public import Primitives
 
-/// One track of a file as a room has to judge it.
+/// One track of a file, with what a room needs to decide about it.
 public struct PlaybackFormat: Sendable, Hashable {
     public var codec: Codec
-    /// Of H.264: six hexadecimal digits as in SDP.
+    /// H.264 only: six hexadecimal digits as in SDP.
     public var profileLevelID: String?
-    /// Of VP9 and AV1.
+    /// VP9 and AV1 only.
     public var profile: Int?
     /// In pixels; nil for audio.
     public var width: Int?
@@ -24,15 +24,15 @@ public struct PlaybackFormat: Sendable, Hashable {
     }
 }
 
-/// A file that shall be played into a room: as whom, and what it holds.
+/// A file to be played into a room: its participant and its contents.
 public struct PlaybackRequest: Sendable, Hashable {
-    /// Of the participant that the file becomes.
+    /// The identity of the file's participant.
     public var identity: String
-    /// What others are shown; empty for none.
+    /// The display name; empty for none.
     public var name: String
-    /// Whether it is shown as a camera with a microphone, or as a screen with its audio.
+    /// Whether it appears as a camera with a microphone, or as a screen with its audio.
     public var isScreen: Bool
-    /// Its tracks: one of each kind at most.
+    /// Its tracks: at most one of each kind.
     public var formats: [PlaybackFormat]
 
     /// A playback as `identity`.
@@ -44,7 +44,7 @@ public struct PlaybackRequest: Sendable, Hashable {
     }
 }
 
-/// A playback in a room, as the player has to know it.
+/// A playback in a room, with what the player must know.
 public struct PlaybackInfo: Sendable, Hashable {
     /// One track.
     public struct Track: Sendable, Hashable {
@@ -63,7 +63,7 @@ public struct PlaybackInfo: Sendable, Hashable {
     /// The sid of its participant.
     public var participant: String
     public var identity: String
-    /// The peer that its packets are of.
+    /// The peer that its packets belong to.
     public var peer: PeerID
     /// In the order of the request.
     public var tracks: [Track]
@@ -71,7 +71,7 @@ public struct PlaybackInfo: Sendable, Hashable {
     public var startedAt: Int64
 }
 
-/// What the player has to know of what a room decided.
+/// A room's decision that the player must know.
 public enum PlaybackEffect: Sendable, Hashable {
     /// Its participant is no longer in the room.
     case ended(playback: String)
@@ -83,11 +83,11 @@ public enum PlaybackEnd: String, Sendable, Hashable, CaseIterable {
     case finished
     /// By the API.
     case stopped
-    /// The file could not be read any more, or is damaged.
+    /// The file could no longer be read, or is damaged.
     case failed
 }
 
-/// What happens to a playback, for the event log.
+/// An event of a playback, for the event log.
 public struct PlaybackEvent: Sendable, Hashable {
     /// The kinds.
     public enum Kind: Sendable, Hashable { case started, ended }

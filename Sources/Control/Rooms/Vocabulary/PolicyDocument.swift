@@ -2,11 +2,11 @@ public import MediaControl
 public import Primitives
 public import SDP
 
-/// What one layer says about a room's rules; nil: says nothing.
+/// What one layer specifies about a room's rules; nil: not specified.
 ///
-/// Layers lie above each other: the server's defaults, a preset, the room's own document. The topmost that says something about a rule decides it.
+/// Layers are stacked: the server's defaults, a preset, the room's own document. The topmost layer that specifies a rule decides it.
 public struct PolicyDocument: Sendable, Hashable {
-    /// What members may be, where more than one interface sets them.
+    /// Limits on what members may set, for values that more than one interface sets.
     public enum Ranges {
         public static let participants = 1...1_000_000
         public static let emptyTimeoutSeconds: ClosedRange<Int64> = 1...86_400
@@ -56,22 +56,22 @@ public struct PolicyDocument: Sendable, Hashable {
     public var emptyTimeout: TimeInterval?
     public var departureTimeout: TimeInterval?
 
-    /// Says nothing.
+    /// Nothing specified.
     public init() {}
 
-    /// Says all that is in force.
+    /// Specifies all rules that are in force.
     public init(_ policy: RoomPolicy) {
         for rule in Self.rules { rule.read(policy, &self) }
     }
 
-    /// `base` with what this layer says in its place.
+    /// `base`, overridden by what this layer specifies.
     public func applied(to base: RoomPolicy) -> RoomPolicy {
         var policy = base
         for rule in Self.rules { rule.apply(self, &policy) }
         return policy
     }
 
-    /// Every rule, with the place where it is in force.
+    /// Every rule, with its place in the rules in force.
     private static let rules: [Rule] = [
         Rule(\.topology, \.topology),
         Rule(\.maxParticipants, \.maxParticipants),
@@ -120,7 +120,7 @@ public struct PolicyDocument: Sendable, Hashable {
         Rule(\.departureTimeout, \.departureTimeout),
     ]
 
-    /// One rule in a layer and in force. A rule that may be absent in force too sets no limit there.
+    /// One rule in a layer and in force. A rule that may be absent in force, too, sets no limit then.
     private struct Rule: Sendable {
         let read: @Sendable (RoomPolicy, inout PolicyDocument) -> Void
         let apply: @Sendable (PolicyDocument, inout RoomPolicy) -> Void

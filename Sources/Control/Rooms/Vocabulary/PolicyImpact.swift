@@ -1,14 +1,14 @@
-/// Whom a change of a room's rules concerns, and how.
+/// Which participants a change of a room's rules affects, and how.
 public struct PolicyImpact: Sendable, Hashable {
-    /// What happens to one participant. A participant to whom nothing happens is not listed.
+    /// The effects on one participant. Participants that are not affected are not listed.
     public struct Participant: Sendable, Hashable {
         public var sid: String
         public var identity: String
-        /// Its stay ends: it is removed, or the new rules do not let anybody stay as long as it has been here.
+        /// Its stay ends: it is removed, or it has already stayed longer than the new rules allow.
         public var leaves = false
-        /// The rules end its stay at another time than before, or do so no longer.
+        /// The new rules end its stay at another time, or no longer end it.
         public var changesEnd = false
-        /// When they do so from then on, in milliseconds since 1970; nil where nothing changes, and where they do not.
+        /// The time at which they end it, in milliseconds since 1970; nil if this does not change, or if they do not end it.
         public var endsAt: Int64?
         /// sids of its tracks that are ended.
         public var endedTracks: [String] = []
@@ -22,13 +22,13 @@ public struct PolicyImpact: Sendable, Hashable {
         public var endedRecordings: [String] = []
         /// sids of its tracks that are recorded from then on.
         public var newRecordings: [String] = []
-        /// What it receives is shared out or bounded in another way.
+        /// The allocation or the limits of the bandwidth that it receives change.
         public var changesBandwidth = false
     }
 
     /// In the order in which they joined.
     public var participants: [Participant] = []
-    /// How many stay although the rules would not let them in any more.
+    /// How many participants stay although the new rules would no longer admit them.
     public var participantsBeyondLimit = 0
     public var publishersBeyondLimit = 0
 }

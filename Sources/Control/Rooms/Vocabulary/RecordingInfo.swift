@@ -1,17 +1,17 @@
 public import MediaControl
 public import Primitives
 
-/// What of a room is recorded.
+/// The part of a room that is recorded.
 public struct RecordingScope: Sendable, Hashable {
     /// The sid of the only participant; nil: everybody.
     public var participant: String?
-    /// The identity of the only participant, who may come back under another sid; nil where the sid alone counts.
+    /// The identity of the only participant, who may come back under another sid; nil if only the sid counts.
     public var identity: String?
-    /// The sid of the only track; nil: every track that fits.
+    /// The sid of the only track; nil: every track that matches.
     public var track: String?
     /// Sources; nil: all.
     public var sources: Set<TrackSource>?
-    /// The only participants, by sid or identity, where the room's policy names some; nil: no such bound.
+    /// The only participants, by sid or identity, if the room's policy names some; nil: not restricted.
     public var participants: Set<String>?
 
     /// Everything.
@@ -25,7 +25,7 @@ public struct RecordingScope: Sendable, Hashable {
         self.participants = participants
     }
 
-    /// As much of it as the rules of the room have recorded.
+    /// The scope within the limits of the room's rules.
     func bounded(by policy: RoomPolicy) -> Self {
         var scope = self
         if let permitted = policy.recordingSources { scope.sources = sources?.intersection(permitted) ?? permitted }
@@ -33,7 +33,7 @@ public struct RecordingScope: Sendable, Hashable {
         return scope
     }
 
-    /// Whether it has the track.
+    /// Whether it includes the track.
     func contains(_ info: TrackInfo) -> Bool {
         (participant.map { $0 == info.participant || identity == info.identity } ?? true)
             && (track ?? info.sid) == info.sid && sources?.contains(info.source) ?? true
@@ -41,11 +41,11 @@ public struct RecordingScope: Sendable, Hashable {
     }
 }
 
-/// How a recording lies on the disk. nil: as the server's settings have it.
+/// The file layout of a recording. nil: the server's settings apply.
 public struct RecordingOptions: Sendable, Hashable {
     /// What is recorded into one file. `rawValue` is the stable word.
     public enum Files: String, Codable, Sendable, Hashable, CaseIterable {
-        /// Each track has files of its own.
+        /// Each track has its own files.
         case tracks
         /// The tracks of a participant are joined.
         case participant
@@ -55,17 +55,17 @@ public struct RecordingOptions: Sendable, Hashable {
 
     /// What is recorded into one file.
     public var files: Files?
-    /// Another file begins after this.
+    /// A new file begins after this.
     public var segmentLength: TimeInterval?
-    /// Another file begins after so many bytes.
+    /// A new file begins after this many bytes.
     public var segmentBytes: Int64?
-    /// A template of the files' names, which whoever asks has checked.
+    /// A template of the files' names, which the caller has checked.
     public var fileName: String?
 
-    /// As the server's settings have it.
+    /// The server's settings apply.
     public init() {}
 
-    /// With what `others` say where it says nothing.
+    /// Missing values are taken from `others`.
     func completed(by others: Self) -> Self {
         var options = self
         options.files = files ?? others.files
@@ -76,7 +76,7 @@ public struct RecordingOptions: Sendable, Hashable {
     }
 }
 
-/// A recording in progress, as members are told.
+/// A recording in progress, as members see it.
 public struct RecordingInfo: Sendable, Hashable {
     /// `RC_…`.
     public var sid: String
@@ -85,7 +85,7 @@ public struct RecordingInfo: Sendable, Hashable {
     public var startedAt: Int64
     /// Whether the room's policy began it.
     public var isByPolicy: Bool
-    /// How it lies on the disk.
+    /// Its file layout.
     public var options: RecordingOptions
 
     /// A recording of `scope`.
@@ -101,14 +101,14 @@ public struct RecordingInfo: Sendable, Hashable {
     }
 }
 
-/// What the recorder has to know, in order, and before the media.
+/// What the recorder must know, in order, and before the media arrives.
 public enum RecordingEffect: Sendable, Hashable {
     case started(RecordingInfo)
-    /// A track's packets come from now on under the number `stream`. `track` has it in the media plane.
+    /// From now on a track's packets arrive under the number `stream`. `track` is its id in the media plane.
     case track(recording: String, stream: SubscriptionID, track: TrackID, TrackInfo)
     /// A track of the recording cannot be recorded.
     case refused(recording: String, TrackInfo, RecordingRefusal)
-    /// No further tracks come; those that there are end.
+    /// No further tracks follow; the existing ones end.
     case stopped(RecordingInfo)
 }
 
@@ -116,20 +116,20 @@ public enum RecordingEffect: Sendable, Hashable {
 public enum RecordingRefusal: String, Sendable, Hashable, CaseIterable {
     /// Its publisher encrypts end to end.
     case endToEndEncrypted = "e2ee"
-    /// Files have no form for any of its codecs.
+    /// None of its codecs can be stored in files.
     case codecNotRecordable = "codec_not_recordable"
-    /// The disk has too little room beside what recordings leave free.
+    /// The disk has too little space besides the reserve that recordings leave free.
     case diskFull = "disk_full"
-    /// The server records as many tracks as it may.
+    /// The server records as many tracks as it is allowed to.
     case tooManyTracks = "too_many_tracks"
-    /// What is recorded already is more than the disk or the processor keeps up with.
+    /// The current recordings are more than the disk or the processor keeps up with.
     case recorderBehind = "recorder_behind"
     /// The server has no folder for recordings.
     case disabled = "recording_disabled"
 }
 
 extension RecordingRefusal {
-    /// Whether it may pass while the track is there, so that the track is tried again.
+    /// Whether the obstacle may disappear while the track exists, so that the track is tried again.
     var isTemporary: Bool {
         switch self {
         case .diskFull, .tooManyTracks, .recorderBehind: true
@@ -137,7 +137,7 @@ extension RecordingRefusal {
         }
     }
 
-    /// As whoever asked for the recording is told.
+    /// The reason as reported to the client that requested the recording.
     public var error: RoomError {
         switch self {
         case .endToEndEncrypted:
@@ -158,12 +158,12 @@ extension RecordingRefusal {
     }
 }
 
-/// What a server can record beside what it records already.
+/// How many more tracks a server can record.
 public struct RecordingAdmission: Sendable, Hashable {
     private let obstacle: RecordingRefusal?
     private var tracksLeft: Int
 
-    /// So many further tracks, unless an obstacle stands in the way of any.
+    /// Up to this many more tracks, unless an obstacle prevents all of them.
     public init(tracksLeft: Int = .max, obstacle: RecordingRefusal? = nil) {
         self.tracksLeft = tracksLeft
         self.obstacle = obstacle
@@ -172,7 +172,7 @@ public struct RecordingAdmission: Sendable, Hashable {
     /// Why no further track can be recorded; nil: one can.
     public var refusal: RecordingRefusal? { obstacle ?? (tracksLeft > 0 ? nil : .tooManyTracks) }
 
-    /// Reserves the place of one track, or says why there is none.
+    /// Reserves the place of one track, or returns why there is none.
     mutating func reservePlace() -> RecordingRefusal? {
         if let refusal { return refusal }
         tracksLeft -= 1
@@ -183,7 +183,7 @@ public struct RecordingAdmission: Sendable, Hashable {
     mutating func returnPlace() { if tracksLeft < .max { tracksLeft += 1 } }
 }
 
-/// What happens to a recording, for the event log.
+/// An event of a recording, for the event log.
 public struct RecordingEvent: Sendable, Hashable {
     /// The kinds.
     public enum Kind: Sendable, Hashable {
@@ -192,22 +192,22 @@ public struct RecordingEvent: Sendable, Hashable {
         case gap
         /// All files are finished.
         case ready
-        /// A track, or without one everything, cannot be recorded any more.
+        /// A track, or without one the whole recording, can no longer be recorded.
         case failed
-        /// Something is being made of its files, has been made, or cannot be.
+        /// A job makes something from its files, has made it, or failed.
         case jobStarted, jobFinished, jobFailed
     }
 
     public var kind: Kind
     /// `RC_…`.
     public var recording: String
-    /// The sid of the track that it is about.
+    /// The sid of the track that the event is about.
     public var track: String?
     /// A stable word.
     public var reason: String?
-    /// Length of what is missing.
+    /// Duration of the missing part.
     public var milliseconds: Int64?
-    /// `JB_…`, the job that it is about.
+    /// `JB_…`, the job that the event is about.
     public var job: String?
 
     /// An event of a recording.

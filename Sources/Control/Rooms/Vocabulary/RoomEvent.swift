@@ -1,8 +1,8 @@
 public import MediaControl
 
-/// What a session is told. Plain values; each edge writes them in its own words.
+/// What a session is notified of. Plain values; each edge encodes them for its protocol.
 ///
-/// Indirect, so that an event which a thousand sessions are told, and keep for a resume, is in memory once.
+/// Indirect, so that an event that a thousand sessions receive, and keep for a resume, is in memory once.
 public indirect enum RoomEvent: Sendable, Hashable {
     case participantJoined(ParticipantInfo)
     /// Name, metadata or permissions changed; the info is complete.
@@ -13,70 +13,71 @@ public indirect enum RoomEvent: Sendable, Hashable {
     /// Muted, silent, codec, size or name changed; the info is complete.
     case trackUpdated(TrackInfo)
     case trackUnpublished(participant: String, track: String)
-    /// One's own subscription was made, changed or ended.
+    /// The session's own subscription was made, changed or ended.
     case subscriptionUpdated(SubscriptionInfo)
     case subscriptionEnded(subscription: String, track: String?)
-    /// So many tracks that one subscribes to automatically wait until others end, because one has as many subscriptions as one may; told whenever the
-    /// number changes, 0 at last.
+    /// The number of tracks that wait to be subscribed automatically until others end, because the session has as many subscriptions as it may; sent whenever
+    /// the number changes, at last with 0.
     case subscriptionsWaiting(limit: Int, waiting: Int)
-    /// What one offered on a section is not published, or not any more: a limit is reached, or the room's rules or one's permissions have changed. `track` is the client's own name of the track, where it gave one;
-    /// `announced` the sid with which its announcement was answered, which it will not have.
+    /// What the session offered on a section is not published, or no longer is: a limit is reached, or the room's rules or the session's permissions have
+    /// changed. `track` is the client's own id of the track, if it gave one; `announced` is the sid in the reply to its announcement,
+    /// which the track will not have.
     case publicationRefused(
         connection: String, mid: String, track: String?, code: RoomError.Code, announced: String? = nil)
     /// The first packet of a subscription was forwarded.
     case subscriptionStarted(subscription: String, track: String?)
-    /// A video that one subscribes to is not sent for want of bandwidth, or is again.
+    /// A received video is not sent because bandwidth is too low, or is sent again.
     case subscriptionHeld(subscription: String, participant: String?, track: String?, isHeld: Bool)
-    /// A publisher lets one receive a track of its, or does not any more. `participant` is the sid.
+    /// A publisher permits the session to receive one of its tracks, or no longer does. `participant` is the sid.
     case trackPermission(participant: String, track: String, isAllowed: Bool)
-    /// The server offers on one's own connection; `tracks` tells which track each mid shows.
+    /// The server's offer on the session's own connection; `tracks` maps each mid to the track on it.
     case offer(connection: String, sdp: String, tracks: [String: String])
-    /// Tracks wait for a client that makes all offers itself: it must offer so many more receiving sections on its connection, or with none missing just
+    /// Tracks wait for a client that makes all offers itself: it must offer this many more receiving sections on its connection, or, if none is missing, just
     /// offer again.
     case sectionsNeeded(connection: String, audio: Int, video: Int)
-    /// A client has agreed to receive one's own track, for the first time. It may be muted.
+    /// A client has agreed to receive the session's own track, for the first time. The track may be muted.
     case trackSubscribed(track: String)
-    /// A transport of one's own came up, moved or ended. `reason` is a `PeerEndReason` word.
+    /// A transport of the session came up, moved or ended. `reason` is a `PeerEndReason` word.
     case connectionChanged(connection: String, state: ConnectionState, reason: String?)
-    /// Loudest first; only to sessions that asked.
+    /// Loudest first; only to sessions that requested it.
     case speakersChanged([SpeakerInfo])
-    /// The sid of who dominates; nil when nobody has spoken for long.
+    /// The sid of the dominant speaker; nil when nobody has spoken for long.
     case dominantSpeakerChanged(participant: String?)
-    /// Network quality of members that changed; to sessions with a roster.
+    /// Changed network quality of members; to sessions with a roster.
     case qualityChanged([ParticipantQuality])
-    /// Which layers of one's own track somebody wants; all of them, whenever it changes.
+    /// Which layers of the session's own track are in demand; all of them, whenever the demand changes.
     case layersWanted(track: String, layers: [WantedLayer])
-    /// Which layers of one's own track in its backup codec somebody wants; one without a name stands for all.
+    /// Which layers of the session's own track in its backup codec are in demand; one without a name stands for all.
     case backupWanted(track: String, codec: Codec, layers: [WantedLayer])
     /// An opaque payload from another member (rooms with policy `peerToPeer`).
     case relayed(from: String, identity: String, payload: String)
     /// A message from another member or from the API.
     case messageReceived(RoomMessage)
-    /// A message that one sent on a data channel was not delivered to anybody.
+    /// A message that the session sent on a data channel was not delivered to anybody.
     case messageRefused(topic: String?, code: RoomError.Code, detail: String)
-    /// The server closed one's data channel; `reason` is a `DataChannelEnd` word. Messages come over the socket until another is opened.
+    /// The server closed the session's data channel; `reason` is a `DataChannelEnd` word. Messages come over the socket until another is opened.
     case channelClosed(connection: String, label: String, reason: String)
-    /// One's own data track is published.
+    /// The session's own data track is published.
     case dataTrackPublished(DataTrackInfo)
-    /// One's own data track is not published any more.
+    /// The session's own data track is no longer published.
     case dataTrackUnpublished(DataTrackInfo)
-    /// All data tracks that one receives.
+    /// All data tracks that the session receives.
     case dataTracksReceived([ReceivedDataTrack])
     case roomUpdated(RoomInfo)
-    /// An operator or moderator muted one's own track; the client should stop sending.
+    /// An operator or moderator muted the session's own track; the client should stop sending.
     case trackMutedByOther(track: String, by: String?)
-    /// An operator or moderator asks for one's own track to be unmuted.
+    /// An operator or moderator asks the session to unmute its own track.
     case unmuteRequested(track: String, by: String?)
-    /// Who waits to be let in; to moderators.
+    /// The guests in the waiting room; to moderators.
     case waitingRoomChanged([WaitingGuest])
-    /// One's own packets are captured in clear text, or are not any more.
+    /// The session's packets are captured in clear text, or no longer are.
     case captureChanged(CaptureNotice)
-    /// The server is about to end; nil: it is not any more.
+    /// The server is about to end; nil: it no longer is.
     case drainChanged(DrainNotice?)
-    /// An operator moved one to another room: all that was known of the former one is over, and what is there now. Connections and tracks go
-    /// on, but for connections whose end follows, with what they carried.
+    /// An operator moved the session to another room: the client's state of the former room is obsolete, and the snapshot has the new one. Connections and
+    /// tracks continue, except for connections whose end follows, with their tracks.
     case moved(SessionSnapshot)
-    /// The last event of a session; `message` is what an operator or moderator said.
+    /// The last event of a session; `message` is the text of an operator or moderator.
     case ended(LeaveReason, message: String?)
 }
 
@@ -92,7 +93,7 @@ public struct SequencedEvent: Sendable, Hashable {
     }
 }
 
-/// The life of one peer connection.
+/// The state of one peer connection.
 public enum ConnectionState: String, Sendable, Hashable {
     case connecting, connected, moved, closed
 }
@@ -112,7 +113,7 @@ public struct SpeakerInfo: Sendable, Hashable {
     }
 }
 
-/// How well one participant's network does.
+/// The quality of one participant's network.
 public struct ParticipantQuality: Sendable, Hashable {
     /// The sid.
     public var participant: String
@@ -126,11 +127,11 @@ public struct ParticipantQuality: Sendable, Hashable {
     }
 }
 
-/// Whether somebody wants a layer.
+/// Whether a layer is in demand.
 public struct WantedLayer: Sendable, Hashable {
     /// `a=rid`; nil for a plain stream or a layer that was announced by SSRC.
     public var rid: String?
-    /// Of a stream with layers inside: which spatial layer, 0 is the smallest.
+    /// The spatial layer, if one stream contains several; 0 is the smallest.
     public var spatial: Int?
     public var isWanted: Bool
 
@@ -142,9 +143,9 @@ public struct WantedLayer: Sendable, Hashable {
     }
 }
 
-/// Why somebody is no longer in the room. `rawValue` is the stable word.
+/// Why a participant is no longer in the room. `rawValue` is the stable word.
 public enum LeaveReason: String, Sendable, Hashable, CaseIterable {
-    /// Said goodbye.
+    /// The client said goodbye.
     case left
     /// An operator moved the participant to another room.
     case moved
@@ -152,7 +153,7 @@ public enum LeaveReason: String, Sendable, Hashable, CaseIterable {
     case removed
     /// A newer session joined with the same identity.
     case duplicateIdentity = "duplicate_identity"
-    /// No sign of life for the keep-alive time, or a dropped socket was not resumed in time.
+    /// No keep-alive arrived in time, or a dropped socket was not resumed in time.
     case timeout
     /// The only transport of a WHIP or WHEP session ended.
     case connectionLost = "connection_lost"
@@ -167,7 +168,7 @@ public enum LeaveReason: String, Sendable, Hashable, CaseIterable {
     case tokenExpired = "token_expired"
     /// An operator revoked the participant's token.
     case tokenRevoked = "token_revoked"
-    /// The room's policy was changed so that the participant no longer fits.
+    /// The room's policy was changed, and the participant no longer conforms to it.
     case policyChanged = "policy_changed"
     case serverShutdown = "server_shutdown"
 }

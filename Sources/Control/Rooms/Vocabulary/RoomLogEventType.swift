@@ -1,4 +1,4 @@
-/// The type of what is written down about a room, with the stable word that readers of events know it by.
+/// The type of an entry of the event log, with the stable word by which readers of events know it.
 public enum RoomLogEventType: String, Sendable, Hashable, CaseIterable {
     case roomStarted, roomEnded
     case participantJoined, participantUpdated, participantLeft

@@ -1,11 +1,11 @@
-/// How a member's messages are written on its data channels. Rooms knows its name and its channels only; whoever speaks it encodes and decodes
-/// (`RoomHost.MessageCodec`).
+/// How a member's messages are encoded on its data channels. Rooms knows only the name and the channels; `RoomHost.MessageCodec` encodes and
+/// decodes.
 public struct DataProtocol: Sendable, Hashable {
     public var name: String
     /// Labels of the channels for reliable and for lossy messages.
     public var reliableLabel: String
     public var lossyLabel: String
-    /// Of the channel for frames of data tracks; nil: the protocol has none.
+    /// The label of the channel for frames of data tracks; nil: the protocol has none.
     public var dataTrackLabel: String?
     /// Whether a member without a channel receives messages over its signalling connection.
     public var signallingCarriesMessages: Bool
@@ -22,7 +22,7 @@ public struct DataProtocol: Sendable, Hashable {
         self.signallingCarriesMessages = signallingCarriesMessages
     }
 
-    /// Where messages of a kind are sent: the channel for them, or another one, which is better than none.
+    /// The channel for messages of a kind; if there is none, another channel, which is better than none.
     func labels(for channel: RoomMessage.Channel) -> [String] {
         switch channel {
         case .reliable: [reliableLabel]
@@ -38,11 +38,11 @@ public struct DataProtocol: Sendable, Hashable {
 
 /// A message between members, or from the API to members.
 public struct RoomMessage: Sendable, Hashable {
-    /// What is in it.
+    /// The content.
     public enum Content: Sendable, Hashable {
         case text(String)
         case binary([UInt8])
-        /// What only one protocol understands, as it is on its wire; only members that speak the protocol with this name receive it.
+        /// Content that only one protocol understands, as it is on its wire; only members that use the protocol with this name receive it.
         case foreign(String, [UInt8])
     }
 
@@ -58,10 +58,10 @@ public struct RoomMessage: Sendable, Hashable {
         }
     }
 
-    /// What it is about; chosen by the application.
+    /// The topic; chosen by the application.
     public var topic: String
     public var content: Content
-    /// Lossy ones may be dropped on the way, and are better late than blocked by others.
+    /// Lossy messages may be dropped on the way; for them, delay is worse than loss.
     public var isReliable: Bool
     /// Identities or sids of its receivers; nil: everybody else in the room.
     public var to: [String]?
@@ -69,19 +69,19 @@ public struct RoomMessage: Sendable, Hashable {
     public var participant: String?
     public var identity: String?
 
-    /// As its sender wrote it, with what only its protocol has: for members that speak the same one.
+    /// As its sender encoded it, with what only its protocol has: for members that use the same protocol.
     public var original: WireForm?
-    /// What it replies, where it replies to a call: the application's server may be who waits for it.
+    /// The reply in it, if it replies to a call: the application's server may be waiting for it.
     public var answer: CallAnswer?
 
-    /// Its number among its sender's messages, where its client counts them: one that is not above the last was sent again after a resume.
+    /// Its number among its sender's messages, if its client counts them: a number that is not above the last was sent again after a resume.
     public var sequence: UInt32?
-    /// By which the application's server marks a message that it may send again; up to 64 bytes count.
+    /// The application's server sets this mark on a message that it may send again; up to 64 bytes count.
     public var nonce: [UInt8] = []
-    /// It is a frame of a data track: the number that it carries, its publisher's before the room has sent it to those who subscribe, the room's from then on.
+    /// For a frame of a data track: the track's number in it. Before the room sends the frame to subscribers this is the publisher's, afterwards the room's.
     public var dataTrack: UInt16?
 
-    /// A message that nobody has sent yet.
+    /// A message that has not been sent yet.
     public init(topic: String, content: Content, isReliable: Bool = true, to: [String]? = nil) {
         self.topic = topic
         self.content = content
@@ -104,7 +104,7 @@ public struct RoomMessage: Sendable, Hashable {
 }
 
 extension RoomMessage {
-    /// Refuses one beyond the bounds.
+    /// Refuses a message beyond the limits.
     func check(_ limits: RoomLimits) throws(RoomError) {
         guard topic.utf8.count <= limits.topicBytes else {
             throw RoomError(.tooLarge, "the topic is longer than \(limits.topicBytes) bytes")

@@ -12,17 +12,17 @@ public struct RoomPolicy: Sendable, Hashable {
         case peerToPeer
     }
 
-    /// What happens when somebody joins with the identity of a member.
+    /// What happens when a client joins with the identity of a member.
     public enum DuplicateIdentity: String, Sendable, Hashable, CaseIterable {
         /// The older session ends.
         case replace
         /// The newer one is refused with `identity_taken`.
         case refuse
-        /// Both are in the room, each a participant of its own.
+        /// Both are in the room, as separate participants.
         case allow
     }
 
-    /// Who may lock and unlock the room beside operators, who always may.
+    /// Who may lock and unlock the room, besides operators, who always may.
     public enum LockRight: String, Sendable, Hashable, CaseIterable {
         case operators, moderators, members
     }
@@ -31,7 +31,7 @@ public struct RoomPolicy: Sendable, Hashable {
     public enum RecordingStart: String, Sendable, Hashable, CaseIterable {
         /// When an operator, a moderator or a recorder begins one.
         case manual
-        /// With the first track that is to be recorded; it goes on until the room ends.
+        /// With the first track that is to be recorded; it continues until the room ends.
         case fromStart
     }
 
@@ -42,12 +42,12 @@ public struct RoomPolicy: Sendable, Hashable {
     public var countsHidden = false
     public var countsPublishOnly = true
     public var maxPublishers: Int?
-    /// What holds for each participant's bandwidth, up and down.
+    /// Limits that apply to each participant's bandwidth, up and down.
     public var bandwidth = BandwidthProfile()
-    /// Codecs allowed, most wanted first; empty: all, in the publisher's order.
+    /// Codecs allowed, most preferred first; empty: all, in the publisher's order.
     public var audioCodecs: [Codec] = []
     public var videoCodecs: [Codec] = []
-    /// Profiles of H.264 that may be published, most wanted first; empty: all.
+    /// Profiles of H.264 that may be published, most preferred first; empty: all.
     public var h264Profiles: [H264Profile] = []
     /// Profiles of VP9 (RFC 9628 section 7) and of AV1 that may be published; empty: all.
     public var vp9Profiles: [Int] = []
@@ -58,20 +58,20 @@ public struct RoomPolicy: Sendable, Hashable {
     public var maxVideoBitrate: Bitrate?
     /// Sources that may be published, within what each participant's permissions allow; nil: any.
     public var publishSources: Set<TrackSource>?
-    /// Of these, sources that only moderators may publish.
+    /// The sources among these that only moderators may publish.
     public var moderatorSources: Set<TrackSource> = []
     /// Whether a publisher may send a video as several streams of different sizes.
     public var allowsSimulcast = true
     /// Whether members may send messages; the API always may.
     public var allowsMessages = true
-    /// Between which bounds receivers choose how long they hold video back; nil: as the publisher says.
+    /// The bounds within which receivers choose their playout delay for video; nil: as the publisher says.
     public var minPlayoutDelay: TimeInterval?
     public var maxPlayoutDelay: TimeInterval?
-    /// Which microphones are forwarded, and how speakers are found.
+    /// Which microphones are forwarded, and how speakers are detected.
     public var audio = RoomAudio()
     /// Identities whose microphones are forwarded however quiet they are.
     public var alwaysHeard: Set<String> = []
-    /// Who may receive what, as far as an operator has set no rules for a participant; nil: everything.
+    /// Who may receive what, unless an operator has set rules for a participant; nil: everything.
     public var subscribeRules: [SubscribeRule]?
     public var recording = RecordingStart.manual
     /// Sources that are recorded, whoever began the recording; nil: all.
@@ -80,9 +80,9 @@ public struct RoomPolicy: Sendable, Hashable {
     public var recordingParticipants: Set<String>?
     /// File layout of new recordings, unless the request that starts one overrides it.
     public var recordingOptions = RecordingOptions()
-    /// Only who encrypts end to end may take part.
+    /// Only participants that encrypt end to end may take part.
     public var requiresEncryption = false
-    /// Whoever is no moderator waits until an operator or a moderator lets it in.
+    /// Everybody but moderators waits until an operator or a moderator admits them.
     public var waitingRoom = false
     public var lockRight = LockRight.moderators
     public var duplicateIdentity = DuplicateIdentity.replace
@@ -90,11 +90,11 @@ public struct RoomPolicy: Sendable, Hashable {
     public var maxDuration: TimeInterval?
     /// A participant's stay ends this long after it joined; nil: never.
     public var maxStay: TimeInterval?
-    /// Whether a stay ends when the participant's token expires; it may bring a new one before.
+    /// Whether a stay ends when the participant's token expires; the client may present a new one before.
     public var endsStayWithToken = false
-    /// A room in which nobody has been for this long ends.
+    /// A room that nobody has joined ends after this.
     public var emptyTimeout = TimeInterval.seconds(300)
-    /// A room in which somebody was ends this long after the last one left.
+    /// A room ends this long after its last participant left.
     public var departureTimeout = TimeInterval.seconds(20)
 
     /// A routed room without limits.
@@ -102,7 +102,7 @@ public struct RoomPolicy: Sendable, Hashable {
 }
 
 extension RoomPolicy {
-    /// The bounds of receivers' playout delay, where one is given; the minimum counts where the maximum is below it.
+    /// The bounds of receivers' playout delay, if one is given; if the maximum is below the minimum, the minimum wins.
     var playoutDelay: PlayoutDelayBounds? {
         guard minPlayoutDelay != nil || maxPlayoutDelay != nil else { return nil }
         let standard = PlayoutDelayBounds.standard
@@ -110,7 +110,7 @@ extension RoomPolicy {
             minimum: minPlayoutDelay ?? standard.minimum, maximum: maxPlayoutDelay ?? standard.maximum)
     }
 
-    /// The same for a receiver that was told `former` before: it keeps to that until it is told otherwise.
+    /// The same for a receiver that was notified of `former` before: it keeps applying that until it is notified again.
     func playoutDelay(after former: PlayoutDelayBounds?) -> PlayoutDelayBounds? {
         playoutDelay ?? former.map { _ in .standard }
     }

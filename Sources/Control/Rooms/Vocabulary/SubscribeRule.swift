@@ -1,15 +1,15 @@
 public import AccessTokens
 public import MediaControl
 
-/// One of the ordered rules that say which tracks a participant may receive. The last rule that matches a track decides; a track that none matches is
+/// One of the ordered rules that decide which tracks a participant may receive. The last rule that matches a track decides; a track that no rule matches is
 /// not received.
 public struct SubscribeRule: Sendable, Hashable {
-    /// Which tracks a rule is about.
+    /// The tracks that a rule applies to.
     public enum Match: Sendable, Hashable {
         case all
-        /// Those of one participant, named by sid or identity.
+        /// All tracks of one participant, named by sid or identity.
         case participant(String)
-        /// One, named by sid.
+        /// One track, named by sid.
         case track(String)
         case kind(MediaKind)
         case source(TrackSource)
@@ -42,7 +42,7 @@ public struct SubscribeRule: Sendable, Hashable {
             }
     }
 
-    /// Of one participant, or of a room.
+    /// The rules of one participant, or of a room.
     public static let maximumCount = AccessTokenLimits.subscribeRules
 
     func matches(_ track: TrackInfo) -> Bool {
@@ -57,7 +57,7 @@ public struct SubscribeRule: Sendable, Hashable {
 }
 
 extension [SubscribeRule] {
-    /// The rules that a token grants; nil where it says nothing about them.
+    /// The rules that a token grants; nil if it has none.
     init?(_ grant: VideoGrant) {
         guard let granted = grant.subscribeRules else { return nil }
         self = granted.map { SubscribeRule($0) }

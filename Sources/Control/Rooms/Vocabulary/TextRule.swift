@@ -1,30 +1,30 @@
-/// What a text must be like that names something or that people are shown: one rule for every edge.
+/// The rule for texts that name something or are displayed to people, the same for every edge.
 ///
-/// Refused is what changes how the text around it reads, or ends a line where names are shown and logged: control characters (general
+/// It refuses characters that change how the text around them reads, or that end a line where names are displayed and logged: control characters (general
 /// category Cc), line and paragraph separators (Zl, Zp) and the bidirectional controls of Unicode Standard Annex 9, which let "gpj.exe" read as "exe.jpg".
 /// Other format characters stay: scripts and emoji need the joiners. So do private use and unassigned code points, which change nothing around
 /// them, and today's unassigned code point is tomorrow's emoji. Surrogates cannot be in a Swift string.
 public enum TextRule: Sendable, Hashable, CaseIterable {
-    /// Names a room or a participant: stands in paths, so it can be neither a dot segment nor white space alone.
+    /// Names a room or a participant: it is part of paths, so it can be neither a dot segment nor only white space.
     case identifier
-    /// What others are shown of a participant or a track; may be empty.
+    /// A text about a participant or a track that others see; may be empty.
     case label
-    /// An application's own text: any length of lines, tabs among them.
+    /// An application's own text, with any number of lines, and tabs.
     case metadata
 
     /// What is wrong with a text.
     public enum Fault: Sendable, Hashable {
-        /// Empty, or white space alone.
+        /// Empty, or only white space.
         case blank
         /// `.` or `..`: a path cannot carry it (RFC 3986 section 5.2.4), percent-encoded or not (the URL standard).
         case dotSegment
-        /// More than so many characters.
+        /// More than this many characters.
         case tooLong(Int)
-        /// A code point that is refused, and its place among the text's characters, from 1.
+        /// A refused code point, and its place among the text's characters, from 1.
         case refused(Unicode.Scalar, position: Int)
     }
 
-    /// The longest, in characters as JSON Schema counts them: Unicode code points. Names fit a line; 8,192 of metadata fit a token.
+    /// The maximum length, in characters as JSON Schema counts them: Unicode code points. Names fit a line; 8,192 of metadata fit a token.
     public var maximumLength: Int { self == .metadata ? 8_192 : 256 }
 
     /// The first thing that is wrong with `text`.
@@ -42,7 +42,7 @@ public enum TextRule: Sendable, Hashable, CaseIterable {
         return text == "." || text == ".." ? .dotSegment : nil
     }
 
-    /// Throws what is wrong with `text`, which is the value of `field`: "the identity".
+    /// Throws the first fault of `text`, which is the value of `field`: "the identity".
     public func check(_ text: String, _ field: String, tooLong: RoomError.Code = .tooLarge) throws(RoomError) {
         guard let fault = fault(in: text) else { return }
         if case .tooLong = fault { throw RoomError(tooLong, "\(field) \(fault)") }
@@ -60,7 +60,7 @@ public enum TextRule: Sendable, Hashable, CaseIterable {
 }
 
 extension TextRule.Fault: CustomStringConvertible {
-    /// What is wrong, as the end of a sentence that begins with the field.
+    /// The fault, as the end of a sentence that begins with the field.
     public var description: String {
         switch self {
         case .blank: "is empty or only white space"

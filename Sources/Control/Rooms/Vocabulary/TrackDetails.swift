@@ -1,9 +1,9 @@
-/// What a publisher announces about a track for the clients of subscribers, and for what the server's descriptions say of it.
+/// What a publisher announces about a track for the clients of subscribers, and for the server's session descriptions.
 public struct TrackDetails: Sendable, Hashable {
     /// How the payload is encrypted end to end.
     public enum Encryption: Int, Sendable, Hashable { case none, gcm, custom }
 
-    /// One layer as announced.
+    /// An announced layer.
     public struct Layer: Sendable, Hashable {
         /// 0 is the lowest quality.
         public var quality: Int
@@ -23,27 +23,27 @@ public struct TrackDetails: Sendable, Hashable {
     }
 
     public var encryption = Encryption.none
-    /// The name of the media stream that the track belongs to; empty: by its source.
+    /// The name of the media stream that the track belongs to; empty: the source decides.
     public var stream = ""
     public var layers: [Layer] = []
     public var isStereo = false
-    /// Its client sends less in silence (DTX) where the server asks for it.
+    /// Its client sends less during silence (DTX) if the server requests it.
     public var usesDTX = false
     public var disablesRED = false
-    /// Words of the publisher's protocol about its audio processing.
+    /// The publisher's audio processing, in the words of its protocol.
     public var audioFeatures: [Int] = []
-    /// What it appends to each frame (times, numbers), in words of its protocol: by these its subscribers' clients read that, and take it off.
+    /// What the publisher appends to each frame (times, numbers), in the words of its protocol: subscribers' clients need this to read and remove it.
     public var frameTrailerFeatures: [Int] = []
 
     /// Nothing announced.
     public init() {}
 
-    /// More layers than a publisher sends.
+    /// More layers than any publisher sends.
     static let maximumLayers = 8
-    /// More than there are words for.
+    /// More values than the protocols define.
     static let maximumFeatures = 32
 
-    /// Refuses what no client announces.
+    /// Refuses values that no real client announces.
     func check() throws(RoomError) {
         try TextRule.label.check(stream, "the stream's name", tooLong: .invalidRequest)
         guard layers.count <= Self.maximumLayers else {

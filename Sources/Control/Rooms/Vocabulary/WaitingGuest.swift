@@ -1,4 +1,4 @@
-/// Somebody who waits to be let into a room.
+/// A guest that waits to be admitted to a room.
 public struct WaitingGuest: Sendable, Hashable {
     public var identity: String
     public var name: String
