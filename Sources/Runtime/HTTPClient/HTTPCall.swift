@@ -5,9 +5,9 @@ public import Primitives
 
 /// One HTTP request to another server.
 public struct HTTPCall: Sendable, Hashable {
-    /// A response of this size is more than anybody here asks for.
+    /// More than any response that is requested here.
     public static let maxResponseBytes = 64 << 20
-    /// So much of a body that nobody asks for is let arrive, so that its sender sees no connection end in the middle of a few words.
+    /// Up to this much of an unwanted body is received, so that its sender does not see the connection end in the middle of a few words.
     private static let maxUnwantedBytes = 64 << 10
 
     public var method: String
@@ -17,26 +17,26 @@ public struct HTTPCall: Sendable, Hashable {
     public var headers: [String] = []
     /// nil: the request has none.
     public var body: [UInt8]?
-    /// How long it may take; nil: as long as something passes, in either direction, within `silence`.
+    /// How long it may take; nil: as long as bytes pass, in either direction, within `silence`.
     public var timeout: TimeInterval? = .seconds(10)
-    /// Three signs of life of a quiet event stream, which come every 15 s.
+    /// Three keep-alives of a quiet event stream, which come every 15 s.
     public var silence = TimeInterval.seconds(45)
-    /// Certificates to trust, PEM; nil: the system's.
+    /// Certificates to trust, in PEM form; nil: the system's.
     public var certificatesPath: String?
-    /// Trusts the certificates of `certificatesPath` whatever names they have.
+    /// Trusts the certificates of `certificatesPath` whatever names they contain.
     public var isPinned = false
-    /// Signs it as AWS wants it (Signature Version 4); nil: not at all.
+    /// Signs the request with AWS Signature Version 4; nil: unsigned.
     public var signature: Signature?
-    /// Opens no socket to an address that is not public, judged after names were resolved.
+    /// Opens no socket to an address that is not public; checked after name resolution.
     public var isPublicOnly = false
 
-    /// A request without fields and body.
+    /// A request without header fields and body.
     public init(_ method: String, _ url: String) {
         self.method = method
         self.url = url
     }
 
-    /// Who signs a request, and for what.
+    /// The credentials and the scope of a signature.
     public struct Signature: Sendable, Hashable {
         let scope: String
         let user: String
@@ -48,18 +48,18 @@ public struct HTTPCall: Sendable, Hashable {
         }
     }
 
-    /// What became of a request.
+    /// The result of a request.
     public enum Outcome: Sendable, Hashable {
         case answered(status: Int, body: [UInt8])
-        /// In words: the name was not found, it took too long, nothing came.
+        /// A description: the name was not found, it took too long, nothing arrived.
         case failed(String)
-        /// The machine refused the connection: nobody listens there. In words.
+        /// The machine refused the connection: nothing listens there. With a description.
         case nobodyListens(String)
         /// The address is not public.
         case addressRefused
     }
 
-    /// What a callback of the library works on.
+    /// The state for a callback of the library.
     private final class Response {
         var body: [UInt8] = []
         let take: ((Int, UnsafeBufferPointer<UInt8>) -> Bool)?
@@ -76,8 +76,9 @@ public struct HTTPCall: Sendable, Hashable {
         }
     }
 
-    /// Makes the request on the calling thread, which waits. `take` is given the response's status and body piece by piece as it arrives, and ends the request
-    /// with false; without it the body is in the outcome. `onHeader` is given the fields of the response's header, and `isStopped` asked several times a second.
+    /// Makes the request on the calling thread, which waits. `take` gets the response's status and its body piece by piece as it arrives, and ends the request
+    /// by returning false; without it the outcome has the body. `onHeader` gets the fields of the response's header; `isStopped` is called several times a
+    /// second.
     public func perform(
         take: ((_ status: Int, UnsafeBufferPointer<UInt8>) -> Bool)? = nil,
         onHeader: ((_ name: String, _ value: String) -> Void)? = nil, isStopped: (() -> Bool)? = nil
@@ -91,7 +92,7 @@ public struct HTTPCall: Sendable, Hashable {
             lines.map { UnsafePointer($0) }.withUnsafeBufferPointer { lines in
                 withCStrings { method, url, certificates, scope, user in
                     (body ?? []).withUnsafeBufferPointer { bytes in
-                        // An empty array may have no address; what has a body without bytes is given one.
+                        // An empty array may have no address; an empty body must have one.
                         let nothing: [UInt8] = [0]
                         return nothing.withUnsafeBufferPointer { nothing in
                             var request = http_request()
@@ -138,7 +139,7 @@ public struct HTTPCall: Sendable, Hashable {
         String(decoding: error.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// The same on a thread of its own. Without `keepsBody` only the status is wanted: no body is kept, nor a long one waited for.
+    /// The same on a separate thread. Without `keepsBody`, only the status matters: no body is kept, and a long one is not awaited.
     public func performInBackground(keepsBody: Bool = true) async -> Outcome {
         await withCheckedContinuation { continuation in
             Self.queue.async { continuation.resume(returning: keepsBody ? perform() : performWithoutBody()) }
@@ -172,7 +173,7 @@ public struct HTTPCall: Sendable, Hashable {
         }
     }
 
-    /// Has the library ask and tell what whoever made the request wants to be asked and told.
+    /// Registers the callbacks that the request needs with the library.
     private static func listen(_ request: inout http_request, toHeader: Bool, toStop: Bool) {
         if toHeader {
             request.on_header = { bytes, count, context in

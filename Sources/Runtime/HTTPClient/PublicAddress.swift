@@ -2,10 +2,10 @@ import Glibc
 public import Primitives
 
 extension SocketAddress {
-    /// The address in a `struct sockaddr`; nil where it is neither IPv4 nor IPv6.
+    /// The address in a `struct sockaddr`; nil if it is neither IPv4 nor IPv6.
     init?(system address: UnsafeRawPointer) {
         switch Int32(address.loadUnaligned(as: sa_family_t.self)) {
-        // Behind family and port stands the IPv4 address; behind those and the flow label the IPv6 address.
+        // The IPv4 address follows family and port; the IPv6 address follows these and the flow label.
         case AF_INET:
             self.init(ipv4: UInt32(bigEndian: address.loadUnaligned(fromByteOffset: 4, as: UInt32.self)), port: 0)
         case AF_INET6:
@@ -16,12 +16,13 @@ extension SocketAddress {
         }
     }
 
-    /// Whether anybody on the internet can be there (IANA's registries of special-purpose addresses): not this machine, not its networks, no group.
+    /// Whether a host on the internet can have this address (IANA's registries of special-purpose addresses): not this machine, not its networks, no multicast
+    /// group.
     public var isPublic: Bool {
         if isIPv4 {
             return !Self.specialIPv4.contains { ipv4 >> (32 - $0.bits) == $0.prefix >> (32 - $0.bits) }
         }
-        // Global unicast is 2000::/3; of it 2001::/23 (protocols), 2001:db8::/32 (documents) and 2002::/16 (6to4, which may carry any IPv4 address) are not.
+        // Global unicast is 2000::/3, except 2001::/23 (protocols), 2001:db8::/32 (documentation) and 2002::/16 (6to4, which may contain any IPv4 address).
         return high >> 61 == 1 && high >> 41 != 0x2001_0000 >> 9 && high >> 32 != 0x2001_0db8 && high >> 48 != 0x2002
     }
 
