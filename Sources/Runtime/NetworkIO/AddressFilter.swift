@@ -7,7 +7,7 @@ public struct AddressPrefix: Sendable, Hashable {
     /// The prefix length as written: 0 to 32 for IPv4, 0 to 128 for IPv6.
     public let bits: Int
 
-    /// The network of the first `bits` bits of `address`; nil when it has fewer.
+    /// The network of the first `bits` bits of `address`; nil if it has fewer.
     public init?(_ address: SocketAddress, bits: Int) {
         guard bits >= 0, bits <= (address.isIPv4 ? 32 : 128) else { return nil }
         self.address = address
@@ -30,10 +30,10 @@ public struct AddressPrefix: Sendable, Hashable {
 public struct AddressFilter: Sendable, Hashable {
     /// Names of interfaces, "eth0" or "eth*"; empty: all.
     public var interfaces: [String]
-    /// Networks of which an address must be; empty: all.
+    /// Networks that an address must belong to; empty: all.
     public var networks: [AddressPrefix]
 
-    /// Lets everything pass that is on one of `interfaces` and in one of `networks`.
+    /// Accepts every address that is on one of `interfaces` and in one of `networks`.
     public init(interfaces: [String] = [], networks: [AddressPrefix] = []) {
         self.interfaces = interfaces
         self.networks = networks

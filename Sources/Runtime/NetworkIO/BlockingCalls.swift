@@ -1,7 +1,7 @@
 import Primitives
 import Synchronization
 
-/// A thread for what may block, such as the disk: whoever waits for it holds up neither a loop nor another request.
+/// A thread for calls that may block, such as those to the disk: waiting for them delays neither a loop nor another request.
 public final class BlockingCalls: Sendable {
     private typealias Call = @Sendable () -> Void
 
@@ -11,7 +11,7 @@ public final class BlockingCalls: Sendable {
     private let waiting = Mutex(0)
     private let mostWaiting: Int
 
-    /// Starts a thread with a `name` of at most 15 bytes; whoever comes while `mostWaiting` wait is sent away. `stop()` must be called.
+    /// Starts a thread with a `name` of at most 15 bytes; further calls are refused while `mostWaiting` wait. `stop()` must be called.
     public init(thread name: String, mostWaiting: Int) throws(SystemError) {
         let wake = try WakeSignal()
         let posted = Mailbox<Call>(wake: wake)
@@ -21,7 +21,7 @@ public final class BlockingCalls: Sendable {
         thread = Mutex(try LoopThread(name: name, cpu: nil) { Self.work(off: posted, wake) })
     }
 
-    /// Runs `body` on the thread; nil where too much waits, or the thread is about to end.
+    /// Runs `body` on the thread; nil if too many calls wait, or the thread is about to end.
     public func run<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result? {
         let isAdmitted = waiting.withLock { waiting in
             guard waiting < mostWaiting else { return false }
@@ -36,7 +36,7 @@ public final class BlockingCalls: Sendable {
         }
     }
 
-    /// Ends the thread once it has done what was posted. Blocks until then.
+    /// Ends the thread after it has run what was posted. Blocks until then.
     public func stop() {
         posted.close()
         wake.signal()
@@ -56,7 +56,7 @@ public final class BlockingCalls: Sendable {
         while true {
             let now = MonotonicClock.now()
             if poller.isReady(wake.descriptor, of: poller.wait(until: now + longestWait, now: now)) { wake.clear() }
-            // Whatever was posted before it was closed is drained after this.
+            // Everything that was posted before it was closed is drained after this.
             let isLast = posted.isClosed
             posted.drain(into: &taken)
             for call in taken { call() }
@@ -65,6 +65,6 @@ public final class BlockingCalls: Sendable {
         }
     }
 
-    /// A wake-up that was lost would be made up for then.
+    /// A lost wake-up would be noticed then.
     private static let longestWait = TimeInterval.seconds(60)
 }

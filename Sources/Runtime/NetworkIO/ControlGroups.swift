@@ -1,8 +1,8 @@
 import Glibc
 
-/// The control groups of this process, which a container is, and those around them.
+/// The control groups of this process, which may be those of a container, and their parents.
 enum ControlGroups {
-    /// The contents of a file of each group of cgroup v2, and of another one of each group of a controller's tree in v1: the first line of each.
+    /// The first lines of a file in each cgroup v2 group, and of another file in each group of one v1 controller's tree.
     /// `root` contains `/proc` and `/sys`.
     static func values(of file: String, orOf controller: String, _ older: String, root: String) -> [String] {
         var values: [String] = []

@@ -3,7 +3,7 @@ public import Primitives
 
 /// Names of hosts.
 public enum HostLookup {
-    /// One address of each family that `host` has and this machine could reach, IPv4 first, with `port`; empty where the name is not known. Waits for the system's
+    /// One address of each family that `host` has and this machine could reach, IPv4 first, with `port`; empty if the name is unknown. Waits for the system's
     /// resolver: not for a loop or an actor.
     public static func addresses(of host: String, port: UInt16) -> [SocketAddress] {
         var hints = addrinfo()

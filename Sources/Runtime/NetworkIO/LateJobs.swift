@@ -1,8 +1,8 @@
 import Synchronization
 
-/// Jobs of an actor that arrive after the last turn of its loop, so that no caller waits forever.
+/// An actor's jobs that arrive after the last turn of its loop, so that no caller waits forever.
 ///
-/// They run one at a time, in the order in which they come: on the loop's thread until it has retired, after that on the thread that brings
+/// They run one at a time, in order of arrival: on the loop's thread until it has retired, after that on the thread that adds
 /// one while none is running.
 final class LateJobs: Sendable {
     private struct State {
@@ -13,7 +13,7 @@ final class LateJobs: Sendable {
 
     private let state = Mutex(State())
 
-    /// Runs `job`, or leaves it to whoever runs one already.
+    /// Runs `job`, or leaves it to the thread that already runs one.
     func add(_ job: UnownedJob, on executor: UnownedSerialExecutor) {
         let isMine = state.withLock { state -> Bool in
             state.queue.append(job)
@@ -23,7 +23,7 @@ final class LateJobs: Sendable {
         if isMine { finish(on: executor) }
     }
 
-    /// Runs what has come: the last thing that the loop's thread does.
+    /// Runs the jobs that have arrived: the last action of the loop's thread.
     func finish(on executor: UnownedSerialExecutor) {
         while let next = next() { next.runSynchronously(on: executor) }
     }

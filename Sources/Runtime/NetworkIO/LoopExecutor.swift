@@ -3,23 +3,23 @@ import Synchronization
 
 /// Runs an actor's jobs on the thread of its loop, between two turns.
 public final class LoopExecutor: SerialExecutor {
-    /// What the thread is given to do.
+    /// An item for the thread to run.
     public enum Job: Sendable {
         /// A job of the actor.
         case actor(UnownedJob)
-        /// A call that nobody may have the patience to wait for.
+        /// A call whose caller may stop waiting.
         case call(@Sendable () -> Void)
     }
 
-    /// What the loop waits for beside its sockets.
+    /// Wakes the loop, besides its sockets.
     public let wake: WakeSignal
     private let jobs: Mailbox<Job>
-    /// The thread that runs the loop; 0 before it starts and after it ended.
+    /// The thread that runs the loop; 0 before it starts and after it has ended.
     private let thread = Atomic<UInt>(0)
-    /// What comes behind the last turn.
+    /// Jobs after the last turn.
     private let late = LateJobs()
 
-    /// The executor of a loop that has not begun.
+    /// The executor of a loop that has not started.
     public init() throws(SystemError) {
         wake = try WakeSignal()
         jobs = Mailbox(wake: wake)
@@ -30,7 +30,7 @@ public final class LoopExecutor: SerialExecutor {
         if !jobs.post(.actor(job)) { late.add(job, on: asUnownedSerialExecutor()) }
     }
 
-    /// Has the thread run `call` in the order of the jobs; false after its end, when it runs nothing more.
+    /// Runs `call` on the thread, in order with the jobs; false after the thread's end, when it runs nothing more.
     public func post(_ call: @escaping @Sendable () -> Void) -> Bool { jobs.post(.call(call)) }
 
     /// Whether the thread runs nothing more.
@@ -47,7 +47,7 @@ public final class LoopExecutor: SerialExecutor {
     /// Makes the calling thread the one that runs jobs.
     public func adoptThread() { thread.store(currentThread(), ordering: .relaxed) }
 
-    /// Runs what was posted; what does not fit into `limit` waits for the next turn, which follows at once. `buffer` is the caller's, so that no
+    /// Runs the posted items; those beyond `limit` wait for the next turn, which follows at once. The caller owns `buffer`, so that no
     /// turn allocates.
     public func runJobs(_ buffer: inout [Job], limit: TimeInterval? = nil) {
         wake.clear()
@@ -66,7 +66,7 @@ public final class LoopExecutor: SerialExecutor {
         buffer.removeAll(keepingCapacity: true)
     }
 
-    /// Ends the loop's time: runs what is left; later jobs run where they come from.
+    /// Ends the loop: runs the remaining items; later jobs run on their callers' threads.
     public func retire(_ buffer: inout [Job]) {
         jobs.close()
         runJobs(&buffer)

@@ -18,7 +18,7 @@ public final class LoopThread: Sendable {
         }
     }
 
-    /// Starts a thread with a `name` of at most 15 bytes, on one processor of the machine if `cpu` says so.
+    /// Starts a thread with a `name` of at most 15 bytes, pinned to processor `cpu` if one is given.
     ///
     /// `join()` must be called once.
     public init(name: String, cpu: Int?, run: @escaping @Sendable () -> Void) throws(SystemError) {
@@ -38,7 +38,7 @@ public final class LoopThread: Sendable {
     fileprivate static func main(_ context: UnsafeMutableRawPointer) {
         let body = Unmanaged<Body>.fromOpaque(context).takeRetainedValue()
         clinux_name_thread(body.name)
-        // Failure (a processor taken away by a cpuset) leaves the thread to the scheduler.
+        // If this fails (a cpuset has removed the processor), the scheduler chooses one.
         if let cpu = body.cpu { _ = clinux_pin_thread(cpu) }
         body.run()
     }
@@ -50,23 +50,23 @@ private func runLoopThread(_ context: UnsafeMutableRawPointer?) -> UnsafeMutable
     return nil
 }
 
-/// Who goes first where processors are short.
+/// Thread priorities, for when processors are scarce.
 public enum Scheduling {
-    /// Before ordinary threads, which still get a tenth where both want all.
+    /// Before ordinary threads, which still get a tenth if both need all of it.
     private static let nice: Int32 = -10
-    /// The shortest that the kernel takes: a thread with shorter slices than others takes a processor from them as it wakes up.
+    /// The shortest slice that the kernel accepts: a thread with shorter slices than others preempts them when it wakes up.
     private static let slice: UInt64 = 100_000
 
-    /// Puts the calling thread before those that may wait: media before signalling. Without the right to do so (CAP_SYS_NICE, RLIMIT_NICE) it is
+    /// Puts the calling thread before those that may wait: media before signalling. Without the right to do so (CAP_SYS_NICE, RLIMIT_NICE), it is
     /// only woken sooner.
     public static func preferCurrentThread() { _ = clinux_prefer_thread(nice, slice) }
 
     /// Whether it has that right.
     static var mayPreferThreads: Bool { clinux_may_nice(nice) != 0 }
-    /// Puts the calling thread behind those that calls wait for: recordings may come to the disk later.
+    /// Puts the calling thread after those that calls wait for: recordings may reach the disk later.
     public static func yieldCurrentThread() { _ = clinux_prefer_thread(patient, slice) }
     private static let patient: Int32 = 5
-    /// Puts the calling thread behind all others: what it does has time.
+    /// Puts the calling thread after all others: its work is not urgent.
     public static func idleCurrentThread() { _ = clinux_prefer_thread(last, slice) }
     private static let last: Int32 = 19
 }
@@ -79,11 +79,11 @@ public enum Processors {
         return numbers.isEmpty ? [0] : numbers
     }
 
-    /// How many of them it may keep busy, at least one: a container's limit of processor time (`cpu.max` of cgroup v2, as
-    /// `--cpus` and Kubernetes' limits set it) counts. With more threads than that the kernel would stop all of them for a part
+    /// How many of them it may keep busy, at least one, within a container's limit of processor time (`cpu.max` of cgroup v2, as
+    /// `--cpus` and Kubernetes' limits set it). With more threads than that, the kernel would stop all of them for a part
     /// of each tenth of a second. `root` contains `/proc` and `/sys`.
     public static func busyAtOnce(root: String = "") -> Int {
-        // v1 has the two numbers in files of their own, which are not read.
+        // v1 has the two numbers in separate files, which are not read.
         let lines = ControlGroups.values(of: "cpu.max", orOf: "cpu", "cpu.max", root: root)
         let shares = lines.compactMap { line -> Int? in
             // "150000 100000": microseconds of processor time in each period; "max 100000": no limit.

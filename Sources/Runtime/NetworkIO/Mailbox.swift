@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Values handed from any thread to the one that owns a loop.
+/// Values passed from any thread to the one that owns a loop.
 ///
 /// Bounded by its senders: each waits for the job that it posts.
 public final class Mailbox<Element: Sendable>: Sendable {
@@ -15,7 +15,7 @@ public final class Mailbox<Element: Sendable>: Sendable {
     /// An empty mailbox that wakes its owner by `wake`.
     public init(wake: WakeSignal) { self.wake = wake }
 
-    /// Adds a value; false when the mailbox is closed. Only the first into an empty mailbox costs a system call.
+    /// Adds a value; false if the mailbox is closed. Only the first one into an empty mailbox costs a system call.
     public func post(_ element: Element) -> Bool {
         let (isPosted, wasEmpty) = state.withLock { state -> (Bool, Bool) in
             guard !state.isClosed else { return (false, false) }
@@ -26,13 +26,13 @@ public final class Mailbox<Element: Sendable>: Sendable {
         return isPosted
     }
 
-    /// Swaps what was posted into `taken`, which must be empty: the two buffers take turns and nothing is allocated.
+    /// Swaps the posted values into `taken`, which must be empty: the two buffers take turns and nothing is allocated.
     public func drain(into taken: inout [Element]) {
         precondition(taken.isEmpty, "the last values have been handled")
         state.withLock { swap(&$0.queue, &taken) }
     }
 
-    /// Puts back what was drained and not handled, from `index` on, ahead of what was posted since, and wakes the owner again.
+    /// Puts back values that were drained but not handled, from `index` on, before those posted since, and wakes the owner again.
     public func putBack(_ taken: inout [Element], from index: Int) {
         state.withLock { $0.queue.insert(contentsOf: taken[index...], at: 0) }
         taken.removeAll(keepingCapacity: true)

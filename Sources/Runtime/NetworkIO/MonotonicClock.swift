@@ -1,9 +1,9 @@
 import Glibc
 public import Primitives
 
-/// The machine's clocks. Nothing else in Martlet reads one: a loop reads once a turn and hands the moment down.
+/// The machine's clocks. Nothing else in Martlet reads one: a loop reads the clock once per turn and passes the time down.
 public enum MonotonicClock {
-    /// The moment by CLOCK_MONOTONIC.
+    /// The time by CLOCK_MONOTONIC.
     public static func now() -> MonotonicTime {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)

@@ -15,9 +15,9 @@ public struct NetworkInterface: Sendable, Hashable {
     }
 }
 
-/// The machine's own addresses, for answers that must name where media is received.
+/// The machine's own addresses, for replies that must state where media is received.
 public enum NetworkInterfaces {
-    /// Addresses that pass `filter`, of interfaces that are up, without loopback and link-local ones, IPv4 first; the port is 0.
+    /// Addresses that pass `filter`, on interfaces that are up, without loopback and link-local ones, IPv4 first; the port is 0.
     public static func addresses(_ filter: AddressFilter = AddressFilter()) -> [SocketAddress] {
         filter.addresses(of: all())
     }

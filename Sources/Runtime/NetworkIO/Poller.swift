@@ -27,15 +27,15 @@ public struct Poller: ~Copyable {
         guard clinux_epoll_add(descriptor, fd, EPOLLIN.rawValue) == 0 else { throw SystemError("epoll_ctl") }
     }
 
-    /// Goes on or ceases to wait for a descriptor that was added.
+    /// Starts or stops waiting for a descriptor that was added.
     public borrowing func watch(_ fd: Int32, _ isWatched: Bool) {
         // It was added, so this cannot fail.
         _ = clinux_epoll_change(descriptor, fd, isWatched ? EPOLLIN.rawValue : 0)
     }
 
-    /// Sleeps until a descriptor is readable or `deadline` has come; how many descriptors are ready.
+    /// Sleeps until a descriptor is readable or `deadline` has come; returns how many descriptors are ready.
     ///
-    /// `now` is the caller's idea of the time: a deadline before it does not sleep at all.
+    /// `now` is the caller's time: with a deadline before it, the call does not sleep at all.
     public borrowing func wait(until deadline: MonotonicTime, now: MonotonicTime) -> Int {
         let pause: Int64 = deadline == .distantFuture ? -1 : max(0, (deadline - now).nanoseconds)
         let count = clinux_epoll_wait(descriptor, events, Int32(Self.capacity), pause)

@@ -4,9 +4,9 @@ public import Primitives
 
 /// A level-triggered epoll set of any number of descriptors, each with a mark of its owner's choice.
 ///
-/// Waiting costs by what is ready and not by what is watched. A descriptor leaves the set when it is closed.
+/// The cost of waiting depends on the ready descriptors, not on the watched ones. A descriptor leaves the set when it is closed.
 public final class ReadinessSet: Sendable {
-    /// What a descriptor is watched for. That its connection broke is always reported.
+    /// What a descriptor is watched for. A broken connection is always reported.
     public struct Interest: OptionSet, Sendable, Hashable {
         public let rawValue: UInt32
         public init(rawValue: UInt32) { self.rawValue = rawValue }
@@ -50,11 +50,11 @@ public final class ReadinessSet: Sendable {
         _ = clinux_epoll_mark(descriptor, EPOLL_CTL_MOD, fd, interest.rawValue, mark)
     }
 
-    /// Ceases to watch a descriptor of the set, which goes to another owner.
+    /// Stops watching a descriptor of the set, which goes to another owner.
     public func remove(_ fd: Int32) { _ = clinux_epoll_mark(descriptor, EPOLL_CTL_DEL, fd, 0, 0) }
 
-    /// Sleeps until a descriptor is ready or `deadline` has come, and replaces `ready` by those that are, at most `limit` of them. Whatever of them is ready
-    /// still comes after the others the next time.
+    /// Sleeps until a descriptor is ready or `deadline` has come, and fills `ready` with at most `limit` ready ones. Those of them that are still ready the
+    /// next time come after the others then.
     public func wait(
         into ready: inout [Ready], until deadline: MonotonicTime, now: MonotonicTime, limit: Int = .max
     ) {

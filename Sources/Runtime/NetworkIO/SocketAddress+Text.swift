@@ -2,7 +2,7 @@ import Glibc
 public import Primitives
 
 extension SocketAddress {
-    /// A numeric IPv4 or IPv6 address without a port; nil when the text is none.
+    /// A numeric IPv4 or IPv6 address without a port; nil if the text is not one.
     public init?(numeric text: String) {
         var v4 = in_addr()
         if inet_pton(AF_INET, text, &v4) == 1 {
@@ -17,7 +17,7 @@ extension SocketAddress {
         self.init(high: UInt64(bigEndian: words.0), low: UInt64(bigEndian: words.1), port: 0)
     }
 
-    /// "192.0.2.7:40000" or "[2001:db8::7]:40000", or an address without a port, which is then 0; nil when the text is neither.
+    /// "192.0.2.7:40000" or "[2001:db8::7]:40000", or an address without a port, which is then 0; nil if the text is neither.
     public init?(numericWithPort text: String) {
         if let address = SocketAddress(numeric: text) {
             self = address
@@ -29,7 +29,7 @@ extension SocketAddress {
         var host = text[..<colon]
         let isBracketed = host.hasPrefix("[") && host.hasSuffix("]")
         if isBracketed { host = host.dropFirst().dropLast() }
-        // An IPv6 address ends where its bracket says, so that its last group is not taken for a port.
+        // An IPv6 address ends at its bracket, so that its last group is not taken for a port.
         guard let address = SocketAddress(numeric: String(host)), address.isIPv4 != isBracketed else { return nil }
         self.init(high: address.high, low: address.low, port: port)
     }

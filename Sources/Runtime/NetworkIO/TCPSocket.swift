@@ -2,13 +2,13 @@ import CLinux
 import Glibc
 public import Primitives
 
-/// A non-blocking TCP socket, closed with its last reference at the latest.
+/// A non-blocking TCP socket, closed at the latest with its last reference.
 ///
 /// Not Sendable: one loop owns it.
 public final class TCPSocket {
     /// The result of a read or a write.
     public enum Outcome: Sendable, Hashable {
-        /// So many bytes passed, at least one.
+        /// This many bytes were transferred, at least one.
         case bytes(Int)
         /// Nothing can be transferred now; the socket becomes ready later.
         case blocked
@@ -16,7 +16,7 @@ public final class TCPSocket {
         case ended
     }
 
-    /// What a listening socket had.
+    /// The result of accepting on a listening socket.
     public enum Accepted {
         case connection(TCPSocket, from: SocketAddress)
         /// No connection is waiting.
@@ -25,13 +25,13 @@ public final class TCPSocket {
         case exhausted(SystemError)
     }
 
-    /// For a `ReadinessSet`; -1 when the socket is closed.
+    /// For a `ReadinessSet`; -1 if the socket is closed.
     public private(set) var descriptor: Int32
 
-    /// The owner of a connected, non-blocking socket that `surrender` gave up.
+    /// The owner of a connected, non-blocking socket that `surrender` released.
     public init(descriptor: Int32) { self.descriptor = descriptor }
 
-    /// Gives the descriptor to another owner, for example on another thread; reading and writing find the stream ended.
+    /// Gives the descriptor to another owner, for example on another thread; after this, reading and writing report the end of the stream.
     public func surrender() -> Int32 {
         defer { descriptor = -1 }
         return descriptor
@@ -39,14 +39,14 @@ public final class TCPSocket {
 
     deinit { close() }
 
-    /// Gives the descriptor back before the last reference goes; reading and writing find the stream ended.
+    /// Closes the descriptor before the last reference ends; after this, reading and writing report the end of the stream.
     public func close() {
         guard descriptor >= 0 else { return }
         Glibc.close(descriptor)
         descriptor = -1
     }
 
-    /// Listens at `address`; its port 0 lets the system choose. An IPv6 address of all zeros serves IPv4, too.
+    /// Listens on `address`; its port 0 lets the system choose. An IPv6 address of all zeros serves IPv4, too.
     public static func listening(at address: SocketAddress, backlog: Int32) throws(SystemError) -> TCPSocket {
         let isIPv6: Int32 = address.isIPv4 ? 0 : 1
         let descriptor = clinux_tcp_listen(isIPv6, address.high, address.low, address.port, backlog)
@@ -54,7 +54,7 @@ public final class TCPSocket {
         return TCPSocket(descriptor: descriptor)
     }
 
-    /// Listens at `port` of `address`; nil for any address, of both families where the machine has IPv6.
+    /// Listens on `port` of `address`; nil for any address, of both families if the machine has IPv6.
     public static func listening(
         to address: SocketAddress?, port: UInt16, backlog: Int32
     ) throws(SystemError) -> TCPSocket {
@@ -84,7 +84,7 @@ public final class TCPSocket {
             }
             switch errno {
             case EAGAIN: return .nothing
-            // One that was gone before it was accepted, and what accept(2) asks to be treated like it: the next may be well.
+            // The connection ended before it was accepted, or an error that accept(2) says to treat like this: the next one may work.
             case ECONNABORTED, EINTR, EPERM, EPROTO, ENOPROTOOPT, EOPNOTSUPP, ENETDOWN, ENETUNREACH, EHOSTDOWN,
                 EHOSTUNREACH, ENONET:
                 continue
@@ -93,13 +93,13 @@ public final class TCPSocket {
         }
     }
 
-    /// Reads what is there.
+    /// Reads the available bytes.
     public func read(into bytes: UnsafeMutableRawBufferPointer) -> Outcome {
         let count = recv(descriptor, bytes.baseAddress, bytes.count, 0)
         return Self.outcome(count)
     }
 
-    /// Writes what fits.
+    /// Writes as much as fits.
     public func write(_ bytes: UnsafeRawBufferPointer) -> Outcome {
         let count = send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
         return Self.outcome(count)
@@ -110,18 +110,18 @@ public final class TCPSocket {
         return count < 0 && (errno == EAGAIN || errno == EINTR) ? .blocked : .ended
     }
 
-    /// Tells the other side that nothing more will come.
+    /// Signals the other side that nothing more will come.
     public func finishWriting() { shutdown(descriptor, Int32(SHUT_WR)) }
 
-    /// Closes without sending what waits: a peer that reads nothing keeps no memory of the kernel.
+    /// Closes without sending what waits, so that a peer that reads nothing occupies no kernel memory.
     public func abort() {
         clinux_discard_on_close(descriptor)
         close()
     }
 
-    /// Bounds the kernel's memory for what was sent and not acknowledged.
+    /// Limits the kernel's memory for bytes that were sent but not acknowledged.
     public func setSendBuffer(bytes: Int) { _ = clinux_set_buffer(descriptor, 1, Int32(clamping: bytes)) }
 
-    /// Lets at most so many bytes wait unsent in the kernel before the socket counts as not writable.
+    /// Lets at most this many bytes wait unsent in the kernel before the socket counts as not writable.
     public func limitUnsent(bytes: Int) { clinux_limit_unsent(descriptor, Int32(clamping: bytes)) }
 }

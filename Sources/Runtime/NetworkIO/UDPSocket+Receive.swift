@@ -8,10 +8,10 @@ public struct ReceivedRun {
     public let bytes: UnsafeMutableRawBufferPointer
     /// The size of each datagram but the last, which may be shorter.
     public let segment: Int
-    /// Who sent them.
+    /// Their sender.
     public let source: SocketAddress
 
-    /// How many datagrams there are; an empty datagram is one.
+    /// The number of datagrams; an empty datagram counts as one.
     public var count: Int { max(1, (bytes.count + segment - 1) / max(1, segment)) }
 
     /// The datagram number `index`.
@@ -22,15 +22,15 @@ public struct ReceivedRun {
 }
 
 extension UDPSocket {
-    /// Sleeps until a datagram waits; false when none has come within `limit`.
+    /// Sleeps until a datagram waits; false if none has arrived within `limit`.
     public borrowing func waitForDatagrams(_ limit: TimeInterval) -> Bool {
         clinux_wait_readable(descriptor, limit.nanoseconds) > 0
     }
 
-    /// The next datagram or joined run; nil when none waits.
+    /// The next datagram or joined run; nil if none waits.
     public mutating func receive() -> ReceivedRun? { fetch(into: 0) }
 
-    /// Fetches up to `receiveSlots` datagrams or joined runs; how many there were. Whoever takes several at once can ask for the memory of
+    /// Fetches up to `receiveSlots` datagrams or joined runs; returns how many there were. A caller that gets several at once can prefetch the memory of
     /// the later ones' senders while it works on the first.
     public mutating func receiveSome() -> Int {
         var count = 0
@@ -41,7 +41,7 @@ extension UDPSocket {
         return count
     }
 
-    /// The first `count` of what `receiveSome` fetched, valid until the next call.
+    /// The first `count` runs that `receiveSome` fetched, valid until the next call.
     @inline(__always) public borrowing func received(_ count: Int) -> UnsafeBufferPointer<ReceivedRun> {
         UnsafeBufferPointer(start: runs, count: count)
     }
@@ -59,7 +59,7 @@ extension UDPSocket {
             let length = clinux_receive(
                 descriptor, isIPv6 ? 1 : 0, buffer.baseAddress, buffer.count, &high, &low, &port, &segment, &truncated)
             if length < 0 {
-                // Anything but a signal means: nothing to fetch now. A broken socket shows as silence and in the logs of peers.
+                // Any error but a signal means that there is nothing to fetch now. A broken socket shows as silence and in the logs of peers.
                 if errno == EINTR { continue }
                 return nil
             }

@@ -3,16 +3,16 @@ import Glibc
 public import Primitives
 
 extension UDPSocket {
-    /// Segments of one message: what every kernel with UDP_SEGMENT takes.
+    /// Segments per message: what every kernel with UDP_SEGMENT accepts.
     static let maximumSegments = 64
-    /// Bytes of one message: the largest UDP payload over IPv4.
+    /// Bytes per message: the largest UDP payload over IPv4.
     static let maximumMessage = 65_507
-    /// How long a full send buffer may stop the loop, once a call: a card at 10 Gbit/s sends 1.2 MB meanwhile.
+    /// How long a full send buffer may stop the loop, once per call: a card at 10 Gbit/s sends 1.2 MB meanwhile.
     static let fullBufferWaitMilliseconds: Int32 = 1
 
-    /// Sends every datagram of `batch` in order. What cannot be sent is counted and lost; the batch is not changed.
+    /// Sends every datagram of `batch` in order. Datagrams that cannot be sent are counted and lost; the batch is not changed.
     ///
-    /// Neighbours of one destination and one size become one message that the kernel cuts (UDP_SEGMENT); the last of a run
+    /// Adjacent datagrams with one destination and one size become one message that the kernel segments (UDP_SEGMENT); the last of a run
     /// may be shorter. Up to 64 messages go in one call. Datagrams for TCP connections are left to the caller; returns how many there are.
     @discardableResult
     public mutating func send(_ batch: borrowing OutboundBatch) -> Int {
@@ -39,7 +39,7 @@ extension UDPSocket {
         return others
     }
 
-    /// How many entries from `start` fit one message: one destination, equal sizes, the last may be shorter.
+    /// How many entries from `start` fit into one message: one destination, equal sizes, the last may be shorter.
     private func runLength(of entries: UnsafeBufferPointer<OutboundBatch.Entry>, from start: Int) -> Int {
         let size = entries[start].length
         guard segmentsSent, size > 0 else { return 1 }
@@ -80,7 +80,7 @@ extension UDPSocket {
         }
     }
 
-    /// Sends the first `count` prepared messages, whatever some of them meet.
+    /// Sends the first `count` prepared messages, even if the kernel refuses some of them.
     private mutating func flush(
         _ count: Int, entries: UnsafeBufferPointer<OutboundBatch.Entry>, first: Int, arena: UnsafeMutableRawPointer,
         mayWait: inout Bool
@@ -110,7 +110,7 @@ extension UDPSocket {
                 mayWait = false
                 counters.sendBufferFull &+= UInt64(datagrams)
             case EINVAL where datagrams > 1, EMSGSIZE where datagrams > 1, EIO where datagrams > 1:
-                // EIO: the route has no checksum offload and never will; the others concern this message alone.
+                // EIO: the route has no checksum offload and never will; the other errors apply only to this message.
                 if errno == EIO { segmentsSent = false }
                 counters.segmentationRefused &+= 1
                 sendOneByOne(entries[entry..<(entry + datagrams)], arena)
@@ -140,7 +140,7 @@ extension UDPSocket {
         }
     }
 
-    /// Hands messages to the kernel, which stops at the first that it refuses; how many it took, -1 and `errno` for none.
+    /// Passes messages to the kernel, which stops at the first that it refuses; returns how many it accepted, or -1 with `errno` for none.
     private func transmit(_ messages: UnsafePointer<clinux_message>, _ count: Int) -> Int {
         guard let refusal else { return Int(clinux_send(descriptor, isIPv6 ? 1 : 0, messages, UInt32(count))) }
         for index in 0..<count {

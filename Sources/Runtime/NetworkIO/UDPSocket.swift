@@ -4,19 +4,19 @@ public import Primitives
 
 /// How a UDP socket is opened.
 public struct UDPSocketConfiguration: Sendable, Hashable {
-    /// The local address; nil for any, of both families where the machine has IPv6.
+    /// The local address; nil for any, of both families if the machine has IPv6.
     public var address: SocketAddress?
     /// The local port; 0 lets the system choose.
     public var port: UInt16
-    /// 8 MiB holds 80 ms of 800 Mbit/s: longer than any turn.
+    /// 8 MiB hold 80 ms of 800 Mbit/s: longer than any turn.
     public var receiveBufferBytes = 8 << 20
     /// 8 MiB: the batches of a turn, until the card has sent them.
     public var sendBufferBytes = 8 << 20
-    /// Whether the kernel may join datagrams on their way in (UDP_GRO).
+    /// Whether the kernel may join received datagrams (UDP_GRO).
     public var joinsReceived = true
-    /// Whether runs of equal datagrams leave in one piece (UDP_SEGMENT).
+    /// Whether runs of equal datagrams are sent in one piece (UDP_SEGMENT).
     public var segmentsSent = true
-    /// Whether media leaves with the DSCPs that RFC 8837 recommends for it: EF for audio, AF41 for video.
+    /// Whether media is sent with the DSCPs that RFC 8837 recommends: EF for audio, AF41 for video.
     public var marksMedia = false
 
     /// A socket on `port` of `address`.
@@ -26,7 +26,7 @@ public struct UDPSocketConfiguration: Sendable, Hashable {
     }
 }
 
-/// What a socket has transferred, and what it could not.
+/// Counters of what a socket has transferred, and what it could not.
 public struct UDPSocketCounters: Sendable, Hashable {
     /// Datagrams and system calls in.
     public var received: UInt64 = 0, receiveCalls: UInt64 = 0
@@ -53,16 +53,16 @@ public struct UDPSocket: ~Copyable {
     public let descriptor: Int32
     /// The port in use.
     public let port: UInt16
-    /// Whether the socket is of the IPv6 family (and carries IPv4 in mapped form); false where IPv6 is switched off.
+    /// Whether the socket is of the IPv6 family (and carries IPv4 in mapped form); false if IPv6 is disabled.
     public let isIPv6: Bool
     /// What it has carried.
     public internal(set) var counters = UDPSocketCounters()
 
     /// The largest run that the kernel joins, which is also the largest datagram.
     static let receiveCapacity = 65_536
-    /// Runs fetched before the first of them is looked at.
+    /// Runs fetched before the first of them is processed.
     public static let receiveSlots = 16
-    /// Not a power of two, or the beginnings of all slots would share the same few places of the cache.
+    /// Not a power of two, or the beginnings of all slots would compete for the same few cache lines.
     static let slotStride = receiveCapacity + 17 * 64
     let runs: UnsafeMutablePointer<ReceivedRun>
     let receiveBuffer: UnsafeMutableRawBufferPointer
@@ -70,9 +70,9 @@ public struct UDPSocket: ~Copyable {
     let joinsReceived: Bool
     var segmentsSent: Bool
     let marksMedia: Bool
-    /// Whether the kernel may cut datagrams: only once a path turned out to be narrower than what is sent.
+    /// Whether the kernel may fragment datagrams: only after a path turned out to be narrower than what is sent.
     var mayFragment = false
-    /// The error that the kernel is to refuse a message with, 0 for none: for tests of what no loopback refuses.
+    /// The error with which the kernel is to refuse a message, 0 for none: for tests of errors that loopback never returns.
     var refusal: ((clinux_message) -> Int32)?
 
     /// Opens and binds a socket.
@@ -87,7 +87,7 @@ public struct UDPSocket: ~Copyable {
         if first != nil { _ = clinux_share_port(descriptor) }
         var bound = descriptor >= 0 ? Self.bind(descriptor, isIPv6, configuration) : -1
         if bound != 0, configuration.address == nil, errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL {
-            // IPv6 is switched off: serve IPv4 alone.
+            // IPv6 is disabled: serve only IPv4.
             if descriptor >= 0 { close(descriptor) }
             isIPv6 = false
             descriptor = clinux_udp_socket(0, 0)
@@ -121,10 +121,10 @@ public struct UDPSocket: ~Copyable {
         messages.deallocate()
     }
 
-    /// A second socket on the port of `first`: the kernel gives it transport-wide feedback and leaves all else to `first`.
+    /// A second socket on the port of `first`: the kernel gives it transport-wide feedback and leaves everything else to `first`.
     ///
-    /// So feedback, which may wait, need not wake the loop that media wakes. What the kernel has joined goes where the first datagram of
-    /// it belongs. Fails where the kernel has no such choice (before Linux 4.5).
+    /// So feedback, which may wait, need not wake the loop that media wakes. A run that the kernel has joined goes to the socket of its first
+    /// datagram. Fails if the kernel has no such selection (before Linux 4.5).
     public init(feedbackOf first: borrowing UDPSocket, _ configuration: UDPSocketConfiguration) throws(SystemError) {
         // Only now: another process must not have been able to bind to the port before `first`.
         guard clinux_share_port(first.descriptor) == 0 else { throw SystemError("setsockopt") }

@@ -21,7 +21,7 @@ public final class WakeSignal: Sendable {
         _ = write(descriptor, &one, MemoryLayout<UInt64>.size)
     }
 
-    /// Makes the descriptor unreadable; call before looking at what was posted.
+    /// Makes the descriptor unreadable; call before reading what was posted.
     public func clear() {
         var count: UInt64 = 0
         _ = read(descriptor, &count, MemoryLayout<UInt64>.size)
