@@ -2,26 +2,26 @@ import CSQLite
 import Dispatch
 import Glibc
 
-/// Why the database could not do something, in SQLite's words.
+/// Why the database failed, in SQLite's words.
 public struct DatabaseError: Error, Sendable, Hashable, CustomStringConvertible {
     public let description: String
-    /// Whether the file is no database, or one whose parts do not fit together: nothing that is tried again succeeds.
+    /// Whether the file is not a database, or is corrupt: no retry can succeed.
     public let isDamaged: Bool
 
     fileprivate init(description: String, status: Int32) {
         self.description = description
-        // The low byte is the kind of an error, what is above it says which.
+        // The low byte is the kind of error, the bits above it are its details.
         isDamaged = [SQLITE_CORRUPT, SQLITE_NOTADB].contains(status & 0xff)
     }
 }
 
-/// One SQLite database. Its calls run one after the other on a thread of its own: nobody else ever waits for a disk.
+/// One SQLite database. Its calls run one at a time on a separate thread, so that only their callers wait for a disk.
 public final class Database: Sendable {
     private let queue = DispatchQueue(label: "database", qos: .utility)
-    /// Touched on the queue only.
+    /// Used only on the queue.
     nonisolated(unsafe) private let connection: DatabaseConnection
 
-    /// The database in the file at `path`, made where there is none; nil: one in memory, which ends with the process. `schema` makes what is not there yet.
+    /// The database in the file at `path`, created if it does not exist; nil: one in memory, which ends with the process. `schema` creates what is missing.
     public init(path: String?, schema: [SchemaStep] = []) throws(DatabaseError) {
         connection = try DatabaseConnection(path: path)
         for step in schema {
@@ -35,7 +35,7 @@ public final class Database: Sendable {
         }
     }
 
-    /// Does `work` in one transaction: all of it, or nothing where it throws.
+    /// Carries out `work` in one transaction: all of it, or nothing if it throws.
     public func transaction<Value: Sendable>(
         _ work: @escaping @Sendable (DatabaseConnection) throws(DatabaseError) -> Value
     ) async throws(DatabaseError) -> Value {
@@ -49,38 +49,38 @@ public final class Database: Sendable {
     }
 }
 
-/// One idempotent schema migration step: a database of an earlier release gets what it lacks.
+/// One idempotent step of a schema migration: a database of an earlier release gets what is missing.
 public enum SchemaStep: Sendable, Hashable, ExpressibleByStringLiteral {
-    /// SQL that makes a table or an index where there is none.
+    /// SQL that creates a table or an index if it does not exist.
     case statement(String)
-    /// A column that a table did not have at first. Names and type are constants of the program.
+    /// A column that an earlier version of a table did not have. Names and type are constants of the program.
     case column(String, type: String, of: String)
 
     public init(stringLiteral text: String) { self = .statement(text) }
 }
 
-/// What a column holds.
+/// The value of a column.
 public enum DatabaseValue: Sendable, Hashable {
     case null
     case integer(Int64)
     case text(String)
     case bytes([UInt8])
 
-    /// The number; 0 where there is none.
+    /// The number; 0 if there is none.
     public var number: Int64 { if case .integer(let value) = self { value } else { 0 } }
-    /// The text; nil where there is none.
+    /// The text; nil if there is none.
     public var string: String? { if case .text(let value) = self { value } else { nil } }
-    /// The bytes; empty where there are none.
+    /// The bytes; empty if there are none.
     public var blob: [UInt8] { if case .bytes(let value) = self { value } else { [] } }
 }
 
 /// An open database within a transaction. Belongs to the database's thread.
 public final class DatabaseConnection {
     private let handle: OpaquePointer
-    /// Statements that were prepared before, by their text.
+    /// Prepared statements, by their text.
     private var statements: [String: OpaquePointer] = [:]
 
-    /// How long another process may hold the file, such as somebody who looks at it.
+    /// How long to wait for another process that locks the file, such as a user's shell.
     private static let busyMilliseconds: Int32 = 2_000
 
     fileprivate init(path: String?) throws(DatabaseError) {
@@ -96,12 +96,13 @@ public final class DatabaseConnection {
         }
         handle = opened
         sqlite3_busy_timeout(handle, Self.busyMilliseconds)
-        // With a write-ahead log a transaction survives the end of the process, though perhaps not of the machine's power: an event may then come twice.
+        // With a write-ahead log a transaction survives the end of the process, though perhaps not a power loss: an event may then be posted twice.
         _ = try run("PRAGMA journal_mode=WAL")
         _ = try run("PRAGMA synchronous=NORMAL")
     }
 
-    /// Webhooks' secrets are in it, so a new file is its user's alone; SQLite gives the files beside it the same mode. What fails here fails again, with a reason.
+    /// Webhooks' secrets are in it, so only its user may read a new file; SQLite gives the files beside it the same mode. If this fails, opening fails, too,
+    /// with a reason.
     private static func create(_ path: String) {
         let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         if descriptor >= 0 { close(descriptor) }
@@ -126,13 +127,13 @@ public final class DatabaseConnection {
         }
     }
 
-    /// The rows that one statement gives, with `values` in place of its question marks.
+    /// The rows that one statement returns, with `values` in place of its question marks.
     @discardableResult
     public func run(_ sql: String, _ values: DatabaseValue...) throws(DatabaseError) -> [[DatabaseValue]] {
         try run(sql, values)
     }
 
-    /// The rows that one statement gives, with `values` in place of its question marks.
+    /// The rows that one statement returns, with `values` in place of its question marks.
     @discardableResult
     public func run(_ sql: String, _ values: [DatabaseValue]) throws(DatabaseError) -> [[DatabaseValue]] {
         let statement = try prepared(sql)
@@ -151,7 +152,7 @@ public final class DatabaseConnection {
         }
     }
 
-    /// Rows that the last statement changed.
+    /// The number of rows that the last statement changed.
     public var changes: Int { Int(sqlite3_changes(handle)) }
 
     private func prepared(_ sql: String) throws(DatabaseError) -> OpaquePointer {
@@ -164,7 +165,7 @@ public final class DatabaseConnection {
     }
 
     private func bind(_ value: DatabaseValue, to index: Int32, of statement: OpaquePointer) -> Int32 {
-        // SQLite copies what it is lent.
+        // SQLite copies the bytes.
         let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
         return switch value {
         case .null: sqlite3_bind_null(statement, index)
