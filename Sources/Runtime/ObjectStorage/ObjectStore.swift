@@ -5,15 +5,15 @@ import Primitives
 
 /// A bucket of an S3-compatible storage.
 public struct ObjectStore: Sendable {
-    /// Where it is, and who may write there.
+    /// Its location and credentials.
     public struct Configuration: Sendable, Hashable {
         /// `http` or `https`, host and port, without a path: `https://s3.eu-central-1.amazonaws.com`.
         public var endpoint: String
         public var bucket: String
         public var region: String
-        /// Stands before every key; empty or ending with `/`.
+        /// A prefix of every key; empty, or ends with `/`.
         public var prefix: String
-        /// The two lines of the file with credentials.
+        /// The two lines of the credentials file.
         public var accessKey: String
         public var secretKey: String
 
@@ -30,18 +30,18 @@ public struct ObjectStore: Sendable {
         }
     }
 
-    /// Why a request did not do what it was to. `words` are for logs and operators: no credentials are in them.
+    /// Why a request failed. `words` are for logs and operators: they contain no credentials.
     public struct Failure: Error, Sendable, Hashable {
         public var words: String
         /// The storage has forgotten the upload, or never knew it.
         let isUnknownUpload: Bool
-        /// The storage has refused what was sent, and may do so because it has forgotten the upload: some answer 500 then, and others a 4xx with a code of their own. No
-        /// connection, wrong credentials, and a storage that is busy mean no such thing.
+        /// The storage has refused the request, perhaps because it has forgotten the upload: some storages then answer 500, and others a 4xx with their own
+        /// code. A failed connection, wrong credentials, and a busy storage do not mean this.
         public let mayBeUnknownUpload: Bool
-        /// The storage does not have what the request is about.
+        /// The storage does not have the requested object.
         let isNotFound: Bool
 
-        /// A failure that is no answer of the storage's.
+        /// A failure that is not a response of the storage.
         public init(words: String) {
             self.init(words: words, isUnknownUpload: false, mayBeUnknownUpload: false, isNotFound: false)
         }
@@ -54,17 +54,17 @@ public struct ObjectStore: Sendable {
         }
     }
 
-    /// What is asked of a storage.
+    /// A request to a storage.
     struct Request: Sendable {
         var method: String
         var key: String
         var query: String
-        /// Complete lines, but for the signature.
+        /// Complete lines, without the signature.
         var headers: [String]
         var body: [UInt8]
     }
 
-    /// What a response said.
+    /// The response.
     struct Answer: Sendable {
         var status: Int
         var body: [UInt8] = []
@@ -73,12 +73,12 @@ public struct ObjectStore: Sendable {
     }
 
     private let configuration: Configuration
-    /// Who answers in place of the storage, in tests.
+    /// A replacement for the storage in tests.
     private let stand: (@Sendable (Request) -> Answer)?
-    /// A part of 16 MB has to be through by then, over a line of 1 Mbit/s.
+    /// A part of 16 MB must be sent within this time, over a line of 1 Mbit/s.
     private static let timeout = TimeInterval.seconds(180)
 
-    /// A bucket; nothing is asked of it yet.
+    /// A bucket; makes no request yet.
     public init(_ configuration: Configuration) { self.init(configuration, stand: nil) }
 
     init(_ configuration: Configuration, stand: (@Sendable (Request) -> Answer)?) {
@@ -89,7 +89,7 @@ public struct ObjectStore: Sendable {
     /// The key of an object named `name` in this bucket.
     public func key(_ name: String) -> String { configuration.prefix + name }
 
-    /// Makes a request about the object `key`. `query` has its names in the order of the alphabet, each with `=`: libcurl signs it as it stands.
+    /// Makes a request for the object `key`. `query` has its names in alphabetical order, each with `=`: libcurl signs it as it is.
     func request(
         _ method: String, _ key: String, query: String = "", headers: [String] = [], body: [UInt8]? = nil,
         isStopped: @escaping () -> Bool
@@ -102,7 +102,7 @@ public struct ObjectStore: Sendable {
         let path = "/" + Self.encoded(configuration.bucket) + "/" + Self.encoded(key)
         var call = HTTPCall(method, configuration.endpoint + path + (query.isEmpty ? "" : "?" + query))
         call.headers = ["x-amz-content-sha256: \(Digest.sha256(body ?? []).hexadecimal)"] + headers
-        // libcurl would call a body a form.
+        // libcurl would label a body as a form.
         if body != nil { call.headers.append("Content-Type: \(Self.mediaType(of: key))") }
         call.body = body
         call.timeout = Self.timeout
@@ -112,7 +112,7 @@ public struct ObjectStore: Sendable {
         let outcome = call.perform(
             onHeader: { name, value in
                 let name = name.lowercased()
-                // It comes once for each checksum.
+                // The field appears once for each checksum.
                 let former = name == Self.hashField ? fields[name] : nil
                 fields[name] = former.map { "\($0), \(value)" } ?? value
             }, isStopped: isStopped)
@@ -125,11 +125,11 @@ public struct ObjectStore: Sendable {
         }
     }
 
-    /// Answers that concern the credentials (403), the connection (408) and the rate (429), not the upload.
+    /// Responses about the credentials (403), the connection (408) and the rate (429), not about the upload.
     private static let unrelatedRefusals = [403, 408, 429]
 
     static func failure(_ status: Int, _ body: [UInt8], _ method: String) -> Failure {
-        // The storage's own code, such as NoSuchBucket; nothing else of what it says is passed on.
+        // The storage's own code, such as NoSuchBucket; nothing else of its response is passed on.
         let code = element("Code", in: body).flatMap { code in
             code.utf8.count <= 64 && code.utf8.allSatisfy { isPlain($0) } ? code : nil
         }
@@ -153,7 +153,7 @@ public struct ObjectStore: Sendable {
     /// Google's field of an object's checksums.
     static let hashField = "x-goog-hash"
 
-    /// The CRC32C in such a field: `crc32c=4waSgw==`, four bytes in network order, among others behind commas.
+    /// The CRC32C in such a field: `crc32c=4waSgw==`, four bytes in network order, separated from others by commas.
     static func crc32c(in field: String?) -> UInt32? {
         for part in (field ?? "").split(separator: ",") {
             let text = part.drop { $0 == " " }
@@ -173,7 +173,7 @@ public struct ObjectStore: Sendable {
 
     // MARK: - Text
 
-    /// What stands in a path as it is (RFC 3986 section 2.3); S3 wants everything else encoded.
+    /// Characters that may stay in a path as they are (RFC 3986 section 2.3); S3 requires everything else to be encoded.
     private static let inPath = CharacterSet(
         charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/")
 

@@ -1,10 +1,10 @@
 import Cryptography
 import Primitives
 
-/// One file on its way into a bucket: as a whole, or, where it is long, in parts that outlast a restart. It is there when the storage says that it has the same
-/// length and the same checksum, not before.
+/// The upload of one file to a bucket: as a whole, or, if it is long, in parts that survive a restart. It is complete only when the storage reports the same
+/// length and the same checksum.
 public struct ObjectUpload: Sendable {
-    /// How far an upload in parts has come: what has to be kept for a restart.
+    /// The progress of an upload in parts, which must be kept for a restart.
     public struct Progress: Sendable, Hashable {
         var upload: String
         var partLength: Int
@@ -21,9 +21,9 @@ public struct ObjectUpload: Sendable {
         }
     }
 
-    /// Longer files go in parts of this.
+    /// Longer files are uploaded in parts of this size.
     static let usualPart = 16 << 20
-    /// S3 takes 10,000.
+    /// S3 permits 10,000.
     private static let mostParts = 9_000
 
     private let store: ObjectStore
@@ -33,7 +33,7 @@ public struct ObjectUpload: Sendable {
     private let isStopped: @Sendable () -> Bool
     private let partLength: Int
 
-    /// An upload of `length` bytes, which `read` gives in pieces, as the object `key`. `partLength`: for tests.
+    /// An upload of `length` bytes, which `read` returns in pieces, as the object `key`. `partLength`: for tests.
     public init(
         _ store: ObjectStore, key: String, length: Int64, partLength: Int? = nil,
         isStopped: @escaping @Sendable () -> Bool,
@@ -47,7 +47,8 @@ public struct ObjectUpload: Sendable {
         self.partLength = partLength ?? max(Self.usualPart, Int(length / Int64(Self.mostParts)) + 1)
     }
 
-    /// Uploads the file, on from `progress`, and returns when the storage has proved that it has it. `keep` is told how far it has come, to be kept for the next try.
+    /// Uploads the file, continuing from `progress`, and returns when the storage has proved that it has it. `keep` gets the progress, to be kept for the next
+    /// try.
     public func run(
         from progress: Progress?, keep: (Progress?) -> Void
     ) throws(ObjectStore.Failure) {
@@ -55,7 +56,7 @@ public struct ObjectUpload: Sendable {
         do throws(ObjectStore.Failure) {
             try putParts(from: progress, keep)
         } catch {
-            // What the storage does not know any more begins anew.
+            // An upload that the storage no longer knows begins anew.
             if error.isUnknownUpload { keep(nil) }
             throw error
         }
@@ -102,7 +103,7 @@ public struct ObjectUpload: Sendable {
         do throws(ObjectStore.Failure) {
             try complete(progress)
         } catch {
-            // A former answer may have been lost, or too late: then the storage has the object, and no upload any more.
+            // An earlier response may have been lost, or too late: then the storage has the object, and no longer an upload.
             guard error.isUnknownUpload, (try? prove(progress)) != nil else { throw error }
             return
         }
@@ -128,7 +129,7 @@ public struct ObjectUpload: Sendable {
         text += "</CompleteMultipartUpload>"
         let answer = try store.request(
             "POST", key, query: "uploadId=\(progress.upload)", body: Array(text.utf8), isStopped: isStopped)
-        // The answer begins before the storage is done, so it may say 200 and then that it failed.
+        // The response begins before the storage is done, so its status may be 200 although it reports a failure.
         if let code = ObjectStore.element("Code", in: answer.body) {
             throw ObjectStore.Failure(words: "the storage could not put the parts together (\(code.prefix(64)))")
         }
@@ -143,8 +144,8 @@ public struct ObjectUpload: Sendable {
         try prove(sha256: "\(sha256)-\(count)", tag: tag)
     }
 
-    /// Asks the storage what it has: it must be as long, and its SHA-256 must be the same, or, of storages that keep none, its entity tag, which is made of MD5 then, or
-    /// the CRC32C that is all that Google's keeps of an object that was made of parts.
+    /// Asks the storage for the object's length, which must match, and its SHA-256, which must match, too. If a storage keeps none, the entity tag must match
+    /// the MD5, or the CRC32C must match, which is all that Google's storage keeps for an object that was made of parts.
     private func prove(sha256: String, tag: String?) throws(ObjectStore.Failure) {
         let answer = try store.request("HEAD", key, headers: ["x-amz-checksum-mode: ENABLED"], isStopped: isStopped)
         guard answer.headers["content-length"] == String(length) else {
@@ -152,7 +153,7 @@ public struct ObjectUpload: Sendable {
         }
         let theirs = answer.headers["etag"].map { String($0.filter { $0 != "\"" }) }
         if let checksum = answer.headers["x-amz-checksum-sha256"] {
-            // Some storages leave the number of parts out.
+            // Some storages omit the number of parts.
             guard checksum == sha256 || checksum == sha256.split(separator: "-").first.map(String.init) else {
                 throw ObjectStore.Failure(words: "the storage has an object of another checksum")
             }
@@ -166,7 +167,7 @@ public struct ObjectUpload: Sendable {
         }
     }
 
-    /// The checksum of the file, which is read once more for it.
+    /// The checksum of the file, which is read again for it.
     private func crc32c() throws(ObjectStore.Failure) -> UInt32 {
         var sum = CRC32c()
         var offset: Int64 = 0
@@ -181,15 +182,15 @@ public struct ObjectUpload: Sendable {
 }
 
 extension ObjectStore {
-    /// Has the storage drop the parts of an upload that is not gone on with: they would take space, and cost, for as long as it keeps them. What it does not have
-    /// any more is no failure.
+    /// Has the storage drop the parts of an upload that will not continue: they would take space, and cost, as long as it keeps them. It is no failure if the
+    /// storage no longer has them.
     public func abort(
         _ progress: ObjectUpload.Progress, of key: String, isStopped: @escaping @Sendable () -> Bool
     ) throws(Failure) {
         try delete(key, query: "uploadId=\(progress.upload)", isStopped)
     }
 
-    /// Has the storage delete an object. One that it does not have is no failure.
+    /// Has the storage delete an object. It is no failure if the storage does not have it.
     public func delete(_ key: String, isStopped: @escaping @Sendable () -> Bool) throws(Failure) {
         try delete(key, query: "", isStopped)
     }
@@ -206,7 +207,7 @@ extension ObjectStore {
 }
 
 extension ObjectUpload.Progress {
-    /// As it is kept in a file: a line for the upload, and one for each part.
+    /// The form in a file: one line for the upload, and one for each part.
     public var text: String {
         var lines = ["\(upload) \(partLength)"]
         for part in parts {
@@ -215,7 +216,7 @@ extension ObjectUpload.Progress {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// What `text` says; nil where it is no such text.
+    /// The progress in `text`; nil if the text is invalid.
     public init?(text: String) {
         let lines = text.split(separator: "\n")
         guard let first = lines.first?.split(separator: " "), first.count == 2, Self.isGood(String(first[0])),
@@ -231,7 +232,7 @@ extension ObjectUpload.Progress {
         }
     }
 
-    /// Whether an upload's id can stand in a query as it is.
+    /// Whether an upload's id can be used in a query as it is.
     static func isGood(_ upload: String) -> Bool {
         !upload.isEmpty && upload.utf8.count <= 2_048
             && upload.utf8.allSatisfy {
