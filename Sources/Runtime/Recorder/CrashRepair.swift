@@ -2,13 +2,14 @@ import Logging
 import NetworkIO
 import Primitives
 
-/// Reads at the start of the server which recordings there are, and finishes those that an earlier process left unfinished.
+/// Reads the recordings at the start of the server, and finishes those that an earlier process left unfinished.
 struct CrashRepair {
     private let place: RecordingFolder
     private let codec: RecordingCodec
     private let movesIndexes: Bool
     private let logger: Logger
-    /// In milliseconds. A recording's media are on their way to the disk within seconds: what was written much later or earlier was written by a clock that was set.
+    /// In milliseconds. A recording's media reach the disk within seconds: a file that was written much later or earlier was written under a clock that was
+    /// set.
     private static let clockTolerance: Int64 = 60_000
     /// What was finished.
     private(set) var finished: [RecordingSummary] = []
@@ -35,7 +36,7 @@ struct CrashRepair {
                 logger.warning("a folder holds no recording that can be read", ["folder": .text(folder)])
                 continue
             }
-            // A table that was being moved: the file is as it was.
+            // A table was being moved: the file is unchanged.
             for name in place.names(in: folder) where name.hasSuffix(FrontIndexPass.suffix) {
                 place.remove("\(folder)/\(name)")
             }
@@ -50,11 +51,11 @@ struct CrashRepair {
                     save(&summary, in: folder)
                 }
             }
-            // Files that were joined when the process ended, and are there twice.
+            // Files that were joined when the process ended, and exist twice.
             for file in summary.tracks.flatMap(\.files) where file.joined != nil && RecordingFolder.isSafe(file.name) {
                 place.remove("\(folder)/\(file.name)")
             }
-            // What jobs were writing: those that were at work begin again.
+            // Files that jobs were writing: the jobs in progress begin again.
             for job in summary.jobs ?? [] { place.removeLeftovers(of: job, in: folder) }
             found[recording] = summary
         }
@@ -68,7 +69,7 @@ struct CrashRepair {
         // When the last of its files ends, not when the server was started again, which may be days later.
         let end = summary.tracks.flatMap(\.files).map { $0.startMilliseconds + ($0.durationMilliseconds ?? 0) }.max()
         summary.endedAt = end.map { summary.startedAt + $0 } ?? MonotonicClock.wallMilliseconds()
-        // By the clock that began it, which may have been set since; what was written last was written by the clock of then.
+        // By the clock at its beginning, which may have been set since; the last file was written under the clock of that time.
         if let end, let written, abs(summary.startedAt + end - written) > Self.clockTolerance {
             summary.keptSince = written
         }
@@ -80,7 +81,7 @@ struct CrashRepair {
             ["recording": .text(summary.sid), "files": .number(files)])
     }
 
-    /// Has its files joined, or their tables moved, and writes that down.
+    /// Requests the join of its files, or the move of their tables, and writes this to the summary.
     private func save(_ summary: inout RecordingSummary, in folder: String) {
         summary.markForWork(movesIndexes: movesIndexes)
         do throws(SystemError) {

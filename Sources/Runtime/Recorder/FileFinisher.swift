@@ -6,20 +6,20 @@ import Primitives
 import Synchronization
 import WebM
 
-/// The thread that works on finished files, one at a time and behind everything else: it moves their tables to the front, or joins those that belong together. It
+/// The thread that works on finished files, one at a time and with low priority: it moves their tables to the front, or joins those that belong together. It
 /// waits while the recorder lags.
 final class FileFinisher: Sendable {
     private let queue: WorkQueue
     private let books: RecordingBooks
     private let uploader: Uploader?
     private let news: AsyncStream<RecorderThread.News>.Continuation?
-    /// Recordings whose end is announced when their files are joined: what is named before is removed then.
+    /// Recordings whose end is announced after their files are joined: the files that would be announced before are removed then.
     private let unannounced = Mutex(Set<String>())
     private let nextRetry = Mutex(MonotonicTime.zero)
-    /// A copy that runs out of room, which recordings in progress take, must not be made over and over.
+    /// A copy that runs out of disk space, because recordings in progress take it, must not be made over and over.
     private static let retryInterval = TimeInterval.seconds(600)
 
-    /// `uploader`: who is told of what is done; `news` of recordings whose files are ready.
+    /// `uploader` is notified of finished work, `news` of recordings whose files are ready.
     init(
         _ books: RecordingBooks, uploader: Uploader? = nil, news: AsyncStream<RecorderThread.News>.Continuation? = nil
     ) throws(SystemError) {
@@ -38,7 +38,7 @@ final class FileFinisher: Sendable {
         post(recording)
     }
 
-    /// Has tables moved and parts joined for which the disk had no room before. Does nothing where it has done so a short while ago. Looks at the disk.
+    /// Requests moves of tables and joins for which the disk had no room before. Does nothing if it did so recently. Queries the disk.
     func retryRefused(at now: MonotonicTime) {
         let isDue = nextRetry.withLock { next in
             guard now >= next else { return false }
@@ -51,7 +51,7 @@ final class FileFinisher: Sendable {
 
     func stop() { queue.stop() }
 
-    /// Runs until it is to stop.
+    /// Runs until it is stopped.
     func run() {
         queue.run {
             workOff()
@@ -59,7 +59,7 @@ final class FileFinisher: Sendable {
         }
     }
 
-    /// Does what was posted.
+    /// Carries out what was posted.
     func workOff() {
         for recording in queue.takePosted() where !queue.mustStop {
             guard let summary = books[recording] else { continue }
@@ -87,12 +87,12 @@ final class FileFinisher: Sendable {
         }
     }
 
-    /// Why the file keeps its table behind its data; empty: it does not. nil: this has to stop.
+    /// Why the file keeps its table after its data; empty: it does not. nil: this has to stop.
     private func move(_ path: String, length: Int64) -> String? {
         do throws(SystemError) {
             guard books.hasRoom(beside: length) else { return JoinFault.diskFull.rawValue }
             guard var pass = try FrontIndexPass(path) else {
-                // A file that the disk did not let finish has no table that could be moved.
+                // A file that the disk did not let the recorder finish has no table that could be moved.
                 return try FrontIndexPass.isDone(path) ? "" : JoinFault.diskError.rawValue
             }
             return inSlices(path) { () throws(SystemError) in try pass.advance() }.map { $0?.rawValue ?? "" }
@@ -101,7 +101,7 @@ final class FileFinisher: Sendable {
         }
     }
 
-    /// Does the work of a pass on the file at `path` until it is done; what has stopped it, if anything has. The outer nil: this has to stop.
+    /// Runs a pass over the file at `path` until it is done; returns what has stopped it, if anything has. The outer nil: this has to stop.
     private func inSlices(_ path: String, _ advance: () throws(SystemError) -> Bool) -> JoinFault?? {
         do throws(SystemError) {
             while !(try advance()) {
@@ -109,7 +109,7 @@ final class FileFinisher: Sendable {
                     FrontIndexPass.abandon(path)
                     return .some(.diskFull)
                 }
-                // An ended process waits no longer than that.
+                // A process that ends waits no longer than this.
                 guard books.waitForRecorder(unless: { queue.mustStop }) else {
                     FrontIndexPass.abandon(path)
                     return nil
@@ -132,7 +132,7 @@ final class FileFinisher: Sendable {
         }
     }
 
-    /// What the file has, or why there is none. nil: this has to stop.
+    /// The contents of the file, or why there is none. nil: this has to stop.
     private func write(
         _ joined: RecordingSummary.JoinedFile, of summary: RecordingSummary
     ) -> Result<JoinedContent, JoinFault>? {
@@ -167,15 +167,15 @@ final class FileFinisher: Sendable {
 }
 
 extension JoinFault {
-    /// What the disk said.
+    /// The disk's error.
     init(_ error: SystemError) { self = error.code == ENOSPC ? .diskFull : .diskError }
 }
 
 extension RecordingFile {
-    /// Its tracks and samples; nil when it is no movie.
+    /// Its tracks and samples; nil if it is not a movie.
     func movie() -> MovieFile? { try? readMovie() }
 
-    /// Its tracks and samples. Throws why there are none.
+    /// Its tracks and samples. Throws if there are none.
     func readMovie() throws(MovieFault) -> MovieFile {
         let isMatroska = MatroskaReader.recognizes(read(MatroskaReader.signatureLength, at: 0).span.bytes)
         return try isMatroska ? readMovie(MatroskaReader.self) : readMovie(MovieFileReader.self)

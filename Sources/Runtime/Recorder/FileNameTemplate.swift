@@ -1,25 +1,25 @@
 import Glibc
 
-/// How files of a recording are named: text with fields in braces, without `.mp4`.
+/// A template for the names of a recording's files: text with fields in braces, without `.mp4`.
 ///
-/// A name never leads out of the recording's folder: text has letters, digits, `_`, `-` and `.` only, no name begins with a dot, and whatever else stands in the
-/// value of a field (a participant chooses its identity) becomes `_`.
+/// A name never leads out of the recording's folder: its text has only letters, digits, `_`, `-` and `.`, no name begins with a dot, and every other character
+/// in the value of a field (a participant chooses its identity) becomes `_`.
 public struct FileNameTemplate: Sendable, Hashable {
-    /// What can stand in braces.
+    /// The fields.
     public enum Field: String, Sendable, Hashable, CaseIterable {
         /// The room's name.
         case room
         /// The sid of the recording.
         case recording
-        /// The participant's identity; `all` where a file has those of several.
+        /// The participant's identity; `all` if a file has tracks of several.
         case participant
-        /// The sid of the track; of the participant or room whose tracks are joined.
+        /// The sid of the track; or of the participant or room whose tracks are joined.
         case track
-        /// The track's source; `all` where a file has several tracks.
+        /// The track's source; `all` if a file has several tracks.
         case source
         /// When the file begins, in UTC: `20261125T171500Z`.
         case time
-        /// The number of the file, in three digits or more.
+        /// The number of the file, with three digits or more.
         case segment
     }
 
@@ -28,16 +28,16 @@ public struct FileNameTemplate: Sendable, Hashable {
         case field(Field)
     }
 
-    /// As it was written.
+    /// The template as it was written.
     public let text: String
     private let parts: [Part]
 
-    /// What files are called where nothing else is said.
+    /// The default template.
     public static let usual = FileNameTemplate(
         text: "{track}.{segment}", parts: [.field(.track), .text("."), .field(.segment)])
     private static let longestTemplate = 128
     private static let longestValue = 48
-    /// With what is added to a name (a number where it is taken, `.mp4`, `.new`), file systems take 255.
+    /// With the additions to a name (a number if it is taken, `.mp4`, `.new`), this stays below the 255 that file systems permit.
     private static let longestName = 200
 
     private init(text: String, parts: [Part]) {
@@ -45,7 +45,7 @@ public struct FileNameTemplate: Sendable, Hashable {
         self.parts = parts
     }
 
-    /// The template that `text` is; nil where it is none.
+    /// The template in `text`; nil if it is invalid.
     public init?(_ text: String) {
         guard !text.isEmpty, text.utf8.count <= Self.longestTemplate, !text.hasPrefix(".") else { return nil }
         var parts: [Part] = []
@@ -77,7 +77,7 @@ public struct FileNameTemplate: Sendable, Hashable {
             }
         }
         name = String(name.prefix(Self.longestName))
-        // A leading dash is an option to the programs that read files.
+        // Programs that read files would take a leading dash for an option.
         return name.hasPrefix("-") || name.hasPrefix(".") ? "_" + name.dropFirst() : name
     }
 
@@ -91,13 +91,13 @@ public struct FileNameTemplate: Sendable, Hashable {
         return kept.isEmpty ? "_" : String(decoding: kept, as: UTF8.self)
     }
 
-    /// The number of a file as names have it.
+    /// The number of a file in the form for names.
     static func digits(_ segment: Int) -> String {
         let number = String(segment)
         return String(repeating: "0", count: max(0, 3 - number.count)) + number
     }
 
-    /// A moment as names have it; `milliseconds` count since 1970.
+    /// A time in the form for names; `milliseconds` count since 1970.
     static func moment(_ milliseconds: Int64) -> String {
         var seconds = time_t(milliseconds / 1_000)
         var parts = tm()

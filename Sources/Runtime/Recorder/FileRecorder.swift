@@ -8,7 +8,7 @@ public import RoomService
 public import Rooms
 import Synchronization
 
-/// How summaries and lines of logs are written and read: the edges' JSON.
+/// How summaries and lines of logs are encoded and decoded: with the edges' JSON.
 public struct RecordingCodec: Sendable {
     let encode: @Sendable (RecordingSummary) -> [UInt8]
     let decode: @Sendable ([UInt8]) -> RecordingSummary?
@@ -29,7 +29,7 @@ public struct RecordingCodec: Sendable {
     }
 }
 
-/// Writes what rooms record into files, on a thread of its own, and keeps the books.
+/// Writes the recordings of rooms into files, on a separate thread, and maintains the index.
 public final class FileRecorder: RecordingPlane {
     private let configuration: RecorderConfiguration
     private let books: RecordingBooks
@@ -39,16 +39,16 @@ public final class FileRecorder: RecordingPlane {
     private let loop: Mutex<LoopThread?>
     private let uploader: Uploader?
     private let uploaderLoop: Mutex<LoopThread?>
-    /// What happens, until every file is finished: for `run` alone, and for tests.
+    /// The news, until every file is finished: only for `run`, and for tests.
     let news: AsyncStream<RecorderThread.News>
-    /// Reads for downloads and deletes: a disk that hangs holds up these alone, not the threads that all rooms and requests share.
+    /// Reads for downloads and deletes: a disk that hangs blocks only these, not the threads that all rooms and requests share.
     private let disk: BlockingCalls
-    /// A piece of a download each, 64 kB, so 16 MB of pieces that wait.
+    /// Each is a piece of a download of 64 kB, so at most 16 MB of pieces wait.
     private static let mostReading = 256
-    /// Recordings that are to be deleted, files that the disk may let be finished now, and what is not on the disk yet are looked for this often.
+    /// How often to check for recordings to delete, for files that the disk may now let the recorder finish, and for files to sync.
     private static let sweepInterval = Duration.seconds(10)
 
-    /// A recorder that reads `rings`. What an earlier process left unfinished is finished before it returns.
+    /// A recorder that reads `rings`. Recordings that an earlier process left unfinished are finished before it returns.
     public init(
         _ configuration: RecorderConfiguration, rings: [RecordRing], codec: RecordingCodec, logger: Logger
     ) throws(SystemError) {
@@ -70,7 +70,7 @@ public final class FileRecorder: RecordingPlane {
         self.thread = thread
         news = stream
         disk = try BlockingCalls(thread: "recording-disk", mostWaiting: Self.mostReading)
-        // Nobody was there to be told of their end.
+        // No reader existed that could be notified of their end.
         for summary in books.recovered where !summary.awaitsJoining {
             continuation.yield(RecorderThread.News(endOf: summary))
         }
@@ -87,7 +87,8 @@ public final class FileRecorder: RecordingPlane {
             try LoopThread(name: "recorder", cpu: nil) { [books] in
                 thread.run()
                 books.recorderLag.end()
-                // A recording is announced when it is joined, and nobody learns of that once the news have ended. What is not joined by now the next start joins and announces.
+                // A recording is announced after it is joined, and nobody is notified once the news have ended. Recordings that are not joined by now are
+                // joined and announced at the next start.
                 finisher.stop()
                 finishing.join()
                 continuation.finish()
@@ -97,7 +98,7 @@ public final class FileRecorder: RecordingPlane {
     // MARK: - For rooms
 
     public var admission: RecordingAdmission {
-        // Looked at from here: a thread that its disk holds up could not report it.
+        // Checked from here, because a thread that its disk blocks could not report it.
         let isBehind = rings.contains { $0.waiting > $0.capacity / 2 }
         return RecordingAdmission(
             tracksLeft: books.places.left, obstacle: books.hadRoom ? (isBehind ? .recorderBehind : nil) : .diskFull)
@@ -119,7 +120,7 @@ public final class FileRecorder: RecordingPlane {
         }
     }
 
-    /// Tells `rooms` what happens, deletes what has expired, and finishes what the disk has refused, until the recorder stops.
+    /// Reports news to `rooms`, deletes expired recordings, and finishes files that the disk has refused, until the recorder stops.
     public func run(_ rooms: RoomHost) async {
         let sweeper = Task { [books, disk, finisher] in
             while !Task.isCancelled {
@@ -144,25 +145,26 @@ public final class FileRecorder: RecordingPlane {
         sweeper.cancel()
     }
 
-    /// Brings what is recorded to the disk: a power loss takes what came since. File by file, so that a download waits for one of them alone, and not while the recorder lags.
+    /// Syncs recorded media: a power loss costs only what was written since. File by file, so that a download waits for only one of them, and not while the
+    /// recorder lags.
     private static func secure(_ books: RecordingBooks, _ disk: BlockingCalls) async {
         for path in books.growing where !books.isBehind && !Task.isCancelled {
             _ = await disk.run { books.synchronize(path) }
         }
     }
 
-    /// Files go to their storage with the keys of `storage` from now on.
+    /// From now on, files are uploaded with the keys of `storage`.
     public func useKeys(of storage: ObjectStore.Configuration) {
         guard var known = configuration.storage else { return }
         (known.accessKey, known.secretKey) = (storage.accessKey, storage.secretKey)
         uploader?.use(ObjectStore(known))
     }
 
-    /// Nothing is recorded from now on: every file is finished, and told of, after which ``run(_:)`` returns. Waits for none of that. What is not joined by then is
+    /// Stops recording: every file is finished and reported, and then ``run(_:)`` returns. Does not wait for that. Files that are not joined by then are
     /// joined after the next start.
     public func finish() { thread.post(.stop) }
 
-    /// Waits until every file is finished, and ends what works on finished ones: it goes on at the next start. Blocks.
+    /// Waits until every file is finished, and stops the work on finished ones, which continues at the next start. Blocks.
     public func stop() {
         finish()
         let running = loop.withLock { loop in
@@ -178,7 +180,7 @@ public final class FileRecorder: RecordingPlane {
         uploading?.join()
     }
 
-    // Files are still read and deleted after `stop()`.
+    // Files can still be read and deleted after `stop()`.
     deinit { disk.stop() }
 
     // MARK: - For the API
@@ -186,34 +188,34 @@ public final class FileRecorder: RecordingPlane {
     /// Recordings, the newest first.
     public var recordings: [RecordingSummary] { books.all }
 
-    /// One recording; nil when there is none.
+    /// One recording; nil if there is none.
     public subscript(sid: String) -> RecordingSummary? { books[sid] }
 
-    /// Figures for metrics.
+    /// Counters and gauges for metrics.
     public var statistics: RecorderStatistics { books.statistics }
 
-    /// Deletes a recording that has ended; false when there is none.
+    /// Deletes a recording that has ended; false if there is none.
     public func delete(_ sid: String) async throws(DiskIsBusy) -> Bool {
         try await onDisk { [books, uploader] in
             guard books.delete(sid) else { return false }
-            // What of it was on its way to the storage is removed there.
+            // Its unfinished uploads are removed from the storage.
             uploader?.post(sid)
             return true
         }
     }
 
-    /// A file of a recording for reading; nil when it has none of this name.
+    /// A file of a recording for reading; nil if it has none with this name.
     public func file(_ name: String, of sid: String) async throws(DiskIsBusy) -> RecordingFile? {
         guard let path = path(of: name, in: sid) else { return nil }
         return try await onDisk { RecordingFile(path) }
     }
 
-    /// At most `length` bytes of a file from `offset` on; fewer at the end, none when it cannot be read any more.
+    /// At most `length` bytes of a file from `offset` on; fewer at the end, none if it can no longer be read.
     public func read(_ file: RecordingFile, _ length: Int, at offset: Int64) async throws(DiskIsBusy) -> [UInt8] {
         try await onDisk { file.read(length, at: offset) }
     }
 
-    /// So much waits for the disk that nothing more may, or the recorder has stopped.
+    /// Too many calls wait for the disk, or the recorder has stopped.
     public struct DiskIsBusy: Error {}
 
     private func onDisk<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async throws(DiskIsBusy) -> Result {
@@ -221,23 +223,23 @@ public final class FileRecorder: RecordingPlane {
         return result
     }
 
-    /// What jobs that work on finished recordings know and change of them.
+    /// The interface for jobs that work on finished recordings.
     public var jobs: JobBooks { JobBooks(books) { [uploader] in uploader?.post($0) } }
 
-    /// Where a file of a recording lies; nil when it has none of this name.
+    /// The path of a file of a recording; nil if it has none with this name.
     public func path(of name: String, in sid: String) -> String? {
         guard let summary = books[sid], summary.readableFiles.contains(where: { $0.name == name }) else { return nil }
         return "\(books.folder(of: summary))/\(name)"
     }
 }
 
-/// A file of a recording that is read.
+/// A file of a recording that is being read.
 public final class RecordingFile: Sendable {
-    /// Open for as long as it is read: its table may be moved to the front meanwhile, which makes another file of its name, or it may be joined with others.
+    /// Open while it is read: meanwhile its table may be moved to the front, which puts another file under its name, or it may be joined with others.
     private let file: OutputFile
     /// Bytes of it when it was opened.
     public let length: Int64
-    /// Another where its bytes are others.
+    /// Changes when its bytes change.
     public let version: String
 
     init?(_ path: String) {
@@ -247,7 +249,7 @@ public final class RecordingFile: Sendable {
         self.file = file
     }
 
-    /// At most `length` bytes from `offset` on; fewer at the end, none when it cannot be read any more. Blocks.
+    /// At most `length` bytes from `offset` on; fewer at the end, none if it can no longer be read. Blocks.
     func read(_ length: Int, at offset: Int64) -> [UInt8] {
         (try? file.read(length, at: offset)) ?? []
     }

@@ -3,12 +3,12 @@ import MP4
 import NetworkIO
 import Primitives
 
-/// One finished file on its way to a table of samples in front: a copy beside it, slice by slice, that takes its name when it is on the disk. Whenever
-/// the process ends, there is the old file or the new one.
+/// Moves the table of samples of one finished file to the front: piece by piece, it makes a copy beside the file, which gets the file's name once it is on the
+/// disk. Whenever the process ends, there is the old file or the new one.
 struct FrontIndexPass: ~Copyable {
-    /// So much is copied and brought to the disk at a time: others that write to it wait no longer than for that.
+    /// This much is copied and synced at a time: others that write to the disk wait no longer than that takes.
     static let sliceLength = 4 << 20
-    /// Behind the name of a file that is not whole yet.
+    /// The suffix of the name of an incomplete file.
     static let suffix = ".new"
     /// Two hours of audio and video have a table of 3 MB.
     private static let longestTable: Int64 = 64 << 20
@@ -19,7 +19,7 @@ struct FrontIndexPass: ~Copyable {
     private let front: FrontIndex
     private var done: Int64 = 0
 
-    /// A pass over the file at `path`; nil where its table is in front already (`isDone`), or it has none. The space that it takes is the file's length.
+    /// A pass over the file at `path`; nil if its table is already in front (`isDone`), or it has none. It needs as much space as the file's length.
     init?(_ path: String) throws(SystemError) {
         let file = try OutputFile(reading: path)
         let head = try file.read(FrontIndex.headLength, at: 0)
@@ -36,7 +36,7 @@ struct FrontIndexPass: ~Copyable {
         self.path = path
     }
 
-    /// Copies another slice; true: the file has its new form.
+    /// Copies another piece; true: the file has its new form.
     mutating func advance() throws(SystemError) -> Bool {
         if done == 0 { try target.write(front.head, at: 0) }
         let length = min(Int64(Self.sliceLength), front.dataLength - done)
@@ -59,6 +59,6 @@ struct FrontIndexPass: ~Copyable {
         return FrontIndex.isInFront(head: head.span.bytes)
     }
 
-    /// Removes what a pass over the file at `path` has left.
+    /// Removes the incomplete copy of a pass over the file at `path`.
     static func abandon(_ path: String) { unlink(path + suffix) }
 }

@@ -2,12 +2,12 @@ public import NetworkIO
 public import Primitives
 import Synchronization
 
-/// What a thread does that works while nobody else needs the processor: it waits for a signal or a moment, and is stopped.
+/// The loop of a low-priority thread: it waits for a signal or a time, works, and can be stopped.
 public final class IdleLoop: Sendable {
     /// Signals the loop.
     public let wake: WakeSignal
     private let isStopping = Mutex(false)
-    /// A wake-up that was lost would be made up for then.
+    /// A lost wake-up would be noticed then.
     private static let longestWait = TimeInterval.seconds(60)
 
     public init() throws(SystemError) { wake = try WakeSignal() }
@@ -18,10 +18,10 @@ public final class IdleLoop: Sendable {
         wake.signal()
     }
 
-    /// Whether the work in hand should be left.
+    /// Whether the current work should be abandoned.
     public var mustStop: Bool { isStopping.withLock { $0 } }
 
-    /// Calls `work` on this thread until it is to stop: after each signal, and at the moment that `work` has given, if any.
+    /// Calls `work` on this thread until it is stopped: after each signal, and at the time that `work` has returned, if any.
     public func run(_ work: () -> MonotonicTime?) {
         Scheduling.idleCurrentThread()
         guard let poller = try? Poller(), (try? poller.add(wake.descriptor)) != nil else {

@@ -3,18 +3,18 @@ import MP4
 import Movies
 public import NetworkIO
 
-/// What jobs know and change of recordings. Looks at the disk, and writes to it: for threads that may wait for it.
+/// Reads and changes of recordings on behalf of jobs. Reads and writes the disk: for threads that may wait for it.
 public struct JobBooks: Sendable {
     private let books: RecordingBooks
     private let settled: @Sendable (String) -> Void
 
-    /// `settled` is told of a recording that has a file more, or less.
+    /// `settled` is called with a recording that has gained or lost a file.
     init(_ books: RecordingBooks, settled: @escaping @Sendable (String) -> Void) {
         self.books = books
         self.settled = settled
     }
 
-    /// One recording; nil when there is none.
+    /// One recording; nil if there is none.
     public subscript(recording sid: String) -> RecordingSummary? { books[sid] }
 
     /// Every job, the newest first.
@@ -22,10 +22,10 @@ public struct JobBooks: Sendable {
         books.all.flatMap { $0.jobs ?? [] }.sorted { ($0.createdAt, $0.sid) > ($1.createdAt, $1.sid) }
     }
 
-    /// Notes a job. False: its recording is no more.
+    /// Adds a job. False: its recording no longer exists.
     public func add(_ job: RecordingJob) -> Bool {
         books.change(job.recording, isKept: true) { summary in
-            // What is long over makes room: a sidecar stays small.
+            // The oldest jobs are dropped, so that a sidecar stays small.
             var jobs = (summary.jobs ?? [])
             while jobs.count >= Self.mostJobs, let old = jobs.firstIndex(where: { !$0.state.isOpen && $0.file == nil })
             {
@@ -35,10 +35,10 @@ public struct JobBooks: Sendable {
         }
     }
 
-    /// Jobs of one recording that are remembered, beyond those that are open or have made a file.
+    /// Jobs of one recording that are kept, beyond those that are open or have made a file.
     private static let mostJobs = 100
 
-    /// Changes a job; where it `isKept`, on the disk too. False: its recording is no more.
+    /// Changes a job; if `isKept`, on the disk, too. False: its recording no longer exists.
     public func change(_ job: RecordingJob, isKept: Bool, _ body: (inout RecordingJob) -> Void) -> Bool {
         var isThere = false
         let isRecording = books.change(job.recording, isKept: isKept) { summary in
@@ -66,13 +66,13 @@ public struct JobBooks: Sendable {
         settled(job.recording)
     }
 
-    /// Removes what a job has left, but for its file; all of it where its recording is no more.
+    /// Removes the files that a job has left, except its result; all of them if its recording no longer exists.
     public func clear(_ job: RecordingJob, of recording: RecordingSummary) { books.clear(job, of: recording) }
 
-    /// Where the files of a recording lie.
+    /// The folder with the files of a recording.
     public func folder(of recording: RecordingSummary) -> String { books.folder(of: recording) }
 
-    /// Whether `length` bytes more would leave the disk its reserve.
+    /// Whether the disk keeps its reserve after `length` more bytes.
     public func hasRoom(beside length: Int64) -> Bool { books.hasRoom(beside: length) }
 
     /// When each part of a recording is shown.
@@ -80,8 +80,8 @@ public struct JobBooks: Sendable {
         RecordingTimeline(recording, folder: books.folder(of: recording), decodeLine: books.decodeLine)
     }
 
-    /// What a file of a recording's folder has; nil: it is no movie. `length`: how long it was to be, in microseconds, which is believed of one with more
-    /// samples than the server reads. Those are 7 hours of 30 frames per second with audio, and players show it.
+    /// The contents of a file in a recording's folder; nil: it is not a movie. `length`: its intended duration, in microseconds, which is trusted for a file
+    /// with more samples than the server reads. That many are 7 hours of 30 frames per second with audio, and players play them.
     public func content(of name: String, in recording: RecordingSummary, length: Int64) -> RecordingJob.File? {
         guard let file = RecordingFile("\(books.folder(of: recording))/\(name)") else { return nil }
         let movie: MovieFile
@@ -102,7 +102,7 @@ public struct JobBooks: Sendable {
             videoBitrate: video.flatMap { lengths[$0] > 0 ? (bits ?? 0) * 1_000 / lengths[$0] : nil })
     }
 
-    /// Gives the file `name` of a recording's folder its last name, once it is on the disk. False: the disk refuses.
+    /// Gives the file `name` in a recording's folder its final name, once it is on the disk. False: the disk refuses.
     public func finish(_ name: String, as last: String, in recording: RecordingSummary) -> Bool {
         let folder = books.folder(of: recording)
         do throws(SystemError) {
@@ -114,8 +114,8 @@ public struct JobBooks: Sendable {
         return rename("\(folder)/\(name)", "\(folder)/\(last)") == 0
     }
 
-    /// Writes tracks of the file `name`, by their numbers, as they are into files of their own, while the recorder keeps up. Returns when each of those begins, in microseconds after
-    /// the file; nil: the file cannot be read, or `isLeft`, which is asked before each slice, says that nobody wants them any more.
+    /// Copies tracks of the file `name`, by their numbers, into separate files, while the recorder keeps up. Returns when each of those begins, in microseconds
+    /// after the file; nil: the file cannot be read, or `isLeft`, which is called before each piece, reports that they are no longer needed.
     public func split(
         _ name: String, into targets: [Int: String], in recording: RecordingSummary, isLeft: () -> Bool
     ) throws(SystemError) -> [Int: Int64]? {
@@ -135,7 +135,7 @@ public struct JobBooks: Sendable {
         return starts
     }
 
-    /// A movie of one track of source number 0, whose moments are those of the track.
+    /// A movie of one track with source number 0, with the times of the track.
     private static func plan(of track: MovieTrack) -> JoinedMovie.Plan? {
         let scale = Int64(track.timescale)
         var movie = JoinedMovie()

@@ -3,19 +3,19 @@ import MP4
 import NetworkIO
 import Primitives
 
-/// The files of a part on their way into one: written beside them, slice by slice, and under its name when it is on the disk. Whenever the process ends, the files
-/// are as they were.
+/// Joins the files of a part into one: writes it beside them, piece by piece, and gives it its name once it is on the disk. Whenever the process ends, the
+/// files are as they were.
 struct JoinPass: ~Copyable {
     private let path: String
     private let target: OutputFile
     private let sources: [RecordingFile]
     private let steps: [JoinedMovie.Step]
     private var next = 0
-    /// Bytes of the step that are copied already.
+    /// Bytes of the step that have been copied.
     private var copied = 0
     private var length: Int64 = 0
 
-    /// A pass that writes what `plan` says into the file at `path`, from `sources`.
+    /// A pass that writes the file at `path` from `sources`, by `plan`.
     init(_ path: String, _ plan: JoinedMovie.Plan, from sources: [RecordingFile]) throws(SystemError) {
         let new = path + FrontIndexPass.suffix
         unlink(new)
@@ -25,7 +25,7 @@ struct JoinPass: ~Copyable {
         steps = plan.steps
     }
 
-    /// Writes another slice; true: the file is whole and has its name.
+    /// Writes another piece; true: the file is complete and has its name.
     mutating func advance() throws(SystemError) -> Bool {
         var slice: [UInt8] = []
         while slice.count < FrontIndexPass.sliceLength, next < steps.count {

@@ -3,7 +3,7 @@ import NetworkIO
 import Primitives
 import Recording
 
-/// Finds out how the files of a part become one: when each moment of them is shown, and what is copied from where.
+/// Plans how the files of a part become one: when each moment of them is shown, and what is copied from where.
 struct JoinPlanner {
     private let summary: RecordingSummary
     private let folder: String
@@ -11,9 +11,9 @@ struct JoinPlanner {
 
     /// Logs of two weeks of sender reports.
     private static let longestLog: Int64 = 128 << 20
-    /// In the order in which players look for a track to show.
+    /// In the order in which players choose a track to show.
     private static let sources = ["camera", "microphone", "screen", "screenAudio"]
-    /// A file is open for as long as it is copied.
+    /// A file stays open while it is copied.
     private static let mostFiles = 400
 
     init(_ summary: RecordingSummary, folder: String, decodeLine: @escaping @Sendable ([UInt8]) -> LogLine?) {
@@ -56,7 +56,7 @@ struct JoinPlanner {
 
     typealias Item = (track: RecordingSummary.Track, file: RecordingSummary.File)
 
-    /// Participants are put beside each other by when their media arrived, the tracks of one by its clock.
+    /// Participants are aligned by when their media arrived, the tracks of one participant by its clock.
     func places(of items: [Item]) -> [(item: Item, place: FilePlace, order: Int)] {
         var placed: [(item: Item, place: FilePlace, order: Int)] = []
         for participant in Set(items.map(\.track.participant)).sorted() {
@@ -79,7 +79,7 @@ struct JoinPlanner {
 
     // MARK: - Logs
 
-    /// The sender reports of a track, for each time that it was recorded: RTP times begin anew then.
+    /// The sender reports of a track, for each time that it was recorded: its RTP times begin anew each time.
     private func runs(of track: String) -> [[(time: Int64, ntp: UInt64)]] {
         guard let log = RecordingFile("\(folder)/\(track).jsonl"), log.length <= Self.longestLog else { return [] }
         var runs: [[(time: Int64, ntp: UInt64)]] = []

@@ -4,18 +4,18 @@ import Movies
 import NetworkIO
 import Primitives
 
-/// A file that is written at places. Its writes block: only the recorder's thread uses it.
+/// A file with writes at given offsets. They block: only the recorder's thread uses it.
 struct OutputFile: ~Copyable {
     private let descriptor: Int32
 
-    /// Opens the file at `path`; `isNew`: it must not be there yet.
+    /// Opens the file at `path`; `isNew`: it must not exist yet.
     init(_ path: String, isNew: Bool, appends: Bool = false) throws(SystemError) {
         let flags = O_RDWR | O_CLOEXEC | (isNew ? O_CREAT | O_EXCL : appends ? O_CREAT | O_APPEND : 0)
         descriptor = open(path, flags, 0o640)
         guard descriptor >= 0 else { throw SystemError("open", code: errno) }
     }
 
-    /// Opens the file at `path` for reading alone: the file system may be read-only.
+    /// Opens the file at `path` only for reading: the file system may be read-only.
     init(reading path: String) throws(SystemError) {
         descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw SystemError("open", code: errno) }
@@ -37,7 +37,7 @@ struct OutputFile: ~Copyable {
         }
     }
 
-    /// Appends to a file that was opened so.
+    /// Appends to a file that was opened for appending.
     func append(_ bytes: [UInt8]) throws(SystemError) { try write(bytes, at: 0) }
 
     func read(_ length: Int, at offset: Int64) throws(SystemError) -> [UInt8] {
@@ -50,7 +50,7 @@ struct OutputFile: ~Copyable {
 
     var length: Int64 { max(0, Int64(lseek(descriptor, 0, SEEK_END))) }
 
-    /// What the file system calls it, whatever its name.
+    /// The file system's number of it, whatever its name.
     var number: UInt64 {
         var status = stat()
         return fstat(descriptor, &status) == 0 ? UInt64(status.st_ino) : 0
@@ -67,8 +67,8 @@ struct OutputFile: ~Copyable {
 
     // MARK: - Finishing
 
-    /// Makes an ordinary file of a fragmented one, after cutting off what a crash left torn. What is finished stays as it is: a process may have been killed behind
-    /// that and before the summary said so. Returns what it holds; nil when it holds no sample.
+    /// Turns a fragmented file into an ordinary one, after removing a fragment that a crash left incomplete. A finished file stays as it is: the process may
+    /// have been killed after finishing it and before the summary was written. Returns its contents; nil if it has no sample.
     @discardableResult
     func finish() throws(SystemError) -> (samples: Int, duration: UInt64, timescale: UInt32)? {
         var scan = MovieScan(fileLength: length)
@@ -87,7 +87,7 @@ struct OutputFile: ~Copyable {
         return (table.sampleCount, table.duration, table.timescale)
     }
 
-    /// What a finished file holds, by its table.
+    /// The contents of a finished file, by its table.
     private func content() throws(SystemError) -> (samples: Int, duration: UInt64, timescale: UInt32)? {
         var reader = MovieFileReader(fileLength: length)
         while !reader.isDone {

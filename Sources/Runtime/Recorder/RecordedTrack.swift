@@ -7,14 +7,14 @@ import Primitives
 import Recording
 import Rooms
 
-/// One track on its way to the disk: its recorder, its open file and its log. Belongs to the recorder's thread.
+/// A track that is being recorded: its recorder, its open file and its log. Belongs to the recorder's thread.
 final class RecordedTrack {
-    /// What the rest of the server is told.
+    /// Reports to the rest of the server.
     enum News {
         case gap(GapReason, milliseconds: Int64)
         case requestKeyframe
         case failed(String)
-        /// The disk refuses lines of the log: media goes on.
+        /// The disk refuses lines of the log: media continues.
         case logRefused
         /// A file has begun: the summary on the disk must have it.
         case began
@@ -27,7 +27,7 @@ final class RecordedTrack {
     private let folder: String
     private let fields: FileNameFields
     private let movesIndexes: Bool
-    /// The part to which its next file belongs, where tracks are joined, and how long and large a part is.
+    /// The part to which its next file belongs, if tracks are joined, and the duration and size of a part.
     private var part: Int?
     let groupLimit: SegmentLimit?
     private let started: Int64
@@ -38,10 +38,10 @@ final class RecordedTrack {
     /// The name of the file that was opened last.
     private var fileName = ""
     private var log: OutputFile?
-    /// The last line was refused, and (`isLogTorn`) may be there in part.
+    /// The last line was refused, and (`isLogTorn`) part of it may be in the file.
     private var isLogRefused = false
     private var isLogTorn = false
-    /// The disk refused a write; another file is tried then.
+    /// The disk refused a write; the next step tries another file.
     private var brokenUntil: MonotonicTime?
     private var fit = SenderClockFit()
     /// The publisher's clock at the beginning of the last file.
@@ -52,9 +52,9 @@ final class RecordedTrack {
     private var framesSeen = 0
     private let encode: @Sendable (LogLine) -> [UInt8]
 
-    /// Files of one name, for which a template leaves no other: each beyond the first gets a number.
+    /// The maximum number of files with the same name, for a template that makes no others: each beyond the first gets a number.
     private static let mostOfOneName = 10_000
-    /// After a failure of the disk.
+    /// The delay after a disk failure.
     private static let retryInterval = TimeInterval.seconds(10)
 
     init(
@@ -70,7 +70,7 @@ final class RecordedTrack {
         self.movesIndexes = movesIndexes && part == nil
         self.part = part
         groupLimit = part.map { _ in recording.segments }
-        // Files that are joined have their names for a while only.
+        // Files that are joined have their names only temporarily.
         fields = FileNameFields(
             recording, template: part == nil ? nil : .usual, participant: info.identity, track: info.sid,
             source: info.source.rawValue)
@@ -82,7 +82,7 @@ final class RecordedTrack {
                 ? recording.segments
                 : SegmentLimit(
                     length: recording.segments.length + recording.segments.length, bytes: recording.segments.bytes))
-        // What is refused now is tried again, and reported, with the first line.
+        // A refusal is tried again, and reported, with the first line.
         log = try? openLog()
     }
 
@@ -109,7 +109,7 @@ final class RecordedTrack {
         return carryOut(steps, at: now)
     }
 
-    /// Nothing more comes.
+    /// Nothing more arrives.
     func finish(at now: MonotonicTime) -> [News] {
         var steps: [RecordingStep] = []
         if brokenUntil == nil {
@@ -133,19 +133,19 @@ final class RecordedTrack {
 
     // MARK: - Parts
 
-    /// Whether it writes a file.
+    /// Whether it is writing a file.
     var isOpen: Bool { file != nil }
 
-    /// Frames that were written since this was last asked.
+    /// Frames that were written since the last call.
     func consumeFrames() -> Int {
         defer { framesSeen = summary.framesWritten }
         return summary.framesWritten - framesSeen
     }
 
-    /// Another file shall begin as soon as it can.
+    /// Requests that another file begin as soon as possible.
     func cut() { recorder.cut() }
 
-    /// What follows belongs to another part, and what it writes now too (`isThere`).
+    /// What follows belongs to another part, and so does the current file (`isThere`).
     func move(toPart next: Int, isThere: Bool) {
         part = next
         if isThere, let last = summary.files.indices.last {
@@ -162,7 +162,7 @@ final class RecordedTrack {
         do throws(SystemError) {
             for step in steps { try carryOut(step, &news) }
         } catch {
-            // What is whole stays; the rest of this step's bytes is lost with what follows until the next try.
+            // Whole fragments stay; the rest of this step's bytes is lost, with those that follow until the next try.
             news.append(.failed(error.code == ENOSPC ? "disk_full" : "disk_error"))
             try? finishFile(&news)
             recorder.abandonSegment()
@@ -193,7 +193,7 @@ final class RecordedTrack {
         }
     }
 
-    /// Opens a file under a name that no other has.
+    /// Opens a file under a unique name.
     private func openFile(_ segment: Int) throws(SystemError) {
         let wanted = fields.name(segment: segment, at: MonotonicClock.wallMilliseconds())
         for number in 1...Self.mostOfOneName {
@@ -208,7 +208,7 @@ final class RecordedTrack {
         throw SystemError("open", code: EEXIST)
     }
 
-    /// Opens a file in the recording's folder, which is made again where it is missing: the disk may have refused it when the recording began.
+    /// Opens a file in the recording's folder, which is created again if it is missing: the disk may have refused it when the recording began.
     private func openOutput(_ name: String, isNew: Bool) throws(SystemError) -> OutputFile {
         do throws(SystemError) {
             return try OutputFile("\(folder)/\(name)", isNew: isNew, appends: !isNew)
@@ -222,20 +222,20 @@ final class RecordedTrack {
     private func finishFile(_ news: inout [News]) throws(SystemError) {
         guard file != nil else { return }
         defer { file = nil }
-        // A file that could not be finished has no samples in the summary: it is tried again when the recording ends, after that, and at the next start.
+        // A file that could not be finished has no samples in the summary: finishing is tried again when the recording ends, after that, and at the next start.
         if let last = summary.files.indices.last { summary.files[last].isUnfinished = true }
         let content = try file?.finish()
         if let last = summary.files.indices.last {
             summary.files[last].isUnfinished = nil
             summary.files[last].bytes = file?.length
-            // What is on the disk: less than was recorded where the disk cut it short.
+            // The contents on the disk: less than was recorded if the disk cut it short.
             if let content { summary.files[last].note(content) }
             if movesIndexes, summary.files[last].isFinished { summary.files[last].index = .pending }
         }
         news.append(.finished)
     }
 
-    /// Stops what the disk has no room for.
+    /// Stops a track for which the disk has no room.
     func fail(_ reason: String, at now: MonotonicTime) -> [News] {
         var news = finish(at: now)
         summary.fault = reason
@@ -243,7 +243,7 @@ final class RecordedTrack {
         return news
     }
 
-    /// Bytes that were written since this was last asked.
+    /// Bytes that were written since the last call.
     func consumeBytesWritten() -> UInt64 {
         defer { bytesWritten = 0 }
         return bytesWritten
@@ -255,7 +255,7 @@ final class RecordedTrack {
         var line = LogLine(note, clockOffset: clockOffset)
         switch note {
         case .began(_, let codec, let rate, let time, let arrival):
-            // Size and rotation are logged where they change: a file of which nothing is logged has those of the one before.
+            // Size and rotation are logged when they change: a file without such lines has those of the file before.
             let former = summary.files.last
             summary.files.append(
                 RecordingSummary.File(
@@ -282,18 +282,18 @@ final class RecordedTrack {
             fit = SenderClockFit()
             clockStart?.mediaClockStepped()
         case .levelExceeded: summary.levelExceeded = true
-        // What the summary says of it comes from the finished file.
+        // The summary's values come from the finished file.
         case .ended: break
         }
         line.track = summary.sid
         writeDown(line, &news)
     }
 
-    /// Appends a line. One that the disk refuses is left out, and costs the media nothing.
+    /// Appends a line. If the disk refuses it, the line is omitted, and the media loses nothing.
     private func writeDown(_ line: LogLine, _ news: inout [News]) {
         let end = [UInt8(ascii: "\n")]
         do throws(SystemError) {
-            // The disk may have refused it when the track began: it is without what happened before.
+            // The disk may have refused the log when the track began: it lacks what happened before.
             if log == nil { log = try openLog() }
             let start = isLogTorn ? end : []
             isLogTorn = true
@@ -306,7 +306,7 @@ final class RecordedTrack {
         }
     }
 
-    /// Brings the log to the disk: files are joined by what it says of the publisher's clock, which may be after a power loss.
+    /// Syncs the log: files are joined by the publisher's clock in it, which may happen after a power loss.
     private func secureLog(_ news: inout [News]) {
         do throws(SystemError) {
             try log?.synchronize()
@@ -336,7 +336,7 @@ final class RecordedTrack {
 }
 
 extension RecordingSummary.Track {
-    /// A track of which nothing was recorded yet.
+    /// A track without any recorded media yet.
     init(_ info: TrackInfo) {
         self.init(
             sid: info.sid, participant: info.participant, identity: info.identity, name: info.name,
@@ -345,7 +345,7 @@ extension RecordingSummary.Track {
 }
 
 extension Codec {
-    /// As logs and the API name it.
+    /// The words of logs and the API.
     var name: String {
         switch self {
         case .opus: "opus"

@@ -2,39 +2,39 @@ public import ObjectStorage
 public import Primitives
 public import Rooms
 
-/// Where recordings go and how many there may be.
+/// Where recordings are stored, and their limits.
 public struct RecorderConfiguration: Sendable, Hashable {
-    /// The folder; it is made where it is not there.
+    /// The folder; it is created if it does not exist.
     public var directory: String
-    /// Tracks that are recorded at a time.
+    /// The maximum number of tracks that are recorded at a time.
     public var maximumTracks = 500
     /// Bytes of the disk that recordings leave free.
     public var reserveBytes: Int64 = 1 << 30
     /// Finished recordings are deleted after this; zero: never.
     public var keptFor = TimeInterval.zero
-    /// Bytes of recordings that are kept: beyond them the oldest finished ones are deleted; zero: no limit.
+    /// Total bytes of recordings that are kept: beyond them the oldest finished ones are deleted; zero: no limit.
     public var maximumBytes: Int64 = 0
     /// Whether tables of samples are moved to the front of finished files.
     public var movesIndexes = true
-    /// When another file of a track begins, where a recording says nothing else.
+    /// When another file of a track begins, unless a recording specifies otherwise.
     public var segmentLength = TimeInterval.seconds(3_600)
     public var segmentBytes: Int64 = 2 << 30
-    /// What is recorded into one file, where a recording says nothing else.
+    /// What is recorded into one file, unless a recording specifies otherwise.
     public var files = RecordingOptions.Files.tracks
     /// Where finished files are uploaded to; nil: nowhere.
     public var storage: ObjectStore.Configuration?
-    /// Whether files stay here when the storage has them.
+    /// Whether files stay here after the storage has them.
     public var keepsUploaded = true
-    /// Parts in which large files are uploaded; nil: as is usual.
+    /// The size of parts in which large files are uploaded; nil: the default.
     var uploadPartLength: Int?
-    /// How files are named, where a recording says nothing else.
+    /// The template of file names, unless a recording specifies otherwise.
     public var fileName = FileNameTemplate.usual
 
     /// Recordings in `directory`.
     public init(directory: String) { self.directory = directory }
 }
 
-/// What the recorder has done; for metrics.
+/// Counters and gauges of the recorder, for metrics.
 public struct RecorderStatistics: Sendable, Hashable {
     /// Recordings in progress.
     public var recordings = 0
@@ -44,32 +44,32 @@ public struct RecorderStatistics: Sendable, Hashable {
     public var filesFinished: UInt64 = 0
     public var gaps: UInt64 = 0
     public var failures: UInt64 = 0
-    /// Tracks that a recording wanted and that were not recorded, by why not.
+    /// Tracks that a recording demanded and that were not recorded, by the reason.
     public var tracksRefused: [RecordingRefusal: UInt64] = [:]
-    /// Files into which those of tracks were joined, and that could not be made.
+    /// Files that were joined from those of tracks, and those that could not be made.
     public var filesJoined: UInt64 = 0
     public var filesNotJoined: UInt64 = 0
-    /// Files that a storage has proved to have, their bytes, and tries that failed.
+    /// Files that a storage has proved to have, their bytes, and failed tries.
     public var filesUploaded: UInt64 = 0
     public var bytesUploaded: UInt64 = 0
     public var uploadFailures: UInt64 = 0
     /// Files that are to be uploaded.
     public var uploadsPending = 0
-    /// Files whose table of samples was moved to the front, and whose stays at the end for want of disk.
+    /// Files whose table of samples was moved to the front, and those whose table stays at the end for lack of disk space.
     public var filesIndexed: UInt64 = 0
     public var filesNotIndexed: UInt64 = 0
-    /// Recordings that were deleted because of their age, and for want of space.
+    /// Recordings that were deleted because of their age, and for lack of space.
     public var deletedByAge: UInt64 = 0
     public var deletedForSpace: UInt64 = 0
     /// Bytes of all recordings.
     public var storedBytes: Int64 = 0
-    /// Bytes in the workers' rings, as last seen.
+    /// Bytes in the workers' rings, at the last check.
     public var queuedBytes = 0
     /// The longest that a record waited in a ring within the last second, or waits while the recorder's thread hangs in a write.
     public var lag = TimeInterval.zero
-    /// Free bytes on the disk, as last seen.
+    /// Free bytes on the disk, at the last check.
     public var freeBytes: Int64 = 0
 
-    /// Nothing.
+    /// All zero.
     public init() {}
 }

@@ -5,20 +5,20 @@ import Primitives
 import Recording
 import Rooms
 
-/// What the recorder's thread has in work.
+/// The state of the recorder's thread.
 struct RecorderDesk {
     private let books: RecordingBooks
     private let news: AsyncStream<RecorderThread.News>.Continuation
     private let finisher: FileFinisher?
-    /// Now in milliseconds since 1970.
+    /// The time in milliseconds since 1970.
     private let wallClock: () -> Int64
     private var tracks: [UInt64: RecordedTrack] = [:]
-    /// Where each stands in its summary.
+    /// The index of each track in its summary.
     private var places: [UInt64: Int] = [:]
-    /// Recordings to which no further track comes.
+    /// Recordings that get no more tracks.
     private var ending: Set<String> = []
     private var summaries: [String: RecordingSummary] = [:]
-    /// Of each recording, wall clock minus monotonic clock when it began, in milliseconds. All of its tracks are placed by that: the wall clock may be set
+    /// For each recording, wall clock minus monotonic clock at its start, in milliseconds. All of its tracks are aligned by this: the wall clock may be set
     /// meanwhile.
     private var clockOffsets: [String: Int64] = [:]
     private var parts = RecordingParts()
@@ -26,9 +26,9 @@ struct RecorderDesk {
     private var lag = TimeInterval.zero
     private var nextLook = MonotonicTime.zero
 
-    /// A wall clock that has moved by more milliseconds was set. Nobody keeps recordings to the second.
+    /// If the wall clock has moved by more milliseconds than this, it was set. Retention need not be exact to the second.
     private static let clockTolerance: Int64 = 1_000
-    /// How often the disk is looked at.
+    /// How often the disk is checked.
     static let lookInterval = TimeInterval.seconds(1)
 
     init(
@@ -86,13 +86,13 @@ struct RecorderDesk {
 
     // MARK: - Records
 
-    /// Reads from each ring the bytes that waited in it.
+    /// Reads from each ring the bytes that wait in it.
     mutating func read(_ rings: [RecordRing], upTo waiting: [Int]) {
         books.sawQueue(waiting.reduce(0, +))
         for (ring, byteCount) in zip(rings, waiting) { read(ring, upTo: byteCount) }
     }
 
-    /// Reads the first `byteCount` bytes; what came later waits for the next round, so that orders get their turn.
+    /// Reads the first `byteCount` bytes; later ones wait for the next round, so that orders get their turn.
     private mutating func read(_ ring: RecordRing, upTo byteCount: Int) {
         var left = byteCount
         guard left > 0 else { return }
@@ -207,7 +207,7 @@ struct RecorderDesk {
         return members
     }
 
-    /// A track has gone on in another file. Of one participant, a video of another codec or rotation begins another part: players take one per file.
+    /// A track has continued in another file. For one participant, a video with another codec or rotation begins another part: players support one per file.
     private mutating func followParts(_ track: RecordedTrack) {
         let files = track.summary.files.suffix(2)
         guard files.count == 2, let former = files.first, let file = files.last, former.part == file.part,
@@ -217,7 +217,7 @@ struct RecorderDesk {
         parts.opened(track, isOtherFormat: isOther, key, members[key] ?? [], at: MonotonicClock.now())
     }
 
-    /// Begins parts that are due, and has those joined of which everything is there.
+    /// Begins parts that are due, and requests the joining of complete ones.
     private mutating func advanceParts(to now: MonotonicTime) {
         let known = summaries
         parts.advance(members, to: now) { key, part in
@@ -236,7 +236,7 @@ struct RecorderDesk {
 
     // MARK: - Summaries
 
-    /// What the API shows of recordings in progress is a second old; on the disk it is written where a crash would lose it.
+    /// What the API shows of recordings in progress is at most a second old; it is written to the disk where a crash would lose it.
     private mutating func showProgress() {
         var changed: Set<String> = []
         for (stream, track) in tracks {
@@ -249,7 +249,7 @@ struct RecorderDesk {
         }
     }
 
-    /// Writes down how a track stands.
+    /// Writes the state of a track to its summary.
     private mutating func note(_ stream: UInt64) {
         guard let track = tracks[stream] else { return }
         enter(stream)
@@ -270,7 +270,7 @@ struct RecorderDesk {
         guard ending.contains(recording), !tracks.values.contains(where: { $0.recording == recording }),
             var summary = summaries[recording]
         else { return }
-        // What the disk refused when a file ended it may take now.
+        // The disk may now accept what it refused when a file ended.
         if summary.hasUnfinishedFiles { _ = summary.finishFiles(in: books.folder(of: summary)) }
         let (ended, wall) = (now.milliseconds + (clockOffsets.removeValue(forKey: recording) ?? 0), wallClock())
         summary.endedAt = ended

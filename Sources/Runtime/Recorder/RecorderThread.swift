@@ -4,10 +4,10 @@ import NetworkIO
 import Primitives
 import Rooms
 
-/// The thread that reads the workers' rings and writes the files. Its writes may block for as long as the disk likes: the rings are the bound of what
-/// waits, and workers drop what finds no room.
+/// The thread that reads the workers' rings and writes the files. Its writes may block as long as the disk does: the rings limit how much
+/// waits, and workers drop what does not fit.
 final class RecorderThread: Sendable {
-    /// What the thread is told, in order.
+    /// Orders for the thread, in sequence.
     enum Order: Sendable {
         case begin(RecordingSummary)
         case track(recording: String, stream: SubscriptionID, track: TrackID, TrackInfo)
@@ -16,18 +16,18 @@ final class RecorderThread: Sendable {
         case stop
     }
 
-    /// What it tells.
+    /// Reports of the thread.
     struct News: Sendable {
         var room: String
         var roomSID: String
         var event: RecordingEvent?
         /// A keyframe of this track is needed.
         var keyframe: TrackID?
-        /// This stream is recorded no more: the disk is full.
+        /// Recording of this stream has stopped: the disk is full.
         var gaveUp: SubscriptionID?
     }
 
-    /// No wake-up for each packet: what lies in the rings is at most this old.
+    /// No wake-up for each packet: records wait in the rings at most this long.
     private static let pollInterval = TimeInterval.milliseconds(5)
     static let advanceInterval = TimeInterval.milliseconds(250)
 
@@ -51,7 +51,7 @@ final class RecorderThread: Sendable {
 
     func post(_ order: Order) { _ = orders.post(order) }
 
-    /// Runs until it is told to stop.
+    /// Runs until it is stopped.
     func run() {
         Scheduling.yieldCurrentThread()
         guard let poller = try? Poller(), (try? poller.add(wake.descriptor)) != nil else {
@@ -63,11 +63,11 @@ final class RecorderThread: Sendable {
         var nextAdvance = MonotonicTime.zero
         while true {
             let now = MonotonicClock.now()
-            // The disk is looked at without recordings, too: a full one would refuse them for ever.
+            // The disk is checked without recordings, too: otherwise a full one would refuse them forever.
             let deadline = now + (desk.isIdle ? RecorderDesk.lookInterval : Self.pollInterval)
             let ready = poller.wait(until: deadline, now: now)
             if poller.isReady(wake.descriptor, of: ready) { wake.clear() }
-            // A track is ordered before its first record is pushed. What waits before the orders are taken is therefore known after them, while the
+            // A track is ordered before its first record is pushed. So the orders cover everything that waited before they were read; otherwise the
             // first keyframe of a track whose order came later would be lost.
             for index in rings.indices { waiting[index] = rings[index].waiting }
             orders.drain(into: &taken)
@@ -88,7 +88,7 @@ final class RecorderThread: Sendable {
 }
 
 extension RecorderThread.News {
-    /// A recording has come to its end: its files are ready, or it has none.
+    /// A recording has ended: its files are ready, or it has none.
     init(endOf summary: RecordingSummary) {
         self.init(
             room: summary.room, roomSID: summary.roomSid,

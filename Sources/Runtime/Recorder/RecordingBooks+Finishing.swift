@@ -1,5 +1,5 @@
 extension RecordingBooks {
-    /// Tries again to finish what the disk refused when its recording ended. Returns the recordings of which less is refused now. Blocks.
+    /// Tries again to finish files that the disk refused when their recording ended. Returns the recordings with fewer such files now. Blocks.
     func finishRefused() -> [String] {
         guard hadRoom else { return [] }
         return all.filter { $0.endedAt != nil && $0.refusedFiles > 0 }.compactMap { summary in
@@ -14,7 +14,7 @@ extension RecordingBooks {
         }
     }
 
-    /// Has tables moved and parts joined for which the disk had no room and has now. Returns the recordings that have any. Looks at the disk.
+    /// Requests moves of tables and joins for which the disk had no room before and has room now. Returns the recordings that have any. Queries the disk.
     func retryRefused() -> [String] {
         guard hadRoom else { return [] }
         return all.compactMap { summary in

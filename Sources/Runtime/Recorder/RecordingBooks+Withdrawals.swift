@@ -1,10 +1,10 @@
 import Logging
 import Primitives
 
-// What deleted recordings have left in a storage.
+// The uploads of deleted recordings that a storage may still have.
 
 extension RecordingBooks {
-    /// Has the storage keep nothing of what was deleted here.
+    /// Requests that the storage keep nothing of files that were deleted here.
     func withdraw(_ item: UploadWithdrawals.Item) {
         if !withdrawals.add(item) { staysInStorage(item, "too much was deleted at once") }
     }
@@ -15,12 +15,12 @@ extension RecordingBooks {
             ["key": .text(item.key), "reason": .text(words)])
     }
 
-    /// What a deleted recording has left in the storage was removed there.
+    /// The remains of a deleted recording were removed from the storage.
     func withdrew(_ item: UploadWithdrawals.Item, at now: MonotonicTime) {
         if !withdrawals.removed(item, at: now) { staysInStorage(item, "too much was deleted at once") }
     }
 
-    /// What a deleted recording has left in the storage could not be removed there.
+    /// The remains of a deleted recording could not be removed from the storage.
     func withdrawalFailed(_ item: UploadWithdrawals.Item, _ words: String, at now: MonotonicTime) {
         if !withdrawals.retry(item, at: now) { staysInStorage(item, words) }
     }

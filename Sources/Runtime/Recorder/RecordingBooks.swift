@@ -5,7 +5,7 @@ import Primitives
 import Rooms
 import Synchronization
 
-/// Every recording there is, in memory and on the disk. Read by the API, written by the recorder's thread.
+/// The index of all recordings, in memory and on the disk. Read by the API, written by the recorder's thread.
 final class RecordingBooks: Sendable {
     private struct State {
         var summaries: [String: RecordingSummary] = [:]
@@ -17,23 +17,23 @@ final class RecordingBooks: Sendable {
     }
 
     private let state: Mutex<State>
-    /// The recorder's thread and the one that moves tables both write summaries down.
+    /// The recorder's thread and the one that moves tables both write summaries.
     private let writing = Mutex(())
-    /// Copies of summaries are brought to the disk by the thread that downloads wait for, and by the one that joins files.
+    /// Copies of summaries are synced by the thread that serves downloads, and by the one that joins files.
     let securing = Mutex(())
     let place: RecordingFolder
     /// The tracks that are recorded.
     let places: TrackPlaces
     /// How long records wait for the recorder's thread.
     let recorderLag = RecorderLag()
-    /// What deleted recordings have left in a storage.
+    /// The uploads of deleted recordings that a storage may still have.
     let withdrawals = UploadWithdrawals()
     private let configuration: RecorderConfiguration
     let encode: @Sendable (RecordingSummary) -> [UInt8]
     let encodeLine: @Sendable (LogLine) -> [UInt8]
     let decodeLine: @Sendable ([UInt8]) -> LogLine?
     let logger: Logger
-    /// Recordings that an earlier life of the server left unfinished, as they were finished now.
+    /// Recordings that an earlier run of the server left unfinished, as they were finished now.
     let recovered: [RecordingSummary]
 
     init(_ configuration: RecorderConfiguration, _ codec: RecordingCodec, logger: Logger) throws(SystemError) {
@@ -55,7 +55,7 @@ final class RecordingBooks: Sendable {
         _ = hasRoom()
     }
 
-    // MARK: - What there is
+    // MARK: - Contents
 
     var all: [RecordingSummary] {
         state.withLock { $0.summaries.values.sorted { ($0.startedAt, $0.sid) > ($1.startedAt, $1.sid) } }
@@ -76,7 +76,7 @@ final class RecordingBooks: Sendable {
         }
     }
 
-    /// Recordings with files on which an earlier life of the server was to work.
+    /// Recordings with files on which an earlier run of the server still had to work.
     var awaitingWork: [String] { all.filter(\.awaitsWork).map(\.sid).reversed() }
 
     /// Recordings of which a storage may not have everything.
@@ -89,10 +89,10 @@ final class RecordingBooks: Sendable {
 
     func makeFolder(of summary: RecordingSummary) throws(SystemError) { try place.make(folder(of: summary)) }
 
-    /// A recording begins; its folder follows.
+    /// A recording begins; its folder is created later.
     func add(_ summary: RecordingSummary) { state.withLock { $0.summaries[summary.sid] = summary } }
 
-    /// How a recording in progress stands, in memory alone.
+    /// Updates a recording in progress, only in memory.
     func show(_ summary: RecordingSummary) {
         var summary = summary
         state.withLock { state in
@@ -106,7 +106,7 @@ final class RecordingBooks: Sendable {
         write(summary.sid)
     }
 
-    /// The table of a file was moved, or (`fault`) stays where it is. False: the recording was deleted meanwhile.
+    /// The table of a file was moved, or (`fault`) stays in its place. False: the recording was deleted meanwhile.
     func indexed(_ name: String, of recording: RecordingSummary, fault: String?) -> Bool {
         let changed = state.withLock { state -> RecordingSummary? in
             guard var summary = state.summaries[recording.sid] else { return nil }
@@ -143,11 +143,11 @@ final class RecordingBooks: Sendable {
             }
             return true
         }
-        // Not even after a power loss may a summary name files that are no more.
+        // Even after a power loss, a summary must not name files that no longer exist.
         let isWritten = isThere && write(recording.sid) && secure(recording.sid)
         switch result {
         case .success(let content):
-            // The summary on the disk may still name the files of the tracks: they stay, and at the next start they are joined again.
+            // The summary on the disk may still name the files of the tracks: they stay, and are joined again at the next start.
             if isWritten { for name in content.names { place.remove("\(folder(of: recording))/\(name)") } }
         case .failure(let fault):
             logger.warning(
@@ -157,26 +157,26 @@ final class RecordingBooks: Sendable {
         return stays(recording)
     }
 
-    /// Whether a recording was not deleted meanwhile; what came into its folder afterwards is removed.
+    /// Whether a recording was not deleted meanwhile; otherwise files that were written into its folder afterwards are removed.
     func stays(_ recording: RecordingSummary) -> Bool {
-        // Whoever deletes does not wait for a file that is being written: what came after it goes, too.
+        // Deleting does not wait for a file that is being written: what it leaves is removed here.
         guard self[recording.sid] == nil else { return true }
         place.delete(room: recording.roomSid, recording: recording.sid)
         return false
     }
 
-    /// Writes down how a recording stands: the last state, whoever comes last. Returns whether it is on the disk.
+    /// Writes the summary of a recording: always the latest state, whichever thread calls last. Returns whether it is on the disk.
     @discardableResult
     func write(_ sid: String) -> Bool {
         writing.withLock { _ in
             guard let summary = self[sid] else { return false }
             do throws(SystemError) {
-                // While it goes on, it is written often, by the thread that writes the media: `secure` brings a copy to the disk.
+                // While the recording continues, it is written often, by the thread that writes the media: `secure` syncs a copy.
                 let goesOn = summary.state == .recording
                 try place.replace(
                     "\(folder(of: summary))/\(RecordingSummary.sidecar)", with: encode(summary), isDurable: !goesOn)
                 if goesOn { state.withLock { _ = $0.unsecured.insert(sid) } } else { removeCopy(of: summary) }
-                // Deleted while this was written, it would be found again at the next start.
+                // If it was deleted while this was written, the next start would find it again.
                 return stays(summary)
             } catch {
                 logger.error(
@@ -187,7 +187,7 @@ final class RecordingBooks: Sendable {
         }
     }
 
-    /// Deletes a recording that has ended; false when there is none.
+    /// Deletes a recording that has ended; false if there is none.
     func delete(_ sid: String) -> Bool {
         let removed = state.withLock { state -> RecordingSummary? in
             guard let summary = state.summaries[sid], summary.state != .recording else { return nil }
@@ -200,10 +200,10 @@ final class RecordingBooks: Sendable {
         return true
     }
 
-    /// Whether a recording may be deleted without anybody's request: not before the storage has it.
+    /// Whether a recording may be deleted without a request: not before the storage has it.
     private func mayGo(_ summary: RecordingSummary) -> Bool { configuration.storage == nil || summary.isUploaded }
 
-    /// Deletes what has been kept for long enough; `wallClock` in milliseconds since 1970.
+    /// Deletes recordings that have been kept for their time; `wallClock` in milliseconds since 1970.
     func deleteExpired(wallClock: Int64, at now: MonotonicTime) {
         let all = all
         let found = state.withLock { $0.retention.look(at: all, wallClock: wallClock, at: now) }
@@ -214,12 +214,12 @@ final class RecordingBooks: Sendable {
         }
     }
 
-    /// Deletes finished recordings, those that ended first before others, until all together take no more than they may.
+    /// Deletes finished recordings, in the order in which they ended, until all together are within their limit.
     func deleteExcess() {
         let most = configuration.maximumBytes
         guard most > 0 else { return }
         var excess = statistics.storedBytes - most
-        // Whatever the clock shows: those of an earlier life of the server ended before those of this one.
+        // Whatever the clock shows: those of an earlier run of the server ended before those of this one.
         let inherited = state.withLock(\.retention.inherited)
         let finished = all.filter { $0.endedAt != nil && mayGo($0) }.sorted {
             (inherited.contains($0.sid) ? 0 : 1, $0.retainedFrom ?? 0, $0.sid)
@@ -237,7 +237,7 @@ final class RecordingBooks: Sendable {
 
     // MARK: - Uploads
 
-    /// Notes what of a recording is to be uploaded; `key` is what a name is called in the storage.
+    /// Registers the files of a recording that are to be uploaded; `key` is the name of each in the storage.
     func addUploads(_ sid: String, key: (String) -> String) {
         guard let summary = self[sid] else { return }
         let names = place.names(in: folder(of: summary))
@@ -255,8 +255,8 @@ final class RecordingBooks: Sendable {
         }
     }
 
-    /// What is deleted may be in a storage: in parts, which is known from the recording's folder alone, so this is for before that is emptied; or whole, where it was put and not
-    /// proved. The summary is put last, when nothing else is pending.
+    /// Registers deleted files that may be in a storage: in parts, which only the recording's folder shows, so call this before it is emptied; or whole, if
+    /// they were put but not proved. The summary is put last, when nothing else is pending.
     func withdrawUploads(of recording: RecordingSummary, _ isDeleted: (_ name: String) -> Bool = { _ in true }) {
         guard configuration.storage != nil else { return }
         for upload in recording.uploads ?? [] where upload.state == .pending && isDeleted(upload.name) {
@@ -286,7 +286,7 @@ final class RecordingBooks: Sendable {
         return true
     }
 
-    /// What the storage has, once it has the whole recording and no job reads it, is not kept here where the configuration says so.
+    /// Deletes local files, if the configuration says so, once the storage has the whole recording and no job reads it.
     private func removeUploaded(_ sid: String) {
         guard !configuration.keepsUploaded, let summary = self[sid], summary.isUploaded,
             !(summary.jobs ?? []).contains(where: \.state.isOpen)
@@ -298,7 +298,7 @@ final class RecordingBooks: Sendable {
         }
     }
 
-    /// A try has failed; `words` have no credentials in them.
+    /// A try has failed; `words` contain no credentials.
     func uploadFailed(_ name: String, of recording: RecordingSummary, _ words: String) {
         change(name, of: recording) { upload in
             upload.failures += 1
@@ -330,7 +330,7 @@ final class RecordingBooks: Sendable {
 
     // MARK: - Jobs
 
-    /// Changes a recording, in memory and, where it `isKept`, on the disk. False: it was deleted meanwhile, and so is what came into its folder since.
+    /// Changes a recording, in memory and, if `isKept`, on the disk. False: it was deleted meanwhile; files written into its folder since are removed.
     func change(_ sid: String, isKept: Bool, _ body: (inout RecordingSummary) -> Void) -> Bool {
         let isThere = state.withLock { state in
             guard var summary = state.summaries[sid] else { return false }
@@ -342,7 +342,7 @@ final class RecordingBooks: Sendable {
         return isThere
     }
 
-    /// What of `secure` is to be done.
+    /// The part of `secure` that is still to be done.
     func takeUnsecured() -> Set<String> {
         state.withLock { state in
             defer { state.unsecured = [] }
@@ -352,7 +352,7 @@ final class RecordingBooks: Sendable {
 
     // MARK: - Limits and figures
 
-    /// Whether the disk has room beside the reserve. Looks at the disk: for the recorder's thread.
+    /// Whether the disk has room besides the reserve. Queries the disk: for the recorder's thread.
     func hasRoom() -> Bool {
         guard let free = place.freeBytes else { return true }
         return state.withLock { state in
@@ -361,12 +361,12 @@ final class RecordingBooks: Sendable {
         }
     }
 
-    /// Whether `length` bytes more would leave the disk its reserve. Looks at the disk.
+    /// Whether the disk keeps its reserve after `length` more bytes. Queries the disk.
     func hasRoom(beside length: Int64) -> Bool {
         place.freeBytes.map { $0 - length > configuration.reserveBytes } ?? true
     }
 
-    /// Whether the disk had room when it was last looked at.
+    /// Whether the disk had room at the last check.
     var hadRoom: Bool { state.withLock(\.reserve.hasRoom) }
 
     func sawQueue(_ bytes: Int) { state.withLock { $0.statistics.queuedBytes = bytes } }

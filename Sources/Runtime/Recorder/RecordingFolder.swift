@@ -1,7 +1,7 @@
 import Glibc
 import NetworkIO
 
-/// Where recordings lie.
+/// The folder of all recordings.
 ///
 /// ```text
 /// <root>/<room sid>/<recording sid>/recording.json         what there is (RecordingSummary), replaced as a whole
@@ -10,13 +10,13 @@ import NetworkIO
 ///                                   <track sid>.jsonl      a track's log: a line for each sender report, gap, size …
 ///                                   <job sid>.mp4, .webm   what a job has made of the files; names that go on otherwise are not whole
 /// ```
-/// Folders are ids that the server made; what a client chose is part of a file's name only, and only its letters, digits, `_` and `-`.
+/// Folders are ids that the server made; text that a client chose is only part of a file's name, and only its letters, digits, `_` and `-`.
 struct RecordingFolder: Sendable {
     let root: String
 
     init(_ root: String) { self.root = root }
 
-    /// Whether `name` is an id of the server's, or a file name made of one: never a path.
+    /// Whether `name` is an id of the server, or a file name made from one: never a path.
     static func isSafe(_ name: String) -> Bool {
         !name.isEmpty && name.utf8.count <= 240 && !name.hasPrefix(".")
             && name.utf8.allSatisfy {
@@ -35,7 +35,7 @@ struct RecordingFolder: Sendable {
         do throws(SystemError) {
             try makeOnce(folder)
         } catch {
-            // The room's folder went with the room's last recording between the two steps.
+            // The room's folder was deleted with the room's last recording between the two steps.
             guard error.code == ENOENT else { throw error }
             try makeOnce(folder)
         }
@@ -50,7 +50,7 @@ struct RecordingFolder: Sendable {
         }
     }
 
-    /// Replaces a file as a whole: whenever the process ends, there is the old content or the new; `isDurable`: whenever the power fails, too, for which
+    /// Replaces a file as a whole: whenever the process ends, there is the old content or the new one; `isDurable`: even if the power fails, for which
     /// it waits for the disk.
     func replace(_ path: String, with bytes: [UInt8], isDurable: Bool = true) throws(SystemError) {
         let new = path + ".new"
@@ -58,14 +58,14 @@ struct RecordingFolder: Sendable {
         do {
             let file = try OutputFile(new, isNew: true)
             try file.write(bytes, at: 0)
-            // File systems may put the name on the disk before the bytes: after a power loss the file would be empty.
+            // File systems may store the name before the bytes: after a power loss the file would be empty.
             if isDurable { try file.synchronize() }
         }
         guard rename(new, path) == 0 else { throw SystemError("rename", code: errno) }
         if isDurable { synchronizeNames(beside: path) }
     }
 
-    /// Returns when the names in a file's folder are on the disk. A file system that cannot say so is taken at its word.
+    /// Returns when the names in a file's folder are on the disk. A file system that does not support this is trusted.
     private func synchronizeNames(beside path: String) {
         guard let slash = path.lastIndex(of: "/") else { return }
         let descriptor = open(String(path[..<slash]), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -74,20 +74,20 @@ struct RecordingFolder: Sendable {
         close(descriptor)
     }
 
-    /// When a file was written last, by the clock of then, in milliseconds since 1970; nil when there is none.
+    /// When a file was last written, by the clock at that time, in milliseconds since 1970; nil if there is none.
     func written(_ path: String) -> Int64? {
         var status = stat()
         guard stat(path, &status) == 0 else { return nil }
         return Int64(status.st_mtim.tv_sec) * 1_000 + Int64(status.st_mtim.tv_nsec) / 1_000_000
     }
 
-    /// The bytes of a file; nil when it cannot be read.
+    /// The bytes of a file; nil if it cannot be read.
     func contents(_ path: String) -> [UInt8]? {
         guard let file = try? OutputFile(reading: path) else { return nil }
         return try? file.read(Int(file.length), at: 0)
     }
 
-    /// Deletes a recording's folder, and its room's when that is empty.
+    /// Deletes a recording's folder, and its room's if that is empty.
     func delete(room: String, recording: String) {
         let folder = folder(room: room, recording: recording)
         for name in names(in: folder) { unlink("\(folder)/\(name)") }
@@ -97,19 +97,19 @@ struct RecordingFolder: Sendable {
 
     func remove(_ path: String) { unlink(path) }
 
-    /// Removes the files of a job in a recording's folder, but for the one that it has made.
+    /// Removes the files of a job in a recording's folder, except its result.
     func removeLeftovers(of job: RecordingJob, in folder: String) {
         for name in names(in: folder) where name.hasPrefix(job.sid) && name != job.file?.name {
             remove("\(folder)/\(name)")
         }
     }
 
-    /// Every recording: the ids of its room and its own.
+    /// Every recording: the id of its room and its own.
     func recordings() -> [(room: String, recording: String)] {
         names(in: root).flatMap { room in names(in: "\(root)/\(room)").map { (room, $0) } }
     }
 
-    /// The names in a folder that the server can have made.
+    /// The names in a folder that the server may have made.
     func names(in folder: String) -> [String] {
         guard let directory = opendir(folder) else { return [] }
         defer { closedir(directory) }
@@ -123,7 +123,7 @@ struct RecordingFolder: Sendable {
         return names.sorted()
     }
 
-    /// Bytes that may still be written; nil when the folder cannot be looked at.
+    /// Bytes that may still be written; nil if the folder cannot be examined.
     var freeBytes: Int64? {
         var status = statvfs()
         guard statvfs(root, &status) == 0 else { return nil }

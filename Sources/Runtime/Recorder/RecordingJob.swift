@@ -1,40 +1,40 @@
-/// Work on a finished recording: one file is made of others. Part of the recording's sidecar, and what the API shows.
+/// Work on a finished recording, which makes one file from others. Part of the recording's sidecar, and shown by the API.
 public struct RecordingJob: Codable, Sendable, Hashable {
-    /// What is made.
+    /// The kind of job.
     public enum Kind: String, Codable, Sendable, Hashable, CaseIterable {
-        /// One video of everybody, with all audio mixed.
+        /// One video of all participants, with all audio mixed.
         case composition
-        /// One file, compressed anew to a bit rate.
+        /// One file, encoded again at a bit rate.
         case transcode
-        /// One file in another container, with its audio and videos as they are.
+        /// One file in another container, with unchanged audio and videos.
         case copy
     }
 
-    /// What a copy is.
+    /// The container of a copy.
     public enum Container: String, Codable, Sendable, Hashable, CaseIterable {
-        /// For players that show no VP8 in MP4.
+        /// For players that do not support VP8 in MP4.
         case webm
 
-        /// What it holds of what is recorded; nothing in it is compressed anew.
+        /// The recorded codecs that it can contain; nothing is encoded again.
         public func holds(_ codec: String) -> Bool { codec != "h264" }
     }
 
-    /// How videos share the frame of a composition.
+    /// How a composition arranges the videos.
     public enum Layout: String, Codable, Sendable, Hashable, CaseIterable {
-        /// All alike.
+        /// All of the same size.
         case grid
-        /// Who speaks is large.
+        /// The active speaker is large.
         case speaker
         /// A screen is large.
         case presentation
     }
 
-    /// What a video is compressed with.
+    /// The codec of an encoded video.
     public enum VideoCodec: String, Codable, Sendable, Hashable, CaseIterable {
         case h264, vp9
     }
 
-    /// How a video is compressed.
+    /// How a video is encoded.
     public struct Encoding: Sendable, Hashable {
         public var codec: VideoCodec
         public var frameRate: Int
@@ -49,22 +49,22 @@ public struct RecordingJob: Codable, Sendable, Hashable {
         }
     }
 
-    /// How far a job has come.
+    /// The state of a job.
     public enum State: String, Codable, Sendable, Hashable, CaseIterable {
         /// It waits for its turn.
         case queued
         case running
-        /// Its file is there.
+        /// Its file is complete.
         case finished
         case failed
         /// Somebody has cancelled it.
         case cancelled
 
-        /// Whether it is still to be done.
+        /// Whether it has not ended yet.
         public var isOpen: Bool { self == .queued || self == .running }
     }
 
-    /// What a job has made.
+    /// The file that a job has made.
     public struct File: Codable, Sendable, Hashable {
         /// Its name in the recording's folder.
         public var name: String
@@ -88,17 +88,17 @@ public struct RecordingJob: Codable, Sendable, Hashable {
     public var recording: String
     public var kind: Kind
     public var state = State.queued
-    /// How much is done, 0 to 1.
+    /// The part that is done, 0 to 1.
     public var progress: Double = 0
-    /// Of a composition.
+    /// Composition only.
     public var layout: Layout?
-    /// The name of the file that is compressed anew, or copied.
+    /// The name of the file that is encoded again, or copied.
     public var source: String?
-    /// Of a copy.
+    /// Copy only.
     public var container: Container?
-    /// Of what is compressed, as are the frame rate and the bit rate.
+    /// For encoded files only, as are the frame rate and the bit rate.
     public var codec: VideoCodec?
-    /// Samples of the frame; nil of a transcoded file: as in the source.
+    /// Pixels of the frame; nil for a transcoded file: those of the source.
     public var width: Int?
     public var height: Int?
     public var frameRate: Int?
@@ -108,7 +108,7 @@ public struct RecordingJob: Codable, Sendable, Hashable {
     public var createdAt: Int64
     public var startedAt: Int64?
     public var endedAt: Int64?
-    /// How often it was begun: a restart of the server begins it again.
+    /// How many times it was begun: a restart of the server begins it again.
     public var tries = 0
     /// Why it has failed.
     public var fault: String?
@@ -134,12 +134,12 @@ public struct RecordingJob: Codable, Sendable, Hashable {
         self.createdAt = createdAt
     }
 
-    /// How its video is compressed; nil of a copy.
+    /// How its video is encoded; nil for a copy.
     public var encoding: Encoding? {
         guard let codec, let frameRate, let bitrate else { return nil }
         return Encoding(codec: codec, frameRate: frameRate, bitrate: bitrate)
     }
 
-    /// How the name of its file goes on behind its id.
+    /// The suffix of its file's name after its id.
     public var fileSuffix: String { container.map { ".\($0.rawValue)" } ?? ".mp4" }
 }

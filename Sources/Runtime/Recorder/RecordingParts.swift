@@ -3,10 +3,10 @@ import Primitives
 import Recording
 import Rooms
 
-/// Which part of its group each track records into: tracks that are joined begin another file together.
+/// The part of its group into which each track records: joined tracks begin new files together.
 ///
-/// A group's next part begins where its leading video goes on in another file, because that needs a keyframe; audio follows at once, other videos with their next
-/// keyframe. Without a video it begins at once.
+/// A group's next part begins when its leading video continues in another file, because that needs a keyframe; audio follows at once, other videos with their
+/// next keyframe. Without a video it begins at once.
 struct RecordingParts {
     /// Tracks of a recording that are joined.
     struct Key: Hashable {
@@ -19,15 +19,15 @@ struct RecordingParts {
         /// Frames and packets of audio in it.
         var frames = 0
         var began: MonotonicTime
-        /// The leading video was told to go on in another file.
+        /// The leading video was asked to continue in another file.
         var cut: MonotonicTime?
     }
 
-    /// A video that cannot begin another file for so long holds up nobody.
+    /// A video that cannot begin another file for this long no longer delays the others.
     private static let patience = TimeInterval.seconds(5)
 
-    /// A joined file has as many samples as a movie that is read, and silence and what comes before the next keyframe are among them: three twentieths are left for those,
-    /// which is more than the longest silence of a track.
+    /// A joined file may have as many samples as the server reads of a movie, including silence and the samples before the next keyframe: three twentieths are
+    /// left for those, which is more than the longest silence of a track.
     private static let mostFrames = MovieFile.maximumSamples / 20 * 17
 
     private var states: [Key: State] = [:]
@@ -39,12 +39,13 @@ struct RecordingParts {
         return 0
     }
 
-    /// Parts before this one get no further file.
+    /// Parts before this one get no more files.
     func current(_ key: Key) -> Int { states[key]?.part ?? 0 }
 
     mutating func forget(_ recording: String) { states = states.filter { $0.key.recording != recording } }
 
-    /// Looks at the groups: those whose part is as long or large as it may be go on in another. `bytes`: of a part's files, also of tracks that have ended.
+    /// Checks the groups: those whose part has reached its duration or size continue in another. `bytes`: of a part's files, including those of tracks that
+    /// have ended.
     mutating func advance(
         _ tracks: [Key: [RecordedTrack]], to now: MonotonicTime, bytes: (_ key: Key, _ part: Int) -> Int64
     ) {
@@ -66,7 +67,7 @@ struct RecordingParts {
         }
     }
 
-    /// A track has gone on in another file: the others follow, where that was wanted, or where players take no other way (`isOtherFormat`).
+    /// A track has continued in another file: the others follow, if that was requested, or if players support nothing else (`isOtherFormat`).
     mutating func opened(
         _ track: RecordedTrack, isOtherFormat: Bool, _ key: Key, _ members: [RecordedTrack], at now: MonotonicTime
     ) {

@@ -7,10 +7,10 @@ extension RecordingSummary {
         tracks.contains { $0.files.contains { !$0.isFinished && $0.joined == nil } }
     }
 
-    /// How many files have something in them, or may have, and were not let be finished by the disk.
+    /// The number of files that have contents, or may have, and that the disk did not let the recorder finish.
     var refusedFiles: Int { tracks.reduce(0) { $0 + $1.files.count { $0.isUnfinished == true } } }
 
-    /// Finishes what was left open of its files, which are in `folder`. Returns how many of them there are, and how many were finished now.
+    /// Finishes its open files, which are in `folder`. Returns how many of them there are, and how many were finished now.
     mutating func finishFiles(in folder: String) -> (found: Int, finished: Int) {
         var (found, finished) = (0, 0)
         for track in tracks.indices {
@@ -23,7 +23,7 @@ extension RecordingSummary {
         return (found, finished)
     }
 
-    /// Applies which files were finished since.
+    /// Records which files were finished since.
     mutating func apply(finishedFilesOf other: Self) {
         for (track, otherTrack) in zip(tracks.indices, other.tracks) {
             for (file, otherFile) in zip(tracks[track].files.indices, otherTrack.files)
@@ -33,7 +33,7 @@ extension RecordingSummary {
         }
     }
 
-    /// Files whose table stays at the end because the disk had no room for the move, but for those that a storage has, or is to have, as they are.
+    /// Files whose table stays at the end because the disk had no room for the move, except those that a storage has, or is to get, unchanged.
     var refusedIndexes: [File] {
         let uploaded = Set((uploads ?? []).map(\.name))
         return tracks.flatMap(\.files).filter {
@@ -41,7 +41,7 @@ extension RecordingSummary {
         }
     }
 
-    /// The tables of `refusedIndexes` that have these names are to be moved after all.
+    /// The tables of those `refusedIndexes` that have these names are to be moved after all.
     mutating func retryIndexes(of names: Set<String>) {
         let refused = Set(refusedIndexes.map(\.name)).intersection(names)
         for track in tracks.indices {
@@ -52,8 +52,8 @@ extension RecordingSummary {
         }
     }
 
-    /// Parts that are not joined because the disk had no room, each with the bytes of its files, but for those that a storage has, or is to have, as they are. None while a job reads
-    /// the files, which would be removed.
+    /// Parts that are not joined because the disk had no room, each with the bytes of its files, except those that a storage has, or is to get, unchanged. None
+    /// while a job reads the files, which would be removed.
     var refusedJoins: [(name: String, bytes: Int64)] {
         guard !(jobs ?? []).contains(where: \.state.isOpen) else { return [] }
         let uploaded = Set((uploads ?? []).map(\.name))
@@ -65,7 +65,7 @@ extension RecordingSummary {
         }
     }
 
-    /// Those of `refusedJoins` that have these names are to be joined after all.
+    /// Those `refusedJoins` that have these names are to be joined after all.
     mutating func retryJoins(of names: Set<String>) {
         let refused = Set(refusedJoins.map(\.name)).intersection(names)
         for index in (joined ?? []).indices where refused.contains(joined?[index].name ?? "") {
@@ -74,7 +74,7 @@ extension RecordingSummary {
         }
     }
 
-    /// Its files are finished: those of its tracks are to be joined, or their tables to be moved.
+    /// Its files are finished: its tracks' files are to be joined, or the tables moved.
     mutating func markForWork(movesIndexes: Bool) {
         if joinsTracks {
             _ = addJoins { _, _ in true }
@@ -85,13 +85,13 @@ extension RecordingSummary {
 }
 
 extension RecordingSummary.File {
-    /// Finishes what was left open of it. Whether it was finished now; nil: there is no such file.
+    /// Finishes an open file. Returns whether it was finished now; nil: there is no such file.
     fileprivate mutating func finish(in folder: String) -> Bool? {
         guard RecordingFolder.isSafe(name) else { return nil }
         do throws(SystemError) {
             let file = try OutputFile("\(folder)/\(name)", isNew: false)
             bytes = file.length
-            // Of a file that was finished the summary on the disk may know, or not yet.
+            // The summary on the disk may or may not know yet of a file that was finished.
             guard !isFinished else { return false }
             let content = try file.finish()
             isUnfinished = nil
@@ -104,7 +104,7 @@ extension RecordingSummary.File {
                 if !isFinished { isUnfinished = true }
                 return false
             }
-            // What is not there any more holds up nothing. Where its folder is not there either, their disk may come back.
+            // A missing file blocks nothing. If its folder is missing, too, their disk may come back.
             if access(folder, F_OK) == 0 { isUnfinished = nil }
             return nil
         }

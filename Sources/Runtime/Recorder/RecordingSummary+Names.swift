@@ -4,7 +4,7 @@ import Recording
 import Rooms
 
 extension RecordingSummary {
-    /// A recording that begins, with what it says and otherwise as the server's settings have it.
+    /// A new recording, with its own layout values and the server's settings for the others.
     init(_ info: RecordingInfo, room: String, roomSID: String, _ configuration: RecorderConfiguration) {
         let options = info.options
         let length = options.segmentLength ?? configuration.segmentLength
@@ -25,7 +25,7 @@ extension RecordingSummary {
     }
 }
 
-/// The values of the fields of files' names that are the same for all files of a track.
+/// The values of those fields of file names that are the same for all files of a track.
 struct FileNameFields {
     private let template: FileNameTemplate
     private let room: String
@@ -34,7 +34,7 @@ struct FileNameFields {
     private let track: String
     private let source: String
 
-    /// By the template of the recording, or another one.
+    /// The name by the template of the recording, or by another one.
     init(
         _ recording: RecordingSummary, template: FileNameTemplate? = nil, participant: String, track: String,
         source: String
@@ -64,7 +64,7 @@ struct FileNameFields {
 }
 
 extension RecordingSummary.File {
-    /// What was found in it when it was finished.
+    /// The contents found in it when it was finished.
     mutating func note(_ content: (samples: Int, duration: UInt64, timescale: UInt32)) {
         samples = content.samples
         durationMilliseconds = Int64(content.duration * 1_000 / UInt64(content.timescale))

@@ -1,19 +1,19 @@
 import Primitives
 import Rooms
 
-// Tracks that are joined: each file belongs to a part of its group, and a part becomes one file.
+// Joined tracks: each file belongs to a part of its group, and a part becomes one file.
 
 extension RecordingSummary {
     /// Tracks that are joined into one file.
     struct Group: Hashable {
-        /// The sid of their participant; nil: all of the recording.
+        /// The sid of their participant; nil: all tracks of the recording.
         var participant: String?
     }
 
     /// Whether files of several tracks become one.
     var joinsTracks: Bool { (files ?? .tracks) != .tracks }
 
-    /// What the files of `track` are joined with; nil: nothing.
+    /// The group with which the files of `track` are joined; nil: none.
     func group(of track: Track) -> Group? {
         switch files ?? .tracks {
         case .tracks: nil
@@ -22,7 +22,7 @@ extension RecordingSummary {
         }
     }
 
-    /// Adds the parts of which all files are finished, where `isComplete` says that no further file comes. Returns whether there are any.
+    /// Adds the parts whose files are all finished, if `isComplete` says that no further file comes. Returns whether there are any.
     mutating func addJoins(_ isComplete: (Group, Int) -> Bool) -> Bool {
         var found: [JoinedFile] = []
         for track in tracks {
@@ -87,7 +87,7 @@ extension RecordingSummary {
         }
     }
 
-    /// Where each file stands.
+    /// The index of each file.
     private var positions: [(track: Int, file: Int)] {
         tracks.indices.flatMap { track in tracks[track].files.indices.map { (track, $0) } }
     }
@@ -95,12 +95,12 @@ extension RecordingSummary {
     /// Some of its files are to be joined.
     public var awaitsJoining: Bool { (joined ?? []).contains { $0.state == .pending } }
 
-    /// Whether something is to be done to its finished files, which others replace then.
+    /// Whether work on its finished files is pending, which will replace them.
     public var awaitsWork: Bool {
         awaitsJoining || tracks.contains { $0.files.contains { $0.index == .pending } }
     }
 
-    /// What lies in its folder to be watched, by name: files of tracks, and those into which they were joined.
+    /// The files in its folder that can be watched, by name: files of tracks, and those into which they were joined.
     public var storedFiles: [StoredFile] {
         let own = tracks.flatMap(\.files).filter { $0.joined == nil }.map {
             StoredFile(
@@ -115,7 +115,7 @@ extension RecordingSummary {
         return (joint + own).filter { !isRemoved($0.name) }
     }
 
-    /// What can be read of it: its own files, and what jobs have made of them.
+    /// The files that can be read: its own files, and those that jobs have made from them.
     public var readableFiles: [StoredFile] {
         let made = (jobs ?? []).compactMap { job in
             job.file.map {
@@ -126,7 +126,7 @@ extension RecordingSummary {
         return storedFiles + made.filter { !isRemoved($0.name) }
     }
 
-    /// Whether a file is with the storage alone.
+    /// Whether only the storage has a file.
     private func isRemoved(_ name: String) -> Bool {
         (uploads ?? []).contains { $0.name == name && $0.isRemoved == true }
     }
@@ -135,14 +135,14 @@ extension RecordingSummary {
     public struct StoredFile: Sendable, Hashable {
         /// Its name in the recording's folder.
         public let name: String
-        /// When it begins, after the recording's first moment.
+        /// When it begins, after the start of the recording.
         public let startMilliseconds: Int64
         /// Once it is finished.
         public let durationMilliseconds: Int64?
         public let bytes: Int64
     }
 
-    /// Takes over what has been done to finished files since whoever records last looked.
+    /// Takes over the work on finished files since the recording thread last looked.
     mutating func keepFinished(of known: Self) {
         for (track, knownTrack) in zip(tracks.indices, known.tracks) {
             for (file, knownFile) in zip(tracks[track].files.indices, knownTrack.files) {
@@ -160,7 +160,7 @@ extension RecordingSummary {
     }
 }
 
-/// Why a part stays in files of its tracks. `rawValue` is the stable word.
+/// Why a part stays in separate files. `rawValue` is the stable word.
 enum JoinFault: String, Error {
     case diskFull = "disk_full"
     case diskError = "disk_error"
@@ -168,13 +168,13 @@ enum JoinFault: String, Error {
     case unreadable = "unreadable_file"
 }
 
-/// What a joined file has.
+/// The contents of a joined file.
 struct JoinedContent {
     var startMilliseconds: Int64
     var durationMilliseconds: Int64
     var bytes: Int64
-    /// The files that are in it.
+    /// The files that it was made from.
     var names: Set<String>
-    /// Which recorded track each of its tracks has.
+    /// The recorded track for each of its tracks.
     var tracks: [String]
 }

@@ -1,10 +1,10 @@
 public import Rooms
 
-/// What is known of one recording: the sidecar `recording.json` beside its files, and what the API shows.
+/// The description of one recording: the sidecar `recording.json` beside its files, which the API also shows.
 public struct RecordingSummary: Codable, Sendable, Hashable {
-    /// How far a recording has come.
+    /// The state of a recording.
     public enum State: String, Codable, Sendable, Hashable, CaseIterable {
-        /// It goes on.
+        /// It is in progress.
         case recording
         /// All its files are finished.
         case ready
@@ -12,16 +12,16 @@ public struct RecordingSummary: Codable, Sendable, Hashable {
         case empty
     }
 
-    /// A part of a track that is missing.
+    /// A missing part of a track.
     public struct Gap: Codable, Sendable, Hashable {
         /// `loss`, `overload`, `disk` or `format`.
         public var reason: String
-        /// When it begins, after the recording's first moment.
+        /// When it begins, after the start of the recording.
         public var atMilliseconds: Int64
         public var milliseconds: Int64
         public var packets: Int
         public var frames: Int
-        /// First and last sequence number that are missing, as the recorder counts them.
+        /// The first and last missing sequence number, as the recorder counts them.
         public var firstSequence: Int64?
         public var lastSequence: Int64?
     }
@@ -31,12 +31,12 @@ public struct RecordingSummary: Codable, Sendable, Hashable {
         /// Its name in the recording's folder.
         public var name: String
         public var codec: String
-        /// When its first sample reached the recorder, or was due where it is silence, after the recording's first moment. A video begins with its last keyframe, which had arrived up to some
-        /// hundred milliseconds earlier: only `senderMicroseconds` aligns files.
+        /// When its first sample reached the recorder, or was due if it is silence, after the start of the recording. A video begins with its last keyframe,
+        /// which had arrived up to some hundred milliseconds earlier: only `senderMicroseconds` aligns files.
         public var startMilliseconds: Int64
         /// The publisher's clock at its first sample, in microseconds since 1900, by sender reports; files of one publisher are aligned by it.
         public var senderMicroseconds: Int64?
-        /// RTP time of its first sample, as the log beside it counts.
+        /// RTP time of its first sample, as counted in the log beside it.
         public var rtpTime: Int64
         public var clockRate: Int
         public var width: Int?
@@ -48,29 +48,29 @@ public struct RecordingSummary: Codable, Sendable, Hashable {
         /// While it grows: as of a second ago.
         public var bytes: Int64?
         public var samples: Int?
-        /// Where its table of samples lies; nil while it grows, where it is joined with others, and where the server moves none.
+        /// The place of its table of samples; nil while it grows, if it is joined with others, and if the server moves no tables.
         public var index: Index?
-        /// Why the table stays behind the data: `disk_full` or `disk_error`.
+        /// Why the table stays after the data: `disk_full` or `disk_error`.
         public var indexFault: String?
 
-        /// The part of the recording to which it belongs, where tracks are joined.
+        /// The part of the recording to which it belongs, if tracks are joined.
         public var part: Int?
-        /// The name of the joined file in which it is now; the file itself is no more.
+        /// The name of the joined file that contains it now; the file itself no longer exists.
         public var joined: String?
-        /// The disk did not let it be finished, which is tried again. Until then it cannot be uploaded.
+        /// The disk did not let the recorder finish it, which is tried again. Until then it cannot be uploaded.
         public var isUnfinished: Bool?
 
-        /// Whether it is whole and has something in it.
+        /// Whether it is complete and has contents.
         var isFinished: Bool { samples ?? 0 > 0 }
     }
 
     /// A file into which files of several tracks are joined.
     public struct JoinedFile: Codable, Sendable, Hashable {
-        /// How far that has come.
+        /// Its state.
         public enum State: String, Codable, Sendable, Hashable, CaseIterable {
-            /// It is to be made; until then there are the files of its tracks.
+            /// It is to be made; until then the files of its tracks exist.
             case pending
-            /// It is there instead of them.
+            /// It has replaced them.
             case ready
             /// It cannot be made: the files of its tracks stay.
             case failed
@@ -79,12 +79,12 @@ public struct RecordingSummary: Codable, Sendable, Hashable {
         /// Its name in the recording's folder.
         public var name: String
         public var state = State.pending
-        /// Whose tracks are in it, `PA_…`; nil: everybody's.
+        /// The participant whose tracks are in it, `PA_…`; nil: everybody's.
         public var participant: String?
         public var identity: String?
-        /// Its number among those of the participant or recording.
+        /// Its number among those of the participant or the recording.
         public var part: Int
-        /// When it begins, after the recording's first moment.
+        /// When it begins, after the start of the recording.
         public var startMilliseconds: Int64?
         public var durationMilliseconds: Int64?
         public var bytes: Int64?
@@ -94,9 +94,9 @@ public struct RecordingSummary: Codable, Sendable, Hashable {
         public var content: [String]?
     }
 
-    /// A file that is brought to a storage elsewhere.
+    /// A file that is uploaded to a storage.
     public struct Upload: Codable, Sendable, Hashable {
-        /// How far that has come.
+        /// The state of the upload.
         public enum State: String, Codable, Sendable, Hashable, CaseIterable {
             /// It is tried until it succeeds.
             case pending
@@ -106,17 +106,17 @@ public struct RecordingSummary: Codable, Sendable, Hashable {
 
         /// Its name in the recording's folder.
         public var name: String
-        /// What it is called in the storage.
+        /// Its name in the storage.
         public var key: String
         public var state = State.pending
-        /// Tries that have failed, and why the last of them did.
+        /// The number of failed tries, and why the last of them failed.
         public var failures = 0
         public var fault: String?
         /// Once the storage has it.
         public var bytes: Int64?
         /// Milliseconds since 1970.
         public var uploadedAt: Int64?
-        /// It is no more in the recording's folder.
+        /// It is no longer in the recording's folder.
         public var isRemoved: Bool?
 
         init(name: String, key: String) {
@@ -125,13 +125,13 @@ public struct RecordingSummary: Codable, Sendable, Hashable {
         }
     }
 
-    /// Where the table of a finished file lies.
+    /// The place of a finished file's table.
     public enum Index: String, Codable, Sendable, Hashable, CaseIterable {
-        /// Behind the data; it is to be moved.
+        /// After the data; it is to be moved.
         case pending
-        /// Before the data: a player shows the first frame before it has the whole file.
+        /// Before the data: a player can show the first frame before it has the whole file.
         case front
-        /// Behind the data, where it stays unless the disk had no room (`indexFault`) and has later.
+        /// After the data, where it stays unless the disk had no room (`indexFault`) and has room later.
         case end
     }
 
@@ -146,19 +146,19 @@ public struct RecordingSummary: Codable, Sendable, Hashable {
         public var source: String
         public var kind: String
         public var files: [File] = []
-        /// The first of them; `gapCount` says how many there are.
+        /// The first gaps; `gapCount` is the total.
         public var gaps: [Gap] = []
         public var gapCount = 0
         public var framesWritten = 0
         public var framesLost = 0
-        /// Why it is not recorded, or not any more.
+        /// Why it is not recorded, or no longer.
         public var fault: String?
         /// The video has more samples per frame than its level permits.
         public var levelExceeded: Bool?
-        /// Nothing more comes.
+        /// Nothing more arrives.
         public var ended = false
 
-        /// Whether nothing but how much there is has changed: after a crash the files say that, too.
+        /// Whether only amounts have changed: after a crash the files show those, too.
         func differsOnlyInCounts(from other: Self) -> Bool {
             gapCount == other.gapCount && fault == other.fault && levelExceeded == other.levelExceeded
                 && ended == other.ended && files.count == other.files.count
@@ -168,27 +168,27 @@ public struct RecordingSummary: Codable, Sendable, Hashable {
                 }
         }
 
-        /// More gaps than these are counted and stand in the log only.
+        /// Further gaps are counted, but only listed in the log.
         static let maximumGaps = 1_000
     }
 
-    /// Of this form.
+    /// The version of this form.
     public var version = 1
     /// `RC_…`.
     public var sid: String
     public var state: State
-    /// The room's name, and which life of it.
+    /// The room's name, and its sid, which identifies this life of the room.
     public var room: String
     public var roomSid: String
-    /// What was asked for: the only participant, the only track, the sources; nil: all.
+    /// The requested scope: the only participant, the only track, the sources; nil: all.
     public var participant: String?
     public var track: String?
     public var sources: [String]?
-    /// The only participants, by sid or identity, where the room's policy names some.
+    /// The only participants, by sid or identity, if the room's policy names some.
     public var participants: [String]?
     /// Whether the room's policy began it; nil: it did not.
     public var byPolicy: Bool?
-    /// What is recorded into one file; nil: each track has files of its own.
+    /// What is recorded into one file; nil: each track has its own files.
     public var files: RecordingOptions.Files?
     /// The template of its files' names.
     public var fileName: String?
@@ -200,17 +200,18 @@ public struct RecordingSummary: Codable, Sendable, Hashable {
     public var endedAt: Int64?
     /// `stopped`; `crash`: the server ended without finishing the files, which was done at its next start.
     public var ended: String?
-    /// When it ended by a clock that was set meanwhile or since, in milliseconds since 1970: it is kept from then on, while `startedAt` and `endedAt` are by the clock from before.
+    /// When it ended by a clock that was set during or after the recording, in milliseconds since 1970: retention begins then, while `startedAt` and `endedAt`
+    /// are by the earlier clock.
     public var keptSince: Int64?
     public var tracks: [Track] = []
     /// Files into which those of tracks are joined.
     public var joined: [JoinedFile]?
-    /// Files that are brought to a storage elsewhere, where the server has one.
+    /// Files that are uploaded to a storage, if the server has one.
     public var uploads: [Upload]?
-    /// What is made, or was to be made, of its files.
+    /// The jobs on its files.
     public var jobs: [RecordingJob]?
 
-    /// Its files are finished: the tables of those that a crash left open are to be moved, too.
+    /// Its files are finished: the tables of files that a crash left open are to be moved, too.
     mutating func markForIndex() {
         for track in tracks.indices {
             for file in tracks[track].files.indices where tracks[track].files[file].isFinished {
@@ -219,7 +220,7 @@ public struct RecordingSummary: Codable, Sendable, Hashable {
         }
     }
 
-    /// When its retention begins; nil while it goes on.
+    /// When its retention begins; nil while it is in progress.
     var retainedFrom: Int64? { keptSince ?? endedAt }
 
     /// Bytes of its files.

@@ -4,13 +4,13 @@ import Movies
 import Primitives
 import Recording
 
-/// When each part of a recording is shown, for whoever makes one video of it.
+/// When each part of a recording is shown, to make one video from it.
 public struct RecordingTimeline: Sendable, Hashable {
     /// One track of one file.
     public struct Part: Sendable, Hashable {
         /// The file's name in the recording's folder.
         public var file: String
-        /// Which of the file's tracks it is.
+        /// The index of the track in the file.
         public var stream: Int
         /// `TR_…`.
         public var track: String
@@ -20,13 +20,13 @@ public struct RecordingTimeline: Sendable, Hashable {
         public var isScreen: Bool
         /// Degrees clockwise by which a player turns it.
         public var rotation: Int
-        /// The moment of the file's beginning, in microseconds after the first of the recording's media.
+        /// When the file begins, in microseconds after the first of the recording's media.
         public var start: Int64
         /// How long the file's media is, by its own clock.
         public var length: Int64
-        /// How much longer it takes on the timeline than by its own clock: publishers' clocks differ.
+        /// How many times longer it takes on the timeline than by its own clock: publishers' clocks differ.
         public var stretch: Double
-        /// When something is shown or heard, in microseconds on the timeline, in order.
+        /// When something can be seen or heard, in microseconds on the timeline, in order.
         public var spans: [Range<Int64>]
 
         /// A part.
@@ -53,13 +53,13 @@ public struct RecordingTimeline: Sendable, Hashable {
     /// Names of files that cannot be read.
     public private(set) var unreadable: [String] = []
 
-    /// A video of a camera without a frame for so long is not shown: its publisher has switched it off, or cannot send.
+    /// A camera's video without a frame for this long is not shown: its publisher has switched it off, or cannot send.
     static let longestStill: Int64 = 3_000_000
 
     /// A timeline of these parts.
     public init(_ parts: [Part]) { self.parts = parts }
 
-    /// How long it is, in microseconds.
+    /// Its duration, in microseconds.
     public var length: Int64 { parts.flatMap(\.spans).map(\.upperBound).max() ?? 0 }
 
     init(_ summary: RecordingSummary, folder: String, decodeLine: @escaping @Sendable ([UInt8]) -> LogLine?) {
@@ -104,7 +104,7 @@ public struct RecordingTimeline: Sendable, Hashable {
         let length = end * 1_000_000 / scale
         var spans: [Range<Int64>] = []
         var begun = track.samples[0].time
-        // A screen on which nothing changes has no frames either.
+        // A screen without changes has no frames either.
         if track.isVideo, !isScreen {
             for sample in track.samples where Int64(sample.duration) * 1_000_000 / scale > Self.longestStill {
                 let until = sample.time + Self.longestStill * scale / 1_000_000
@@ -116,12 +116,12 @@ public struct RecordingTimeline: Sendable, Hashable {
         parts.append(
             Part(
                 file: file, stream: stream, track: recorded.sid, participant: recorded.participant,
-                // A video that was turned in mid-call is in several tracks of one joined file, each with a matrix of its own.
+                // A video whose rotation changed during the call is in several tracks of one joined file, each with its own matrix.
                 isVideo: track.isVideo, isScreen: isScreen, rotation: track.rotation.rawValue, start: start,
                 length: length, stretch: length > 0 ? Double(finish - start) / Double(length) : 1, spans: spans))
     }
 
-    /// Brings the parts into the order of their tracks, and the first moment to zero.
+    /// Sorts the parts by their tracks, and sets the first moment to zero.
     private mutating func align(_ summary: RecordingSummary) {
         let order = summary.tracks.map(\.sid)
         let first = parts.flatMap(\.spans).map(\.lowerBound).min() ?? 0

@@ -1,45 +1,47 @@
 import Primitives
 
-/// Which recordings have been kept for long enough.
+/// Decides which recordings have been kept for their time.
 ///
-/// The wall clock says how old one is when it is first looked at, which is within seconds of its end. From then on it ages by the monotonic clock: a wall clock that is set, by an hour
-/// or by years, deletes nothing early. Of what an earlier life of the server has left the wall clock alone says how old it is: until the machine has had time to set it after its start, none
-/// of that is deleted. What seems to have ended in the future then is kept for as long as what ends now, but its summary stays as it is: the next life may know better.
+/// The wall clock determines the age of a recording when it is first checked, within seconds of its end. From then on it ages by the monotonic clock, so
+/// setting the wall clock, by an hour or by years, deletes nothing early. For recordings of an earlier run of the server only the wall clock is known, so none
+/// of them is deleted until the machine has had time to set it after its start. One that then seems to have ended in the future is kept as long as one that
+/// ends now, but its summary stays unchanged: the next run may know better.
 struct Retention {
-    /// What a look has found.
+    /// The result of a check.
     struct Findings {
-        /// Recordings that have been kept for long enough.
+        /// Recordings that have been kept for their time.
         var expired: [RecordingSummary] = []
-        /// By their sids, since when others have been kept by the wall clock as it is now, where that is not what their summaries say: the next life of the server knows nothing else.
+        /// For others, by sid, the start of their retention by the current wall clock, if it differs from their summaries: the next run of the server knows
+        /// only the summaries.
         var moved: [String: Int64] = [:]
     }
 
     private let kept: TimeInterval
     private let isForever: Bool
-    /// Recordings of an earlier life of the server.
+    /// Recordings of an earlier run of the server.
     let inherited: Set<String>
-    /// Those of them that ended, by their summaries, after what the clock showed when it was first believed: it is wrong, or was then, and nobody knows how old they are.
+    /// Those that ended, by their summaries, after the time at which the clock was first trusted: it is wrong, or was then, and their age is unknown.
     private var ofUnknownAge: Set<String> = []
     private var began: MonotonicTime?
     /// By the recordings' sids.
     private var ends: [String: MonotonicTime] = [:]
 
-    /// A machine without a clock of its own has the time within a minute of having a network, and the server may be there first.
+    /// A machine without a battery-backed clock has the time within a minute of having a network, and the server may start earlier.
     static let settling = TimeInterval.seconds(600)
     /// A hundred years.
     private static let forever = TimeInterval.seconds(3_155_760_000)
-    /// In milliseconds. Nobody keeps recordings to the minute.
+    /// In milliseconds. Retention need not be exact to the minute.
     private static let clockTolerance: Int64 = 60_000
 
-    /// Recordings are kept for so long after their end; zero: for ever. `inherited`: those of an earlier life of the server.
+    /// Recordings are kept this long after their end; zero: forever. `inherited`: those of an earlier run of the server.
     init(_ kept: TimeInterval, inherited: Set<String> = []) {
-        // Even where none is deleted by age, those that ended first are deleted first for space.
+        // Even if none is deleted by age, those that ended first are deleted first for lack of space.
         self.kept = kept > .zero ? kept : Self.forever
         isForever = kept <= .zero
         self.inherited = inherited
     }
 
-    /// Looks at all `recordings` there are; `wallClock` in milliseconds since 1970.
+    /// Checks all `recordings`; `wallClock` in milliseconds since 1970.
     mutating func look(at recordings: [RecordingSummary], wallClock: Int64, at now: MonotonicTime) -> Findings {
         var findings = Findings()
         let began = began ?? now, former = ends
@@ -58,7 +60,7 @@ struct Retention {
             ends[recording.sid] = end
             let moved = wallClock - (kept - (end - now)).milliseconds
             if end <= now {
-                // A clock that is a century ahead deletes nothing of what is to be kept for ever.
+                // A clock that is a century ahead deletes nothing that is to be kept forever.
                 if !isForever { findings.expired.append(recording) }
             } else if !ofUnknownAge.contains(recording.sid), abs(moved - since) > Self.clockTolerance {
                 findings.moved[recording.sid] = moved

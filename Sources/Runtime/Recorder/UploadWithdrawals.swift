@@ -2,18 +2,18 @@ import ObjectStorage
 import Primitives
 import Synchronization
 
-/// What deleted recordings have in a storage that was not finished before: parts of uploads, which cost for as long as they are kept, and objects that were finished
-/// meanwhile. The uploader removes it there. What is left when the process ends is the bucket's life cycle's.
+/// The unfinished uploads of deleted recordings that a storage may still have: parts, which cost as long as they are kept, and objects that were completed
+/// meanwhile. The uploader removes them from the storage. Those that are left when the process ends are up to the bucket's lifecycle rules.
 final class UploadWithdrawals: Sendable {
-    /// One file that was on its way.
+    /// One file that was being uploaded.
     struct Item: Sendable {
-        /// What it is called in the storage.
+        /// Its name in the storage.
         var key: String
-        /// How far its upload in parts had come, where it had begun.
+        /// The progress of its upload in parts, if that had begun.
         var progress: ObjectUpload.Progress?
-        /// Whether the storage may have it as a whole.
+        /// Whether the storage may have the complete object.
         var mayBeThere: Bool
-        /// Whether a request about it was under way: the storage may carry that out after it has removed what there was.
+        /// Whether a request for it was in progress: the storage may carry that out after the removal.
         private(set) var wasUnderWay: Bool
         fileprivate var tries = 0
         fileprivate var due = MonotonicTime.zero
@@ -25,7 +25,7 @@ final class UploadWithdrawals: Sendable {
             self.wasUnderWay = wasUnderWay
         }
 
-        /// The same, to be removed once more.
+        /// The same, to be removed again.
         fileprivate func again(at moment: MonotonicTime) -> Item {
             var item = Item(key: key, progress: progress, mayBeThere: mayBeThere)
             item.due = moment
@@ -33,9 +33,9 @@ final class UploadWithdrawals: Sendable {
         }
     }
 
-    /// A storage that is away while more is deleted keeps the rest.
+    /// If the storage is unreachable while more is deleted, it keeps the rest.
     private static let mostItems = 1_000
-    /// A storage that is away for less than an hour is waited for; one that permits no deletion is not asked for ever.
+    /// Outages of the storage of less than an hour are waited out; a storage that permits no deletion is not asked forever.
     private static let mostTries = 10
     private static let pause = TimeInterval.seconds(300)
 
@@ -50,7 +50,7 @@ final class UploadWithdrawals: Sendable {
         }
     }
 
-    /// What is to be removed now.
+    /// The entries to be removed now.
     func takeDue(at now: MonotonicTime) -> [Item] {
         items.withLock { items in
             let due = items.filter { $0.due <= now }
@@ -59,7 +59,7 @@ final class UploadWithdrawals: Sendable {
         }
     }
 
-    /// Puts back what could not be removed; false: that has been tried often enough.
+    /// Puts back an entry that could not be removed; false: that has been tried often enough.
     func retry(_ item: Item, at now: MonotonicTime) -> Bool {
         var item = item
         item.tries += 1
@@ -67,7 +67,7 @@ final class UploadWithdrawals: Sendable {
         return item.tries < Self.mostTries && add(item)
     }
 
-    /// Takes note that something was removed: what was under way meanwhile is removed once more. False: there are too many.
+    /// An entry was removed; if a request was in progress meanwhile, it is to be removed again. False: there are too many.
     func removed(_ item: Item, at now: MonotonicTime) -> Bool {
         !item.wasUnderWay || add(item.again(at: now + Self.pause))
     }
@@ -77,10 +77,10 @@ final class UploadWithdrawals: Sendable {
 }
 
 extension ObjectUpload.Progress {
-    /// A state of 9,000 parts.
+    /// The size of a state with 9,000 parts.
     private static let longestState: Int64 = 4 << 20
 
-    /// What is kept at `path`; nil where nothing is.
+    /// The state at `path`; nil if there is none.
     init?(at path: String) {
         guard let state = RecordingFile(path), state.length <= Self.longestState else { return nil }
         self.init(text: String(decoding: state.read(Int(state.length), at: 0), as: UTF8.self))

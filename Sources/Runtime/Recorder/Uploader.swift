@@ -3,24 +3,24 @@ import ObjectStorage
 import Primitives
 import Synchronization
 
-/// The thread that brings finished files to a storage, one at a time, and tries again for as long as it takes. A file stays here until the storage has proved by its
-/// checksum that it has it; what a restart interrupts goes on where it was.
+/// The thread that uploads finished files to a storage, one at a time, and retries for as long as it takes. A file stays here until the storage has proved by
+/// its checksum that it has it; an upload that a restart interrupts continues.
 final class Uploader: Sendable {
     /// Between tries: doubled with each failure.
     private static let firstPause = TimeInterval.seconds(1)
     private static let longestPause = TimeInterval.seconds(300)
-    /// Behind the name of a file whose upload in parts has begun.
+    /// The suffix of the file with the state of an upload in parts.
     static let suffix = ".upload"
 
-    /// The storage, and whether that is another one since `run` last looked.
+    /// The storage, and whether it was replaced since `run` last looked.
     private let current: Mutex<(store: ObjectStore, isNew: Bool)>
     private var store: ObjectStore { current.withLock { $0.store } }
     private let partLength: Int?
     private let queue: WorkQueue
     private let books: RecordingBooks
-    /// The upload in parts that the storage refused last, how many parts it had then, and how often that has been so.
+    /// The upload in parts that the storage refused last, how many parts it had then, and how many times in a row.
     private let stuck = Mutex((path: "", parts: 0, tries: 0))
-    /// Some storages that have forgotten an upload say that they fail, not that there is none.
+    /// Some storages that have forgotten an upload report an internal failure instead of a missing upload.
     private static let mostTries = 3
 
     /// `partLength`: for tests.
@@ -31,10 +31,10 @@ final class Uploader: Sendable {
         self.partLength = partLength
     }
 
-    /// Something of a recording is settled.
+    /// Some files of a recording no longer change.
     func post(_ recording: String) { queue.post(recording) }
 
-    /// From the next request on, `store` is the storage: its keys are others.
+    /// From the next request on, `store` is the storage: it has other keys.
     func use(_ store: ObjectStore) {
         current.withLock { $0 = (store, true) }
         queue.wake()
@@ -42,18 +42,18 @@ final class Uploader: Sendable {
 
     func stop() { queue.stop() }
 
-    /// Runs until it is to stop.
+    /// Runs until it is stopped.
     func run() {
         var waiting: [String] = []
         var pause = Self.firstPause
         var next = MonotonicTime.zero
         queue.run {
             for recording in queue.takePosted() where !waiting.contains(recording) { waiting.append(recording) }
-            // What the storage has refused with the former keys waits no longer.
+            // Uploads that the storage refused with the former keys wait no longer.
             if consumeNew() { (pause, next) = (Self.firstPause, .zero) }
             let later = withdraw(at: MonotonicClock.now())
             guard MonotonicClock.now() >= next else { return min(next, later ?? next) }
-            // One failure holds up all: it is the storage or the line to it, as a rule. The next try begins with another recording.
+            // One failure pauses all uploads: its cause is usually the network or the storage. The next try begins with another recording.
             while !waiting.isEmpty, !queue.mustStop {
                 let recording = waiting.removeFirst()
                 guard upload(recording) else {
@@ -63,7 +63,7 @@ final class Uploader: Sendable {
                     return min(next, books.withdrawals.nextDue ?? next)
                 }
                 pause = Self.firstPause
-                // Many recordings take hours, and what was deleted meanwhile costs for as long.
+                // Uploading many recordings takes hours, and deleted ones cost as long as they are kept.
                 withdraw(at: MonotonicClock.now())
             }
             return withdraw(at: MonotonicClock.now())
@@ -77,13 +77,13 @@ final class Uploader: Sendable {
         }
     }
 
-    /// Uploads what is settled of a recording; false: that has failed.
+    /// Uploads the files of a recording that no longer change; false: that has failed.
     func upload(_ recording: String) -> Bool {
         books.addUploads(recording) { store.key($0) }
         guard let summary = books[recording] else { return true }
         for upload in summary.uploads ?? [] where upload.state == .pending {
             if queue.mustStop { return false }
-            // Deleted since: with its recording, or with the job that had made it.
+            // Deleted since: with its recording, or with the job that made it.
             guard books.wantsUpload(upload.name, of: recording) else { continue }
             var last: ObjectUpload.Progress?
             do throws(ObjectStore.Failure) {
@@ -102,19 +102,19 @@ final class Uploader: Sendable {
         return true
     }
 
-    /// A file was deleted while it was on its way: the storage keeps nothing of it.
+    /// A file was deleted during its upload: the storage keeps nothing of it.
     private func leave(
         _ upload: RecordingSummary.Upload, of summary: RecordingSummary, _ progress: ObjectUpload.Progress?
     ) {
-        // With the summary the storage has everything, as if the recording had been deleted a moment later; and it may have had an earlier one.
+        // With the summary, the storage has everything, as if the recording had been deleted a moment later; and it may have had an earlier one.
         let mayBeThere = upload.name != RecordingSummary.sidecar
         books.withdraw(.init(key: upload.key, progress: progress, mayBeThere: mayBeThere, wasUnderWay: true))
-        // How far it has come may have been kept in a folder that was just emptied.
+        // The upload's state may have been stored in a folder that was just emptied.
         books.keep(nil, at: "\(books.folder(of: summary))/\(upload.name)\(Self.suffix)")
         _ = books.stays(summary)
     }
 
-    /// Removes from the storage what deleted recordings have there unfinished. When to do so again, if that has failed.
+    /// Removes unfinished uploads of deleted recordings from the storage. Returns when to try again, if that has failed.
     @discardableResult
     func withdraw(at now: MonotonicTime) -> MonotonicTime? {
         for item in books.withdrawals.takeDue(at: now) where !queue.mustStop {
@@ -131,7 +131,7 @@ final class Uploader: Sendable {
         return books.withdrawals.nextDue
     }
 
-    /// Brings a file to the storage. `last`: how far its upload in parts has come.
+    /// Uploads a file to the storage. `last`: the progress of its upload in parts.
     private func carry(
         _ upload: RecordingSummary.Upload, of summary: RecordingSummary, _ last: inout ObjectUpload.Progress?
     ) throws(ObjectStore.Failure) -> Int64 {
@@ -149,9 +149,9 @@ final class Uploader: Sendable {
                 books.keep(progress?.text, at: state)
             }
         } catch {
-            // Without a connection, or while the storage is busy, nothing says that the parts are lost.
+            // If there is no connection, or the storage is busy, this does not mean that the parts are lost.
             if !queue.mustStop, error.mayBeUnknownUpload, let last, isStuck(state, at: last.count) {
-                // What it does not answer to is left to its own rules.
+                // Uploads for which it does not answer are left to its own rules.
                 try? store.abort(last, of: upload.key, isStopped: { [self] in queue.mustStop })
                 books.keep(nil, at: state)
             }
@@ -160,7 +160,7 @@ final class Uploader: Sendable {
         return file.length
     }
 
-    /// Whether an upload in parts was refused so often without another part that it should begin anew.
+    /// Whether an upload in parts was refused so often without progress that it should begin anew.
     private func isStuck(_ path: String, at parts: Int) -> Bool {
         stuck.withLock { stuck in
             stuck = stuck.path == path && stuck.parts == parts ? (path, parts, stuck.tries + 1) : (path, parts, 1)

@@ -11,19 +11,19 @@ final class WorkQueue: Sendable {
         orders = Mailbox(wake: loop.wake)
     }
 
-    /// There is something to do for a recording.
+    /// There is work for a recording.
     func post(_ recording: String) { _ = orders.post(recording) }
 
-    /// Has `run` look at its work now.
+    /// Makes `run` check its work now.
     func wake() { loop.wake.signal() }
 
-    /// Ends `run`. What is not done stays pending until the next start.
+    /// Ends `run`. Unfinished work stays pending until the next start.
     func stop() { loop.stop() }
 
-    /// Whether the work in hand should be left.
+    /// Whether the current work should be abandoned.
     var mustStop: Bool { loop.mustStop }
 
-    /// What was posted since the last time, each once: while a long file is written, others of the same recording are finished.
+    /// The recordings that were posted since the last call, each once: while a long file is written, others of the same recording are finished.
     func takePosted() -> [String] {
         var taken: [String] = []
         orders.drain(into: &taken)
@@ -31,6 +31,6 @@ final class WorkQueue: Sendable {
         return taken.filter { known.insert($0).inserted }
     }
 
-    /// Calls `work` on this thread until it is to stop: when something was posted, and at the moment that `work` has given, if any.
+    /// Calls `work` on this thread until it is stopped: when a recording was posted, and at the time that `work` has returned, if any.
     func run(_ work: () -> MonotonicTime?) { loop.run(work) }
 }
