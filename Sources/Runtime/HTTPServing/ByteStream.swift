@@ -71,7 +71,7 @@ final class ByteStream {
     /// OpenSSL keeps the descriptor's number, which another socket may soon have.
     private var isClosed: Bool { socket.descriptor < 0 }
 
-    /// What to watch the socket for from now on, when that is news; `reads` says whether bytes are of use.
+    /// The events to watch the socket for from now on, if they have changed; `reads`: whether more bytes can be used.
     func changeInterest(reads: Bool) -> ReadinessSet.Interest? {
         var wanted: ReadinessSet.Interest = reads ? .readable : []
         if hasOutput || tls?.needsWritable == true { wanted.insert(.writable) }

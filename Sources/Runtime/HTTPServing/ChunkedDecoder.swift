@@ -1,4 +1,4 @@
-/// Reads a chunked body (RFC 9112 section 7.1), strictly: sizes in hexadecimal digits alone, lines that end with CRLF, trailers thrown away.
+/// Reads a chunked body (RFC 9112 section 7.1), strictly: sizes only in hexadecimal digits, lines that end with CRLF, trailers discarded.
 struct ChunkedDecoder: Sendable {
     private enum State {
         case size(digits: Int)
@@ -14,23 +14,23 @@ struct ChunkedDecoder: Sendable {
         case broken
     }
 
-    /// What is left to be read.
+    /// The number of bytes to be read.
     enum Progress: Equatable {
         case needsMore
         case complete
         case broken
     }
 
-    /// Extensions of a chunk have no use here; nor have trailers. Both together may be as long as any sender's.
+    /// Chunk extensions and trailers are not used here. Both together may be as long as those of any real sender.
     private static let maximumOverheadBytes = 4_096
-    /// Sixteen digits hold a number that no limit allows.
+    /// Sixteen digits can express a number that exceeds any limit.
     private static let maximumDigits = 8
 
     private var state = State.size(digits: 0)
     private var size = 0
     private var overhead = 0
 
-    /// Takes bytes up to the end of the body; appends the content to `body` and removes what it read from `bytes`.
+    /// Consumes bytes up to the end of the body; appends the content to `body` and removes what it read from `bytes`.
     mutating func read(_ bytes: inout ArraySlice<UInt8>, into body: inout [UInt8]) -> Progress {
         while let byte = bytes.first {
             if case .data(let remaining) = state {

@@ -2,17 +2,17 @@ import Primitives
 
 /// Deadlines with their owners, soonest first: a binary heap.
 ///
-/// A postponed deadline stays in until it expires; its `Timeout` then knows whether it still counts.
+/// A postponed deadline stays in the heap until it expires; its `Timeout` then decides whether it still counts.
 struct Deadlines {
     private var heap: [(moment: MonotonicTime, owner: UInt64)] = []
 
-    /// How many moments are waited for.
+    /// The number of deadlines.
     var count: Int { heap.count }
 
-    /// The soonest; `distantFuture` when there is none.
+    /// The soonest; `distantFuture` if there is none.
     var next: MonotonicTime { heap.first?.moment ?? .distantFuture }
 
-    /// Adds a deadline of `owner`.
+    /// Adds a deadline for `owner`.
     mutating func add(_ moment: MonotonicTime, _ owner: UInt64) {
         heap.append((moment, owner))
         var child = heap.count - 1
@@ -40,18 +40,18 @@ struct Deadlines {
     }
 }
 
-/// When one owner times out: a deadline that is postponed far more often than it expires.
+/// The timeout of one owner: a deadline that is postponed far more often than it expires.
 ///
-/// Of the moments in `Deadlines` only the soonest counts, and a later one is entered when that has come. So whoever is busy costs the heap an entry in
+/// Only the soonest entry in `Deadlines` counts; a later one is added when that expires. So a busy owner costs the heap one entry in
 /// ten seconds and not one for each request.
 struct Timeout {
     private var moment = MonotonicTime.distantFuture
     private var entered = MonotonicTime.distantFuture
 
-    /// Whether it is set.
+    /// Whether it is active.
     var isSet: Bool { moment != .distantFuture }
 
-    /// Gives `owner` time until `moment`; without limit with `.distantFuture`.
+    /// Gives `owner` time until `moment`; no limit with `.distantFuture`.
     mutating func set(_ moment: MonotonicTime, of owner: UInt64, in deadlines: inout Deadlines) {
         self.moment = moment
         guard moment < entered else { return }
@@ -59,11 +59,11 @@ struct Timeout {
         deadlines.add(moment, owner)
     }
 
-    /// Whether the time of `owner` is over, now that one of its deadlines has expired.
+    /// Whether `owner` has timed out, now that one of its deadlines has expired.
     mutating func isOver(
         at moment: MonotonicTime, now: MonotonicTime, of owner: UInt64, in deadlines: inout Deadlines
     ) -> Bool {
-        // One that was replaced by a sooner deadline.
+        // An entry that was replaced by a sooner deadline.
         guard moment == entered else { return false }
         entered = .distantFuture
         if self.moment <= now { return true }
@@ -71,6 +71,6 @@ struct Timeout {
         return false
     }
 
-    /// Whether it has come.
+    /// Whether the deadline has passed.
     func isOver(at now: MonotonicTime) -> Bool { moment <= now }
 }

@@ -3,7 +3,7 @@ import Primitives
 
 /// One accepted connection: its bytes, its phase, and when it times out. Belongs to the loop's thread; `HTTPListener` decides.
 final class HTTPConnection {
-    /// Where it stands.
+    /// Its phase.
     enum Phase {
         /// Waits for the first or the next request, of which nothing has arrived.
         case waiting
@@ -17,7 +17,7 @@ final class HTTPConnection {
         case handling(UInt64, Task<Void, Never>)
         /// The response is being written.
         case answering(closes: Bool)
-        /// The body of the response goes on until its source ends.
+        /// A streamed response is being sent.
         case streaming(OpenStream)
         /// The last response was sent, and the client gets time to read it: closing with unread bytes would discard it.
         case lingering
@@ -47,7 +47,7 @@ final class HTTPConnection {
     var since = MonotonicTime.zero
     /// Requests that were answered or are in progress.
     var requests = 0
-    /// Whether bytes came that are of no use yet; the socket is not watched for more until they are.
+    /// Whether bytes arrived that cannot be used yet; the socket is not watched for more until they can.
     var hasUnwantedInput = false
     /// Bytes that were discarded since the last response.
     var discarded = 0

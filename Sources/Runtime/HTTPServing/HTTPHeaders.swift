@@ -14,7 +14,7 @@ public struct HTTPHeaders: Sendable, Hashable, ExpressibleByDictionaryLiteral {
     /// No fields.
     public init() { fields = [] }
 
-    /// The given fields in order; a name may come twice.
+    /// The given fields in order; a name may appear twice.
     public init(dictionaryLiteral elements: (String, String)...) {
         fields = elements.map { Field(name: $0.0, value: $0.1) }
     }
@@ -47,21 +47,21 @@ public struct HTTPHeaders: Sendable, Hashable, ExpressibleByDictionaryLiteral {
         }
     }
 
-    /// Adds a line and keeps the others of the same name.
+    /// Adds a line and keeps others with the same name.
     public mutating func add(_ name: String, _ value: String) { fields.append(Field(name: name, value: value)) }
 
     /// Adds every field of `other`.
     public mutating func add(contentsOf other: HTTPHeaders) { fields += other.fields }
 }
 
-/// Whether two texts are equal but for the case of their ASCII letters.
+/// Whether two texts are equal except for the case of their ASCII letters.
 func equalIgnoringCase(_ a: String, _ b: String) -> Bool { equalIgnoringCase(a.utf8, b.utf8) }
 
 private func equalIgnoringCase(_ a: some Collection<UInt8>, _ b: some Collection<UInt8>) -> Bool {
     a.count == b.count && zip(a, b).allSatisfy { lowercase($0) == lowercase($1) }
 }
 
-/// The ASCII letter in lower case; any other byte as it is.
+/// The ASCII letter in lower case; any other byte unchanged.
 func lowercase(_ byte: UInt8) -> UInt8 { (0x41...0x5a).contains(byte) ? byte | 0x20 : byte }
 
 /// Text without spaces and tabs at its ends.

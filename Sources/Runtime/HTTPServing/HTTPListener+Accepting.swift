@@ -1,9 +1,9 @@
 import NetworkIO
 import Primitives
 
-/// Who gets a connection, and who loses one for it.
+/// Accepts connections, and decides which ones are closed for others.
 extension HTTPListener {
-    /// Another certificate and key for connections that are accepted from now on.
+    /// Uses another certificate and key for connections that are accepted from now on.
     func replaceCertificate(_ files: TLSFiles) throws(HTTPServerError) {
         if tls != nil { try use(files) }
     }
@@ -17,7 +17,7 @@ extension HTTPListener {
 
     /// Connections accepted in one turn, before others get theirs.
     private static let acceptsPerTurn = 64
-    /// How soon accepting is tried again where the system has no descriptor and no connection could be closed.
+    /// How soon accepting is tried again if the system has no descriptor and no connection could be closed.
     private static let pause = TimeInterval.milliseconds(500)
 
     func acceptSome() {
@@ -27,7 +27,7 @@ extension HTTPListener {
             case .nothing: return
             case .connection(let socket, let address): open(socket, address)
             case .exhausted(let error):
-                // Descriptors that this listener was promised are used elsewhere, or the system itself has none.
+                // Descriptors that were reserved for this listener are used elsewhere, or the system itself has none.
                 reached(.descriptors, "cannot accept connections: \(error)")
                 guard closeOldestWaiting() else { return pauseAccepting() }
             }
@@ -74,11 +74,11 @@ extension HTTPListener {
         if stream.isSecure { enterHandshakes(connection, key) }
         waiting.enter(connection.id, key)
         schedule(connection, now + configuration.headTimeout)
-        // A client that has connected has mostly sent its request: it need not wait for the next turn.
+        // A client that has connected has usually sent its request: it need not wait for the next turn.
         if tls == nil { readRequests(connection) }
     }
 
-    /// One more handshake; a client that means it is through with its own after two round trips.
+    /// Counts one more handshake; an honest client completes its own after two round trips.
     private func enterHandshakes(_ connection: HTTPConnection, _ key: UInt64) {
         if handshakes.isFull, let oldest = handshakes.oldest(), let other = connections[oldest] {
             reached(.handshakes, "too many unfinished TLS handshakes; the oldest one is closed")
@@ -87,8 +87,8 @@ extension HTTPListener {
         handshakes.enter(connection.id, key)
     }
 
-    /// Whether one more connection of an address may be open; closes the one that has waited the longest where there are too many. A client that
-    /// sends its request when it is connected waits for a round trip; one that holds a connection for its own sake waits longer.
+    /// Whether one more connection of an address may be open; closes the one that has waited the longest if there are too many. A client that
+    /// sends its request when it is connected waits for one round trip; one that only occupies a connection waits longer.
     private func makeRoom(for address: UInt64) -> Bool {
         if plain.isFull(for: address) {
             guard let oldest = waiting.oldest(of: address), let connection = connections[oldest] else {

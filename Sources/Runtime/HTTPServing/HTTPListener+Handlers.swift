@@ -1,17 +1,17 @@
 import Primitives
 
-/// Work on a request, outside of the HTTP thread: what to answer, or what to speak from then on.
+/// Work on a request, outside the HTTP thread; returns the response or an upgrade.
 typealias HTTPWork = @Sendable () async -> (response: HTTPResponse?, upgrade: WebSocketUpgrade?)
 
-/// The way of a request through its handler.
+/// A request on its way through its handler.
 extension HTTPListener {
-    /// Hands a complete request to the handler.
+    /// Passes a complete request to the handler.
     func handle(_ connection: HTTPConnection) {
         guard let request = connection.request else { return }
         work(connection) { [handler] in (await handler(request), nil) }
     }
 
-    /// Starts `work`, which answers the request or upgrades its connection, when its turn has come.
+    /// Starts `work`, which answers the request or upgrades its connection, when its turn comes.
     func work(_ connection: HTTPConnection, _ work: @escaping HTTPWork) {
         guard let bound = slots.bound(for: connection.client) else { return start(connection, work) }
         reached(bound, "too many requests in progress; further requests are queued")
@@ -37,7 +37,7 @@ extension HTTPListener {
         _ number: UInt64, for id: UInt64, _ response: HTTPResponse?, _ upgrade: WebSocketUpgrade?
     ) {
         endWork(number)
-        // Nobody waits for a handler that was given up, or whose client has disconnected.
+        // Nothing waits for a handler that was abandoned, or whose client has disconnected.
         guard let connection = connections[id], case .handling(number, _) = connection.phase else {
             upgrade?.abandon()
             return
@@ -55,10 +55,10 @@ extension HTTPListener {
         }
     }
 
-    /// The client of this work disconnected a request timeout ago: the handler is no longer waited for.
+    /// The client of this work disconnected, one request timeout ago: the handler is no longer awaited.
     func workIsLost(_ number: UInt64) { endWork(number) }
 
-    /// Gives up a handler that has not answered.
+    /// Abandons a handler that has not responded.
     func giveUp(_ number: UInt64, _ task: Task<Void, Never>) {
         task.cancel()
         endWork(number)
@@ -66,7 +66,7 @@ extension HTTPListener {
 
     /// Answers that the server is overloaded.
     ///
-    /// A browser's question before a request (CORS preflight) is answered with success: otherwise the page could not read the refusal of the request itself.
+    /// A CORS preflight is answered with success: otherwise the page could not read the refusal of the request itself.
     func overload(_ connection: HTTPConnection) {
         if let request = connection.request, request.isPreflight {
             var response = HTTPResponse(status: 204, headers: ["Allow": HTTPMethod.all])

@@ -2,21 +2,21 @@ import Logging
 import NetworkIO
 import Primitives
 
-/// The way of a request: head, admission, body, handler, response.
+/// The path of a request: head, admission, body, handler, response.
 extension HTTPListener {
-    /// What a refused client may still send before it is cut off: enough for it to notice the response.
+    /// How much a refused client may still send before it is cut off: enough for it to notice the response.
     private static let patienceBytes = 16 << 20
-    /// Bodies up to this size are sent with their head in one piece.
+    /// Bodies up to this size are sent together with their head.
     private static let joinedBytes = 16 << 10
 
     /// The loop found a connection's socket ready.
     func serve(_ connection: HTTPConnection, _ event: ReadinessSet.Ready) {
         if connection.stream.hasOutput {
             continueWriting(connection)
-            // Requests that came behind the one whose response has left now.
+            // Requests that arrived after the one whose response has been sent now.
             advance(connection)
         }
-        // TLS may read where its socket became writable.
+        // TLS may read when its socket becomes writable.
         if event.interest.contains(.readable) || connection.stream.isSecure {
             if connection.wantsInput { readRequests(connection) } else { connection.hasUnwantedInput = true }
         }
@@ -24,7 +24,7 @@ extension HTTPListener {
         watch(connection)
     }
 
-    /// Watches the socket for what is of use now.
+    /// Watches the socket for events that are useful now.
     func watch(_ connection: HTTPConnection) {
         if connection.wantsInput { connection.hasUnwantedInput = false }
         guard connections[connection.id] != nil,
@@ -50,7 +50,7 @@ extension HTTPListener {
         watch(connection)
     }
 
-    /// Goes on with the bytes that were read, until they end or a handler has a request.
+    /// Processes the bytes that were read, until they end or a handler has a request.
     func advance(_ connection: HTTPConnection) {
         while true {
             switch connection.phase {
@@ -85,7 +85,7 @@ extension HTTPListener {
         return true
     }
 
-    /// The connection waits for its client from now on, and makes room for others when all who came before it have.
+    /// From now on the connection waits for its client, and is closed for others after all that have waited longer.
     private func enterWaiting(_ connection: HTTPConnection) {
         waiting.enter(connection.id, HTTPConnection.key(of: connection.address))
     }
@@ -98,7 +98,7 @@ extension HTTPListener {
         counters.change { $0.requestsInWork += 1 }
     }
 
-    /// What the head decides: refused, upgraded, admitted to send its body, or handled.
+    /// Acts on the head: refuses the request, upgrades, admits its body, or handles it.
     private func begin(_ connection: HTTPConnection, _ head: HTTPRequestHead) {
         guard var request = request(connection, head) else {
             connection.request = withoutTarget(connection, head.headers)
@@ -113,7 +113,7 @@ extension HTTPListener {
             case .admit(let isKnown): connection.isKnown = isKnown
             }
         }
-        // A plain request to a WebSocket's path is the handler's: it can say why an upgrade would be refused, which browsers
+        // A plain request on a WebSocket's path goes to the handler: it can report why an upgrade would be refused, which browsers
         // hide from pages.
         if head.asksForWebSocket, let (route, parameters) = webSocketRoute(request), head.body == .none {
             return considerUpgrade(connection, route, parameters)
@@ -143,7 +143,7 @@ extension HTTPListener {
         return true
     }
 
-    /// One more unfinished body; those beyond the limits are given up.
+    /// Counts one more unfinished body; those beyond the limits are aborted.
     private func enterBodies(_ connection: HTTPConnection) {
         for (id, limit) in bodies.enter(connection.id, of: connection.client, isKnown: connection.isKnown) {
             reached(limit, "too many unfinished request bodies; the oldest one is aborted")
@@ -160,7 +160,7 @@ extension HTTPListener {
         if connection.wantsInput { readRequests(connection) } else { watch(connection) }
     }
 
-    /// Answers a request that the server itself refuses; its connection ends where nobody can tell where the next request begins.
+    /// Sends the server's own refusal of a request; its connection ends if the beginning of the next request cannot be known.
     func refuse(_ connection: HTTPConnection, _ refusal: HTTPRefusal) {
         if refusal.code == "malformed_request" { counters.change { $0.malformedRequests += 1 } }
         answer(connection, response(to: connection, refusal), closes: true)
@@ -173,7 +173,7 @@ extension HTTPListener {
         return response
     }
 
-    /// Writes the response to the request in work.
+    /// Writes the response to the request in progress.
     func answer(_ connection: HTTPConnection, _ response: HTTPResponse, closes: Bool = false) {
         bodies.leave(connection.id)
         slots.giveUp(connection.id)
@@ -204,7 +204,7 @@ extension HTTPListener {
         case .ended: end(connection)
         case .blocked:
             guard case .answering = connection.phase else { return }
-            // A client that does not read is a waiting one: it makes room for those that do.
+            // A client that does not read counts as idle: it makes room for those that do.
             if !waiting.contains(connection.id) { enterWaiting(connection) }
             let limit = connection.since + configuration.graceTime
             schedule(connection, min(now + configuration.stallTimeout, limit))
@@ -282,9 +282,9 @@ extension HTTPListener {
     fileprivate static let timeout = HTTPRefusal(
         status: 504, code: "timeout", detail: "The request took too long.")
 
-    /// The request that a head describes, without its body; nil when the target is broken. What a proxy says counts only where it is trusted.
+    /// The request of a head, without its body; nil if the target is invalid. Fields from a proxy count only if it is trusted.
     fileprivate func request(_ connection: HTTPConnection, _ head: HTTPRequestHead) -> HTTPRequest? {
-        // The last entry is the one that the proxy in front wrote; those before it are the client's own words.
+        // The last entry is the one that the proxy in front wrote; those before it come from the client.
         func forwarded(_ name: String) -> String? {
             guard configuration.trustsForwardedFields, let value = head.headers.values(name).last else { return nil }
             let last = value.split(separator: ",").last.map { trimmed(String($0)) }
@@ -293,7 +293,7 @@ extension HTTPListener {
         var address = connection.address
         var remote = address.host
         if let named = forwarded("X-Forwarded-For") {
-            // Some load balancers add the client's port, which is another one for each connection.
+            // Some load balancers add the client's port, which differs for each connection.
             let client = SocketAddress(numericWithPort: named)
             remote = client?.host ?? named
             address = client ?? address
@@ -306,7 +306,7 @@ extension HTTPListener {
             authority: forwarded("X-Forwarded-Host") ?? head.authority)
     }
 
-    /// What is known of a request whose head is refused: whom the refusal is written for.
+    /// What is known of a request whose head is refused, to format the refusal.
     fileprivate func refusedRequest(_ connection: HTTPConnection) -> HTTPRequest? {
         if let head = connection.reader.refusedHead {
             return request(connection, head) ?? withoutTarget(connection, head.headers)

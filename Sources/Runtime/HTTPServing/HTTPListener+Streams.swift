@@ -1,15 +1,15 @@
 import NetworkIO
 import Primitives
 
-/// The way of a body that goes on.
+/// Streamed response bodies.
 extension HTTPListener {
-    /// Sends the head of `response` and from then on what its stream brings.
+    /// Sends the head of `response`, and then the pieces of its stream.
     func begin(_ stream: HTTPStream, of response: HTTPResponse, on connection: HTTPConnection) {
         guard streams < configuration.streamLimit else {
             reached(.streams, "too many responses that go on; a further one is refused")
             return overload(connection)
         }
-        // Whoever has a link to a file may download it as often as they like: they take no more than half from those who follow events.
+        // Everybody with a link to a file may download it as often as they like: downloads may occupy at most half of what event streams could use.
         guard stream.length == nil || downloads < max(1, configuration.streamLimit / 2) else {
             reached(.streams, "too many downloads; a further one is refused")
             return overload(connection)
@@ -36,7 +36,7 @@ extension HTTPListener {
             })
     }
 
-    /// Sends a piece and waits while the client is behind; whether the stream goes on.
+    /// Sends a piece and waits while the client is behind; returns whether the stream continues.
     private func send(_ piece: [UInt8], onStream id: UInt64) async -> Bool {
         guard let connection = connections[id], case .streaming(let stream) = connection.phase else { return false }
         send(piece, on: connection)
@@ -57,7 +57,7 @@ extension HTTPListener {
         finish(stream, of: connection)
     }
 
-    /// Ends the body: what was sent of it still leaves.
+    /// Ends the body: queued pieces are still sent.
     func finish(_ stream: OpenStream, of connection: HTTPConnection) {
         end(stream)
         connection.since = now
@@ -66,7 +66,7 @@ extension HTTPListener {
         watch(connection)
     }
 
-    /// Nothing further comes of it.
+    /// Nothing more follows.
     func end(_ stream: OpenStream) {
         stream.end()
         streams -= 1
@@ -74,7 +74,7 @@ extension HTTPListener {
         counters.change { $0.streams -= 1 }
     }
 
-    /// A sign of life, or the end of a client that has not read the one before.
+    /// Sends a keep-alive, or ends the connection of a client that has not read the one before.
     func keepAlive(_ stream: OpenStream, of connection: HTTPConnection) {
         guard !connection.stream.hasOutput else {
             reached(.responseTime, "a connection is closed: the client reads its response too slowly")

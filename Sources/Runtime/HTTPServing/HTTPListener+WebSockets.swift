@@ -9,14 +9,14 @@ struct WebSocketUpgrade: Sendable {
     let session: @Sendable (WebSocketConnection) async -> Void
     let abandoned: (@Sendable () async -> Void)?
 
-    /// The socket does not open.
+    /// Runs if the socket does not open.
     func abandon() {
         guard let abandoned else { return }
         Task.detached { await abandoned() }
     }
 }
 
-/// The way of a WebSocket: decision, handshake, messages both ways, end.
+/// The life of a WebSocket: decision, handshake, messages in both directions, end.
 extension HTTPListener {
     /// Bytes that may wait unsent in the kernel: beyond that a socket counts as not writable and messages wait in our queue.
     private static let unsentBytes = 64 << 10
@@ -27,7 +27,7 @@ extension HTTPListener {
     private static let tooManyOfAddress = HTTPRefusal(
         status: 503, code: "overloaded", detail: "Too many WebSockets are open from this address.")
 
-    /// An upgrade request on a WebSocket path: asks the route, then upgrades or answers.
+    /// An upgrade request on a WebSocket path: asks the route, then upgrades or sends a response.
     func considerUpgrade(_ connection: HTTPConnection, _ route: WebSocketRoute, _ parameters: [String: String]) {
         guard var request = connection.request else { return }
         request.parameters = parameters
@@ -52,15 +52,15 @@ extension HTTPListener {
         }
     }
 
-    /// Why no WebSocket opens on `connection` now; nil: it may.
+    /// Why no WebSocket can open on `connection` now; nil: it can.
     func webSocketRefusal(of connection: HTTPConnection) -> HTTPRefusal? {
-        // One that was not there when all were told to go would stay.
+        // A socket that opens after all others were closed would stay.
         if isDraining { return Self.stopping }
         if webSockets.isFull { return Self.tooMany }
         return webSockets.isFull(for: connection.client) ? Self.tooManyOfAddress : nil
     }
 
-    /// The same of one that is about to open.
+    /// The same for a socket that is about to open.
     private func obstacle(for connection: HTTPConnection) -> HTTPRefusal? {
         let refusal = webSocketRefusal(of: connection)
         if refusal == Self.tooMany {
@@ -71,9 +71,9 @@ extension HTTPListener {
         return refusal
     }
 
-    /// The connection speaks WebSocket from now on; the response that says so leaves first.
+    /// The connection uses WebSocket from now on; the response that announces it is sent first.
     func upgrade(_ connection: HTTPConnection, _ upgrade: WebSocketUpgrade) {
-        // Once more: the route's decision took its time.
+        // Checked again: the route's decision took time.
         if let refusal = obstacle(for: connection) {
             upgrade.abandon()
             return refuse(connection, refusal)
@@ -102,7 +102,7 @@ extension HTTPListener {
             socket.stopReading()
             socket.close()
         }
-        // What the client has sent behind its request.
+        // Bytes that the client has sent after its request.
         let rest = connection.reader.drainBuffer()
         rest.withUnsafeBytes { receive($0, session) }
         writeWebSocket(connection, session)
@@ -142,7 +142,7 @@ extension HTTPListener {
         }
     }
 
-    /// Writes what waits; where the socket takes no more, the loop comes back when it does.
+    /// Writes what waits; if the socket accepts no more, the loop continues when it does.
     func writeWebSocket(_ connection: HTTPConnection, _ session: WebSocketSession) {
         if session.connection.consumeSlowReader() {
             counters.change { $0.slowReaders += 1 }
@@ -160,7 +160,7 @@ extension HTTPListener {
         watch(connection)
     }
 
-    /// One moment for all: each tenth of the interval a tenth of the sockets is pinged.
+    /// One deadline for all: at each tenth of the interval, a tenth of the sockets is pinged.
     private func startPinging() {
         guard !isPinging, !webSockets.isEmpty else { return }
         isPinging = true
@@ -176,7 +176,7 @@ extension HTTPListener {
         startPinging()
     }
 
-    /// Takes a socket that is over from the books.
+    /// Removes a socket that has ended.
     func endWebSocket(_ connection: HTTPConnection, _ session: WebSocketSession) {
         webSockets.leave(connection.id)
         session.connection.finish(session.outcome)

@@ -4,9 +4,9 @@ import NetworkIO
 import Primitives
 import Synchronization
 
-/// The sockets of one server and all that hangs on them: the actor of the HTTP thread, whose loop is its executor.
+/// The sockets of one server and their state: the actor of the HTTP thread, whose loop is its executor.
 actor HTTPListener {
-    /// Who is meant by a mark of the readiness set or an owner of a deadline; connections and work have numbers above these.
+    /// The reserved marks of the readiness set and owners of deadlines; connections and work have numbers above these.
     enum Mark {
         static let wake: UInt64 = 0
         static let listening: UInt64 = 1
@@ -26,7 +26,7 @@ actor HTTPListener {
     nonisolated let counters: ServerCounters
     nonisolated let logger: Logger
     private nonisolated let executor: LoopExecutor
-    /// WebSockets whose queues are to be looked at, from any thread.
+    /// WebSockets whose queues must be checked, from any thread.
     nonisolated let flushRequests: Mailbox<UInt64>
     nonisolated let readiness: ReadinessSet
 
@@ -40,16 +40,16 @@ actor HTTPListener {
     var tls: TLSContext?
     /// Whether accepting waits for a descriptor.
     var isAcceptPaused = false
-    /// All connections that are no WebSockets.
+    /// All connections that are not WebSockets.
     var plain: Stage
     /// Those that wait for a request, the only ones that are closed for others.
     var waiting = Stage()
     var bodies: UnfinishedBodies
-    /// Connections whose TLS handshake is not over.
+    /// Connections with a TLS handshake in progress.
     var handshakes: Stage
     var slots: HandlerSlots
     var encoder = HTTPResponseEncoder()
-    /// Responses that go on.
+    /// Streamed responses.
     var streams = 0
     /// Those whose length is known.
     var downloads = 0
@@ -92,7 +92,7 @@ actor HTTPListener {
                 configuration.maximumWebSocketsPerAddress, max(1, configuration.maximumConnections / 2)))
     }
 
-    /// Binds and listens; the port.
+    /// Binds and listens; returns the port.
     func listen() throws(HTTPServerError) -> UInt16 {
         if let files = configuration.tls { try use(files) }
         guard let address = SocketAddress(numeric: configuration.host) else {
@@ -144,10 +144,10 @@ actor HTTPListener {
     /// Lets the loop end after the turn in progress.
     func requestStop() { isStopping = true }
 
-    /// Resumes `passed` in a turn of the loop that has not begun.
+    /// Resumes `passed` in a turn of the loop that begins later.
     func passTurn(_ passed: CheckedContinuation<Void, Never>) { passed.resume() }
 
-    /// What the loop does each time it wakes; when to wake next at the latest.
+    /// The work of the loop each time it wakes; returns when to wake next at the latest.
     private func turn(_ ready: [ReadinessSet.Ready]) -> MonotonicTime? {
         for event in ready {
             switch event.mark {
@@ -177,7 +177,7 @@ actor HTTPListener {
         connection.timeout.set(deadline, of: connection.id, in: &deadlines)
     }
 
-    /// A number that nothing else has or had.
+    /// A number that is never reused.
     func newNumber() -> UInt64 {
         lastNumber += 1
         return lastNumber
@@ -213,7 +213,7 @@ actor HTTPListener {
         drained = nil
     }
 
-    /// Counts a bound that was reached and, now and then, says so.
+    /// Counts a limit that was reached and logs it now and then.
     func reached(_ limit: HTTPLimit, _ detail: @autoclosure () -> String) {
         counters.change { $0.limitsReached[limit, default: 0] += 1 }
         guard let count = limitLog.mayWrite(limit, at: now) else { return }
@@ -221,12 +221,12 @@ actor HTTPListener {
     }
 }
 
-/// Which bounds were logged lately: an attack must not fill the log.
+/// The limits that were logged recently: an attack must not fill the log.
 struct LimitLog {
     private static let interval = TimeInterval.seconds(10)
     private var entries: [HTTPLimit: (last: MonotonicTime, count: Int)] = [:]
 
-    /// How often it happened since the last line, when it is time for one.
+    /// How often it happened since the last line, if another one is due.
     mutating func mayWrite(_ limit: HTTPLimit, at now: MonotonicTime) -> Int? {
         guard let entry = entries[limit] else {
             entries[limit] = (now, 0)

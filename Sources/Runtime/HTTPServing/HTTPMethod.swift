@@ -1,4 +1,4 @@
-/// A request method (RFC 9110 section 9). Any token is a method; routes decide which they answer.
+/// A request method (RFC 9110 section 9). Any token is a method; routes decide which ones they support.
 public struct HTTPMethod: RawRepresentable, Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
     /// The method as on the wire; methods are case-sensitive.
     public let rawValue: String
@@ -10,21 +10,21 @@ public struct HTTPMethod: RawRepresentable, Hashable, Sendable, ExpressibleByStr
     /// The method as on the wire.
     public var description: String { rawValue }
 
-    /// Asks for a representation.
+    /// Retrieves a representation.
     public static let get: Self = "GET"
     /// `get` without the body.
     public static let head: Self = "HEAD"
-    /// Hands something in.
+    /// Submits data.
     public static let post: Self = "POST"
-    /// Replaces the whole.
+    /// Replaces a resource.
     public static let put: Self = "PUT"
-    /// Changes a part.
+    /// Changes a part of a resource.
     public static let patch: Self = "PATCH"
-    /// Ends or removes.
+    /// Ends or removes a resource.
     public static let delete: Self = "DELETE"
-    /// Asks what may be asked.
+    /// Asks which methods are supported.
     public static let options: Self = "OPTIONS"
 
-    /// Those above, as in an `Allow` field.
+    /// The methods above, as in an `Allow` field.
     static let all = [Self.delete, .get, .head, .options, .patch, .post, .put].map(\.rawValue).joined(separator: ", ")
 }

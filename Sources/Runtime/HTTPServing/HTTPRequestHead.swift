@@ -1,7 +1,7 @@
-/// What a request says before its body, read strictly (RFC 9112): whatever two implementations could read in two ways is refused, since a proxy
-/// in front may have read it in the other.
+/// The head of a request, parsed strictly (RFC 9112): everything that two implementations could interpret differently is refused, because a proxy
+/// in front may have interpreted it the other way.
 struct HTTPRequestHead: Sendable, Hashable {
-    /// How the end of the body is found (RFC 9112 section 6).
+    /// How to find the end of the body (RFC 9112 section 6).
     enum Body: Sendable, Hashable {
         case none
         case length(Int)
@@ -12,17 +12,17 @@ struct HTTPRequestHead: Sendable, Hashable {
     /// Path and query as on the wire.
     let target: String
     let headers: HTTPHeaders
-    /// The Host field, or what an absolute target names (section 3.2.2).
+    /// The Host field, or the host of an absolute target (section 3.2.2).
     let authority: String
     let body: Body
     /// Whether the client may send another request on the connection.
     let isPersistent: Bool
-    /// Whether the client asks for a WebSocket (RFC 6455 section 4.1).
+    /// Whether the client requests a WebSocket (RFC 6455 section 4.1).
     let asksForWebSocket: Bool
     /// Whether the client waits for "100 Continue" before it sends the body (RFC 9110 section 10.1.1).
     let expectsContinue: Bool
 
-    /// Reads a head: complete lines, each ended by CRLF, without the empty one.
+    /// Parses a head: complete lines, each ended by CRLF, without the empty one.
     init(lines bytes: ArraySlice<UInt8>) throws(HTTPRefusal) {
         var rest = bytes
         let line = Self.popLine(&rest)
@@ -30,7 +30,7 @@ struct HTTPRequestHead: Sendable, Hashable {
         guard parts.count == 3, !parts[0].isEmpty, parts[0].allSatisfy(Self.isToken) else {
             throw Self.malformed("The request line must be a method, a target and a version.")
         }
-        // A fragment is the client's own (RFC 9110 section 7.1).
+        // A fragment never leaves the client (RFC 9110 section 7.1).
         guard parts[1].allSatisfy({ $0 > 0x20 && $0 < 0x7f && $0 != UInt8(ascii: "#") }), !parts[1].isEmpty else {
             throw Self.malformed("The target contains bytes that must be percent-encoded.")
         }
@@ -42,7 +42,7 @@ struct HTTPRequestHead: Sendable, Hashable {
         (target, authority) = try Self.originForm(String(decoding: parts[1], as: UTF8.self), host: host)
         body = try Self.body(headers, isOld: isOld)
         isPersistent = !isOld && !headers.list("Connection", contains: "close")
-        // An HTTP/1.0 client cannot (RFC 9110 section 7.8).
+        // An HTTP/1.0 client cannot upgrade (RFC 9110 section 7.8).
         asksForWebSocket = !isOld && method == .get && headers.list("Upgrade", contains: "websocket")
         expectsContinue = try Self.expectsContinue(headers, isOld: isOld)
     }
@@ -51,7 +51,7 @@ struct HTTPRequestHead: Sendable, Hashable {
         HTTPRefusal(status: 400, code: "malformed_request", detail: detail)
     }
 
-    /// The bytes before the next CRLF, which is removed with them.
+    /// The bytes before the next CRLF; both are removed.
     private static func popLine(_ rest: inout ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         let end = rest.firstIndex(of: UInt8(ascii: "\r")) ?? rest.endIndex
         defer { rest = rest[min(end + 2, rest.endIndex)...] }
@@ -94,8 +94,8 @@ struct HTTPRequestHead: Sendable, Hashable {
         return headers
     }
 
-    /// The fields of a head that is refused unread, as far as whole lines of it came; what is no field is passed over. They decide how the refusal is
-    /// written and nothing else.
+    /// The fields of an incomplete or refused head, as far as complete lines of it arrived; invalid lines are skipped. They only decide how the refusal is
+    /// written.
     static func readableFields(_ bytes: ArraySlice<UInt8>) -> HTTPHeaders {
         var headers = HTTPHeaders()
         let newline = UInt8(ascii: "\n")
@@ -118,7 +118,7 @@ struct HTTPRequestHead: Sendable, Hashable {
         }
     }
 
-    /// Fields that are no lists: of two of them one reader takes the first and another the last (RFC 9110 section 5.3).
+    /// Fields that are not lists: if there are two, one implementation uses the first and another the last (RFC 9110 section 5.3).
     private static func checkSingle(_ headers: HTTPHeaders) throws(HTTPRefusal) {
         let single = [
             "Host", "Content-Length", "Transfer-Encoding", "Authorization", "Content-Type", "Expect", "Origin",
@@ -129,7 +129,7 @@ struct HTTPRequestHead: Sendable, Hashable {
         }
     }
 
-    /// Section 3.2: HTTP/1.1 names its host, in a form that cannot be taken for anything else.
+    /// Section 3.2: HTTP/1.1 names its host, in a form that has only one interpretation.
     private static func host(_ headers: HTTPHeaders, isOld: Bool) throws(HTTPRefusal) -> String {
         guard let host = headers["Host"] else {
             guard isOld else { throw malformed("The header field Host is missing.") }
@@ -141,7 +141,7 @@ struct HTTPRequestHead: Sendable, Hashable {
         return host
     }
 
-    /// Whether a text is a host with an optional port, and nothing that another reader could find more in (RFC 3986 section 3.2).
+    /// Whether a text is a host with an optional port, and nothing in which another parser could find more (RFC 3986 section 3.2).
     private static func isAuthority(_ text: String) -> Bool {
         let bytes = Array(text.utf8)
         guard !bytes.isEmpty, bytes.allSatisfy({ $0 > 0x20 && $0 < 0x7f && !#"/?#@,\<>"{}|^`"#.utf8.contains($0) })
@@ -161,7 +161,7 @@ struct HTTPRequestHead: Sendable, Hashable {
 
     private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
 
-    /// The path and the authority of an absolute target ("http://host/path"), which counts instead of Host; any other target as it is.
+    /// The path and the authority of an absolute target ("http://host/path"), which replaces Host; any other target is unchanged.
     private static func originForm(
         _ target: String, host: String
     ) throws(HTTPRefusal) -> (target: String, authority: String) {
@@ -177,7 +177,7 @@ struct HTTPRequestHead: Sendable, Hashable {
         return (target, host)
     }
 
-    /// Section 6: one length in digits, or chunked alone.
+    /// Section 6: one length in digits, or only chunked.
     private static func body(_ headers: HTTPHeaders, isOld: Bool) throws(HTTPRefusal) -> Body {
         let length = headers["Content-Length"]
         if let coding = headers["Transfer-Encoding"] {
@@ -195,7 +195,7 @@ struct HTTPRequestHead: Sendable, Hashable {
         guard !length.isEmpty, length.utf8.allSatisfy(isDigit) else {
             throw malformed("Content-Length must be one number in decimal digits.")
         }
-        // A number that no Int holds is a body that no limit allows.
+        // A number that does not fit into an Int is a length that no limit allows.
         let count = Int(length) ?? .max
         return count == 0 ? .none : .length(count)
     }

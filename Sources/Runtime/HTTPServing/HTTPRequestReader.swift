@@ -1,21 +1,21 @@
-/// Cuts the bytes of a connection into requests: a value that takes bytes as they come and gives heads and bodies under their limits.
+/// Splits the bytes of a connection into requests: a value that consumes bytes as they arrive and returns heads and bodies within their limits.
 struct HTTPRequestReader: Sendable {
-    /// What it may hold at most.
+    /// Its limits.
     struct Limits: Sendable {
         var targetBytes: Int
         var headerBytes: Int
         var bodyBytes: Int
     }
 
-    /// What stands at the beginning of a connection's bytes.
+    /// The state at the beginning of the unused bytes.
     enum Head: Equatable {
-        /// A request that has not begun, or has not come to the end of its head.
+        /// A request that has not begun, or whose head is incomplete.
         case incomplete(hasBegun: Bool)
         case complete(HTTPRequestHead)
         case refused(HTTPRefusal)
     }
 
-    /// How a body stands.
+    /// The state of a body.
     enum Body: Equatable {
         case incomplete
         case complete([UInt8])
@@ -28,47 +28,47 @@ struct HTTPRequestReader: Sendable {
         case chunked(ChunkedDecoder)
     }
 
-    /// The method, the version and the blanks of a request line, beside its target.
+    /// The length of method, version and blanks of a request line, without its target.
     private static let lineBytes = 64
 
     private let limits: Limits
-    /// Bytes that came and have not been used yet.
+    /// Bytes that arrived and have not been used yet.
     private var buffer: [UInt8] = []
-    /// How far the buffer was searched for the end of the head, and where the line begins that was reached.
+    /// How far the buffer was searched for the end of the head, and where the current line begins.
     private var scanned = 0
     private var lineStart = 0
     private var requestLineBytes = 0
     private var skippedLine = false
     private var framing = Framing.none
     private var body: [UInt8] = []
-    /// Bytes of the body that is being read, chunks' frames included: what its rate is measured by.
+    /// Bytes of the body that is being read, including the framing of chunks: its rate is measured by these.
     private(set) var bodyBytesReceived = 0
-    /// A head that was refused although it can be read.
+    /// A head that was refused although it can be parsed.
     private(set) var refusedHead: HTTPRequestHead?
 
     init(limits: Limits) { self.limits = limits }
 
-    /// The fields of a head that is refused before it is whole, or because it cannot be read.
+    /// The fields of a head that is refused before it is complete, or because it cannot be parsed.
     var readableFields: HTTPHeaders { HTTPRequestHead.readableFields(buffer[...]) }
 
-    /// Whether bytes wait that belong to no request yet.
+    /// Whether bytes wait that do not belong to a request yet.
     var hasBytes: Bool { !buffer.isEmpty }
 
-    /// Takes bytes as they come.
+    /// Adds bytes as they arrive.
     mutating func append(_ bytes: UnsafeRawBufferPointer) { buffer += bytes }
 
-    /// Throws away what came; how much that was.
+    /// Discards the bytes; returns how many.
     mutating func discard() -> Int { drainBuffer().count }
 
-    /// Hands over bytes that follow the last head: after an upgrade they are another protocol's.
+    /// Returns the bytes after the last head: after an upgrade they belong to another protocol.
     mutating func drainBuffer() -> [UInt8] {
         defer { buffer = [] }
         return buffer
     }
 
-    /// The next head, once it is there; it is removed, and its body is read next.
+    /// The next head, once it is complete; it is removed, and its body is read next.
     mutating func nextHead() -> Head {
-        // Section 2.2: one empty line before a request is forgiven.
+        // Section 2.2: one empty line before a request is tolerated.
         if !skippedLine, scanned == 0, buffer.first == 0x0d {
             guard buffer.count > 1 else { return .incomplete(hasBegun: false) }
             if buffer[1] == 0x0a {
@@ -87,7 +87,7 @@ struct HTTPRequestReader: Sendable {
 
     private static let noRequest = HTTPRequestHead.malformed("This is not an HTTP request.")
 
-    /// Looks for the empty line; the index after it. Line ends are CRLF and nothing else, so that nobody sees a line where another sees none.
+    /// Searches for the empty line; returns the index after it. Line ends are only CRLF, so that no two parsers see different lines.
     private mutating func scan() -> Result<Int?, HTTPRefusal> {
         while scanned < buffer.count {
             let byte = buffer[scanned]
@@ -141,7 +141,7 @@ struct HTTPRequestReader: Sendable {
             status: 413, code: "body_too_large", detail: "The body may have at most \(limits.bodyBytes) bytes.")
     }
 
-    /// The body of the last head, once it is there.
+    /// The body of the last head, once it is complete.
     mutating func nextBody() -> Body {
         var rest = buffer[...]
         defer {

@@ -1,12 +1,12 @@
-/// What goes back to the client.
+/// The response to a request.
 public struct HTTPResponse: Sendable {
     /// The status code, 200 to 599.
     public var status: Int
-    /// The header fields; Content-Length, Date and Connection are the server's.
+    /// The header fields; the server sets Content-Length, Date and Connection.
     public var headers: HTTPHeaders
     /// The body.
     public var body: [UInt8]
-    /// In place of `body`: one that goes on.
+    /// Instead of `body`: a streamed one.
     public var stream: HTTPStream?
 
     /// A response with these parts.
@@ -16,13 +16,13 @@ public struct HTTPResponse: Sendable {
         self.body = body
     }
 
-    /// A response whose body goes on.
+    /// A response with a streamed body.
     public init(status: Int = 200, headers: HTTPHeaders, stream: HTTPStream) {
         self.init(status: status, headers: headers)
         self.stream = stream
     }
 
-    /// Bytes of the body; nil where nobody knows.
+    /// The length of the body in bytes; nil if unknown.
     var length: Int64? { stream.map(\.length) ?? Int64(body.count) }
 
     /// A response with a text body of the given media type.
@@ -34,24 +34,24 @@ public struct HTTPResponse: Sendable {
 /// Answers one request.
 public typealias HTTPHandler = @Sendable (HTTPRequest) async -> HTTPResponse
 
-/// What the head of a request decides about its body.
+/// The decision about a body, based on the head of its request.
 public enum HTTPVerdict: Sendable {
-    /// The body is not read: this is the answer.
+    /// The body is not read: this is the response.
     case refuse(HTTPResponse)
-    /// The body is read. The body of a client that has shown who it is makes no room for those of clients that have not.
+    /// The body is read. The bodies of authenticated clients are never cut off to make room for those of others.
     case admit(isKnown: Bool)
 }
 
-/// Looks at the head of a request that has a body before the body is read. Runs on the HTTP thread, so it takes microseconds and waits for nothing.
+/// Decides about a request with a body before the body is read. Runs on the HTTP thread, so it takes microseconds and never waits.
 public typealias HTTPAdmission = @Sendable (HTTPRequest) -> HTTPVerdict
 
-/// A request that the server or the router answers by itself, before or instead of a handler.
+/// A refusal by the server or the router itself, before or instead of a handler.
 public struct HTTPRefusal: Error, Sendable, Hashable {
-    /// The status code of the answer.
+    /// The status code of the response.
     public var status: Int
     /// A stable word for programs, for example `body_too_large`.
     public var code: String
-    /// A sentence for people.
+    /// A sentence for readers.
     public var detail: String
 
     /// A refusal with these parts.
@@ -61,9 +61,9 @@ public struct HTTPRefusal: Error, Sendable, Hashable {
         self.detail = detail
     }
 
-    /// The plain form, where nobody asked for a better one.
+    /// The plain form, used unless the edges configure another one.
     public var plainResponse: HTTPResponse { HTTPResponse(status: status, text: "\(code): \(detail)\n") }
 }
 
-/// Words for a refusal: the edges turn it into a problem document.
+/// Formats a refusal: the edges make a problem document from it.
 public typealias HTTPRefusalWriter = @Sendable (HTTPRefusal) -> HTTPResponse

@@ -2,10 +2,10 @@ import Glibc
 
 /// Writes the head of a response (RFC 9112 section 4).
 struct HTTPResponseEncoder {
-    /// The Date field's text is made once a second.
+    /// The text of the Date field is updated once per second.
     private var date = (second: Int64.min, text: "")
 
-    /// Status line and fields with the empty line after them.
+    /// Status line and fields, followed by the empty line.
     mutating func head(
         of response: HTTPResponse, closes: Bool, wallMilliseconds: Int64
     ) -> [UInt8] {
@@ -19,10 +19,10 @@ struct HTTPResponseEncoder {
         return Array((text + "\r\n").utf8)
     }
 
-    /// Whether a response of this status has a body (RFC 9110 section 6.4.1).
+    /// Whether a response with this status has a body (RFC 9110 section 6.4.1).
     static func mayHaveBody(_ status: Int) -> Bool { status != 204 && status != 304 }
 
-    /// A field whose name and value are single lines and which is not the server's own business.
+    /// Whether name and value are single lines, and the field is not one that only the server sets.
     private static func mayWrite(_ field: HTTPHeaders.Field) -> Bool {
         let own = ["content-length", "transfer-encoding", "connection", "date"]
         guard !field.name.isEmpty, !own.contains(where: { equalIgnoringCase($0, field.name) }) else { return false }

@@ -7,15 +7,15 @@ import Synchronization
 public enum HTTPServerError: Error, Sendable, Hashable {
     /// The host is not an IP address.
     case invalidAddress(String)
-    /// The certificate or key could not be used; the library's words.
+    /// The certificate or key could not be used; with the library's message.
     case invalidCertificate(String)
-    /// The socket could not be bound; the library's words.
+    /// The socket could not be bound; with the system's message.
     case cannotListen(String)
     /// `start` was called twice.
     case alreadyStarted
 }
 
-/// One HTTP/1.1 listener with WebSockets and optional TLS, on a thread of its own.
+/// One HTTP/1.1 listener with WebSockets and optional TLS, on a separate thread.
 ///
 /// ```swift
 /// let server = HTTPServer(configuration: configuration, logger: logger)
@@ -42,14 +42,14 @@ public final class HTTPServer: Sendable {
         self.init(configuration: configuration, logger: logger, clock: MonotonicClock.now)
     }
 
-    /// A server in the time of `clock`, which its loop reads once a turn.
+    /// A server with the time of `clock`, which its loop reads once per turn.
     init(configuration: HTTPServerConfiguration, logger: Logger, clock: @escaping @Sendable () -> MonotonicTime) {
         self.configuration = configuration
         self.logger = logger
         self.clock = clock
     }
 
-    /// Listens and serves. Requests go to `handler`, but for those on the paths of `webSockets`; `admission` sees those that have a body before it is
+    /// Listens and serves. Requests go to `handler`, except those on the paths of `webSockets`; `admission` checks those with a body before it is
     /// read.
     public func start(
         webSockets: [WebSocketRoute] = [], admission: @escaping HTTPAdmission = { _ in .admit(isKnown: false) },
@@ -91,7 +91,7 @@ public final class HTTPServer: Sendable {
         }
     }
 
-    /// The port that is listened on; 0 before `start` and after `stop`.
+    /// The listening port; 0 before `start` and after `stop`.
     public var port: UInt16 {
         phase.withLock { if case .running(_, _, let port) = $0 { port } else { 0 } }
     }
@@ -99,21 +99,21 @@ public final class HTTPServer: Sendable {
     /// Counters and gauges.
     public var statistics: HTTPServerStatistics { counters.statistics }
 
-    /// Returns when all has been done that was due when it was called, by the sockets and by the clock: for tests.
+    /// Returns when everything has been done that was due when it was called, by the sockets and by the clock: for tests.
     ///
-    /// The loop may be in a turn that read the clock before; it ends that one, then has one that begins later, and does not begin a third before that.
+    /// The loop may be in a turn that read the clock before; it completes that one and a later one before this returns.
     func finishTurn() async {
         let listener = phase.withLock { phase -> HTTPListener? in
             if case .running(let listener, _, _) = phase { listener } else { nil }
         }
         guard let listener else { return }
-        // Not three calls: the optimiser makes one stay on the loop of several that follow each other.
+        // Not three calls: the optimiser makes one stay on the loop if several follow each other.
         for _ in 0..<3 {
             await withCheckedContinuation { passed in Task { await listener.passTurn(passed) } }
         }
     }
 
-    /// Shows another certificate to clients that connect from now on; connections that are open keep theirs. Nothing changes where it cannot be used.
+    /// Uses another certificate for clients that connect from now on; open connections keep theirs. Nothing changes if it cannot be used.
     public func replaceCertificate(_ files: TLSFiles) async throws(HTTPServerError) {
         let listener = phase.withLock { phase -> HTTPListener? in
             if case .running(let listener, _, _) = phase { listener } else { nil }
@@ -121,7 +121,7 @@ public final class HTTPServer: Sendable {
         try await listener?.replaceCertificate(files)
     }
 
-    /// Stops listening, closes WebSockets with 1001, gives requests in work a moment, ends the thread.
+    /// Stops listening, closes WebSockets with 1001, gives requests in progress a moment, and ends the thread.
     public func stop() async {
         let running = phase.withLock { phase -> (HTTPListener, LoopThread)? in
             guard case .running(let listener, let thread, _) = phase else { return nil }

@@ -14,89 +14,89 @@ public struct TLSFiles: Sendable, Hashable {
     }
 }
 
-/// One listener with its limits. Every bound has its reason beside it.
+/// One listener with its limits. Each limit states its reason.
 public struct HTTPServerConfiguration: Sendable {
-    /// The address to listen on: "127.0.0.1", "0.0.0.0", "::" (both families where the machine has IPv6).
+    /// The address to listen on: "127.0.0.1", "0.0.0.0", "::" (both families if the machine has IPv6).
     public var host: String
     /// The port; 0 lets the system choose (see `HTTPServer.port`).
     public var port: UInt16
-    /// Serves HTTPS and WSS only, when set.
+    /// If set, serves only HTTPS and WSS.
     public var tls: TLSFiles?
-    /// Believes X-Forwarded-For, -Proto and -Host of the one proxy in front.
+    /// Trusts X-Forwarded-For, -Proto and -Host from the one proxy in front.
     public var trustsForwardedFields = false
-    /// Answers 403 to clients that are not on this machine.
+    /// Refuses clients that are not on this machine, with 403.
     public var servesLoopbackOnly = false
 
     /// The largest body: an SDP of a large room is below 200 kB.
     public var maximumBodyBytes = 1 << 20
-    /// The longest path with query: access tokens travel in it, and LiveKit's clients put their first session description there, uncompressed 10 kB
-    /// and more.
+    /// The longest path with query: it may contain access tokens, and LiveKit's clients put their first session description there, which is 10 kB
+    /// and more, uncompressed.
     public var maximumTargetBytes = 65_536
-    /// All header fields together.
+    /// The size of all header fields together.
     public var maximumHeaderBytes = 32_768
-    /// Requests before a connection is closed behind its response: what a client leaves behind in memory ends with it.
+    /// Requests before a connection is closed after its response: memory that a client occupies is freed with it.
     public var maximumRequestsPerConnection = 1_000
 
-    /// Open connections, WebSockets included: 8 kB each, 15 kB with TLS. When there are so many, the one that has waited for a request the longest is closed for
-    /// each new one; only where none waits the new one is.
+    /// Open connections, WebSockets included: 8 kB each, 15 kB with TLS. At the limit, the connection that has waited for a request the longest is closed for
+    /// each new one; if none waits, the new one is closed.
     public var maximumConnections = 20_000
-    /// Connections of one address (of one IPv6 /64) that are no WebSockets: a school behind one address loads the page at once. The one of them
-    /// that has waited the longest is closed for each new one. No bound behind a trusted proxy, which is one address.
+    /// Connections of one address (of one IPv6 /64), without WebSockets: a school behind one address loads the page at once. At the limit, the one
+    /// that has waited the longest is closed for each new one. No limit behind a trusted proxy, which is one address.
     public var maximumConnectionsPerAddress = 1_024
-    /// TLS handshakes that are not over: 48 kB each. The one that has taken the longest is closed for each new one.
+    /// TLS handshakes in progress: 48 kB each. At the limit, the one that has taken the longest is closed for each new one.
     public var maximumHandshakes = 4_096
-    /// WebSockets. No bound of their own where they are what the listener is for; where they stand beside requests, these need connections, too.
+    /// WebSockets. No separate limit if the listener exists for them; if it also serves requests, these need connections, too.
     public var maximumWebSockets = Int.max
     /// WebSockets of one address, and never more than half of all connections: a company behind one address has fewer viewers.
     public var maximumWebSocketsPerAddress = 10_000
-    /// Requests whose body has come in part: at most 256 MiB. The one that has taken the longest is answered 408 for each new one.
+    /// Requests whose body has arrived in part: at most 256 MiB. At the limit, the one that has taken the longest is answered with 408 for each new one.
     public var maximumBodies = 256
-    /// Those of one address.
+    /// The same for one address.
     public var maximumBodiesPerAddress = 64
-    /// Those of clients that have shown no token, which stand apart.
+    /// The same for clients without a token, which are counted separately.
     public var maximumUnknownBodies = 64
-    /// Those of one address.
+    /// The same for one address of these.
     public var maximumUnknownBodiesPerAddress = 16
-    /// Requests that a handler works on; more wait for their turn.
+    /// Requests in handlers at a time; more wait for their turn.
     public var maximumConcurrentRequests = 1_024
-    /// Those of one address.
+    /// The same for one address.
     public var maximumConcurrentRequestsPerAddress = 256
 
     /// A connection is closed when the head of its request, TLS handshake included, takes longer: slow radio links need 3 s.
     public var headTimeout = TimeInterval.seconds(10)
-    /// Responses that go on, such as event streams, and never more than a quarter of all connections: those who watch a server are few, and none of them is
-    /// closed for a request. Downloads, which anybody with a link may begin, hold half of these.
+    /// Streamed responses, such as event streams, and never more than a quarter of all connections: few clients watch a server, and none of them is
+    /// closed for a request. Downloads, which anybody with a link may begin, get half of these.
     public var maximumStreams = 1_000
-    /// How often a response that goes on shows a sign of life where it has nothing to tell: proxies close silent connections after 60 s.
+    /// How often a streamed response sends a keep-alive if it has nothing else to send: proxies close silent connections after 60 s.
     public var streamKeepAlive = TimeInterval.seconds(15)
-    /// The time that a body or a response has before its rate counts.
+    /// The time that a body or a response has before its rate is checked.
     public var graceTime = TimeInterval.seconds(5)
-    /// A body or a response that is slower on the average is given up: the slowest links that carry a call do forty times that.
+    /// A body or a response that is slower than this on average is aborted: the slowest links that can carry a call are forty times as fast.
     public var minimumBytesPerSecond = 1_000
-    /// A response of which nothing can be written for so long is given up: a radio link that is gone for longer has lost its connection.
+    /// A response of which nothing can be written for this long is aborted: a radio link that is down for longer has lost its connection.
     public var stallTimeout = TimeInterval.seconds(10)
-    /// A body is given up after this time at any rate.
+    /// A body is aborted after this time at any rate.
     public var bodyTimeout = TimeInterval.seconds(30)
-    /// A request that waited so long for its turn is answered 503.
+    /// A request that has waited this long for its turn is answered with 503.
     public var queueTimeout = TimeInterval.seconds(5)
-    /// A handler that has not answered is given up with 504.
+    /// A handler that has not responded after this is abandoned, and the request is answered with 504.
     public var requestTimeout = TimeInterval.seconds(30)
-    /// A connection on which no further request comes is closed: proxies close theirs after 60 s, and whoever closes first loses no request.
+    /// A connection without a further request is closed after this: proxies close theirs after 60 s, and the side that closes first loses no request.
     public var idleTimeout = TimeInterval.seconds(75)
-    /// The same behind a trusted proxy: Traefik keeps its own for 90 s, Google's load balancers for 600 s, and what they send into one that is being closed they
-    /// answer with 502. The oldest idle one is closed where a new one finds no room.
+    /// The same behind a trusted proxy: Traefik keeps its connections for 90 s, Google's load balancers for 600 s, and they answer requests that they send into
+    /// a closing connection with 502. The oldest idle one is closed if there is no room for a new one.
     public var proxyIdleTimeout = TimeInterval.seconds(620)
-    /// How long a client may read its last response, and go on sending what nobody reads, before the connection is closed.
+    /// How long a client may read its last response, and continue to send what is discarded, before the connection is closed.
     public var lingerTimeout = TimeInterval.seconds(5)
 
     /// The limits of WebSockets on this listener.
     public var webSocket = WebSocketLimits()
-    /// Writes the server's own refusals.
+    /// Formats the server's own refusals.
     public var refuse: HTTPRefusalWriter = { $0.plainResponse }
-    /// Changes them before they leave, as the router does with all other responses. Of a head that was not read the fields are known that came.
+    /// Changes them before they are sent, as the router does with all other responses. For an incomplete head, the fields that arrived are known.
     public var finish: Router.ResponseHook = { _, _ in }
 
-    /// A listener on `host` and `port` with the usual limits.
+    /// A listener on `host` and `port` with the default limits.
     public init(host: String, port: UInt16) {
         self.host = host
         self.port = port
@@ -105,38 +105,39 @@ public struct HTTPServerConfiguration: Sendable {
     /// How long a connection may be idle.
     var idleLimit: TimeInterval { trustsForwardedFields ? proxyIdleTimeout : idleTimeout }
 
-    /// How many responses that go on there may be.
+    /// The limit of streamed responses.
     var streamLimit: Int { min(maximumStreams, max(1, maximumConnections / 4)) }
 }
 
 /// Limits of one WebSocket.
 public struct WebSocketLimits: Sendable, Hashable {
-    /// The largest message from a client; a larger one closes the socket with 1009. Nobody has a socket before a route has authorized it. An answer for 256 videos is the longest that is sent:
+    /// The largest message from a client; a larger one closes the socket with 1009. A socket opens only after a route has authorized it. An answer for 256
+    /// videos is the longest real message:
     public var maximumMessageBytes =
         // 2 KiB for each section,
         512 << 10
-        // two more for each of 20,480 ends of lines, which JSON writes as four characters,
+        // two more for each of 20,480 line ends, which JSON writes as four characters,
         + 40 << 10
-        // and what stands beside the description.
+        // and the rest of the message beside the description.
         + 8 << 10
     /// Messages of a client that wait to be handled; one more closes the socket with 1008.
     public var maximumIncomingMessages = 256
-    /// Bytes of messages that wait to be handled: one of the largest and nearly as much beside it; more close the socket with 1008.
+    /// Bytes of messages that wait to be handled: one of the largest and nearly as much again; more close the socket with 1008.
     public var maximumIncomingBytes = 1 << 20
-    /// Frames that one message may be made of; one more closes the socket with 1008. Browsers make one of 128 kB.
+    /// Frames per message; one more closes the socket with 1008. Browsers make one of 128 kB.
     public var maximumFragments = 256
-    /// Pings and pongs that a client may send per second, and at once; more close the socket with 1008. Libraries send one in 20 s.
+    /// Pings and pongs that a client may send per second, and in a burst; more close the socket with 1008. Libraries send one in 20 s.
     public var maximumControlFramesPerSecond = 10
     public var maximumControlFramesAtOnce = 60
-    /// Bytes that wait for a slow reader beside the largest message; more closes the socket with 1013.
+    /// Bytes that wait for a slow reader besides the largest message; more close the socket with 1013.
     public var maximumQueuedBytes = 1 << 20
-    /// Messages that wait for a slow reader; more closes the socket with 1013.
+    /// Messages that wait for a slow reader; more close the socket with 1013.
     public var maximumQueuedMessages = 2_048
-    /// How often a ping is sent; a socket that answered none of two is closed.
+    /// How often a ping is sent; a socket that answered neither of two is closed.
     public var pingInterval = TimeInterval.seconds(20)
     /// How long a closing handshake may take.
     public var closeTimeout = TimeInterval.seconds(3)
 
-    /// The usual limits.
+    /// The default limits.
     public init() {}
 }

@@ -1,10 +1,10 @@
-/// A bound that was reached: who asked for more was turned away, given up, or had another one closed for it.
+/// A limit that was reached: the client beyond it was refused or cut off, or another connection was closed for it.
 public enum HTTPLimit: String, Sendable, Hashable, CaseIterable {
-    /// All connections: the one that had waited the longest was closed, or the new one.
+    /// All connections: the one that had been idle the longest was closed, or the new one.
     case connections
     /// The connections of one address.
     case addressConnections = "address_connections"
-    /// TLS handshakes that were not over: the one that had taken the longest was closed.
+    /// TLS handshakes in progress: the one that had taken the longest was closed.
     case handshakes
     /// All WebSockets: 503.
     case webSockets = "websockets"
@@ -14,13 +14,13 @@ public enum HTTPLimit: String, Sendable, Hashable, CaseIterable {
     case descriptors
     /// The head of a request took too long.
     case headTime = "head_time"
-    /// Unfinished bodies: the one that had taken the longest was answered 408.
+    /// Unfinished bodies: the one that had taken the longest was answered with 408.
     case bodies
     /// The unfinished bodies of one address.
     case addressBodies = "address_bodies"
     /// A body was too slow or took too long.
     case bodyTime = "body_time"
-    /// Requests in handlers: one waited for its turn, or was answered 503.
+    /// Requests in handlers: one waited for its turn, or was answered with 503.
     case requests
     /// The requests of one address in handlers.
     case addressRequests = "address_requests"
@@ -28,11 +28,11 @@ public enum HTTPLimit: String, Sendable, Hashable, CaseIterable {
     case handlerTime = "handler_time"
     /// A response was read too slowly.
     case responseTime = "response_time"
-    /// Responses that go on: one more is answered 503.
+    /// Streamed responses: one more is answered with 503.
     case streams
     /// A WebSocket's control frames: 1008.
     case controlFrames = "control_frames"
-    /// The messages of a WebSocket that waited to be handled: 1008.
+    /// The messages of a WebSocket that wait to be handled: 1008.
     case messages
 }
 
@@ -40,27 +40,27 @@ public enum HTTPLimit: String, Sendable, Hashable, CaseIterable {
 public struct HTTPServerStatistics: Sendable, Hashable {
     /// Open connections, WebSockets included.
     public var connections = 0
-    /// How many there may be.
+    /// The limit of open connections.
     public var connectionLimit = 0
-    /// When the certificate in use ends, in seconds since 1970; nil without TLS.
+    /// When the certificate in use expires, in seconds since 1970; nil without TLS.
     public var certificateExpiry: Int64?
     /// Connections accepted.
     public var connectionsAccepted: UInt64 = 0
-    /// Requests in work.
+    /// Requests in progress.
     public var requestsInWork = 0
-    /// Requests answered, by class: index 2 counts 2xx and so on. A response that goes on counts when it begins.
+    /// Requests answered, by class: index 2 counts 2xx and so on. A streamed response counts when it begins.
     public var responses: [UInt64] = [0, 0, 0, 0, 0, 0]
-    /// Requests refused because they were not well-formed or could be read in two ways.
+    /// Requests refused because they were malformed or ambiguous.
     public var malformedRequests: UInt64 = 0
-    /// Requests given up because the client or the handler took too long.
+    /// Requests aborted because the client or the handler took too long.
     public var requestTimeouts: UInt64 = 0
-    /// Requests and connections turned away because there were too many.
+    /// Requests and connections refused because there were too many.
     public var overloads: UInt64 = 0
-    /// How often each bound was reached.
+    /// How often each limit was reached.
     public var limitsReached: [HTTPLimit: UInt64] = [:]
     /// Open WebSockets.
     public var webSockets = 0
-    /// Responses in progress that go on until their source ends.
+    /// Streamed responses in progress.
     public var streams = 0
     /// WebSockets closed because their reader was too slow.
     public var slowReaders: UInt64 = 0
@@ -68,12 +68,12 @@ public struct HTTPServerStatistics: Sendable, Hashable {
     public var webSocketLimitsHit: UInt64 = 0
     /// Messages received on WebSockets.
     public var messagesReceived: UInt64 = 0
-    /// Messages handed to the network on WebSockets.
+    /// Messages sent on WebSockets.
     public var messagesSent: UInt64 = 0
 
     /// All zero.
     public init() {}
 
-    /// One more request is answered.
+    /// Counts one more answered request.
     mutating func count(_ response: HTTPResponse) { responses[min(5, max(0, response.status / 100))] += 1 }
 }

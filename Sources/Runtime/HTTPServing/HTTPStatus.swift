@@ -1,6 +1,6 @@
-/// The titles of status codes (RFC 9110 section 15): words for people, programs read the number.
+/// The titles of status codes (RFC 9110 section 15): text for readers; programs read the number.
 public enum HTTPStatus {
-    /// The title of `status`; empty for one that nothing here answers.
+    /// The title of `status`; empty for one that this server never sends.
     public static func title(of status: Int) -> String {
         switch status {
         case 200: "OK"

@@ -1,41 +1,41 @@
 /// Which requests are in handlers, and which wait for a slot.
 ///
-/// A handler takes microseconds to milliseconds, so a request waits instead of being refused: a page that sends a hundred requests at once, or a
-/// neighbour that does, locks nobody out. Addresses take turns, so an address with one request waits for one of each other.
+/// A handler takes microseconds to milliseconds, so a request waits instead of being refused: a client that sends a hundred requests at once
+/// locks nobody else out. Addresses take turns, so an address with one request waits for at most one of each other address.
 ///
-/// Work has a number of its own: it may outlast the connection that it is for, and has its slot until it ends.
+/// Work has its own number: it may outlast its connection, and has its slot until it ends.
 struct HandlerSlots {
-    /// What may wait in memory: 256 bodies of the largest size.
+    /// The limit of memory for what waits: 256 bodies of the largest size.
     static let waitingBytes = 256 << 20
 
     private var working: Stage
-    /// Connections that wait, and what their bodies hold.
+    /// Waiting connections, and the sizes of their bodies.
     private var waiting = Stage()
     private var bytes: [UInt64: Int] = [:]
     private var allBytes = 0
-    /// Addresses that have somebody waiting, or had until lately: each once, in the order of their turns.
+    /// Addresses with waiting connections, or that had some recently: each once, in the order of their turns.
     private var turns: [UInt64] = []
     private var firstTurn = 0
     private var hasTurn: Set<UInt64> = []
 
-    /// Work of at most `limit` requests at once, and of `limitPerAddress` for one address.
+    /// Work on at most `limit` requests at a time, and `limitPerAddress` for one address.
     init(limit: Int, limitPerAddress: Int) {
         working = Stage(limit: limit, limitPerAddress: limitPerAddress)
     }
 
-    /// Which bound a request of `address` would go beyond; nil where it may begin.
+    /// The limit that a request of `address` would exceed; nil if it may begin.
     func bound(for address: UInt64) -> HTTPLimit? {
         if working.isFull(for: address) { return .addressRequests }
         return working.isFull ? .requests : nil
     }
 
-    /// Takes a slot.
+    /// Occupies a slot.
     mutating func begin(_ work: UInt64, of address: UInt64) { working.enter(work, address) }
 
-    /// Gives the slot of `work` back, if it has one.
+    /// Frees the slot of `work`, if it has one.
     mutating func end(_ work: UInt64) { working.leave(work) }
 
-    /// Has a connection wait whose request has a body of `size`; false when what waits would hold too much.
+    /// Makes a connection wait whose request has a body of `size`; false if the waiting bodies would need too much memory.
     mutating func wait(_ connection: UInt64, of address: UInt64, size: Int) -> Bool {
         guard allBytes + size <= Self.waitingBytes else { return false }
         waiting.enter(connection, address)
@@ -45,15 +45,15 @@ struct HandlerSlots {
         return true
     }
 
-    /// The connection waits no more.
+    /// The connection no longer waits.
     mutating func giveUp(_ connection: UInt64) {
         guard waiting.leave(connection) != nil, let size = bytes.removeValue(forKey: connection) else { return }
         allBytes -= size
     }
 
-    /// The connection whose turn has come, which waits no more; nil where none may begin.
+    /// Removes and returns the waiting connection whose turn it is; nil if none may begin.
     ///
-    /// Addresses that have their share are passed over; there are no more of them than fit into the slots.
+    /// Addresses that have their share are skipped; there are no more of them than slots.
     mutating func next() -> UInt64? {
         guard !working.isFull else { return nil }
         for _ in firstTurn..<turns.count {

@@ -1,6 +1,6 @@
-/// The WebSockets of a listener by the numbers of their connections, and whose turn it is to be pinged.
+/// The WebSockets of a listener by the numbers of their connections, and which of them are pinged next.
 struct OpenWebSockets {
-    /// In how many turns all are pinged, so that they do not answer all at once.
+    /// The number of groups in which they are pinged, so that not all answer at once.
     static let turns: UInt64 = 10
 
     private var sockets: Stage
@@ -10,10 +10,10 @@ struct OpenWebSockets {
 
     var isEmpty: Bool { sockets.count == 0 }
 
-    /// Whether there are as many as there may be.
+    /// Whether the limit is reached.
     var isFull: Bool { sockets.isFull }
 
-    /// Whether an address has as many as it may.
+    /// Whether an address has reached its limit.
     func isFull(for address: UInt64) -> Bool { sockets.isFull(for: address) }
 
     mutating func enter(_ id: UInt64, _ address: UInt64) { sockets.enter(id, address) }

@@ -8,7 +8,7 @@ struct PathPattern: Sendable, Hashable {
         parts = split == [""] ? [] : split
     }
 
-    /// The parameters of a path that matches; nil for one that does not. A parameter is never empty.
+    /// The parameters of a path that matches; nil if it does not. A parameter is never empty.
     func match(_ segments: [String]) -> [String: String]? {
         guard parts.count == segments.count else { return nil }
         var parameters: [String: String] = [:]
@@ -23,7 +23,7 @@ struct PathPattern: Sendable, Hashable {
         return parameters
     }
 
-    /// Whether a literal part stands where the other has a parameter, at the first place where they differ in that.
+    /// Whether this pattern has a literal part where the other has a parameter, at the first place where they differ in this.
     func isMoreSpecific(than other: PathPattern) -> Bool {
         for (mine, others) in zip(parts, other.parts) where Self.isParameter(mine) != Self.isParameter(others) {
             return Self.isParameter(others)

@@ -1,6 +1,6 @@
-/// Percent-encoding of paths and queries (RFC 3986 section 2.1). Hostile input: nil for anything broken.
+/// Percent-encoding of paths and queries (RFC 3986 section 2.1). Hostile input: nil for anything invalid.
 public enum PercentCoding {
-    /// Our longest path has six parts, our longest query five: more cost time and mean nothing.
+    /// Our longest path has six parts, our longest query five: more only cost time.
     private static let maximumSegments = 32
     private static let maximumParameters = 64
 
@@ -17,7 +17,7 @@ public enum PercentCoding {
         return segments == [""] ? [] : segments
     }
 
-    /// `a=b&c=d`, decoded; of a name that comes twice the first value counts.
+    /// `a=b&c=d`, decoded; if a name appears twice, the first value counts.
     static func query(_ text: Substring) -> [String: String]? {
         var result: [String: String] = [:]
         let pairs = text.split(separator: "&", maxSplits: maximumParameters)
@@ -32,7 +32,7 @@ public enum PercentCoding {
         return result
     }
 
-    /// Decoded text; nil for a broken escape, a NUL, or bytes that are not UTF-8.
+    /// Decoded text; nil for an invalid escape, a NUL, or bytes that are not UTF-8.
     static func decode(_ text: Substring, plusIsSpace: Bool) -> String? {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.utf8.count)
@@ -60,7 +60,7 @@ public enum PercentCoding {
         }
     }
 
-    /// A name as one part of a path (RFC 3986 section 3.3): unreserved characters stay.
+    /// A name as one part of a path (RFC 3986 section 3.3): unreserved characters are not encoded.
     public static func encode(_ name: String) -> String {
         let digits = Array("0123456789ABCDEF".utf8)
         let bytes = name.utf8.flatMap { byte -> [UInt8] in

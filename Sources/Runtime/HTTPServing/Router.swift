@@ -1,10 +1,10 @@
 /// Finds the handler of a request by method and path.
 ///
 /// A pattern is a path whose parts may be "{name}": "/whip/{room}" matches "/whip/Broadcast" with `parameters["room"]`
-/// set to "Broadcast". A literal part wins over a parameter. An unknown path is 404, a known path with another method 405 with `Allow`;
-/// OPTIONS is answered with `Allow` (RFC 9110 section 9.3.7) and HEAD by the GET handler unless routed.
+/// set to "Broadcast". A literal part takes precedence over a parameter. An unknown path is answered with 404, a known path with another method with 405 and
+/// `Allow`; OPTIONS is answered with `Allow` (RFC 9110 section 9.3.7) and HEAD by the GET handler unless routed.
 public struct Router: Sendable {
-    /// Changes every response before it leaves, also 404s and OPTIONS: the place for CORS fields.
+    /// Changes every response before it is sent, also 404s and OPTIONS: the place for CORS fields.
     public typealias ResponseHook = @Sendable (HTTPRequest, inout HTTPResponse) -> Void
 
     private struct Route: Sendable {
@@ -26,8 +26,8 @@ public struct Router: Sendable {
         self.finish = finish
     }
 
-    /// Adds a route. The last one given for the same method and pattern wins. `admission` may refuse a request before its body is read: where a token
-    /// is needed, it is asked for there, so that nobody without one may send a body.
+    /// Adds a route. The last one for the same method and pattern wins. `admission` may refuse a request before its body is read: routes that need a token
+    /// check it there, so that clients without one cannot send a body.
     public mutating func on(
         _ method: HTTPMethod, _ pattern: String, admission: HTTPAdmission? = nil, _ handler: @escaping HTTPHandler
     ) {
@@ -40,7 +40,7 @@ public struct Router: Sendable {
         }
     }
 
-    /// Decides about a request whose body has not been read: for `HTTPServer.start`. Where no handler would see it, it is answered at once.
+    /// Decides about a request whose body has not been read: for `HTTPServer.start`. A request without a handler is answered at once.
     public func admit(_ request: HTTPRequest) -> HTTPVerdict {
         let verdict: HTTPVerdict =
             switch find(request) {
@@ -66,14 +66,14 @@ public struct Router: Sendable {
         }
     }
 
-    /// A request that has a handler, with what its pattern found in the path.
+    /// A request with its handler, and the parameters that its pattern found in the path.
     private struct Found {
         var request: HTTPRequest
         var admission: HTTPAdmission?
         var handler: HTTPHandler
     }
 
-    /// What a request without a handler is answered.
+    /// The response to a request without a handler.
     private struct Miss: Error { var response: HTTPResponse }
 
     private func find(_ request: HTTPRequest) -> Result<Found, Miss> {

@@ -1,9 +1,9 @@
-/// The connections that stand at one stage of their way (waiting for a request, sending a body, being handled), oldest first, and how many
+/// The connections at one stage (waiting for a request, sending a body, being handled), oldest first, and how many
 /// each address has there.
 struct Stage {
-    /// How many there may be.
+    /// The limit.
     let limit: Int
-    /// How many of one address there may be.
+    /// The limit per address.
     let limitPerAddress: Int
     private var entries: [UInt64: Member] = [:]
     private var all = Order()
@@ -20,19 +20,19 @@ struct Stage {
         self.limitPerAddress = limitPerAddress
     }
 
-    /// Who is here, in no order.
+    /// The connections, in no order.
     var members: some Sequence<UInt64> { entries.keys }
-    /// How many there are.
+    /// The number of connections.
     var count: Int { entries.count }
-    /// Whether there are as many as there may be.
+    /// Whether the limit is reached.
     var isFull: Bool { count >= limit }
 
-    /// Whether an address has as many as it may.
+    /// Whether an address has reached its limit.
     func isFull(for address: UInt64) -> Bool { byAddress[address]?.count ?? 0 >= limitPerAddress }
 
     func contains(_ id: UInt64) -> Bool { entries[id] != nil }
 
-    /// Adds the connection `id` of `address` as the youngest; one that is here already becomes so.
+    /// Adds the connection `id` of `address` as the youngest; one that is already here becomes the youngest.
     mutating func enter(_ id: UInt64, _ address: UInt64) {
         leave(id)
         lastTicket += 1
@@ -45,7 +45,7 @@ struct Stage {
         byAddress[address] = own
     }
 
-    /// Removes the connection `id`; its address, or nil when it is not here.
+    /// Removes the connection `id`; returns its address, or nil if it is not here.
     @discardableResult
     mutating func leave(_ id: UInt64) -> UInt64? {
         guard let member = entries.removeValue(forKey: id), let count = byAddress[member.address]?.count else {
@@ -59,24 +59,24 @@ struct Stage {
         return member.address
     }
 
-    /// The one that has been here the longest.
+    /// The connection that has been here the longest.
     mutating func oldest() -> UInt64? {
         all.first { [entries] in entries[$0]?.ticket == $1 }
     }
 
-    /// The one of an address that has been here the longest.
+    /// The connection of an address that has been here the longest.
     mutating func oldest(of address: UInt64) -> UInt64? {
         byAddress[address]?.order.first { [entries] in entries[$0]?.ticket == $1 }
     }
 
-    /// Numbers in the order in which they came. Those that have left since are skipped when they come up, so leaving costs nothing.
+    /// Numbers in order of arrival. Those that have left since are skipped when they come up, so leaving costs nothing.
     private struct Order {
         private var entries: [(id: UInt64, ticket: UInt64)] = []
         private var head = 0
 
         mutating func append(_ id: UInt64, _ ticket: UInt64, live: Int, _ isCurrent: (UInt64, UInt64) -> Bool) {
             entries.append((id, ticket))
-            // Never more than twice those that are here and some: the oldest may stay for a minute while others come and go.
+            // Never more than twice the present ones plus a few: the oldest may stay for a minute while others come and go.
             guard entries.count > 2 * live + 64 else { return }
             entries = entries[head...].filter { isCurrent($0.id, $0.ticket) }
             head = 0

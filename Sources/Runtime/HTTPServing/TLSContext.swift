@@ -8,33 +8,33 @@ final class TLSContext {
 
     /// Loads certificate chain and key.
     init(_ files: TLSFiles) throws(HTTPServerError) {
-        // OpenSSL writes to sockets without asking for an error instead of the signal.
+        // OpenSSL writes to sockets without a flag that would return an error instead of raising the signal.
         signal(SIGPIPE, SIG_IGN)
         ERR_clear_error()
         guard let context = SSL_CTX_new(TLS_server_method()) else { throw .invalidCertificate(Self.reason()) }
         self.context = context
-        // RFC 9325: 1.2 and 1.3, without renegotiation and compression; of 1.2 the ciphers of its section 4.2 and their like.
+        // RFC 9325: 1.2 and 1.3, without renegotiation and compression; for 1.2 the ciphers of its section 4.2 and similar ones.
         SSL_CTX_ctrl(context, SSL_CTRL_SET_MIN_PROTO_VERSION, Int(TLS1_2_VERSION), nil)
         SSL_CTX_set_options(context, COPENSSL_TLS_OPTIONS)
         SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20")
-        // Sessions are resumed by tickets, which clients keep; 20,000 kept here would hold memory that attackers fill.
+        // Sessions are resumed by tickets, which clients keep; 20,000 sessions kept here would occupy memory that attackers could fill.
         SSL_CTX_ctrl(context, SSL_CTRL_SET_SESS_CACHE_MODE, Int(SSL_SESS_CACHE_OFF), nil)
-        // A connection that waits keeps no record buffers: two of 17 kB each. A write that was cut goes on from where it stood.
+        // A waiting connection keeps no record buffers: two of 17 kB each. A partial write continues where it stopped.
         let modes = SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER
         SSL_CTX_ctrl(context, SSL_CTRL_MODE, Int(modes), nil)
-        // Records that bring no bytes (key updates, alerts) end a read, so that a client cannot keep the loop in one.
+        // Records without application data (key updates, alerts) end a read, so that a client cannot keep the loop in one.
         SSL_CTX_ctrl(context, SSL_CTRL_CLEAR_MODE, Int(SSL_MODE_AUTO_RETRY), nil)
         guard SSL_CTX_use_certificate_chain_file(context, files.certificatePath) == 1,
             SSL_CTX_use_PrivateKey_file(context, files.keyPath, SSL_FILETYPE_PEM) == 1,
             SSL_CTX_check_private_key(context) == 1
         else { throw .invalidCertificate(Self.reason()) }
-        // RFC 7301 section 3.2: of the protocols that a client offers HTTP/1.1 is spoken; one that does not offer it would speak another.
+        // RFC 7301 section 3.2: selects HTTP/1.1 from the protocols that a client offers; a client that does not offer it would use another.
         SSL_CTX_set_alpn_select_cb(context, selectHTTP, nil)
     }
 
     deinit { SSL_CTX_free(context) }
 
-    /// When the certificate ends, in seconds since 1970; nil where it does not say so readably.
+    /// When the certificate expires, in seconds since 1970; nil if its date cannot be read.
     var expiresAt: Int64? {
         var end = tm()
         guard let certificate = SSL_CTX_get0_certificate(context), let time = X509_get0_notAfter(certificate),
@@ -43,7 +43,7 @@ final class TLSContext {
         return Int64(timegm(&end))
     }
 
-    /// The server's side of TLS on an accepted socket; nil when there is no memory.
+    /// The server's side of TLS on an accepted socket; nil if memory runs out.
     func session(on socket: TCPSocket) -> TLSSession? {
         guard let ssl = SSL_new(context) else { return nil }
         guard SSL_set_fd(ssl, socket.descriptor) == 1 else {
@@ -86,17 +86,17 @@ private func selectHTTP(
 final class TLSSession {
     private let ssl: OpaquePointer
     private var isBroken = false
-    /// What the last call waits for beside its own direction: a handshake reads to write and writes to read.
+    /// The direction for which the last call waits besides its own: a handshake reads to write and writes to read.
     private(set) var needsWritable = false
 
     fileprivate init(_ ssl: OpaquePointer) { self.ssl = ssl }
 
     deinit { SSL_free(ssl) }
 
-    /// Whether the handshake is not over.
+    /// Whether the handshake is in progress.
     var isInHandshake: Bool { SSL_is_init_finished(ssl) == 0 }
 
-    /// Whether decrypted bytes wait that the socket does not show.
+    /// Whether decrypted bytes are buffered, which the socket does not show.
     var hasPending: Bool { SSL_pending(ssl) > 0 }
 
     func read(into bytes: UnsafeMutableRawBufferPointer) -> TCPSocket.Outcome {
@@ -107,7 +107,7 @@ final class TLSSession {
         perform { SSL_write_ex(ssl, bytes.baseAddress, bytes.count, $0) }
     }
 
-    /// Says that nothing more will come; where it does not fit, the end of the connection says it.
+    /// Signals that nothing more will come; if that does not fit, the end of the connection signals it.
     func finishWriting() {
         guard !isBroken, !isInHandshake else { return }
         ERR_clear_error()

@@ -1,7 +1,7 @@
-/// The bodies that have come in part. Where there are too many, the one that has taken the longest makes room; whoever sends a body in one go is never
+/// The bodies that have arrived in part. If there are too many, the one that has taken the longest is aborted; a body that arrives in one piece is never
 /// here.
 ///
-/// Those of clients that have shown who they are stand apart: nobody who has not can take their room.
+/// Those of authenticated clients are counted separately: no other client can displace them.
 struct UnfinishedBodies {
     private var known: Stage
     private var unknown: Stage
@@ -14,7 +14,7 @@ struct UnfinishedBodies {
 
     func contains(_ id: UInt64) -> Bool { known.contains(id) || unknown.contains(id) }
 
-    /// Adds the body of connection `id`; the connections that make room for it, with the bound that each of them stands for.
+    /// Adds the body of connection `id`; returns the connections that must be aborted for it, with the limit that each of them exceeds.
     mutating func enter(_ id: UInt64, of address: UInt64, isKnown: Bool) -> [(id: UInt64, limit: HTTPLimit)] {
         isKnown ? Self.enter(id, of: address, &known) : Self.enter(id, of: address, &unknown)
     }

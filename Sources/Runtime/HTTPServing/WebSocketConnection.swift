@@ -1,12 +1,12 @@
 import Synchronization
 
-/// One open WebSocket. All of it may be used from any thread.
+/// One open WebSocket. All of it can be used from any thread.
 public final class WebSocketConnection: Sendable {
     /// The upgrade request, with the route's parameters.
     public let request: HTTPRequest
-    /// The subprotocol that both sides speak; nil when the client named none.
+    /// The selected subprotocol; nil if the client named none.
     public let subprotocol: String?
-    /// What the client sends, in order; ends when the socket closes. One reader.
+    /// The client's messages, in order; ends when the socket closes. One reader.
     public let messages: AsyncStream<WebSocketMessage>
 
     private enum Phase {
@@ -26,8 +26,8 @@ public final class WebSocketConnection: Sendable {
         /// Waits until nothing is queued.
         var drainWaiter: CheckedContinuation<Bool, Never>?
 
-        /// Whether one more message of `size` is too much. The largest does not count: what a room of thousands looks like is one message, and
-        /// whoever could not be sent it would never get in.
+        /// Whether one more message of `size` is too much. The largest message does not count: the snapshot of a room of thousands is one message, and
+        /// without it a client could never get in.
         func isFull(for size: Int, _ limits: WebSocketLimits) -> Bool {
             if queue.count - head >= limits.maximumQueuedMessages { return true }
             let bytes = queuedBytes + size
@@ -45,7 +45,7 @@ public final class WebSocketConnection: Sendable {
     private let state = Mutex(State())
     private let limits: WebSocketLimits
     private let incoming: AsyncStream<WebSocketMessage>.Continuation
-    /// Asks the HTTP thread to look at the queue.
+    /// Asks the HTTP thread to check the queue.
     private let requestFlush: @Sendable () -> Void
 
     init(
@@ -61,17 +61,17 @@ public final class WebSocketConnection: Sendable {
 
     /// Queues a text message; never waits.
     ///
-    /// false when the socket is closed or its reader so slow that the queue is full; in the latter case the socket is
+    /// false if the socket is closed or its reader so slow that the queue is full; in the latter case the socket is
     /// being closed with 1013.
     @discardableResult
     public func send(_ text: String) -> Bool { enqueue(.text(text), size: text.utf8.count) }
 
-    /// Queues a binary message; as `send(_:)`.
+    /// Queues a binary message; like `send(_:)`.
     @discardableResult
     public func send(_ bytes: [UInt8]) -> Bool { enqueue(.binary(bytes), size: bytes.count) }
 
-    /// Queues a text message and waits until everything queued has left, so that a slow reader holds its source up and not the server's memory. false
-    /// when the socket closed meanwhile. One task at a time.
+    /// Queues a text message and waits until everything queued has been sent, so that a slow reader makes the source wait, and fills no memory of the server.
+    /// false if the socket closed meanwhile. One task at a time.
     public func sendAndDrain(_ text: String) async -> Bool {
         guard send(text) else { return false }
         return await withCheckedContinuation { continuation in
@@ -95,11 +95,11 @@ public final class WebSocketConnection: Sendable {
             state.isFlushing = true
             return true
         }
-        // Also where a flush is under way: it may wait for a client that reads nothing, and the time to close begins now.
+        // Also if a flush is in progress: it may wait for a client that reads nothing, and the time to close begins now.
         if isFirst { requestFlush() }
     }
 
-    /// Whether the socket takes messages.
+    /// Whether the socket accepts messages.
     public var isOpen: Bool {
         state.withLock { if case .open = $0.phase { true } else { false } }
     }
@@ -128,7 +128,7 @@ public final class WebSocketConnection: Sendable {
         return isTaken
     }
 
-    /// At most 123 bytes, what a close frame holds (RFC 6455 section 5.5), cut between characters.
+    /// At most 123 bytes, the capacity of a close frame (RFC 6455 section 5.5), cut between characters.
     private static func shortened(_ reason: String) -> String {
         var reason = reason
         while reason.utf8.count > 123 { reason.removeLast() }
@@ -136,7 +136,7 @@ public final class WebSocketConnection: Sendable {
     }
 }
 
-// What the HTTP thread does with it.
+// For the HTTP thread.
 extension WebSocketConnection {
     /// What to do next with the socket.
     enum Next {
@@ -145,7 +145,7 @@ extension WebSocketConnection {
         case nothing
     }
 
-    /// The next message in the queue, then the close frame. After `nothing` a new flush will be asked for.
+    /// The next message in the queue, then the close frame. After `nothing`, a new flush is requested later.
     func next() -> Next {
         let (next, waiter) = state.withLock { state -> (Next, CheckedContinuation<Bool, Never>?) in
             let next = dequeue(&state)
@@ -177,7 +177,7 @@ extension WebSocketConnection {
         return .nothing
     }
 
-    /// Closes without what is queued: the client has closed, or broke a rule.
+    /// Closes without sending the queue: the client has closed, or broke a rule.
     func closeNow(_ close: WebSocketClose) {
         state.withLock { state in
             if case .closed = state.phase { return }
@@ -186,7 +186,7 @@ extension WebSocketConnection {
         }
     }
 
-    /// Whether it is being closed because its reader was too slow; true once.
+    /// Whether it is being closed because its reader was too slow; true only once.
     func consumeSlowReader() -> Bool {
         state.withLock { state in
             defer { state.wasTooSlow = false }
@@ -194,7 +194,7 @@ extension WebSocketConnection {
         }
     }
 
-    /// Hands a message to the reader; how many wait then, or nil when there are too many already.
+    /// Passes a message to the reader; returns how many wait then, or nil if there are too many already.
     func deliver(_ message: WebSocketMessage) -> Int? {
         switch incoming.yield(message) {
         case .enqueued(let remaining): limits.maximumIncomingMessages - remaining
@@ -204,12 +204,12 @@ extension WebSocketConnection {
         }
     }
 
-    /// The socket is gone: ends the stream of messages.
+    /// The socket has closed: ends the stream of messages.
     func finish(_ close: WebSocketClose) {
         let waiter = state.withLock { state -> CheckedContinuation<Bool, Never>? in
             switch state.phase {
             case .closed: return nil
-            // A connection that broke while it was being closed ends with the reason for closing.
+            // A connection that broke while it was being closed reports the reason for closing.
             case .closing(let own) where close.code == 1006: state.phase = .closed(own)
             case .closing, .open: state.phase = .closed(close)
             }
@@ -221,7 +221,7 @@ extension WebSocketConnection {
         incoming.finish()
     }
 
-    /// Nobody reads any more: what comes in is thrown away.
+    /// No reader is left: incoming messages are discarded.
     func stopReading() { incoming.finish() }
 }
 

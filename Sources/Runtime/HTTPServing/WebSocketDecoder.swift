@@ -1,14 +1,14 @@
-/// Reads a client's frames (RFC 6455 section 5): bytes in, messages out, under one limit for a whole message and one for its fragments: an empty
+/// Reads a client's frames (RFC 6455 section 5): bytes in, messages out. One limit applies to a whole message, and one to the number of its fragments: an empty
 /// fragment costs the client six bytes and brings no message nearer to its limit.
 struct WebSocketDecoder {
-    /// What was read.
+    /// A result.
     enum Event: Equatable {
         case message(WebSocketMessage)
         case ping([UInt8])
         case pong
-        /// The client's close frame; nothing follows.
+        /// The client's close frame; nothing follows it.
         case close(WebSocketClose)
-        /// The client broke a rule or a limit; the code to close with. Nothing follows.
+        /// The client broke a rule or exceeded a limit; with the code to close with. Nothing follows it.
         case failure(WebSocketClose)
     }
 
@@ -23,7 +23,7 @@ struct WebSocketDecoder {
         var isFinal: Bool
         var remaining: Int
         var mask: UInt32
-        /// Which byte of the mask is next.
+        /// The index of the next byte of the mask.
         var phase = 0
     }
 
@@ -32,10 +32,10 @@ struct WebSocketDecoder {
     private var fragments = 0
     private var state = State.header
     private var header: [UInt8] = []
-    /// The message whose fragments are coming in, and its kind.
+    /// The message whose fragments are arriving, and its kind.
     private var message: [UInt8] = []
     private var messageKind: WebSocketOpcode?
-    /// The payload of the control frame that is coming in.
+    /// The payload of the control frame that is arriving.
     private var control: [UInt8] = []
 
     init(maximumMessageBytes: Int, maximumFragments: Int = 256) {
@@ -44,7 +44,7 @@ struct WebSocketDecoder {
         header.reserveCapacity(14)
     }
 
-    /// Takes bytes as they come and appends what they say.
+    /// Consumes bytes as they arrive and appends the results.
     mutating func receive(_ bytes: UnsafeRawBufferPointer, events: inout [Event]) {
         var rest = bytes[...]
         while true {
@@ -74,7 +74,7 @@ struct WebSocketDecoder {
         guard header.count >= 2 else { return }
         let short = Int(header[1] & 0x7f)
         let lengthBytes = short == 126 ? 2 : short == 127 ? 8 : 0
-        // Refuse before waiting for the rest: the first two bytes hold nearly all rules.
+        // Refuse before waiting for the rest: the first two bytes are enough to check nearly all rules.
         if header.count == 2, let failure = fault(short: short) { return fail(failure, &events) }
         guard header.count == 2 + lengthBytes + 4 else { return }
         let length = lengthBytes == 0 ? UInt64(short) : header[2..<(2 + lengthBytes)].reduce(0) { $0 << 8 | UInt64($1) }

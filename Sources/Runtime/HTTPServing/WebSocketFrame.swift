@@ -1,4 +1,4 @@
-/// What a frame carries (RFC 6455 section 5.2).
+/// The kind of a frame (RFC 6455 section 5.2).
 enum WebSocketOpcode: UInt8 {
     case continuation = 0x0
     case text = 0x1
@@ -7,11 +7,11 @@ enum WebSocketOpcode: UInt8 {
     case ping = 0x9
     case pong = 0xa
 
-    /// Whether it may come between the fragments of a message.
+    /// Whether it may arrive between the fragments of a message.
     var isControl: Bool { rawValue & 0x8 != 0 }
 }
 
-/// Writes a server's frames: final and unmasked.
+/// Encodes a server's frames: final and unmasked.
 ///
 /// ```text
 ///  0                   1                   2                   3
@@ -48,7 +48,7 @@ enum WebSocketFrame {
         }
     }
 
-    /// Appends a close frame; 1005 and 1006 stand for a frame without a code (section 7.4.1).
+    /// Appends a close frame; 1005 and 1006 mean a frame without a code (section 7.4.1).
     static func append(_ close: WebSocketClose, to output: inout [UInt8]) {
         guard close.code != 1005, close.code != 1006 else { return append(.close, [], to: &output) }
         append(.close, [UInt8(close.code >> 8), UInt8(close.code & 0xff)] + Array(close.reason.utf8), to: &output)

@@ -2,11 +2,11 @@ import COpenSSL
 
 /// The server's side of the opening handshake (RFC 6455 section 4.2).
 struct WebSocketHandshake: Sendable {
-    /// The subprotocol that is chosen; nil when the client named none.
+    /// The selected subprotocol; nil if the client named none.
     let subprotocol: String?
     private let key: String
 
-    /// Checks an upgrade request; `protocols` are the route's, in order of preference, and none in common with the client's is a fault.
+    /// Checks an upgrade request; `protocols` are the route's, in order of preference. It is a fault if the client names some, but none of these.
     init(_ headers: HTTPHeaders, protocols: [String]) throws(HTTPRefusal) {
         func refusal(_ detail: String) -> HTTPRefusal {
             HTTPRefusal(status: 400, code: "bad_handshake", detail: detail)

@@ -1,31 +1,31 @@
 import NetworkIO
 import Primitives
 
-/// What one WebSocket has half read and half written. Belongs to the loop's thread.
+/// The partly read and partly written data of one WebSocket. Belongs to the loop's thread.
 final class WebSocketSession {
-    /// Bytes encoded ahead: the rest waits in the connection's own, bounded queue.
+    /// Bytes encoded ahead: the rest waits in the connection's own bounded queue.
     private static let aheadBytes = 32 << 10
 
     let connection: WebSocketConnection
     private let stream: ByteStream
     /// Runs the edge's code; ends when the stream of messages ends.
     var task: Task<Void, Never>?
-    /// Whether anything came since the last ping, and how many pings went unanswered.
+    /// Whether anything arrived since the last ping, and how many pings are unanswered.
     private var wasHeard = true
     private var silentPings = 0
 
     private var decoder: WebSocketDecoder
     private var backlog: MessageBacklog
     private var events: [WebSocketDecoder.Event] = []
-    /// Frames that bring no message: what a client may send of them without end costs nobody but itself.
+    /// Frames that contain no message: however many a client sends, they cost only itself.
     private var idleFrames = RateLimit()
     private let limits: WebSocketLimits
-    /// Control frames that go before messages. At most one pong (RFC 6455 section 5.5.3) and one ping.
+    /// Control frames that are sent before messages. At most one pong (RFC 6455 section 5.5.3) and one ping.
     private var pong: [UInt8]?
     private var pingIsDue = false
     private var sentClose: WebSocketClose?
     private var receivedClose: WebSocketClose?
-    /// The rule or limit that the client broke; what it sends from then on is thrown away.
+    /// The rule or limit that the client broke; everything that it sends from then on is discarded.
     private var failure: WebSocketClose?
 
     init(connection: WebSocketConnection, stream: ByteStream, limits: WebSocketLimits) {
@@ -37,19 +37,19 @@ final class WebSocketSession {
         self.limits = limits
     }
 
-    /// Why it is over, as far as the frames tell.
+    /// Why it has ended, as far as the frames show.
     var outcome: WebSocketClose {
         receivedClose ?? failure ?? sentClose ?? WebSocketClose(code: 1006, reason: "")
     }
 
-    /// What came of some bytes.
+    /// The result of receiving bytes.
     struct Received {
         var messages: UInt64 = 0
-        /// The rule that the client broke now, and the bound, where it is one.
+        /// The rule that the client has just broken, and the limit, if it is one.
         var failure: (close: WebSocketClose, limit: HTTPLimit?)?
     }
 
-    /// Takes bytes of the client; its messages go to the connection.
+    /// Consumes bytes of the client; its messages go to the connection.
     func receive(_ bytes: UnsafeRawBufferPointer, at now: MonotonicTime) -> Received {
         wasHeard = true
         var received = Received()
@@ -68,7 +68,7 @@ final class WebSocketSession {
             case .failure(let close): received.failure = (close, close.code == 1008 ? .controlFrames : nil)
             case .close(let close):
                 receivedClose = close
-                // Echoed, unless ours is on its way already.
+                // Echoed, unless the server's own close frame is already on its way.
                 connection.closeNow(close)
             }
         }
@@ -92,7 +92,7 @@ final class WebSocketSession {
         return (WebSocketClose(code: 1008, reason: "too many control frames"), .controlFrames)
     }
 
-    /// Writes what waits, control frames first; adds the number of messages that began to leave. `.ended` when it is over.
+    /// Writes what waits, control frames first; adds the number of messages whose sending began. `.ended` if it has ended.
     func write(messages: inout UInt64) -> TCPSocket.Outcome {
         while true {
             if !stream.hasOutput { refill(&messages) }
@@ -100,9 +100,9 @@ final class WebSocketSession {
             let outcome = stream.flush()
             guard case .bytes = outcome else { return outcome }
         }
-        // Both close frames have passed: the server ends the connection (section 7.1.1).
+        // Both close frames have been sent: the server ends the connection (section 7.1.1).
         if sentClose != nil, receivedClose != nil { return .ended }
-        // Closing with bytes unread would reset the connection and take the close frame with it: let the client end it.
+        // Closing with unread bytes would reset the connection and lose the close frame: let the client end it.
         if sentClose != nil, failure != nil { stream.finishWriting() }
         return .bytes(0)
     }
@@ -133,7 +133,7 @@ final class WebSocketSession {
         }
     }
 
-    /// A ping with the next write; false when the client has answered none of the last two.
+    /// Sends a ping with the next write; false if the client has answered neither of the last two.
     func ping() -> Bool {
         silentPings = wasHeard ? 0 : silentPings + 1
         wasHeard = false
@@ -150,7 +150,7 @@ struct MessageBacklog {
 
     init(limit: Int) { self.limit = limit }
 
-    /// Adds a message behind which so many wait, itself included; false when they are too large together.
+    /// Adds a message, after which this many wait, including itself; false if they are too large together.
     mutating func add(_ size: Int, waiting: Int) -> Bool {
         sizes.append(size)
         bytes += size
