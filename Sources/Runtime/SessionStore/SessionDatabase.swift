@@ -5,11 +5,11 @@ public import Storage
 
 /// The summaries of past stays, in the database for as long as they are kept.
 public struct SessionDatabase: Sendable {
-    /// Which summaries are wanted, latest end of a stay first.
+    /// Selects summaries, latest end of a stay first.
     public struct Query: Sendable, Hashable {
         public var room: String?
         public var identity: String?
-        /// Only those before this place, as the page before said.
+        /// Only those before this place, which the page before returned.
         public var before: Place?
         public var limit: Int
 
@@ -22,11 +22,11 @@ public struct SessionDatabase: Sendable {
         }
     }
 
-    /// A summary's place among all. Stays are written down when the last counters of their connections are known, which is not the order they ended in.
+    /// A summary's place among all. Stays are stored when the last counters of their connections are known, which is not the order in which they ended.
     public struct Place: Sendable, Hashable, LosslessStringConvertible {
         /// Milliseconds since 1970.
         fileprivate let leftAt: Int64
-        /// Which one of those that ended in one millisecond.
+        /// Distinguishes stays that ended in the same millisecond.
         fileprivate let id: Int64
 
         fileprivate init(leftAt: Int64, id: Int64) {
@@ -45,23 +45,23 @@ public struct SessionDatabase: Sendable {
         public var description: String { "\(leftAt)-\(id)" }
     }
 
-    /// Summaries as they were written.
+    /// Summaries as they were stored.
     public struct Page: Sendable, Hashable {
         public var bodies: [[UInt8]]
-        /// What the next page's `before` is; nil: these were the last.
+        /// The value of `before` for the next page; nil: there is none.
         public var next: Place?
     }
 
-    /// Stays that end faster than the database writes; more than so many at once are lost.
+    /// Stays may end faster than the database writes; beyond this number of waiting ones they are lost.
     private static let maxWaiting = 10_000
-    /// Summaries that are kept at most: some 600 MB on a disk, and 6 MB where they are in memory.
+    /// The maximum number of summaries: some 600 MB on a disk, and 6 MB in memory.
     public static let maxInFile: Int64 = 1_000_000
     public static let maxInMemory: Int64 = 10_000
-    /// Of every so many summaries that may be kept, the newest one has its history, too. The history of an hour takes some 100 kB: a file grows by a
-    /// gigabyte at most, the memory by 20 MB.
+    /// One history is kept for this many summaries that may be kept; the newest have it. The history of an hour takes some 100 kB: a file grows by at most a
+    /// gigabyte, the memory by 20 MB.
     private static let summariesPerHistory: Int64 = 50
     private static let maxHistories: Int64 = 10_000
-    /// How often summaries that are too old are deleted where no stay ends; until then nobody can read them.
+    /// How often summaries that are too old are deleted if no stay ends; until then they cannot be read.
     private static let deletionInterval = Duration.seconds(3_600)
 
     private let database: Database
@@ -84,7 +84,7 @@ public struct SessionDatabase: Sendable {
         .column("history", type: "BLOB", of: "sessions"),
     ]
 
-    /// Summaries in `database`, at most so many and for so long by `wallClock` (milliseconds since 1970), in the form that `encode` gives them
+    /// Summaries in `database`: the maximum number, and the maximum age by `wallClock` (milliseconds since 1970). `encode` encodes them,
     /// and `encodeHistory` their histories.
     public init(
         _ database: Database, kept: TimeInterval, wallClock: @escaping @Sendable () -> Int64, maxSessions: Int64,
@@ -100,15 +100,15 @@ public struct SessionDatabase: Sendable {
         (ended, ending) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(Self.maxWaiting))
     }
 
-    /// Takes the summary of a stay that has ended. Returns at once.
+    /// Adds the summary of a stay that has ended. Returns at once.
     public func add(_ summary: StaySummary) { ending.yield(summary) }
 
-    /// No further stays end.
+    /// No more stays will be added.
     public func finish() { ending.finish() }
 
-    /// Writes what was added, and deletes what is too old, until `finish()`. `failed` is told what the database says where it fails.
+    /// Writes added summaries, and deletes those that are too old, until `finish()`. `failed` gets the database's error if it fails.
     public func run(failed: @escaping @Sendable (DatabaseError) -> Void) async {
-        // Cancelled where this function ends.
+        // Cancelled when this function ends.
         async let _: Void = deleteExpiredRegularly(failed: failed)
         for await summary in ended {
             do throws(DatabaseError) {
@@ -129,7 +129,7 @@ public struct SessionDatabase: Sendable {
                 .text(Self.key(of: summary)), .text(summary.room), .text(summary.info.identity),
                 .integer(summary.leftAt),
                 .bytes(body), .bytes(history))
-            // Numbers have no gap: with each summary one history goes.
+            // Numbers have no gap: each new summary removes one history.
             try sql.run(
                 "UPDATE sessions SET history = NULL WHERE id = (SELECT max(id) FROM sessions) - ?",
                 .integer(histories))
@@ -166,18 +166,18 @@ public struct SessionDatabase: Sendable {
         return Page(bodies: shown.map { $0[2].blob }, next: rows.count > query.limit ? last : nil)
     }
 
-    /// The summary of a participant's last stay, by its sid, in one room or with nil in any; nil where there is none.
+    /// The summary of a participant's last stay, by its sid, in one room, or, with nil, in any; nil if there is none.
     public func summary(of participant: String, in room: String? = nil) async throws(DatabaseError) -> [UInt8]? {
         try await last("body", of: participant, in: room)?.blob
     }
 
-    /// The history of the same stay; nil where it is not kept.
+    /// The history of the same stay; nil if it is not kept.
     public func history(of participant: String, in room: String? = nil) async throws(DatabaseError) -> [UInt8]? {
         let value = try await last("history", of: participant, in: room)
         return value == nil || value == .null ? nil : value?.blob
     }
 
-    /// What tells a stay apart from all others: a participant that is moved has one in each room, all under its sid. Releases before this wrote the sid alone.
+    /// Distinguishes a stay from all others: a participant that is moved has one in each room, all under its sid. Earlier releases stored only the sid.
     private static func key(of summary: StaySummary) -> String {
         "\(summary.info.sid) \(summary.roomSID) \(summary.info.joinedAt)"
     }
@@ -185,7 +185,7 @@ public struct SessionDatabase: Sendable {
     private func last(
         _ column: String, of participant: String, in room: String?
     ) async throws(DatabaseError) -> DatabaseValue? {
-        // Of characters that keys have only the blank comes before "!". With "+" no index is used but that of the keys, which finds a few rows.
+        // Among the characters of keys, only the blank sorts before "!". The "+" makes SQLite use only the index of the keys, which finds a few rows.
         var values = [DatabaseValue.text(participant), .text(participant + "!"), .integer(oldestKept)]
         if let room { values.append(.text(room)) }
         let isThere = room == nil ? "" : "AND +room = ?"
@@ -196,10 +196,10 @@ public struct SessionDatabase: Sendable {
         }.first?[0]
     }
 
-    /// What ended before this moment is too old.
+    /// Stays that ended before this time are too old.
     private var oldestKept: Int64 { wallClock() - keptMilliseconds }
 
-    /// Deletes what is too old.
+    /// Deletes summaries that are too old.
     func deleteExpired() async throws(DatabaseError) {
         let oldest = oldestKept
         _ = try await database.transaction { (sql) throws(DatabaseError) in
@@ -207,7 +207,7 @@ public struct SessionDatabase: Sendable {
         }
     }
 
-    /// A server on which no stay ends keeps its promise, too, and so does one that was stopped for long.
+    /// Also deletes them on a server on which no stay ends, and after a long stop.
     private func deleteExpiredRegularly(failed: @Sendable (DatabaseError) -> Void) async {
         repeat {
             do throws(DatabaseError) {
