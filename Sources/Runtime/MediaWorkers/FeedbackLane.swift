@@ -3,9 +3,9 @@ import Primitives
 
 /// A worker's socket for transport-wide feedback, and when to read it.
 ///
-/// Each subscriber reports twenty times a second. A report may wait some milliseconds, as it did in its sender and on its way; a wake-up of the
-/// loop for each costs three times what the report does. So where many come they are fetched together, at the turns of media
-/// and else by a timer; where few come each wakes the loop, which costs less than a timer.
+/// Each subscriber reports twenty times a second. A report may wait some milliseconds, as it did in its sender and on its way; waking the
+/// loop for each costs three times as much as the report. So at high rates reports are fetched together, at the turns of media
+/// or by a timer; at low rates each wakes the loop, which costs less than a timer.
 struct FeedbackLane: ~Copyable {
     /// The longest time that a report waits. Feedback intervals are 50 ms and more.
     private static let longestWait = TimeInterval.milliseconds(8)
@@ -13,13 +13,13 @@ struct FeedbackLane: ~Copyable {
     private static let leastPause = TimeInterval.milliseconds(4)
     /// Reports are counted over this …
     private static let window = TimeInterval.milliseconds(100)
-    /// … and so many are two for each look of the timer.
+    /// … and this many are two for each expiry of the timer.
     private static let busy = 25
 
     private var socket: UDPSocket?
-    /// For the poller, while `isWatched`; nil where the kernel cannot split a port, and feedback comes with all else.
+    /// For the poller, while `isWatched`; nil if the kernel cannot split a port, and feedback arrives on the media socket.
     let descriptor: Int32?
-    /// Whether the loop is to be woken by a report.
+    /// Whether a report is to wake the loop.
     private(set) var isWatched = true
     private var lastLook = MonotonicTime.zero
     private var windowStart = MonotonicTime.zero
@@ -49,7 +49,7 @@ struct FeedbackLane: ~Copyable {
         }
     }
 
-    /// Fetches some of what waits; valid until the next call.
+    /// Fetches some of the waiting datagrams; valid until the next call.
     mutating func receiveSome() -> UnsafeBufferPointer<ReceivedRun> {
         guard descriptor != nil else { return UnsafeBufferPointer(start: nil, count: 0) }
         let count = socket!.receiveSome()
@@ -67,7 +67,7 @@ struct FeedbackLane: ~Copyable {
         lastLook = now
         count += found
         guard now - windowStart >= Self.window else { return }
-        // A window that ended long ago says little about now; the next one will tell.
+        // A window that ended long ago is meaningless now; the next one decides.
         isWatched = count < Self.busy
         windowStart = now
         count = 0

@@ -1,14 +1,14 @@
 import Primitives
 
-/// Handshake datagrams that wait until the media of their turn has left.
+/// Handshake datagrams that wait until the media of their turn has been sent.
 ///
 /// A server hello costs a third of a millisecond of elliptic curve cryptography, as much as a hundred packets. When many join at once, established
-/// calls must not wait for them: a turn processes a few handshakes and leaves the rest to the following turns, in order. What does not fit is not
+/// calls must not wait for them: a turn processes a few handshakes and leaves the rest to the following turns, in order. Datagrams that do not fit are not
 /// dropped but processed at once.
 struct HandshakeQueue: ~Copyable {
-    /// Handshake datagrams of one turn: a third of a millisecond of work, which is what forwarding may be late by.
+    /// Handshake datagrams per turn: a third of a millisecond of work, which is how late forwarding may be.
     static let perTurn = 1
-    /// 500 joins in one second send 1,000 datagrams; a quarter of them at one moment.
+    /// 500 joins in one second send 1,000 datagrams; a quarter of them at the same time.
     private static let capacity = 256
     /// Clients limit datagrams to their path's MTU; a larger one is not queued.
     private static let slotLength = 1_500
@@ -35,17 +35,17 @@ struct HandshakeQueue: ~Copyable {
         return first >= 20 && first <= 63
     }
 
-    /// Data channels, sent when the handshake is over: symmetric cryptography, as cheap as media's.
+    /// Data channels, used after the handshake: symmetric cryptography, as cheap as that of media.
     @inline(__always) static func isApplicationData(_ datagram: UnsafeMutableRawBufferPointer) -> Bool {
         datagram.first == 23
     }
 
-    /// Whether something of `source` waits, which must not be overtaken.
+    /// Whether a datagram from `source` waits, which must not be overtaken.
     func holds(_ source: SocketAddress) -> Bool {
         (0..<count).contains { waiting[(head + $0) % Self.capacity].source == source }
     }
 
-    /// Keeps a copy of `datagram`; false when there is no room.
+    /// Stores a copy of `datagram`; false if there is no room.
     mutating func push(_ datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress) -> Bool {
         guard count < Self.capacity, datagram.count <= Self.slotLength else { return false }
         let place = (head + count) % Self.capacity
@@ -55,7 +55,7 @@ struct HandshakeQueue: ~Copyable {
         return true
     }
 
-    /// The oldest datagram, valid until the next `push`; nil when none waits.
+    /// The oldest datagram, valid until the next `push`; nil if none waits.
     mutating func next() -> (datagram: UnsafeMutableRawBufferPointer, source: SocketAddress)? {
         guard count > 0 else { return nil }
         let oldest = waiting[head]

@@ -4,27 +4,27 @@ import NetworkIO
 import Primitives
 import Synchronization
 
-/// One thread with its port, UDP and TCP, and its share of the rooms.
+/// One thread with its port for UDP and TCP, and its share of the rooms.
 ///
 /// The thread's loop is the actor's executor: the control plane enters with `await` between two turns, the loop enters once per turn. No packet ever
 /// changes threads.
 public actor MediaWorker {
     /// Its number, from 0.
     public nonisolated let index: Int
-    /// The port that it listens on, UDP and, where configured, TCP.
+    /// The port that it listens on: UDP and, if configured, TCP.
     public nonisolated let port: UInt16
     private nonisolated let executor: LoopExecutor
     private nonisolated let publishEvents: @Sendable ([MediaEvent]) -> Void
     private nonisolated let publishedLoad = Atomic<Int>(0)
     private nonisolated let turnCount = Atomic<UInt64>(0)
-    /// Connections on their way from the acceptor of a shared port.
+    /// Connections from the acceptor of a shared port that the worker has not taken over yet.
     private nonisolated let adoptions = Atomic<Int>(0)
-    /// More of them than this wait only for a worker that hangs.
+    /// More of them wait only for a worker that hangs.
     private static let mostAdoptions = 256
-    /// The loop turns at least as often as this, so that one which does not is known to hang: see `Watchdog`.
+    /// The loop turns at least this often, so that a loop that does not can be detected as hung: see `Watchdog`.
     private static let longestSleep = TimeInterval.seconds(1)
-    /// How long jobs may keep a turn's media waiting. A description that brings an early DTLS flight costs a third of a millisecond of
-    /// elliptic curves, and twenty of them may be posted at once when many join.
+    /// How long jobs may delay a turn's media. A description that comes with an early DTLS flight costs a third of a millisecond of
+    /// elliptic curve cryptography, and twenty of them may be posted at once when many join.
     private static let jobShare = TimeInterval.microseconds(300)
     private var core: WorkerCore
     private var isStopping = false
@@ -67,10 +67,10 @@ public actor MediaWorker {
     /// Asks a STUN server, or asks again, for the address under which it sees this worker's socket.
     func ask(_ server: SocketAddress) { core.ask(server) }
 
-    /// The server's answer, once; nil while there is none.
+    /// The server's response, once; nil while there is none.
     func takeMappedAddress() -> SocketAddress? { core.takeMappedAddress() }
 
-    /// Nobody waits for the server's answer any more.
+    /// The server's response is no longer awaited.
     func stopAsking() { core.stopAsking() }
 
     /// Streams, peers and rooms as of the last command; may be read from anywhere.
@@ -100,7 +100,7 @@ public actor MediaWorker {
     /// Plays a feed from the next turn on.
     private func attach(_ feed: PlaybackFeed) { if !core.attach(feed) { feed.close() } }
 
-    /// Has the loop play a feed; false after its end. Where there are too many feeds it is closed.
+    /// Makes the loop play a feed; false after its end. If there are too many feeds, the feed is closed.
     nonisolated func play(_ feed: PlaybackFeed) -> Bool { post { $0.attach(feed) } }
 
     /// Runs `body` in the worker's isolation.
@@ -112,7 +112,7 @@ public actor MediaWorker {
     /// The loop. Runs on the worker's own thread until `requestStop()`.
     nonisolated func run() {
         executor.adoptThread()
-        // Before the process' other threads: while 500 join a second, two processors are busy with their signalling, and media waited for its turn for
+        // With priority over the process's other threads: while 500 join a second, two processors are busy with their signalling, and media waited for its turn
         // most of the time.
         Scheduling.preferCurrentThread()
         var jobs: [LoopExecutor.Job] = []
@@ -128,9 +128,9 @@ public actor MediaWorker {
             while let next = last.deadline {
                 let now = MonotonicClock.now()
                 let ready = poller.wait(until: min(next, now + Self.longestSleep), now: now)
-                // Nobody else writes it.
+                // No other thread writes it.
                 turnCount.store(turnCount.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
-                // Whoever posts into an empty mailbox signals, so a turn of media alone need not look into it.
+                // A thread that posts into an empty mailbox signals, so a turn of media alone need not read it.
                 let isWoken = poller.isReady(executor.wake.descriptor, of: ready)
                 let jobsStart = isWoken ? MonotonicClock.now() : nil
                 if isWoken { executor.runJobs(&jobs, limit: Self.jobShare) }
@@ -149,14 +149,14 @@ public actor MediaWorker {
         executor.retire(&jobs)
     }
 
-    /// What the loop does after a turn.
+    /// The loop's next step after a turn.
     private struct TurnEnd {
-        /// When to wake for the next at the latest; nil to stop.
+        /// When to wake for the next turn at the latest; nil to stop.
         var deadline: MonotonicTime?
         var watchesFeedback: Bool
     }
 
-    /// `jobsStart`: when the jobs before the turn began, which kept packets waiting as the turn does; nil where there were none.
+    /// `jobsStart`: when the jobs before the turn began, which delayed packets like the turn; nil if there were none.
     private func turn(_ ready: WorkerCore.Ready, jobsStart: MonotonicTime?) -> TurnEnd {
         let start = MonotonicClock.now()
         core.turn(at: start, ready)

@@ -1,12 +1,13 @@
 public import Primitives
 
 extension MediaWorkerPool {
-    /// RFC 8489 section 6.2.1: a request is sent again after 500 ms, then after twice as long each time; three are enough where nothing is asked twice a second.
+    /// RFC 8489 section 6.2.1: a request is repeated after 500 ms, then after twice as long each time; three requests are enough, because discovery is repeated
+    /// anyway.
     private static let patience = [TimeInterval.milliseconds(500), .milliseconds(1_000), .milliseconds(2_000)]
     private static let pollInterval = TimeInterval.milliseconds(25)
 
-    /// Under which address and port a STUN server sees each worker's socket, by worker; nil where no answer came within 3.5 s. The requests leave from the sockets
-    /// themselves, so that a NAT treats them as it will treat media.
+    /// The address and port from which a STUN server sees each worker's socket, by worker; nil if no response came within 3.5 s. The requests leave from the
+    /// sockets themselves, so that a NAT treats them as it will treat media.
     public func discover(_ server: SocketAddress) async -> [SocketAddress?] {
         var found = [SocketAddress?](repeating: nil, count: workers.count)
         for patience in Self.patience {

@@ -54,8 +54,8 @@ extension MediaWorkerPool {
         }
     }
 
-    /// Has a worker carry out commands in their order, and returns when they have been. Where it hangs they are carried out when it comes back, before
-    /// all that is sent later, and the caller learns that nobody waits for it.
+    /// Makes a worker carry out commands in order, and returns when they have been. A worker that hangs carries them out when it recovers, before
+    /// all later ones, and the caller gets an error at once.
     public nonisolated(nonsending) func apply(
         _ commands: [MediaCommand], on index: Int
     ) async throws(WorkerHangs) {
@@ -63,23 +63,24 @@ extension MediaWorkerPool {
         _ = try await call(index, evenIfHung: true) { $0.apply(last) }
     }
 
-    /// As `apply`, but returns at once.
+    /// Like `apply`, but returns at once.
     public func post(_ commands: [MediaCommand], on index: Int) {
         let last = postBeginning(of: commands, on: index)
-        // False after the worker's end, when nobody is left to serve.
+        // False after the worker's end, when it serves no clients any more.
         _ = workers[index].post { $0.apply(last) }
     }
 
-    /// What a worker carries out without looking at the time: at some 20 us for a peer that is closed (estimated), about as long as jobs may keep packets waiting.
+    /// The number of commands that a worker carries out without checking the time: at some 20 us to close a peer (estimated), this takes about as long as jobs
+    /// may delay packets.
     private static let commandsAtOnce = 16
 
-    /// Posts a long list of commands in parts, between which media has its turns; returns the last part. The end of a room of a thousand would keep the
-    /// packets of all others waiting for tens of milliseconds.
+    /// Posts a long list of commands in parts, between which media has its turns; returns the last part. The end of a room of a thousand would
+    /// delay the packets of all others by tens of milliseconds.
     private func postBeginning(of commands: [MediaCommand], on index: Int) -> [MediaCommand] {
         var rest = commands[...]
         while rest.count > Self.commandsAtOnce {
             let part = Array(rest.prefix(Self.commandsAtOnce))
-            // After the worker's end all that is left is the caller's.
+            // After the worker's end the caller has to run the rest.
             guard workers[index].post({ $0.apply(part) }) else { break }
             rest = rest.dropFirst(Self.commandsAtOnce)
         }
@@ -111,13 +112,13 @@ extension MediaWorkerPool {
             }
         }
         if let reply { return reply }
-        // After its end a worker is asked where the caller is.
+        // After its end, a worker is queried on the caller's thread.
         guard worker.hasEnded else { throw WorkerHangs() }
         return await worker.perform(body)
     }
 
-    /// What `scope` asks for; nil for a room that is not on this worker. Gathered a part at a time, with turns between: the thousand peers of a
-    /// large room would keep packets waiting for milliseconds.
+    /// The report of `scope`; nil for a room that is not on this worker. Collected in parts, with turns between: the thousand peers of a
+    /// large room would delay packets by milliseconds.
     public nonisolated(nonsending) func report(
         _ scope: ReportScope, on index: Int
     ) async throws(WorkerHangs) -> MediaReport? {
@@ -131,7 +132,7 @@ extension MediaWorkerPool {
         return whole
     }
 
-    /// Counters and gauges of all workers by index; of one that hangs the last known ones.
+    /// Counters and gauges of all workers by index; for one that hangs, the last known ones.
     public func statistics() async -> [WorkerStatistics] {
         for worker in workers {
             let index = worker.index

@@ -10,7 +10,7 @@ import Synchronization
 public enum MediaWorkerError: Error, Sendable, Hashable {
     /// A system call for worker `index` failed, for example because its port is in use.
     case system(index: Int, SystemError)
-    /// A TCP port is not to be had: that of worker `index`, or with nil the shared one.
+    /// A TCP port is not available: that of worker `index`, or, with nil, the shared one.
     case tcp(index: Int?, port: UInt16, SystemError)
     /// Worker `index` would listen above port 65535.
     case noPort(index: Int)
@@ -24,14 +24,14 @@ public final class MediaWorkerPool: Sendable {
     public let workers: [MediaWorker]
     /// Events of all workers, each worker's in order, in batches of one turn. One reader.
     ///
-    /// Unbounded, because none of it may be lost; its sum is bounded by what the control plane has asked for.
+    /// Unbounded, because none may be lost; the commands of the control plane limit their number.
     public let events: AsyncStream<[MediaEvent]>
-    /// SHA-256 of the certificate that every worker shows.
+    /// SHA-256 of the certificate that every worker presents.
     public let fingerprintSHA256: [UInt8]
-    /// Each worker's records, for one recorder; empty where nothing can be recorded.
+    /// Each worker's records, for one recorder; empty if recording is disabled.
     public let recordRings: [RecordRing]
     private let advertisedAddresses: [SocketAddress]
-    /// What is advertised beside discovered addresses.
+    /// Advertised in addition to discovered addresses.
     private let givenAddresses: [SocketAddress]
     /// By worker; empty until they are discovered.
     private let discovered: Mutex<[[SocketAddress]]>
@@ -57,7 +57,7 @@ public final class MediaWorkerPool: Sendable {
         let processors = Processors.usable
         var workers: [MediaWorker] = []
         let count = configuration.workers > 0 ? configuration.workers : Processors.busyAtOnce()
-        // Before anything is opened: a number that wrapped would be another port, or one of the system's choice.
+        // Before anything is opened: a number that wrapped around would be another port, or one that the system chooses.
         let above = Int(UInt16.max) + 1 - Int(configuration.udpBasePort)
         guard configuration.udpBasePort == 0 || count <= above else { throw .noPort(index: above) }
         recordRings = Self.rings(configuration, count)
@@ -111,7 +111,7 @@ public final class MediaWorkerPool: Sendable {
             ])
     }
 
-    /// Where clients reach `worker` over UDP.
+    /// The addresses at which clients reach `worker` over UDP.
     public func candidates(of worker: MediaWorker) -> [SocketAddress] {
         let found = discovered.withLock { $0[worker.index] }
         let others = (found.isEmpty ? advertisedAddresses : givenAddresses).map { address in
@@ -121,8 +121,8 @@ public final class MediaWorkerPool: Sendable {
         return found + others.filter { !found.contains($0) }
     }
 
-    /// Advertises the addresses that were discovered for each worker; whether they are others than before. Of a family without an answer, such as one that was lost
-    /// on its way or whose name was not resolved, what was known stays.
+    /// Advertises the addresses that were discovered for each worker; returns whether they have changed. For a family without a response, for example because
+    /// it was lost on its way or a name was not resolved, the known address stays.
     public func advertise(discovered addresses: [[SocketAddress]]) -> Bool {
         discovered.withLock { known in
             let next = zip(addresses, known).map { found, known in
@@ -134,8 +134,8 @@ public final class MediaWorkerPool: Sendable {
         }
     }
 
-    /// Where clients reach `worker` over TCP: at its own port, which has the number of the UDP port also behind a port mapping, and at the shared one. A
-    /// port that was discovered for UDP says nothing about TCP, so such an address counts only where the NAT keeps port numbers.
+    /// The addresses at which clients reach `worker` over TCP: at its own port, which has the number of the UDP port also behind a port mapping, and at the
+    /// shared one. A port that was discovered for UDP does not apply to TCP, so such an address counts only if the NAT keeps port numbers.
     public func tcpCandidates(of worker: MediaWorker) -> [SocketAddress] {
         let found = discovered.withLock { $0[worker.index] }
         let own = acceptsTCP ? candidates(of: worker).filter { $0.port == worker.port || !found.contains($0) } : []
@@ -149,13 +149,13 @@ public final class MediaWorkerPool: Sendable {
         return own + shared
     }
 
-    /// What happened to connections at the shared TCP port that no worker has got; empty without one.
+    /// Counters of connections at the shared TCP port that did not reach a worker; empty without one.
     public var sharedPortStatistics: TCPStatistics { acceptor?.statistics ?? TCPStatistics() }
     /// The shared TCP port; nil without one.
     public var sharedTCPPort: UInt16? { acceptor?.port }
 
-    /// The worker for the next room: the one with the least to do, and among equals the next in turn, so that rooms made in one
-    /// moment, before any of them has members, spread. nil where every worker hangs or is in `excluded`.
+    /// The worker for the next room: the one with the least load, and among equals the next in turn, so that rooms that are created at the same
+    /// time, before any of them has members, are distributed. nil if every worker hangs or is in `excluded`.
     public func leastLoadedWorker(except excluded: Set<Int> = []) -> MediaWorker? {
         let start = lastPlaced.load(ordering: .relaxed) + 1
         let order = (0..<workers.count).map { workers[($0 + start) % workers.count] }.filter {
@@ -167,10 +167,10 @@ public final class MediaWorkerPool: Sendable {
         return chosen
     }
 
-    /// Plays a feed into the rooms of worker `index`, which has its peer, until it is closed, or goes on with one that has rested; false after the end of the worker.
+    /// Plays a feed into the rooms of worker `index`, which has its peer, until it is closed, or resumes one that was idle; false after the end of the worker.
     public func play(_ feed: PlaybackFeed, on index: Int) -> Bool { workers[index].play(feed) }
 
-    /// Ends the loops and their threads, then the event stream. Commands sent later have no effect on the network. A worker that hangs is left as it is.
+    /// Ends the loops and their threads, then the event stream. Later commands have no effect on the network. A worker that hangs is left as it is.
     public func stop() async {
         acceptor?.stop()
         acceptorThread.withLock { thread -> LoopThread? in
@@ -210,7 +210,7 @@ public final class MediaWorkerPool: Sendable {
             let engine = try WorkerEngine(configuration: configuration.engine, certificate: certificate, seed: seed)
             var socket = try UDPSocket(address)
             var listener: TCPSocket?
-            // A port of the system's choice may be taken for TCP: another one.
+            // A port that the system chose for UDP may be in use for TCP: try another one.
             var attempts = base == 0 ? 16 : 1
             while configuration.acceptsTCP, listener == nil {
                 attempts -= 1
@@ -263,7 +263,7 @@ public final class MediaWorkerPool: Sendable {
         if let address = configuration.bindAddress {
             return [SocketAddress(high: address.high, low: address.low, port: 0)]
         }
-        // None left, as on a machine without a network: itself.
+        // No address is left, as on a machine without a network: the machine itself.
         let addresses = NetworkInterfaces.addresses(configuration.addressFilter)
         return addresses.isEmpty ? [SocketAddress(ipv4: 0x7f00_0001, port: 0)] : addresses
     }

@@ -1,13 +1,13 @@
 public import Primitives
 import Synchronization
 
-/// Carries the packets of one played track to the worker that has its room, each with the moment at which it is due: one producer, one consumer, a bounded
-/// number of bytes. Neither waits for the other; a producer that is faster than time finds no room and tries again later.
+/// Carries the packets of one played track to the worker that hosts its room, each with the time at which it is due: one producer, one consumer, a limited
+/// number of bytes. Neither waits for the other; a producer that is ahead finds the feed full and tries again later.
 public final class PlaybackFeed: @unchecked Sendable {
     // Unchecked: the producer writes only between `tail` and `head + capacity`, the consumer reads only between `head` and `tail`, and each
-    // publishes its own mark with release ordering.
+    // publishes its own position with release ordering.
     private let storage: UnsafeMutableRawBufferPointer
-    /// Bytes that were ever read, and ever written.
+    /// Total bytes read and written.
     private let head = Atomic<Int>(0)
     private let tail = Atomic<Int>(0)
     private let closed = Atomic<Bool>(false)
@@ -18,14 +18,14 @@ public final class PlaybackFeed: @unchecked Sendable {
     public let peer: PeerID
     private let capacity: Int
 
-    /// Due moment, then length and kind; content padded to 8 bytes.
+    /// Due time, then length and kind; content padded to 8 bytes.
     private static let headerLength = 16
-    /// What no packet exceeds; see `Forwarding`.
+    /// No packet exceeds this; see `Forwarding`.
     static let maximumPacket = 2_048
-    /// A packet that a worker takes later than this after its moment counts as late: a frame at 50 per second.
+    /// A packet that a worker takes more than this after its due time counts as late: a frame at 50 per second.
     private static let patience = TimeInterval.milliseconds(20)
 
-    /// A feed of `capacity` bytes, a power of two, whose memory is touched once, so that no packet pays for that.
+    /// A feed of `capacity` bytes, a power of two, whose memory is touched once, so that no packet pays for page faults.
     public init(peer: PeerID, capacity: Int) {
         let isPowerOfTwo = capacity & (capacity - 1) == 0
         precondition(capacity >= 4 * Self.maximumPacket && isPowerOfTwo, "a feed holds a power of two")
@@ -42,13 +42,14 @@ public final class PlaybackFeed: @unchecked Sendable {
         (late.load(ordering: .relaxed), taken.load(ordering: .relaxed))
     }
 
-    /// Whether nothing waits.
+    /// Whether it is empty.
     public var isEmpty: Bool { tail.load(ordering: .acquiring) == head.load(ordering: .acquiring) }
 
-    /// Nothing more comes, and what waits is dropped.
+    /// No more packets follow, and waiting ones are dropped.
     public func close() { closed.store(true, ordering: .releasing) }
 
-    /// Whether nothing is pushed for now. Whoever ends its rest then has the worker play it once more (`MediaWorkerPool.play`), so that it looks at once.
+    /// Whether nothing is pushed for now. The producer that ends the idle time must have the worker play the feed once more (`MediaWorkerPool.play`), so that
+    /// it checks at once.
     public var isResting: Bool {
         get { resting.load(ordering: .acquiring) }
         set { resting.store(newValue, ordering: .releasing) }
@@ -59,13 +60,13 @@ public final class PlaybackFeed: @unchecked Sendable {
 
     // MARK: - Producer
 
-    /// Appends a packet of at most 2,048 bytes; false where there is no room.
+    /// Appends a packet of at most 2,048 bytes; false if there is no room.
     public func push(_ packet: UnsafeRawBufferPointer, isRTCP: Bool, due: MonotonicTime) -> Bool {
         precondition(packet.count <= Self.maximumPacket, "a packet is longer than any path carries")
         let start = tail.load(ordering: .relaxed)
         let length = Self.headerLength + (packet.count + 7) & ~7
         guard length <= capacity - (start - head.load(ordering: .acquiring)) else { return false }
-        // Records are padded to 8 bytes, so that neither word lies across the end.
+        // Records are padded to 8 bytes, so that neither word crosses the end.
         storage.storeBytes(of: due.nanoseconds, toByteOffset: start & (capacity - 1), as: Int64.self)
         storage.storeBytes(
             of: UInt64(packet.count) << 1 | (isRTCP ? 1 : 0), toByteOffset: (start + 8) & (capacity - 1),
@@ -83,14 +84,14 @@ public final class PlaybackFeed: @unchecked Sendable {
 
     // MARK: - Consumer
 
-    /// When the next packet is due; nil where there is none.
+    /// When the next packet is due; nil if there is none.
     @inline(__always) var nextDue: MonotonicTime? {
         let start = head.load(ordering: .relaxed)
         guard tail.load(ordering: .acquiring) != start else { return nil }
         return MonotonicTime(nanoseconds: storage.load(fromByteOffset: start & (capacity - 1), as: Int64.self))
     }
 
-    /// Copies the next packet, which there is, to the start of `packet`, which holds any.
+    /// Copies the next packet, which must exist, to the start of `packet`, which must be large enough for any.
     func pop(
         into packet: UnsafeMutableRawBufferPointer, at now: MonotonicTime
     ) -> (length: Int, isRTCP: Bool) {

@@ -1,25 +1,25 @@
 import MediaEngine
 import Primitives
 
-/// What is played into a worker's rooms: hands each packet to the engine when it is due.
+/// The feeds that are played into a worker's rooms: passes each packet to the engine when it is due.
 struct PlaybackLane: ~Copyable {
     private var feeds: ContiguousArray<PlaybackFeed> = []
     private let scratch = UnsafeMutableRawBufferPointer.allocate(
         byteCount: PlaybackFeed.maximumPacket, alignment: 16)
     private var next = MonotonicTime.distantFuture
 
-    /// Tracks that one worker plays at a time: `playback.maximum` is 1,000 at most, with two tracks each.
+    /// Tracks that one worker plays at a time: `playback.maximum` is at most 1,000, with two tracks each.
     static let maximumFeeds = 2_048
-    /// Packets of one feed in a turn: a burst after a stall must not hold up the others.
+    /// Packets of one feed per turn: a burst after a stall must not delay the other feeds.
     private static let packetsPerTurn = 64
-    /// A feed in which nothing waits is looked at again after this: the player fills it long before its packets are due.
+    /// An empty feed is checked again after this: the player fills it long before its packets are due.
     private static let lookInterval = TimeInterval.milliseconds(10)
-    /// One that rests is attached again before the next packet. It may be closed first, and has a megabyte.
+    /// An idle feed is attached again before its next packet. It may be closed first, and holds a megabyte.
     private static let restInterval = TimeInterval.seconds(1)
 
     deinit { scratch.deallocate() }
 
-    /// Plays a feed from now on, or again after a rest; false where there are too many.
+    /// Plays a feed from now on, or again after it was idle; false if there are too many.
     mutating func attach(_ feed: PlaybackFeed) -> Bool {
         if !feeds.contains(where: { $0 === feed }) {
             guard feeds.count < Self.maximumFeeds else { return false }
@@ -32,7 +32,7 @@ struct PlaybackLane: ~Copyable {
     /// When `play` has something to do.
     var nextDeadline: MonotonicTime { next }
 
-    /// Hands what is due to the engine. Nothing is allocated.
+    /// Passes packets that are due to the engine. Nothing is allocated.
     mutating func play(into engine: WorkerEngine, at now: MonotonicTime) {
         guard next <= now else { return }
         next = .distantFuture

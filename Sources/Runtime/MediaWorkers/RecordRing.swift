@@ -4,18 +4,18 @@ import Synchronization
 /// Carries a worker's records to the recorder's thread: one producer, one consumer, a bounded number of bytes. Neither waits for the other.
 public final class RecordRing: @unchecked Sendable {
     // Unchecked: the producer writes only between `tail` and `head + capacity`, the consumer reads only between `head` and `tail`, and each
-    // publishes its own mark with release ordering.
+    // publishes its own position with release ordering.
     private let storage: UnsafeMutableRawBufferPointer
-    /// Bytes that were ever read, and ever written.
+    /// Total bytes read and written.
     private let head = Atomic<Int>(0)
     private let tail = Atomic<Int>(0)
-    /// Bytes, a power of two.
+    /// Its capacity in bytes, a power of two.
     public let capacity: Int
 
     /// More than the records of one turn.
     private static let minimum = 1 << 22
 
-    /// A ring of at least `bytes` bytes; its memory is touched once, so that no packet pays for that.
+    /// A ring of at least `bytes` bytes; its memory is touched once, so that no packet pays for page faults.
     public init(bytes: Int) {
         var capacity = Self.minimum
         while capacity < bytes { capacity *= 2 }
@@ -29,7 +29,7 @@ public final class RecordRing: @unchecked Sendable {
     /// Bytes that wait to be read.
     public var waiting: Int { tail.load(ordering: .acquiring) - head.load(ordering: .acquiring) }
 
-    /// The producer: room for further bytes, and whether more than half of the ring is free.
+    /// The producer: whether there is room for more bytes, and whether more than half of the ring is free.
     public var room: (room: Int, isAmple: Bool) {
         let free = capacity - (tail.load(ordering: .relaxed) - head.load(ordering: .acquiring))
         return (free, free > capacity / 2)
@@ -52,11 +52,11 @@ public final class RecordRing: @unchecked Sendable {
             .copyMemory(from: UnsafeRawBufferPointer(rebasing: records[first...]))
     }
 
-    /// The consumer: the next record, its content copied into `content`, which is as long as it; nil when there is none.
+    /// The consumer: the next record, its content copied into `content`, which gets its length; nil if there is none.
     public func pop(into content: inout [UInt8]) -> RecordBatch.Header? {
         let start = head.load(ordering: .relaxed)
         guard tail.load(ordering: .acquiring) > start else { return nil }
-        // Records are padded to 8 bytes, but a header may lie across the end.
+        // Records are padded to 8 bytes, but a header may cross the end.
         let header = withUnsafeTemporaryAllocation(byteCount: RecordBatch.Header.length, alignment: 8) { buffer in
             read(start, into: buffer)
             return RecordBatch.Header(UnsafeRawBufferPointer(buffer))

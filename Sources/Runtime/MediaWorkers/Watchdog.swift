@@ -2,12 +2,12 @@ import Primitives
 
 /// Detects which loops hang, by their counts of turns.
 ///
-/// Time in which the watchdog itself was not asked (a process that was stopped, a machine without a processor to spare) is nobody's fault and does not
-/// count.
+/// Time in which the watchdog itself did not run (a process that was stopped, a machine without a free processor) does not count
+/// as hanging.
 struct Watchdog {
     /// How often to check; each loop takes turns at least as often.
     static let interval = TimeInterval.seconds(1)
-    /// A loop hangs that has not turned for this long: a thousand times what a turn may take.
+    /// A loop that has not turned for this long hangs: a thousand times what a turn may take.
     static let patience = TimeInterval.seconds(5)
 
     /// How a loop's state changed between two checks.

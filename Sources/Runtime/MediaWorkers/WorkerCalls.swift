@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A worker does not answer: its loop has stood still for seconds.
+/// A worker does not respond: its loop has not turned for seconds.
 public struct WorkerHangs: Error, Sendable, Hashable {
     /// It hangs.
     public init() {}
@@ -48,13 +48,13 @@ final class WorkerCalls: Sendable {
     }
 }
 
-/// One call that is answered once, by the worker or by whoever gives up on it.
+/// One call, which ends once: by the worker's response or when it is abandoned.
 final class PendingCall<Reply: Sendable>: Sendable {
     private let continuation: Mutex<CheckedContinuation<Reply?, Never>?>
 
     init(_ continuation: CheckedContinuation<Reply?, Never>) { self.continuation = Mutex(continuation) }
 
-    /// nil: the answer is no longer awaited.
+    /// nil: the response is no longer awaited.
     func finish(_ reply: Reply?) {
         let continuation = continuation.withLock { continuation -> CheckedContinuation<Reply?, Never>? in
             defer { continuation = nil }

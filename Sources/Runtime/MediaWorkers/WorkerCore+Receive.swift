@@ -3,11 +3,11 @@ import MediaEngine
 import NetworkIO
 import Primitives
 
-// Step 1 of the way of a packet: datagrams are fetched some at a time, so that the memory of the later ones' senders is on its way while the
-// first is worked on.
+// Step 1 of a packet's path: several datagrams are fetched at a time, so that the memory of the later ones' senders is prefetched while the
+// first is processed.
 
 extension WorkerCore {
-    /// Passes what waits at one of the sockets to the engine; returns the number of runs of datagrams. `isLate`: it arrived while the process was
+    /// Passes datagrams that wait at one of the sockets to the engine; returns the number of runs. `isLate`: they arrived while the process was
     /// stopped.
     @discardableResult
     mutating func receive(isFeedback: Bool, isLate: Bool, at now: MonotonicTime) -> Int {
@@ -44,7 +44,7 @@ extension WorkerCore {
         }
     }
 
-    /// Asks for the memory of the senders of the runs that come next, each a step further along the pointers than the one behind it.
+    /// Prefetches the memory of the senders of the next runs, each one pointer further along than the run after it.
     @inline(__always)
     private func prefetchSenders(of runs: UnsafeBufferPointer<ReceivedRun>, behind index: Int) {
         let count = runs.count, steps = WorkerEngine.prefetchSteps
@@ -56,9 +56,9 @@ extension WorkerCore {
         if index &+ steps < count { owners[index &+ steps] = engine.owner(of: runs[index &+ steps].source) }
     }
 
-    /// Whether a datagram is a handshake's that waits until this turn's media was sent. Those of unknown sources never wait: they are dropped unread,
-    /// and must not displace expected ones. Nor do the messages of data channels, unless their peer's handshake waits: DTLS drops those that come 64 records
-    /// late (RFC 6347 section 4.1.2.6), and some thousand come each second.
+    /// Whether a datagram belongs to a handshake that waits until this turn's media has been sent. Those of unknown sources never wait: they are dropped
+    /// unread, and must not displace expected ones. Messages of data channels do not wait either, unless their peer's handshake does: DTLS drops those that
+    /// come 64 records late (RFC 6347 section 4.1.2.6), and some thousand come each second.
     mutating func postpone(_ datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress) -> Bool {
         guard HandshakeQueue.isHandshake(datagram), engine.knows(source) else { return false }
         if HandshakeQueue.isApplicationData(datagram), !handshakes.holds(source) { return false }

@@ -3,7 +3,7 @@ import MediaEngine
 import NetworkIO
 import Primitives
 
-// What the control plane asks a worker.
+// The control plane's queries to a worker.
 
 extension WorkerCore {
     /// The engine's counters with those of the socket and the loop.
@@ -32,6 +32,6 @@ extension WorkerCore {
         engine.report(scope, from: start, limit: limit)
     }
 
-    /// How much there is to do, for placing rooms.
+    /// The load, for placing rooms.
     var load: Int { engine.load }
 }

@@ -6,17 +6,17 @@ import Primitives
 
 /// One worker's engine, socket and batch: everything that a turn touches, in one place that a turn accesses once.
 struct WorkerCore: ~Copyable {
-    /// Datagrams of a batch: a call of the kernel takes 64 messages, a frame is two to five datagrams of each. Longer batches only make the first
-    /// receivers wait for the last ones' packets to be written, and push out of the second-level cache what the kernel is to copy.
+    /// Datagrams per batch: a call of the kernel takes 64 messages, and a frame has two to five datagrams per receiver. Longer batches only make the first
+    /// receivers wait for the last ones' packets to be written, and evict from the second-level cache what the kernel is about to copy.
     private static let batchDatagrams = 128
     private static let batchBytes = batchDatagrams * 1_500
-    /// Runs of datagrams fetched in one turn: some 2 ms of work, so that timers and commands get their turn under floods.
+    /// Runs of datagrams fetched per turn: some 2 ms of work, so that timers and commands get their turn under floods.
     static let receivesPerTurn = 512
-    /// Packets of one frame that were sent in one go are some 10 us apart, and a sleeping processor needs 50 us to wake up.
+    /// Packets of one frame that were sent together arrive some 10 us apart, and a sleeping processor needs 50 us to wake up.
     private static let gatherStep = TimeInterval.microseconds(200)
 
     let engine: WorkerEngine
-    /// Where records go; nil: nothing is recorded here, and what the engine is told to record is dropped.
+    /// The destination of records; nil: recording is disabled, and records of the engine are dropped.
     private let records: RecordRing?
     private let gatherLimit: TimeInterval
     /// Time spent asleep in `gather`, since `addBusy`.
@@ -26,11 +26,11 @@ struct WorkerCore: ~Copyable {
     let tcp: TCPLane?
     private var playbacks = PlaybackLane()
     var batch = OutboundBatch(datagrams: batchDatagrams, bytes: batchBytes)
-    /// The peers that sent what was fetched; see `prefetch`.
+    /// The peers that sent the fetched datagrams; see `prefetch`.
     let owners = UnsafeMutablePointer<Int>.allocate(capacity: UDPSocket.receiveSlots)
     var handshakes = HandshakeQueue()
     var standstill = Standstill()
-    /// A question to a STUN server that is not answered yet; see `MediaWorkerPool.discover`.
+    /// A request to a STUN server without a response yet; see `MediaWorkerPool.discover`.
     private(set) var probe: AddressProbe?
     /// Handshake datagrams processed in this turn.
     var handshakesDone = 0
@@ -72,17 +72,17 @@ struct WorkerCore: ~Copyable {
         _ = probe?.send(into: &batch)
     }
 
-    /// The answer, once; nil while there is none.
+    /// The response, once; nil while there is none.
     mutating func takeMappedAddress() -> SocketAddress? {
         guard let mapped = probe?.mapped else { return nil }
         probe = nil
         return mapped
     }
 
-    /// Plays a feed from the next turn on; false where there are too many.
+    /// Plays a feed from the next turn on; false if there are too many.
     mutating func attach(_ feed: PlaybackFeed) -> Bool { playbacks.attach(feed) }
 
-    /// Nobody waits for the answer any more.
+    /// The response is no longer awaited.
     mutating func stopAsking() { probe = nil }
 
     /// What woke the loop, besides the media socket.
@@ -91,7 +91,7 @@ struct WorkerCore: ~Copyable {
         var tcp = false
     }
 
-    /// One turn: fetches what came in, lets deadlines happen, forwards, sends; then feedback, if it woke the loop or is due.
+    /// One turn: fetches datagrams, handles deadlines, forwards, sends; then feedback, if it woke the loop or is due.
     mutating func turn(at now: MonotonicTime, _ ready: Ready) {
         turns &+= 1
         turnStart = now
@@ -103,7 +103,7 @@ struct WorkerCore: ~Copyable {
         if engine.nextDeadline <= now {
             while engine.advance(to: now, into: &batch) == .needsFlush { flush() }
         }
-        // Behind gathering: the packets of a played frame are spread in time on purpose.
+        // After gathering: the packets of a played frame are spread in time on purpose.
         playbacks.play(into: engine, at: now)
         forward(at: now)
         shakeHands(at: now)
@@ -117,7 +117,7 @@ struct WorkerCore: ~Copyable {
         if found > 0 { forward(at: now) }
     }
 
-    /// Waits a moment for the rest of a frame, so that its packets are sent together; returns the time afterwards.
+    /// Waits briefly for the rest of a frame, so that its packets are sent together; returns the time afterwards.
     ///
     /// Audio alone never waits; a frame whose packets arrive further apart than `gatherStep` is forwarded packet by packet.
     private mutating func gather(since start: MonotonicTime) -> MonotonicTime {
@@ -148,7 +148,7 @@ struct WorkerCore: ~Copyable {
         }
     }
 
-    /// Does some of the handshakes that waited.
+    /// Processes some of the handshakes that waited.
     private mutating func shakeHands(at now: MonotonicTime) {
         guard handshakes.count > 0 else { return }
         while handshakesDone < HandshakeQueue.perTurn, let waiting = handshakes.next() {
@@ -159,7 +159,7 @@ struct WorkerCore: ~Copyable {
         forward(at: now)
     }
 
-    /// Sends the batch when the engine's next call might not find room in it.
+    /// Sends the batch if the engine's next call might not find room in it.
     mutating func makeRoom() {
         let isRoomy =
             batch.used + WorkerEngine.transportReserve <= batch.arena.count
@@ -173,7 +173,7 @@ struct WorkerCore: ~Copyable {
         batch.removeAll()
         let forwarded = engine.packetsForwarded
         guard forwarded != counted else { return }
-        // One look at the clock for up to 128 datagrams.
+        // One clock read for up to 128 datagrams.
         transit.add(forwarded &- counted, MonotonicClock.now() - turnStart)
         counted = forwarded
     }
@@ -191,7 +191,7 @@ struct WorkerCore: ~Copyable {
 
     /// For the poller.
     var descriptor: Int32 { socket.descriptor }
-    /// For the poller, while `watchesFeedback`; nil where feedback comes with all else.
+    /// For the poller, while `watchesFeedback`; nil if feedback arrives on the media socket.
     var feedbackDescriptor: Int32? { feedback.descriptor }
     var watchesFeedback: Bool { feedback.isWatched }
     /// For the poller; nil without TCP.

@@ -5,15 +5,15 @@ import Primitives
 import RTP
 import Synchronization
 
-/// One TCP port for the clients of all workers, on a thread of its own: reads each connection's first check and hands the connection to the worker whose mark
-/// the user name fragment has.
+/// One TCP port for the clients of all workers, on a separate thread: reads each connection's first check and hands the connection to the worker whose mark
+/// is in the user name fragment.
 ///
-/// Nothing is decided here: the worker looks at the check as if it had accepted the connection itself. What is not a check is closed, and what says nothing is
-/// bounded as at a worker.
+/// It makes no further decisions: the worker processes the check as if it had accepted the connection itself. A connection with another first packet is closed,
+/// and silent ones are limited as at a worker.
 final class TCPAcceptor: Sendable {
-    /// Waiting for their first packet, on all workers' behalf.
+    /// Connections that wait for their first packet, for all workers.
     private static let limits = TCPTable.Limits(connections: 1_024, unchecked: 1_024)
-    /// A check with all its attributes has 150 bytes; a longer first packet is none.
+    /// A check with all its attributes has 150 bytes; a longer first packet is not a check.
     private static let longestCheck = 600
     private static let deadline = TimeInterval.seconds(10)
     private static let sweepInterval = TimeInterval.seconds(1)
@@ -23,7 +23,7 @@ final class TCPAcceptor: Sendable {
     private static let listenerMark: UInt64 = 0
     private static let wakeMark = UInt64.max
 
-    /// Of the listening socket, which `run` owns.
+    /// The descriptor of the listening socket, which `run` owns.
     private let listener: Int32
     /// The port in use.
     let port: UInt16
@@ -32,7 +32,7 @@ final class TCPAcceptor: Sendable {
     private let counted = Mutex(TCPStatistics())
     private let handOver: @Sendable (AcceptedConnection, Int) -> Bool
 
-    /// Listens, and is to `run` on a thread; `handOver` gives a connection to a worker, false if it cannot have it.
+    /// Listens; call `run` on a thread. `handOver` passes a connection to a worker, false if the worker cannot take it.
     init(
         address: SocketAddress?, port: UInt16, handOver: @escaping @Sendable (AcceptedConnection, Int) -> Bool
     ) throws(SystemError) {
@@ -43,10 +43,10 @@ final class TCPAcceptor: Sendable {
         self.handOver = handOver
     }
 
-    /// What happened to connections that no worker has got.
+    /// Counters of connections that did not reach a worker.
     var statistics: TCPStatistics { counted.withLock { $0 } }
 
-    /// Lets `run` return.
+    /// Makes `run` return.
     func stop() {
         isStopping.store(true, ordering: .relaxed)
         wake.signal()
@@ -93,7 +93,7 @@ final class TCPAcceptor: Sendable {
             switch listener.accept() {
             case .nothing: return true
             case .exhausted:
-                // Or the connection that stays in the kernel's queue would wake the loop again and again.
+                // Otherwise the connection that stays in the kernel's queue would wake the loop again and again.
                 readiness.change(listener.descriptor, [], mark: Self.listenerMark)
                 return false
             case .connection(let socket, let address):

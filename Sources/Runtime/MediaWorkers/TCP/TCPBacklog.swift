@@ -1,9 +1,9 @@
 import NetworkIO
 import Primitives
 
-/// What one connection's reader has not taken: whole packets in their frames, behind the rest of one that the kernel took in part.
+/// The packets that one connection's reader has not received: whole packets with their framing, after the rest of one that the kernel accepted in part.
 ///
-/// Has memory only while there is something in it.
+/// Holds memory only while it is not empty.
 struct TCPBacklog: ~Copyable {
     /// A keyframe of a video of 4 Mbit/s, and as much again.
     static let capacity = 256 << 10
@@ -21,7 +21,7 @@ struct TCPBacklog: ~Copyable {
     var count: Int { tail - head }
     var isEmpty: Bool { memory == nil }
 
-    /// Adds bytes at the end; false, and nothing is added, if they do not fit.
+    /// Adds bytes at the end; if they do not fit, returns false and adds nothing.
     mutating func append(_ bytes: UnsafeRawBufferPointer, at now: MonotonicTime) -> Bool {
         guard bytes.count <= Self.capacity - count else { return false }
         let memory = memory ?? begin(at: now)
@@ -41,7 +41,7 @@ struct TCPBacklog: ~Copyable {
         return memory
     }
 
-    /// Writes as much as the kernel takes; false if the connection has ended.
+    /// Writes as much as the kernel accepts; false if the connection has ended.
     mutating func drain(into socket: TCPSocket) -> Bool {
         guard let memory else { return true }
         while head < tail {

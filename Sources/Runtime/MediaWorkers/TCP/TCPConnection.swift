@@ -6,29 +6,29 @@ import RTP
 /// One accepted connection of a worker.
 final class TCPConnection {
     let socket: TCPSocket
-    /// What the engine knows it by.
+    /// The address by which the engine knows it.
     let address: SocketAddress
     let acceptedAt: MonotonicTime
-    /// No two connections of a worker have the same, unlike their numbers.
+    /// Unique among all connections of a worker, unlike their numbers.
     let serial: UInt64
     var reader = FrameReader()
-    /// Bytes that the acceptor of a shared port has read already.
+    /// Bytes that the acceptor of a shared port has already read.
     var initial: [UInt8]
     /// A valid check has arrived: the connection belongs to a peer.
     var isKnown = false
     /// Packets that arrived before that.
     var packetsBeforeCheck = 0
-    /// Why it must be closed; it is when nothing of it is in use.
+    /// Why it must be closed; it is closed when nothing of it is in use.
     private(set) var end: TCPConnectionEnd?
     private(set) var backlog = TCPBacklog()
     /// Its peer's video is held until the backlog is empty.
     private(set) var isHeld = false
 
-    /// More than this is more than a keyframe's burst: the reader is slow.
+    /// More than this exceeds a keyframe's burst: the reader is slow.
     private static let heldAbove = 128 << 10
-    /// So is one that leaves something waiting for so long: the limit for a conversation one way (ITU-T G.114), as for what waits in a stopped process.
+    /// A reader is also slow if bytes wait for this long: the limit for a conversation one way (ITU-T G.114), as for packets that wait in a stopped process.
     private static let heldAfter = TimeInterval.milliseconds(500)
-    /// Media that has waited for so long is of no use; reports and handshakes may be.
+    /// Media that has waited for this long is useless; reports and handshakes may still be useful.
     private static let mediaAfter = TimeInterval.seconds(2)
 
     init(_ socket: TCPSocket, address: SocketAddress, serial: UInt64, initial: [UInt8], at now: MonotonicTime) {
@@ -39,20 +39,20 @@ final class TCPConnection {
         acceptedAt = now
     }
 
-    /// Marks it to be closed; the first reason counts.
+    /// Marks it to be closed; the first reason is kept.
     func close(_ reason: TCPConnectionEnd) { end = end ?? reason }
 
-    /// What became of packets to send.
+    /// The result of sending packets.
     struct Outcome {
-        /// Packets that were dropped.
+        /// The number of dropped packets.
         var dropped = 0
         /// It has become slow.
         var isHeldNow = false
-        /// The kernel did not take everything: wait until it does.
+        /// The kernel did not accept everything: wait until it does.
         var waits = false
     }
 
-    /// Sends packets that are in their frames back to back, while there is no backlog. `mayWait`: there is memory for one.
+    /// Sends adjacent packets with framing, while there is no backlog. `mayWait`: there is memory for one.
     func send(_ frames: UnsafeRawBufferPointer, count: Int, mayWait: Bool, at now: MonotonicTime) -> Outcome {
         guard end == nil else { return Outcome(dropped: count) }
         precondition(backlog.isEmpty, "what waits is sent first")
@@ -64,7 +64,7 @@ final class TCPConnection {
                 close(.byPeer)
                 return Outcome(dropped: count)
             case .blocked:
-                // The rest of a packet cannot be left out: the reader would take the next one's bytes for it.
+                // The rest of a packet cannot be omitted: the reader would take the next packet's bytes for it.
                 guard mayWait, backlog.append(UnsafeRawBufferPointer(rebasing: frames[written...]), at: now) else {
                     close(.overBudget)
                     return Outcome(dropped: count)
@@ -75,7 +75,7 @@ final class TCPConnection {
         return Outcome()
     }
 
-    /// Adds one packet in its frame to the backlog, or drops it.
+    /// Adds one packet with framing to the backlog, or drops it.
     func queue(_ frame: UnsafeRawBufferPointer, isMedia: Bool, at now: MonotonicTime) -> Outcome {
         guard end == nil, !isMedia || now - backlog.since < Self.mediaAfter, backlog.append(frame, at: now) else {
             return Outcome(dropped: 1, isHeldNow: hold())
@@ -90,7 +90,7 @@ final class TCPConnection {
         return true
     }
 
-    /// Sends what waits, as far as the kernel takes it; whether the peer's video was held and may flow again.
+    /// Sends what waits, as far as the kernel accepts it; returns whether the peer's video was held and may flow again.
     func drain() -> Bool {
         guard backlog.drain(into: socket) else {
             close(.byPeer)

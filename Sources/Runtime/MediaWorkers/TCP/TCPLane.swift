@@ -5,15 +5,16 @@ import RTP
 
 /// A worker's TCP connections (ICE-TCP, RFC 6544; passive: clients open them).
 ///
-/// To the engine each is an address like any other. What arrives is cut into packets that the worker's turn consumes one by one; what the engine sends to such an
-/// address is written in frames. Everything is bounded: connections (`TCPTable`), what is read in one turn, and what a slow reader leaves unread.
+/// To the engine, each is an address like any other. Received bytes are split into packets that the worker's turn consumes one by one; packets that the engine
+/// sends to such an address are written with framing. Everything is bounded: connections (`TCPTable`), bytes read per turn, and what a slow reader leaves
+/// unread.
 /// ```text
 /// listener ──┐                           ┌─> nextPacket() ──> engine
 /// acceptor ──┴─> TCPTable ── connection ─┤
 ///                                        └<─ send(batch) <── engine      the kernel's 32 kB, then the backlog; then video is held
 /// ```
 final class TCPLane {
-    /// What the engine must learn.
+    /// A change that the engine must know.
     enum Change {
         /// The connection has ended.
         case ended(SocketAddress)
@@ -23,23 +24,23 @@ final class TCPLane {
         case caughtUp(SocketAddress)
     }
 
-    /// Read at once: a dozen packets, which is as many as one wake-up of a publisher sends.
+    /// Bytes per read: a dozen packets, as many as one wake-up of a publisher sends.
     private static let readBytes = 16 << 10
-    /// Connections served in one turn: with `readBytes` of each some 450 packets, as many as of UDP.
+    /// Connections served per turn: with `readBytes` of each, some 450 packets, as many as over UDP.
     private static let readyPerTurn = 32
-    /// Connections accepted in one turn, 10 us each.
+    /// Connections accepted per turn, 10 us each.
     private static let acceptsPerTurn = 16
-    /// A check follows the connection at once; a lost packet or two are repeated after 1 and 3 s.
+    /// A check follows the connection at once; one or two lost packets are repeated after 1 and 3 s.
     private static let checkDeadline = TimeInterval.seconds(10)
-    /// Packets in which a valid check must be: a client may send checks for another pair's peer first, or its DTLS.
+    /// The packets within which a valid check must arrive: a client may send checks for another pair's peer first, or its DTLS.
     private static let packetsForCheck = 4
     /// Unsent bytes that the kernel may hold: 50 ms of 5 Mbit/s.
     private static let unsentBytes = 32 << 10
-    /// Sent and unacknowledged ones, too: 20 Mbit/s over 100 ms.
+    /// Sent but unacknowledged bytes, too: 20 Mbit/s over 100 ms.
     private static let sendBuffer = 256 << 10
-    /// What all backlogs of a worker may take: 256 slow readers at once.
+    /// The memory of all backlogs of a worker: 256 slow readers at once.
     private static let backlogBudget = 64 << 20
-    /// How often unused connections are looked for.
+    /// How often unused connections are closed.
     private static let sweepInterval = TimeInterval.seconds(1)
     private static let listenerMark: UInt64 = 0
 
@@ -51,7 +52,7 @@ final class TCPLane {
     private var nextReady = 0
     /// Connections from the acceptor of a shared port, with the bytes that it has read.
     private var adopted: [TCPConnection] = []
-    /// Whose packets are being returned.
+    /// The connections whose packets are being returned.
     private var current: TCPConnection?
     private var readCount = 0
     private var position = 0
@@ -65,7 +66,7 @@ final class TCPLane {
     private var statistics = TCPStatistics()
     private(set) var drops = DropCounters()
 
-    /// Listens with `listener`; nil where connections come from a shared port alone.
+    /// Listens with `listener`; nil if connections come only from a shared port.
     init(listener: TCPSocket?, maximumConnections: Int) throws(SystemError) {
         readiness = try ReadinessSet()
         self.listener = listener
@@ -84,7 +85,7 @@ final class TCPLane {
     /// When the next turn must happen at the latest.
     var nextDeadline: MonotonicTime { hasWork ? .zero : nextSweep }
 
-    /// There is something to do that no descriptor reports.
+    /// There is work that no descriptor reports.
     var hasWork: Bool { !changes.isEmpty || !adopted.isEmpty || !closing.isEmpty }
 
     /// Counters and gauges.
@@ -147,13 +148,13 @@ final class TCPLane {
 
     // MARK: - Receiving
 
-    /// Looks which connections are ready. Then call `nextPacket` until there is none.
+    /// Determines which connections are ready. Then call `nextPacket` until there is none.
     func look(at now: MonotonicTime) {
         readiness.wait(into: &ready, until: now, now: now, limit: Self.readyPerTurn)
         nextReady = 0
     }
 
-    /// The next packet; valid, and may be written, until the next call. After it was consumed call `judge` if `awaitsCheck`.
+    /// The next packet; valid, and writable, until the next call. After it was consumed, call `judge` if `awaitsCheck`.
     func nextPacket(at now: MonotonicTime) -> (bytes: UnsafeMutableRawBufferPointer, source: SocketAddress)? {
         while true {
             guard let connection = current else {
@@ -184,7 +185,7 @@ final class TCPLane {
         if current.packetsBeforeCheck >= Self.packetsForCheck { close(current, .withoutCheck) }
     }
 
-    /// Reads from the next connection; false when all that are ready were served.
+    /// Reads from the next connection; false if all that are ready were served.
     private func beginNext(at now: MonotonicTime) -> Bool {
         if let connection = adopted.popLast() {
             begin(connection, connection.initial)
@@ -222,7 +223,7 @@ final class TCPLane {
 
     // MARK: - Sending
 
-    /// Sends the datagrams of `batch` that go to connections; those of one connection that are back to back in one call.
+    /// Sends the datagrams of `batch` that go to connections; adjacent ones for one connection in one call.
     func send(_ batch: borrowing OutboundBatch, at now: MonotonicTime) {
         let entries = batch.entries
         var next = 0
@@ -268,7 +269,7 @@ final class TCPLane {
         }
     }
 
-    /// Adds datagrams to the backlog, each whole or not at all.
+    /// Adds datagrams to the backlog, each completely or not at all.
     private func queue(
         _ batch: borrowing OutboundBatch, _ range: Range<Int>, to connection: TCPConnection, at now: MonotonicTime
     ) {
@@ -324,7 +325,7 @@ final class TCPLane {
 
     // MARK: - Closing
 
-    /// Closes what has ended, and hands out what the engine must learn.
+    /// Closes connections that have ended, and returns the changes that the engine must know.
     func settle() -> [Change] {
         for connection in closing { finish(connection) }
         closing.removeAll(keepingCapacity: true)
@@ -333,7 +334,7 @@ final class TCPLane {
         return changes
     }
 
-    /// Closes connections that have sent no valid check in time, and those whose address belongs to no peer any more.
+    /// Closes connections that have sent no valid check in time, and those whose address no longer belongs to a peer.
     func sweep(at now: MonotonicTime, isKnown: (SocketAddress) -> Bool) {
         guard now >= nextSweep else { return }
         if !isListening, let listener {
@@ -342,7 +343,7 @@ final class TCPLane {
         }
         for connection in table.connections where connection.end == nil {
             if isKnown(connection.address) {
-                // A check may have been accepted later than its packet, for a peer whose description was still missing.
+                // A check may have been accepted after its packet, for a peer whose description was still missing.
                 table.noteCheck(connection)
             } else if connection.isKnown {
                 close(connection, .unused)
@@ -364,7 +365,7 @@ final class TCPLane {
         table.remove(connection)
         if connection.isKnown { changes.append(.ended(connection.address)) }
         if !connection.backlog.isEmpty { backlogs -= 1 }
-        // What has been sent reaches a peer that left properly; nobody else keeps the kernel's memory.
+        // Sent bytes still reach a peer that left properly; other connections release the kernel's memory.
         if end == .unused, connection.backlog.isEmpty {
             connection.socket.close()
         } else {

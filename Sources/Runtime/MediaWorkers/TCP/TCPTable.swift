@@ -2,24 +2,25 @@ import MediaControl
 import NetworkIO
 import Primitives
 
-/// The connections of one worker by number, and their bounds.
+/// The connections of one worker by number, and their limits.
 ///
-/// Until a valid check arrives a connection proves nothing, so those without one have few places, and the oldest of them makes room for the next: who opens
-/// thousands and says nothing displaces himself.
+/// A connection without a valid check proves nothing, so there are few places for those, and the oldest of them makes room for the next: a client that opens
+/// thousands and sends nothing displaces its own.
 struct TCPTable {
-    /// How many connections there may be.
+    /// The maximum numbers of connections.
     struct Limits: Sendable {
-        /// In all.
+        /// In total.
         var connections: Int
-        /// From one address: an office behind one NAT, where everybody has a publisher's and a subscriber's, and opens another when the network changes.
+        /// From one address: an office behind one NAT, where everybody has one for publishing and one for receiving, and opens another when the network
+        /// changes.
         var perAddress = 1_024
-        /// Without a valid check, in all. Checks follow the handshake by one round trip: enough for 500 joins per second over 500 ms.
+        /// Without a valid check, in total. Checks follow the handshake by one round trip: enough for 500 joins per second over 500 ms.
         var unchecked = 512
         /// Without a valid check, from one address.
         var uncheckedPerAddress = 64
     }
 
-    /// One IPv4 address, or one IPv6 network: its owner has all the addresses in it.
+    /// One IPv4 address, or one IPv6 network, all addresses of which belong to one owner.
     private struct Host: Hashable {
         let high: UInt64
         let low: UInt64
@@ -36,12 +37,12 @@ struct TCPTable {
     }
 
     private let limits: Limits
-    /// By number less one: number 0 is UDP's.
+    /// By number minus one: number 0 is UDP's.
     private var slots: [TCPConnection?] = []
     private var free: [UInt16] = []
     private var usage: [Host: Usage] = [:]
     private var unchecked = 0
-    /// Connections as they came, oldest first, from `eldest` on; some of them have got their check or have ended since.
+    /// Connections in order of arrival, from `eldest` on; some of them have received a valid check or have ended since.
     private var arrivals: [(number: UInt16, serial: UInt64)] = []
     private var eldest = 0
     private var serial: UInt64 = 0
@@ -57,7 +58,7 @@ struct TCPTable {
     /// All connections.
     var connections: some Sequence<TCPConnection> { slots.lazy.compactMap { $0 } }
 
-    /// The connection that must make room for the next one: the oldest without a valid check, where there is no other room.
+    /// The connection that must make room for the next one: the oldest without a valid check, if there is no other room.
     mutating func displaced() -> TCPConnection? {
         guard unchecked >= limits.unchecked || count >= limits.connections else { return nil }
         while eldest < arrivals.count {
@@ -68,7 +69,7 @@ struct TCPTable {
         return nil
     }
 
-    /// The connection of an arrival that has not got its check yet.
+    /// The connection of an arrival without a valid check.
     private func waiting(_ arrival: (number: UInt16, serial: UInt64)) -> TCPConnection? {
         guard let connection = self[arrival.number], connection.serial == arrival.serial, !connection.isKnown,
             connection.end == nil

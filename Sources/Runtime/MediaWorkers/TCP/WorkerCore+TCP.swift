@@ -5,7 +5,7 @@ import Primitives
 // TCP connections in a worker's turn: their packets go the same way as datagrams.
 
 extension WorkerCore {
-    /// Passes what waits at some of the connections to the engine, closes those that have ended or are not used, and has the engine know.
+    /// Passes packets that wait at some of the connections to the engine, closes connections that have ended or are unused, and notifies the engine.
     mutating func serve(_ tcp: TCPLane, isReady: Bool, isLate: Bool, at now: MonotonicTime) {
         guard isReady || tcp.nextDeadline <= now else { return }
         tcp.look(at: now)
