@@ -2,9 +2,9 @@
 public struct CaptureInfo: Sendable, Hashable {
     /// Why a capture has ended. `rawValue` is the stable word.
     public enum End: String, Sendable, Hashable, CaseIterable {
-        /// It lasted as long as was asked for.
+        /// It reached the requested duration.
         case duration
-        /// The file is as large as was asked for.
+        /// The file reached the requested size.
         case size
         /// The participant has left the room, or was moved to another one.
         case left
@@ -27,6 +27,6 @@ public struct CaptureInfo: Sendable, Hashable {
     public var bytes: Int
     /// Packets that are missing in the file because there was no room for them.
     public var dropped: UInt64
-    /// nil: it goes on.
+    /// nil: it is running.
     public var end: End?
 }

@@ -1,6 +1,6 @@
 public import Primitives
 
-/// What an operator asks to capture.
+/// An operator's request for a capture.
 public struct CaptureRequest: Sendable, Hashable {
     /// How long a capture may last.
     public static let durations = 1...300
@@ -11,7 +11,7 @@ public struct CaptureRequest: Sendable, Hashable {
     public var maxBytes: Int
     /// RTP payloads too; otherwise RTP headers and whole RTCP packets.
     public var keepsPayload: Bool
-    /// Who asks, for the event log.
+    /// Who requests it, for the event log.
     public var by: String
 
     /// A request of an operator.

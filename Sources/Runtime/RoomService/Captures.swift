@@ -1,29 +1,29 @@
 import Primitives
 import Rooms
 
-/// The captures that go on, and those that wait to be fetched.
+/// The running captures, and those that wait to be fetched.
 struct Captures {
-    /// How many are kept at once: with `CaptureRequest.sizes` a bound of memory.
+    /// The maximum number: with `CaptureRequest.sizes` this limits the memory.
     private static let maximumCount = 4
-    /// An ended one is kept this long at least, so that a person can fetch it.
+    /// An ended one is kept at least this long, so that a person can fetch it.
     static let keptTime = TimeInterval.seconds(600)
 
     private var captures: [RunningCapture] = []
-    /// Asks for captures to be looked after: one has begun.
+    /// Wakes the loop that collects captures: one has begun.
     let begun = Signal()
 
-    /// Those that go on.
+    /// The running captures.
     var running: [RunningCapture] { captures.filter { $0.info.end == nil } }
 
     func find(_ id: String) -> RunningCapture? { captures.first { $0.info.id == id } }
 
-    /// Of a participant, named by sid or identity, oldest first.
+    /// The captures of a participant, named by sid or identity, oldest first.
     func list(of participant: String, in room: String) -> [CaptureInfo] {
         captures.map(\.info).filter { $0.room == room && ($0.participant == participant || $0.identity == participant) }
     }
 
-    /// Makes room for one more: of as many as may be kept, the one that ended first is forgotten, where it could be fetched for long enough. Nobody need delete it: whoever
-    /// made it may be gone, and others must not have to wait for that.
+    /// Makes room for one more: at the limit, the one that ended first is removed, if it could be fetched for long enough. Nobody needs to delete it: its
+    /// creator may have left, and others must not have to wait for that.
     mutating func makeRoom(at now: MonotonicTime) throws(RoomError) {
         guard captures.count >= Self.maximumCount else { return }
         let ended = captures.compactMap { capture in capture.endedAt.map { (capture, $0) } }
@@ -43,7 +43,7 @@ struct Captures {
 
     mutating func remove(_ capture: RunningCapture) { captures.removeAll { $0 === capture } }
 
-    /// A participant was moved: captures of it that go on are over, and remain those of the room in which they began.
+    /// A participant was moved: its running captures end, and remain those of the room in which they began.
     func participantMoved(_ sid: String, at now: MonotonicTime) {
         for capture in running where capture.info.participant == sid { capture.participantMoved(at: now) }
     }

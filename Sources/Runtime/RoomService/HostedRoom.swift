@@ -3,41 +3,41 @@ import MediaControl
 import Primitives
 import Rooms
 
-/// A room and the worker that has its media. Touched by the service's actor only.
+/// A room and the worker that has its media. Used only by the service's actor.
 final class HostedRoom {
     var room: Room { didSet { knownDeadline = nil } }
-    /// The room's next deadline; nil: it has changed since that was looked for, which goes through all of its members.
+    /// The room's next deadline; nil: the room has changed since this was computed, which goes through all of its members.
     private var knownDeadline: MonotonicTime?
     let worker: WorkerIndex
-    /// The rules below the room's own document: the server's defaults with the preset above them.
+    /// The rules below the room's own document: the server's defaults overridden by the preset.
     let base: RoomPolicy
     let preset: String?
-    /// Its worker has carried out commands of it.
+    /// Whether its worker has carried out commands for it.
     var hasWorked = false
-    /// Whose pre-call check it serves.
+    /// The client whose pre-call check it serves.
     let checker: ClientMark?
-    /// It serves a pre-call check: no list, event, or summary mentions it.
+    /// Whether it serves a pre-call check: no list, event or summary mentions it.
     var isCheck: Bool { checker != nil }
-    /// What the room itself says about its rules.
+    /// The room's own rules.
     var document: PolicyDocument
-    /// What a join has to know where the room asks for a password.
+    /// The password of the room, if it requires one, for joins.
     private(set) var password: PasswordHash?
-    /// Changes with the password, so that a check that took its time notices.
+    /// Changes with the password, so that a check that took a long time notices.
     private(set) var lockRevision = 0
-    /// Who left a short while ago and may come back.
+    /// Members that left recently and may come back.
     var recentMembers = RecentMembers()
-    /// What is remembered of stays that last.
+    /// Data about current stays.
     var stays = StayLog()
     private(set) var trackNames = TrackNames()
     /// The last hour of the room, its tracks and its subscriptions.
     var streams = StreamLog()
     /// The number of the room's last event.
     private var lastEvent: UInt64 = 0
-    /// When a refused join was last written down, by code: a crowd before a full room must not fill the log.
+    /// When a refused join was last logged, by code: a crowd before a full room must not fill the log.
     private var refusals: [RoomError.Code: MonotonicTime] = [:]
-    /// The same of refused publications.
+    /// The same for refused publications.
     private var publicationRefusals: [RoomError.Code: MonotonicTime] = [:]
-    /// As counted in the service's sum.
+    /// The number counted in the service's total.
     var reservedConnections = 0
     var quality = QualityWatch()
 
@@ -59,7 +59,7 @@ final class HostedRoom {
         lockRevision += 1
     }
 
-    /// What a command to the worker means for who has what.
+    /// The effects of a command to the worker on who owns what.
     func note(_ command: MediaCommand) {
         switch command {
         case .addPeer(let peer):
@@ -72,7 +72,7 @@ final class HostedRoom {
         }
     }
 
-    /// A participant came from another room, with peers and tracks of these numbers: its tracks are not added anew.
+    /// A participant came from another room, with peers and tracks with these numbers: its tracks are not added anew.
     func noteMoved(_ numbers: [UInt64]) {
         for id in numbers.map({ TrackID($0) }) {
             if let (_, info) = room.published(id) { trackNames.note(id, info.sid) }
@@ -86,18 +86,18 @@ final class HostedRoom {
         return next
     }
 
-    /// The number of the event that happens now; the first has number 1.
+    /// The number of the current event; the first has number 1.
     func nextEvent() -> UInt64 {
         lastEvent += 1
         return lastEvent
     }
 
-    /// Whether a join that is refused now is written down: one in a second for each code.
+    /// Whether a join that is refused now is logged: one per second for each code.
     func mayWriteRefusal(_ code: RoomError.Code, at now: MonotonicTime) -> Bool {
         Self.isDue(code, in: &refusals, at: now)
     }
 
-    /// The same of a publication.
+    /// The same for a publication.
     func mayWriteRefusal(ofPublication code: RoomError.Code, at now: MonotonicTime) -> Bool {
         Self.isDue(code, in: &publicationRefusals, at: now)
     }

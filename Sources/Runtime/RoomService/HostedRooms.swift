@@ -3,7 +3,7 @@ import MediaControl
 import Primitives
 import Rooms
 
-/// The rooms that are hosted, by name, and in which of them each session, peer and track is.
+/// The hosted rooms, by name, and in which of them each session, peer and track is.
 struct HostedRooms {
     private var rooms: [String: HostedRoom] = [:]
     private var nameByID: [RoomID: String] = [:]
@@ -21,7 +21,7 @@ struct HostedRooms {
     var all: some Collection<HostedRoom> { rooms.values }
     var names: [String] { rooms.keys.sorted() }
 
-    /// The names of those that have something to do by now.
+    /// The names of rooms whose deadline has come.
     func due(at now: MonotonicTime) -> [String] {
         rooms.filter { $0.value.nextDeadline <= now }.keys.sorted()
     }
@@ -31,10 +31,10 @@ struct HostedRooms {
     /// The room that a session is in; nil: it has ended.
     func name(of session: SessionID) -> String? { nameBySession[session] }
 
-    /// The room that a media event is about.
+    /// The room that a media event belongs to.
     func room(of event: MediaEvent) -> HostedRoom? { nameByID[moved.room(of: event)].flatMap { rooms[$0] } }
 
-    /// The number of a room that is about to be made.
+    /// The number of a room that is about to be created.
     mutating func nextID() -> RoomID {
         lastRoom += 1
         return RoomID(lastRoom)
@@ -50,7 +50,7 @@ struct HostedRooms {
         nameByID[hosted.room.id] = nil
     }
 
-    /// The session is in the room of this name from now on.
+    /// From now on the session is in the room with this name.
     mutating func place(_ session: SessionID, in room: String) { nameBySession[session] = room }
 
     /// The session has ended.
@@ -59,7 +59,7 @@ struct HostedRooms {
         if let moved = movedSessions.removeValue(forKey: session) { sessionByMovedParticipant[moved.participant] = nil }
     }
 
-    /// A member is in another room from now on, with its peers and tracks.
+    /// From now on a member is in another room, with its peers and tracks.
     mutating func move(_ member: MovingMember, to hosted: HostedRoom) {
         nameBySession[member.session] = hosted.room.name
         movedSessions[member.session] = (member.info.sid, member.info.identity)
@@ -67,9 +67,9 @@ struct HostedRooms {
         moved.add(member.numbers, to: hosted.room.id)
     }
 
-    // A client whose socket was down during a move shows a token of the room that it knows. Which tokens are good for a session, its room knows.
+    // A client whose socket was down during a move presents a token for the room that it knows. The session's room decides which tokens are valid for it.
 
-    /// The session of a participant, and where it is: in the named room, or where it was moved; nil: nowhere.
+    /// The session of a participant, and its room: the named room, or the one that it was moved to; nil: none.
     func place(of participant: String, in name: String) -> (hosted: HostedRoom, session: SessionID)? {
         if let hosted = rooms[name], let session = hosted.room.find(participant) { return (hosted, session) }
         guard let session = sessionByMovedParticipant[participant],
@@ -78,8 +78,8 @@ struct HostedRooms {
         return (hosted, session)
     }
 
-    /// The session that a join with `claims` goes on with, and where it is: in the named room, or where it was moved; nil: there is none. If somebody with that
-    /// identity is in the named room, the join may be that client's return.
+    /// The session that a join with `claims` continues, and its room: the named room, or the one that it was moved to; nil: there is none. If a member with
+    /// that identity is in the named room, the join may be that client's return.
     func awaited(_ claims: AccessClaims, in name: String) -> (hosted: HostedRoom, session: SessionID)? {
         if let hosted = rooms[name] {
             if let session = hosted.room.awaited(claims) { return (hosted, session) }
@@ -93,7 +93,7 @@ struct HostedRooms {
         return nil
     }
 
-    /// Forgets moved peers and tracks that were removed.
+    /// Removes moved peers and tracks that have ended.
     mutating func forgetRemoved() {
         let (nameByID, rooms) = (nameByID, rooms)
         moved.keep { number, room in nameByID[room].flatMap { rooms[$0] }?.room.owns(number) == true }

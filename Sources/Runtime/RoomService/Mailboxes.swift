@@ -4,7 +4,7 @@ import Rooms
 struct Mailboxes {
     private var mailboxes: [SessionID: SessionMailbox] = [:]
 
-    /// A stream of a session's events, and its number, by which a socket is known.
+    /// A stream of a session's events, and its number, which identifies a socket.
     struct Opened {
         let events: SessionEvents
         let attachment: UInt64
@@ -16,7 +16,7 @@ struct Mailboxes {
         return reopen(session, after: 0) ?? Opened(events: SessionEvents { $0.finish() }, attachment: 0)
     }
 
-    /// A new stream with the events after `sequence`, in place of the one before; nil where they are no longer kept.
+    /// A new stream with the events after `sequence`, replacing the one before; nil if they are no longer kept.
     mutating func reopen(_ session: SessionID, after sequence: UInt64) -> Opened? {
         guard let events = mailboxes[session]?.open(after: sequence) else { return nil }
         return Opened(events: events, attachment: mailboxes[session]?.attachment ?? 0)
@@ -29,12 +29,12 @@ struct Mailboxes {
         return true
     }
 
-    /// Whether the session has a newer stream than that of this number.
+    /// Whether the session has a newer stream than the one with this number.
     func hasSuccessor(_ session: SessionID, attachment: UInt64) -> Bool {
         mailboxes[session].map { $0.attachment != attachment } ?? false
     }
 
-    /// Whether a client that has missed events, and is told the current state alone, can go on with its connections.
+    /// Whether a client that has missed events, and gets only the current state, can continue with its connections.
     func knowsConnections(_ session: SessionID) -> Bool { mailboxes[session]?.knowsConnections ?? false }
 
     /// false: its reader does not keep up, and its stream has ended.
@@ -42,12 +42,12 @@ struct Mailboxes {
         mailboxes[session]?.deliver(event) ?? true
     }
 
-    /// Who left, as far as the session's events are kept.
+    /// The participants that left, as far as the session's events are kept.
     func departed(_ session: SessionID) -> [(participant: String, identity: String, reason: LeaveReason)] {
         mailboxes[session]?.departed ?? []
     }
 
-    /// The session is over; what its stream holds can still be read.
+    /// The session has ended; what its stream holds can still be read.
     mutating func remove(_ session: SessionID) {
         mailboxes[session]?.close()
         mailboxes[session] = nil

@@ -14,29 +14,29 @@ public struct WorkerIndex: Sendable, Hashable, Comparable {
     public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
 }
 
-/// What RoomHost needs of the media workers; the real pool and the fake of tests both speak it.
+/// The interface of the media workers to RoomHost; the real pool and the fake of tests both implement it.
 ///
-/// Whatever waits for a worker fails when it hangs, within `Watchdog.patience` and a second.
-/// `apply` runs on the caller's actor until it reaches the worker: so batches arrive in the order in which an actor calls.
+/// Everything that waits for a worker fails when it hangs, within `Watchdog.patience` plus a second.
+/// `apply` runs on the caller's actor until it reaches the worker: so batches arrive in the order in which an actor sends them.
 public protocol MediaPlane: Sendable {
-    /// SHA-256 of the certificate that every worker shows.
+    /// SHA-256 of the certificate that every worker presents.
     var fingerprintSHA256: [UInt8] { get }
-    /// Addresses that answers name as candidates of `worker`, the most wanted first.
+    /// Candidate addresses of `worker` for answers, most preferred first.
     func candidates(of worker: WorkerIndex) -> [SocketAddress]
-    /// The worker with the least to do, without those in `excluded`; nil when none can take more.
+    /// The worker with the least load, except those in `excluded`; nil if none can take more.
     func leastLoadedWorker(except excluded: Set<WorkerIndex>) -> WorkerIndex?
-    /// Addresses at which `worker` accepts TCP connections (RFC 6544), the most wanted first.
+    /// Addresses at which `worker` accepts TCP connections (RFC 6544), most preferred first.
     func tcpCandidates(of worker: WorkerIndex) -> [SocketAddress]
-    /// Whether a worker is known to answer nothing.
+    /// Whether a worker is known to hang.
     func hangs(_ worker: WorkerIndex) -> Bool
-    /// Carries the commands out in their order, before anything sent later; returns when that is done. Where the worker hangs it is done when it comes
-    /// back, and nobody waits for that.
+    /// Carries out the commands in order, before anything sent later; returns when that is done. If the worker hangs, it is done when it
+    /// recovers, and the call does not wait for that.
     nonisolated(nonsending) func apply(_ commands: [MediaCommand], on worker: WorkerIndex) async throws(WorkerHangs)
-    /// As `apply`, but returns at once.
+    /// Like `apply`, but returns at once.
     func post(_ commands: [MediaCommand], on worker: WorkerIndex)
-    /// What `scope` asks for; nil for a room that the worker does not know.
+    /// The report of `scope`; nil for a room that the worker does not know.
     func report(_ scope: ReportScope, on worker: WorkerIndex) async throws(WorkerHangs) -> MediaReport?
-    /// What happened, from each worker, in order.
+    /// Events, from each worker in order.
     var events: AsyncStream<[MediaEvent]> { get }
     /// The monotonic clock; the only one that RoomHost reads.
     func now() -> MonotonicTime
@@ -48,6 +48,6 @@ extension MediaPlane {
     /// A plane without sockets accepts none.
     public func tcpCandidates(of worker: WorkerIndex) -> [SocketAddress] { [] }
 
-    /// A plane without threads has none that hang.
+    /// Without threads, no worker can hang.
     public func hangs(_ worker: WorkerIndex) -> Bool { false }
 }

@@ -1,6 +1,6 @@
 public import Rooms
 
-/// Calls of the application's server to members that wait for an answer.
+/// The application server's calls to members that wait for a reply.
 struct MemberCalls {
     private struct Call {
         let session: SessionID
@@ -12,7 +12,7 @@ struct MemberCalls {
     private var calls: [String: Call] = [:]
     private var count: UInt64 = 0
 
-    /// How many calls may wait at a time: each costs its caller a connection, and this process some hundred bytes.
+    /// The maximum number of waiting calls: each costs its caller a connection, and this process some hundred bytes.
     static let most = 1_000
 
     var isFull: Bool { calls.count >= Self.most }
@@ -23,16 +23,16 @@ struct MemberCalls {
         return "RPC_\(sid)_\(count)"
     }
 
-    /// A call begins; what `session` replies to it.
+    /// A call begins; returns the replies of `session`.
     mutating func begin(_ number: String, to session: SessionID) -> AsyncStream<CallAnswer.Outcome> {
-        // One acknowledgement and one result; more is not asked for.
+        // One acknowledgement and one result; more are not requested.
         let (answers, continuation) = AsyncStream.makeStream(
             of: CallAnswer.Outcome.self, bufferingPolicy: .bufferingNewest(1))
         calls[number] = Call(session: session, answers: continuation)
         return answers
     }
 
-    /// Accepts a member's reply; false where it replies to no call of the server's to this member: then another member waits for it.
+    /// Accepts a member's reply; false if it does not reply to a call of the server to this member: then another member waits for it.
     mutating func accept(_ answer: CallAnswer, from session: SessionID) -> Bool {
         guard var call = calls[answer.call], call.session == session else { return false }
         if answer.outcome == .acknowledged {
@@ -45,13 +45,13 @@ struct MemberCalls {
         return true
     }
 
-    /// Time is up; `unlessAcknowledged`: only for a call that has not even arrived.
+    /// The time is over; `unlessAcknowledged`: only for a call that has not even arrived.
     mutating func end(_ number: String, unlessAcknowledged: Bool) {
         guard !unlessAcknowledged || calls[number]?.isAcknowledged == false else { return }
         end(number)
     }
 
-    /// The member is gone: nothing comes any more.
+    /// The member has left: no more replies follow.
     mutating func end(to session: SessionID) {
         for (number, call) in calls where call.session == session { end(number) }
     }
@@ -60,12 +60,12 @@ struct MemberCalls {
 }
 
 extension RoomHost {
-    /// How long a call may take until it has arrived, as LiveKit's own server and clients have it.
+    /// How long a call may take to arrive, as in LiveKit's own server and clients.
     private static let arrival = Duration.seconds(7)
 
-    /// Sends a member a call, and waits for what it replies; nil: nothing in time, or the member is gone.
+    /// Sends a call to a member, and waits for its reply; nil: no reply in time, or the member has left.
     ///
-    /// `make` writes the call with this number in the words of the protocol with the name `protocol`.
+    /// `make` encodes the call with this number for the protocol with the name `protocol`.
     public func call(
         _ identity: String, in room: String, protocol: String, within limit: Duration,
         make: @Sendable (_ number: String) -> RoomMessage

@@ -2,14 +2,14 @@ import MediaControl
 public import Primitives
 public import Rooms
 
-/// How one protocol writes messages on data channels.
+/// How one protocol encodes messages on data channels.
 public struct MessageCodec: Sendable {
-    /// The message in what arrived on the channel with this label; nil when it is malformed.
+    /// Decodes data from the channel with this label; nil if it is malformed.
     public var decode: @Sendable (_ label: String, _ payload: DataPayload) -> RoomMessage?
-    /// The message as the receivers on a channel get it; nil when the protocol has no form for it.
+    /// Encodes a message for the receivers on a channel; nil if the protocol has no form for it.
     public var encode: @Sendable (RoomMessage) -> DataPayload?
 
-    /// A protocol's two directions.
+    /// A codec with these two directions.
     public init(
         decode: @escaping @Sendable (String, DataPayload) -> RoomMessage?,
         encode: @escaping @Sendable (RoomMessage) -> DataPayload?
@@ -26,7 +26,7 @@ struct MessageCodecs: Sendable {
     /// By the name of their protocol.
     init(_ codecs: [String: MessageCodec]) { self.codecs = codecs }
 
-    /// The message in what a member sent; nil when it is malformed.
+    /// Decodes a member's message; nil if it is malformed.
     func decode(_ payload: DataPayload, label: String, _ protocol: DataProtocol) -> RoomMessage? {
         codecs[`protocol`.name]?.decode(label, payload)
     }

@@ -1,8 +1,8 @@
 import MediaControl
 import Primitives
 
-/// Where peers and tracks are whose participants were moved. A room's number is the high half of every number that was made in it, and numbers do not change
-/// with a move: the worker's tables hang on them.
+/// The current rooms of peers and tracks whose participants were moved. A room's number is the high half of every number that was made in it, and numbers do
+/// not change with a move, because the worker's tables depend on them.
 struct MovedNumbers {
     private var rooms: [UInt64: RoomID] = [:]
 
@@ -13,12 +13,12 @@ struct MovedNumbers {
         for number in numbers { rooms[number] = room }
     }
 
-    /// Forgets numbers that mean nothing any more.
+    /// Removes numbers that are no longer in use.
     mutating func keep(where isAlive: (UInt64, RoomID) -> Bool) {
         if !rooms.isEmpty { rooms = rooms.filter { isAlive($0.key, $0.value) } }
     }
 
-    /// The room that an event is about.
+    /// The room that an event belongs to.
     func room(of event: MediaEvent) -> RoomID {
         switch event {
         case .peerChecked(let id), .peerConnected(let id), .peerMoved(let id), .peerEnded(let id, _),

@@ -1,24 +1,24 @@
 import MediaControl
 import Primitives
 
-/// What is known of one participant's network, both ways.
+/// The measurements of one participant's network, in both directions.
 struct NetworkConditions: Sendable, Hashable {
     /// A transport is up.
     var isConnected = true
-    /// Packets are sent to it and nothing is heard of them.
+    /// Packets are sent to it, but no reports about them arrive.
     var isSilent = false
-    /// The worse of what is lost to it and from it, 0 to 1.
+    /// The worse of the loss to it and from it, 0 to 1.
     var loss = 0.0
     var roundTrip: TimeInterval?
     /// How long packets to it wait on the way.
     var queueDelay = TimeInterval.zero
-    /// How much of what it wants fits its path, 0 to 1; what a policy holds back is not wanted.
+    /// The share of its demand that fits its path, 0 to 1; what a policy holds back is not demanded.
     var servedShare = 1.0
 
-    /// The network as 0 to 5, as the common SDKs count: 5 excellent, 3 usable, 1 bad, 0 nothing arrives.
+    /// The network quality from 0 to 5, as the common SDKs count: 5 excellent, 3 usable, 1 bad, 0 nothing arrives.
     ///
-    /// The worst of its parts decides. Only what the network does counts: a quiet microphone, a 2 fps screen or a muted camera is not a
-    /// bad network. A long way, a queue or a lack of bandwidth alone is never as bad as packets that do not arrive.
+    /// The worst of its parts decides. Only the network counts: a quiet microphone, a 2 fps screen or a muted camera is not a
+    /// bad network. Delay, a queue or a lack of bandwidth alone is never as bad as packets that do not arrive.
     var quality: Int {
         guard isConnected, !isSilent else { return 0 }
         let byLoss = loss < 0.01 ? 5 : loss < 0.03 ? 4 : loss < 0.08 ? 3 : loss < 0.2 ? 2 : 1
@@ -31,7 +31,7 @@ struct NetworkConditions: Sendable, Hashable {
 }
 
 extension NetworkConditions {
-    /// What the transports of a participant say, the worst of several.
+    /// The measurements of a participant's transports; the worst of several.
     init(downlinkOf participant: ParticipantReport) {
         self.init()
         let peers = participant.connections.map(\.statistics)
@@ -47,7 +47,7 @@ extension NetworkConditions {
             let share = Double(allocated.bitsPerSecond) / Double(wanted.bitsPerSecond)
             servedShare = min(servedShare, share)
         }
-        // Receiver reports speak for single streams, where one packet of a few may be a quarter: only where nothing better is there.
+        // Receiver reports describe single streams, in which one packet of a few may be a quarter: used only if there is nothing better.
         if !peers.contains(where: { $0.estimate != nil }) {
             loss = participant.subscriptions.reduce(loss) { max($0, $1.statistics.fractionLost) }
         }

@@ -5,29 +5,29 @@ import Primitives
 import Rooms
 import Synchronization
 
-/// Hashes and checks room passwords, one after the other on a thread of its own: a hash is slow by design, and nobody else waits for it.
+/// Hashes and checks room passwords, one at a time on a separate thread: a hash is slow by design, and only its caller waits for it.
 ///
-/// Who guesses wrong too often is refused unheard for a while, so that a password is not found by trying.
+/// A client that guesses wrong too often is refused without a check for a while, so that a password cannot be found by trying.
 final class PasswordDoor: Sendable {
     enum Outcome: Sendable, Hashable {
         case right, wrong
-        /// Too many wrong ones from there; again after this.
+        /// Too many wrong passwords from this source; try again after this.
         case tooMany(retryAfter: TimeInterval)
         /// Too many wait already.
         case overloaded
     }
 
-    /// The longest password, in characters as JSON Schema counts them: Unicode code points. Hashing takes time in proportion.
+    /// The longest password, in characters as JSON Schema counts them: Unicode code points. The time of hashing is proportional to it.
     static let maximumLength = 256
-    /// After so many wrong ones within the window the next is not heard: half a million guesses take a week.
+    /// After this many wrong ones within the window the next is not checked: half a million guesses take a week.
     static let wrongTries = 10
     static let window = TimeInterval.seconds(10)
-    /// Of sources that guessed wrong, at most so many are remembered; beyond it all are forgotten, which costs an attacker 4,096 addresses.
+    /// The maximum number of remembered sources of wrong guesses; beyond it all are forgotten, which costs an attacker 4,096 addresses.
     private static let maximumSources = 4_096
-    /// Three seconds of hashing; who would wait for longer is refused.
+    /// Three seconds of hashing; a caller that would wait longer is refused.
     private static let maximumWaiting = 64
 
-    /// Where a guess comes from, and for which room.
+    /// The source of a guess, and its room.
     struct Source: Sendable, Hashable {
         private let network: String
         private let room: String
@@ -48,15 +48,15 @@ final class PasswordDoor: Sendable {
     private let state = Mutex(State())
     private let queue = DispatchQueue(label: "passwords", qos: .utility)
 
-    /// The hash of a new password; nil where too many wait or there is no memory.
+    /// The hash of a new password; nil if too many wait or memory runs out.
     func hash(_ password: String) async -> PasswordHash? { await run { PasswordHash(password) } ?? nil }
 
-    /// Whether `password` is the one that `hash` was made of.
+    /// Whether `password` is the one that `hash` was made from.
     func check(
         _ password: String, _ hash: PasswordHash, from source: Source, now: @escaping @Sendable () -> MonotonicTime
     ) async -> Outcome {
         let outcome = await run { [self] () -> Outcome in
-            // Asked here and not before: those before it on the queue may have been wrong.
+            // Checked here and not earlier: those before it in the queue may have been wrong.
             if let wait = waitingTime(of: source, at: now()) { return .tooMany(retryAfter: wait) }
             guard !hash.matches(password) else { return .right }
             note(source, at: now())
@@ -99,7 +99,7 @@ final class PasswordDoor: Sendable {
 }
 
 extension RoomError {
-    /// The thread that carries a room's media does not answer.
+    /// The thread that carries a room's media does not respond.
     static let workerHangs = RoomError(
         .mediaUnavailable, "the media worker of this room does not answer", retryAfter: .seconds(5))
     static let tooManyPasswords = RoomError(

@@ -1,10 +1,10 @@
 public import Rooms
 
-/// What RoomHost needs of a player.
+/// The interface of a player to RoomHost.
 public protocol PlaybackPlane: Sendable {
     /// The playback's participant is in the room, and the worker has its tracks: it begins. Returns at once.
     func begin(_ info: PlaybackInfo, of file: OpenedFile, room: String, roomSID: String, worker: WorkerIndex)
-    /// Takes note of what a room decided. Returns at once.
+    /// Applies a room's decision. Returns at once.
     func apply(_ effect: PlaybackEffect)
 }
 

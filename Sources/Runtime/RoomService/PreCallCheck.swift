@@ -4,17 +4,17 @@ import Rooms
 
 /// The room of a pre-call check: a client sends itself a video through the server, as it would to others.
 ///
-/// It is an ordinary room with two participants, so that a check takes the way that a call takes. What is special are its bounds, and that nothing mentions it.
+/// It is an ordinary room with two participants, so that a check works like a call. Only its limits are special, and that it stays hidden.
 public enum PreCallCheck {
-    /// The room closes after this long. A check of three ways takes some 20 s, and up to 40 s where two of them fail.
+    /// The room closes after this long. A check over three transports takes some 20 s, and up to 40 s if two of them fail.
     public static let duration = TimeInterval.seconds(90)
-    /// What the video may take: enough for a quality that people call good, little enough that 20 checks do no harm.
+    /// The limit of the video's rate: enough for a good quality, little enough that 20 checks do no harm.
     public static let maxBitrate = Bitrate.kilobitsPerSecond(1_500)
-    /// How many of `all` one client may have at once: half of them, so that nobody keeps others from theirs. Somebody who reloads the page, and an operator who tries
-    /// address after address (`martlet reach`), has another one while those before wait for their end.
+    /// How many of `all` one client may have at a time: half of them, so that nobody keeps others from theirs. Somebody who reloads the page, and an operator
+    /// who tries one address after another (`martlet reach`), has several while earlier ones wait for their end.
     static func maximumPerClient(of all: Int) -> Int { max(1, all / 2) }
 
-    /// The rules of the room on a server with these defaults: its codecs, nothing else that could keep a video out.
+    /// The rules of the room on a server with these defaults: its codecs, and nothing else that could exclude a video.
     static func policy(_ defaults: RoomPolicy) -> RoomPolicy {
         var policy = RoomPolicy()
         policy.audioCodecs = defaults.audioCodecs

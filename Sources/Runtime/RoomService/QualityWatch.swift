@@ -2,18 +2,18 @@ import MediaControl
 import Primitives
 import Rooms
 
-/// The quality of each participant's network in a room, as last told.
+/// The quality of each participant's network in a room, as last announced.
 struct QualityWatch {
     /// By participant sid.
     private var quality: [String: Int] = [:]
-    /// Counters of the last look, for rates of loss: lost and received, by track sid.
+    /// Counters at the last sample, to compute loss rates: lost and received, by track sid.
     private var uplinkCounters: [String: (lost: UInt64, received: UInt64)] = [:]
-    /// RTP packets that were sent to each connection, probes included, and at how many looks in a row it was as many.
+    /// RTP packets that were sent to each connection, probes included, and for how many samples in a row the count has not changed.
     private var sent: [PeerID: (packets: UInt64, idleLooks: Int)] = [:]
-    /// After so many looks, ten seconds, what a path did says nothing about what it does.
+    /// After this many samples (ten seconds) without packets, the last state of a path says nothing about its current one.
     private static let idleLooks = 2
 
-    /// Whose quality is another than before. `measured` is called for each participant that is connected, with its network and what is lost on the way to it
+    /// The participants whose quality has changed. `measured` is called for each connected participant, with its network and the loss on the way to it
     /// (nil: it receives nothing).
     mutating func look(
         at report: RoomReport, measured: (ParticipantReport, NetworkConditions, Double?) -> Void
@@ -32,7 +32,7 @@ struct QualityWatch {
                 counters[track.info.sid] = (lost, received)
                 if let before = uplinkCounters[track.info.sid], received >= before.received, lost >= before.lost {
                     let all = Double(lost - before.lost) + Double(received - before.received)
-                    // One packet of a few is no rate.
+                    // A few packets do not make a rate.
                     if all > 20 { conditions.loss = max(conditions.loss, Double(lost - before.lost) / all) }
                 }
             }
@@ -61,7 +61,7 @@ struct QualityWatch {
 
     private func isIdle(_ peer: PeerID) -> Bool { sent[peer].map { $0.idleLooks >= Self.idleLooks } ?? false }
 
-    /// Losses and queues are known by what is sent: where nothing is, as while all are muted, the last ones would stay for ever.
+    /// Losses and queues are measured with sent packets: if nothing is sent, for example while everybody is muted, the last values would stay forever.
     private func withoutIdle(_ participant: ParticipantReport) -> ParticipantReport {
         var participant = participant
         for index in participant.connections.indices where isIdle(participant.connections[index].statistics.peer) {

@@ -1,9 +1,9 @@
 public import Rooms
 
-/// What RoomHost needs of a recorder.
+/// The interface of a recorder to RoomHost.
 public protocol RecordingPlane: Sendable {
-    /// What can be recorded beside what was applied so far. Returns at once.
+    /// How many more tracks can be recorded after what was applied so far. Returns at once.
     var admission: RecordingAdmission { get }
-    /// Takes note of what a room decided, in order and before the worker is commanded. Returns at once.
+    /// Applies a room's decisions, in order and before the worker gets its commands. Returns at once.
     func apply(_ effect: RecordingEffect, room: String, roomSID: String)
 }

@@ -12,13 +12,13 @@ public struct RoomDetail: Sendable {
 /// One participant as operators see it.
 public struct ParticipantDetail: Sendable {
     public var info: ParticipantInfo
-    /// What its token permits; an operator may have changed what it may do.
+    /// What its token permits; an operator may have changed its permissions since.
     public var granted: Permissions
     public var connections: [ConnectionInfo]
     public var subscriptions: [SubscriptionInfo]
-    /// What holds for its bandwidth.
+    /// The limits of its bandwidth.
     public var bandwidth: BandwidthSettings
-    /// Its own rules of what it may receive, by an operator or its token; nil: those of the room hold.
+    /// Its own rules for what it may receive, by an operator or its token; nil: those of the room apply.
     public var subscribeRules: [SubscribeRule]?
 }
 
@@ -42,7 +42,7 @@ public struct ParticipantReport: Sendable {
     public var tracks: [TrackReport]
     public var subscriptions: [SubscriptionReport]
 
-    /// An encoding of a track: the first of two, or the one in the backup codec, in any order.
+    /// Adds an encoding of a track: the first one, or the one in the backup codec, in any order.
     mutating func add(_ encoding: TrackStatistics, of info: TrackInfo) {
         guard let index = tracks.firstIndex(where: { $0.info.sid == info.sid }) else {
             return tracks.append(TrackReport(info: info, statistics: encoding))
@@ -56,21 +56,21 @@ public struct ParticipantReport: Sendable {
     }
 }
 
-/// One transport and what it carried.
+/// One transport and its traffic.
 public struct ConnectionReport: Sendable {
     public var id: String
     public var statistics: PeerStatistics
 }
 
-/// One track and how it arrives.
+/// One track and how it is received.
 public struct TrackReport: Sendable {
     public var info: TrackInfo
-    /// Of its first encoding.
+    /// The first encoding.
     public var statistics: TrackStatistics
-    /// Of its encoding in the backup codec, while that is sent.
+    /// The encoding in the backup codec, while that is sent.
     public var backup: TrackStatistics?
 
-    /// All layers that arrive.
+    /// All layers that are received.
     public var layers: [LayerStatistics] { statistics.layers + (backup?.layers ?? []) }
 }
 
@@ -80,10 +80,10 @@ public struct SubscriptionReport: Sendable {
     public var statistics: SubscriptionStatistics
 }
 
-/// What is remembered of how a participant's bandwidth was shared out, oldest first.
+/// The history of how a participant's bandwidth was allocated, oldest first.
 public struct DecisionsReport: Sendable {
     public var decisions: [DecisionReport]
-    /// What the path was believed to carry in the last hour.
+    /// The estimated bandwidth of the path in the last hour.
     public var estimates: [EstimateReport]
 
     /// These decisions and estimates.
@@ -117,7 +117,7 @@ public struct DecisionReport: Sendable, Hashable {
     /// sid of the track; nil where it has ended since.
     public var track: String?
     public var record: DecisionRecord
-    /// The viewer's limits now, and who set them; nil where the viewer is gone.
+    /// The viewer's limits now, and who set them; nil if the viewer has left.
     public var limits: BandwidthSettings?
 
     /// A decision at `at`.
@@ -132,22 +132,22 @@ public struct DecisionReport: Sendable, Hashable {
     }
 }
 
-/// What one participant is shown now, and why not more.
+/// What one participant is sent now, and why not more.
 public struct AllocationReport: Sendable {
-    /// What its path is believed to carry; nil while nothing is known.
+    /// The estimated bandwidth of its path; nil while nothing is known.
     public var estimate: Bitrate?
-    /// What the chosen layers take, sound included.
+    /// The rate of the chosen layers, including audio.
     public var allocated = Bitrate.zero
-    /// What everything that is wanted would take.
+    /// The rate of everything that is in demand.
     public var wanted = Bitrate.zero
-    /// What holds for each of its videos.
+    /// The decision for each of its videos.
     public var videos: [DecisionReport] = []
 
-    /// Nothing is shown.
+    /// Nothing is sent.
     public init() {}
 }
 
-/// Totals since the start and gauges of now, for metrics.
+/// Totals since the start and current gauges, for metrics.
 public struct RoomServiceStatistics: Sendable {
     public var rooms = 0
     public var participants = 0
@@ -155,10 +155,10 @@ public struct RoomServiceStatistics: Sendable {
     public var tracks = 0
     public var subscriptions = 0
     public var connections = 0
-    /// Connections that are kept for participants, open or not, of at most `maxConnections`.
+    /// Connections that are reserved for participants, open or not, of at most `maxConnections`.
     public var reservedConnections = 0
     public var maxConnections = 0
-    /// Sessions whose socket is gone and that may still be resumed.
+    /// Sessions whose socket is closed and that may still be resumed.
     public var detachedSessions = 0
     public var whipSessions = 0
     public var whepSessions = 0
@@ -178,15 +178,15 @@ public struct RoomServiceStatistics: Sendable {
     public var slowReaders: UInt64 = 0
     /// Messages that arrived on data channels.
     public var messagesReceived: UInt64 = 0
-    /// From the join to the first peer connection.
+    /// The time from the join to the first peer connection.
     public var connectTimes = ConnectTimes()
-    /// How long participants took from their join until they reached each step.
+    /// The time from participants' joins until they reached each step.
     public var joinSteps: [JoinStep: ConnectTimes] = [:]
-    /// How long the tokens of those who joined were verified.
+    /// The time that the verification of joining participants' tokens took.
     public var tokenVerification = Histogram(bounds: [0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.005, 0.025, 0.1])
-    /// What participants' networks did, looked at every five seconds.
+    /// The state of participants' networks, sampled every five seconds.
     public var network = NetworkHistograms()
-    /// Of all videos that clients played and reported about.
+    /// For all videos that clients played and reported about.
     public var freezes = Freezes()
     public var isDraining = false
 }

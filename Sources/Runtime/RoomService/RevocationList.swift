@@ -3,14 +3,14 @@ public import Primitives
 import Rooms
 import Synchronization
 
-/// The revocations that hold, for everybody who verifies a token: the rooms change them, every edge asks.
+/// The revocations in force, for everything that verifies tokens: the rooms change them, every edge queries them.
 public final class RevocationList: Sendable {
     private let revocations = Mutex(Revocations())
 
-    /// None yet.
+    /// No revocations yet.
     public init() {}
 
-    /// Whether a token is good for nothing.
+    /// Whether a token is revoked.
     public func revokes(_ claims: AccessClaims, now: MonotonicTime) -> Bool {
         revocations.withLock { $0.refuse(claims, now: now) }
     }

@@ -3,10 +3,10 @@ import Cryptography
 import Primitives
 public import Rooms
 
-// Coming into a room, and coming back.
+// Joining and resuming.
 
 extension RoomHost {
-    /// Joins a room, creating it where that is allowed.
+    /// Joins a room, creating it if that is allowed.
     public func join(_ request: JoinRequest) async throws(RoomError) -> JoinedSession {
         do throws(RoomError) {
             return try await joinSignalled(request)
@@ -37,7 +37,7 @@ extension RoomHost {
         return joined
     }
 
-    /// The session that a join goes on with, where it was moved without its connections.
+    /// The session that a join continues, if it was moved without its connections.
     private func awaited(_ request: JoinRequest) throws(RoomError) -> (HostedRoom, SessionID)? {
         guard let name = request.claims.video.room, let found = rooms.awaited(request.claims, in: name) else {
             return nil
@@ -50,7 +50,7 @@ extension RoomHost {
         return found
     }
 
-    /// Refuses whoever may not go on with a session that is awaited in `hosted`, with a token of the room `name`.
+    /// Refuses a client that may not continue a session that is awaited in `hosted`, with a token for the room `name`.
     func checkReturn(_ claims: AccessClaims, from name: String, to hosted: HostedRoom) throws(RoomError) {
         if hosted.room.name == name { return try rules.check(claims, room: name, now: media.now()) }
         try rules.checkReturn(claims, room: hosted.room.name, now: media.now())
@@ -75,7 +75,7 @@ extension RoomHost {
                     start: .rejoined)
             }
         } catch {
-            // A worker that does not answer: the client is refused, and joins once more.
+            // If the worker does not respond, the client is refused, and joins again.
             if let attachment { await abandon(session, attachment: attachment, start: .rejoined) }
             throw error
         }
@@ -89,7 +89,7 @@ extension RoomHost {
         if let verification = origin?.verification { totals.tokenVerification.add(verification.seconds) }
     }
 
-    /// A join; somebody whom nobody has let in yet is noted as waiting.
+    /// A join; a guest that nobody has admitted yet is listed as waiting.
     private static func join<Reply>(
         _ room: inout Room, _ request: JoinRequest, _ turn: inout RoomTurn,
         _ join: (inout Room, inout RoomTurn) throws(RoomError) -> Reply
@@ -153,7 +153,7 @@ extension RoomHost {
     /// The connection of WHIP and WHEP sessions.
     static let onlyConnection = "main"
 
-    /// The room that a join goes to, made where that is allowed.
+    /// The room that a join goes to, created if that is allowed.
     func admit(_ request: JoinRequest) throws(RoomError) -> (HostedRoom, RoomTurn) {
         do throws(RoomError) {
             guard !isEnding else { throw Self.isShuttingDown }
@@ -165,7 +165,7 @@ extension RoomHost {
                 granted: request.claims.video.room, asked: request.room, standard: configuration.defaultRoom,
                 turn: &turn)
             try checkServer(request.claims, room: name)
-            // A guest who asks again every two seconds comes in none of these times.
+            // A guest that repeats its request every two seconds does not join each time.
             if rooms[name]?.room.keepsWaiting(request) != true {
                 try capacity.admitJoin(request, configuration, at: media.now())
             }
@@ -180,9 +180,9 @@ extension RoomHost {
         }
     }
 
-    /// Writes down that somebody could not come into a room that is there.
+    /// Logs that a client could not join an existing room.
     func recordRefusal(_ error: RoomError, of request: JoinRequest) {
-        // Noted once, as a guest who waits.
+        // Logged once, as a waiting guest.
         guard error.code != .approvalRequired else { return }
         journal.trace(
             error.code, of: request, defaultRoom: configuration.defaultRoom, at: media.wallClockMilliseconds())
@@ -192,7 +192,7 @@ extension RoomHost {
         record(.joinRefused(identity: request.claims.identity, code: error.code), in: hosted)
     }
 
-    /// A joining step. A room that was made for a join that was then refused goes away again, and so does a session whose worker does not answer.
+    /// A step that joins. A room that was created for a join that was then refused is removed, and so is a session whose worker does not respond.
     func enter<Reply: Sendable>(
         _ hosted: HostedRoom, _ turn: consuming RoomTurn,
         _ body: (inout Room, inout RoomTurn) throws(RoomError) -> (session: SessionID, reply: Reply)
@@ -208,7 +208,7 @@ extension RoomHost {
                     if room.memberCount > before { self.capacity.admitted(to: hosted.worker) }
                     return entered.reply
                 } catch {
-                    // A room in which somebody waits stays, so that the guest is seen.
+                    // A room with waiting guests stays, so that they can be seen.
                     if isNew, error.code != .approvalRequired { room.close(reason: .roomDeleted, turn: &turn) }
                     throw error
                 }
@@ -225,11 +225,11 @@ extension RoomHost {
 
 // MARK: - Passwords
 
-// Checks are slow and happen outside of the actor; what they were made for is looked at again afterwards.
+// Checks are slow and happen outside the actor; afterwards the room's state is checked again.
 extension RoomHost {
-    /// Refuses a join that the room's lock keeps out. Returns in the moment at which it is known: the caller joins without waiting for anything else.
+    /// Refuses a join that the room's lock excludes. Returns at once when this is known: the caller joins without waiting for anything else.
     func checkLock(_ request: JoinRequest) async throws(RoomError) {
-        // As often as somebody changes the password meanwhile, but not for ever.
+        // Repeated if somebody changes the password meanwhile, but not forever.
         for _ in 0..<8 {
             guard let name = lockedRoom(request), let hosted = rooms[name] else { return }
             let (password, hash): (String, PasswordHash)
@@ -253,7 +253,7 @@ extension RoomHost {
         throw counted(.tooManyPasswords)
     }
 
-    /// The password with which a join comes to a locked room, and the hash of the right one.
+    /// The password of a join to a locked room, and the hash of the correct one.
     static func password(
         of request: JoinRequest, for hosted: HostedRoom
     ) throws(RoomError) -> (String, PasswordHash) {
@@ -269,7 +269,7 @@ extension RoomHost {
         return (password, hash)
     }
 
-    /// The locked room that a join goes to; nil where it goes to none, or to one that its bearer moderates, is in, or has just left.
+    /// The locked room that a join goes to; nil if it goes to none, or to one that its bearer moderates, is in, or has just left.
     func lockedRoom(_ request: JoinRequest) -> String? {
         let name = roomName(of: request)
         guard let hosted = rooms[name], hosted.room.lock != .open, !request.claims.video.roomAdmin,
@@ -279,13 +279,13 @@ extension RoomHost {
     }
 }
 
-// MARK: - Coming back
+// MARK: - Resuming
 
 extension RoomHost {
-    /// The socket is closed: the session waits for `resume` as long as the configuration says; media goes on.
+    /// The socket is closed: the session waits for `resume` as long as the configuration says; media continues.
     ///
-    /// `attachment` names the stream that the socket read. false, and nothing is done, when another socket has resumed the session
-    /// since, or when the session has ended: a socket that dies late must not detach its successor.
+    /// `attachment` names the stream that the socket read. Returns false, and does nothing, if another socket has resumed the session
+    /// since, or if the session has ended: a socket that closes late must not detach its successor.
     @discardableResult
     public func detach(_ session: SessionID, attachment: UInt64) -> Bool {
         guard let hosted = try? hosted(of: session), mailboxes.close(session, attachment: attachment) else {
@@ -296,7 +296,7 @@ extension RoomHost {
         return true
     }
 
-    /// The socket of a session has not opened after all: a new session ends, others wait for the next socket as they waited for this one.
+    /// The socket of a session has not opened after all: a new session ends, others wait for the next socket as before.
     public func abandon(_ session: SessionID, attachment: UInt64, start: SessionStart) async {
         guard start != .joined else { return await leave(session, attachment: attachment) }
         guard detach(session, attachment: attachment), start == .rejoined, let hosted = try? hosted(of: session) else {
@@ -305,8 +305,8 @@ extension RoomHost {
         await step(hosted) { $0.awaitJoin(session, turn: &$1) }
     }
 
-    /// Goes on with a session on a new socket, with every event after `sequence`. The older socket's events end. `claims` are those of the
-    /// new socket's token, which must be good for what the session's own was good for, and prolongs the stay where it ends later.
+    /// Continues a session on a new socket, with every event after `sequence`. The older socket's events end. `claims` are those of the
+    /// new socket's token, which must permit what the session's own token permitted, and extends the stay if it expires later.
     public func resume(
         _ session: SessionID, after sequence: UInt64, claims: AccessClaims
     ) throws(RoomError) -> ResumedSession {
@@ -327,19 +327,19 @@ extension RoomHost {
             session: session, events: opened.events, attachment: opened.attachment)
     }
 
-    /// By a token that could not begin a stay any more, because it was revoked or is older than what an operator ended, a session goes on no longer than before.
+    /// A token that could no longer begin a stay, because it was revoked or is older than an operator's deletion or removal, does not extend a session.
     private func prolong(_ session: SessionID, _ claims: AccessClaims, in hosted: HostedRoom, _ turn: RoomTurn) {
         guard (try? rules.check(claims, room: hosted.room.name, now: media.now())) != nil else { return }
         hosted.room.prolong(session, claims, turn: turn)
     }
 
-    /// Goes on with the stay of the participant `sid` on a new socket. The older socket's events end, and the server's own connection is offered anew.
-    /// `claims` are those of the new socket's token, which must be good for what the session's own was good for. It does not prolong the stay: the server itself makes
-    /// clients such tokens for their return.
+    /// Continues the stay of the participant `sid` on a new socket. The older socket's events end, and the server's own connection is offered anew.
+    /// `claims` are those of the new socket's token, which must permit what the session's own token permitted. It does not extend the stay: the server itself
+    /// makes clients such tokens for their return.
     public func resume(participant sid: String, claims: AccessClaims) async throws(RoomError) -> ReturnedSession {
         guard let name = claims.video.room, let (hosted, session) = rooms.place(of: sid, in: name),
             hosted.room.participant(session)?.sid == sid,
-            // Its connections ended with a move: there is nothing to go on with but by a join.
+            // A move has ended its connections: it can continue only by a join.
             hosted.room.awaited(claims) != session
         else { throw counted(RoomError(.sessionNotFound, "there is no such session")) }
         do throws(RoomError) {
@@ -349,7 +349,7 @@ extension RoomHost {
         }
         let snapshot = try hosted.room.snapshot(session)
         let departed = mailboxes.departed(session)
-        // What ended was sent on the older socket, perhaps to nobody: the client has to begin anew, and with it it would wait for media in vain.
+        // The end was sent on the older socket, and may not have arrived: the client must start anew; if it continued, it would wait for media in vain.
         guard mailboxes.knowsConnections(session) else {
             throw counted(RoomError(.resumeTooLate, "a connection of the session has ended; join again"))
         }
@@ -360,8 +360,8 @@ extension RoomHost {
             lastSequence: hosted.room.lastSequence(of: session), events: opened.events, attachment: opened.attachment)
     }
 
-    /// Gives a session another stream, and its client the current state. Where the worker hangs already, the older socket goes on; where it begins to, the session
-    /// has no socket, and waits for the next.
+    /// Gives a session another stream, and its client the current state. If the worker already hangs, the older socket continues; if it begins to hang, the
+    /// session has no socket, and waits for the next.
     private func reattach(
         _ session: SessionID, after sequence: UInt64, _ hosted: HostedRoom
     ) async throws(RoomError) -> Mailboxes.Opened {

@@ -5,10 +5,10 @@ import MediaWorkers
 public import Primitives
 public import Rooms
 
-// What operators, and the API on behalf of clients, do with rooms and participants.
+// Operations on rooms and participants by operators, and by the API on behalf of clients.
 
 extension RoomHost {
-    /// Every room by name; those of pre-call checks only where `includesChecks`.
+    /// Every room by name; those of pre-call checks only if `includesChecks`.
     public func listRooms(includesChecks: Bool = false) -> [RoomInfo] {
         rooms.all.filter { includesChecks || !$0.isCheck }.map(\.room.info).sorted { $0.name < $1.name }
     }
@@ -40,8 +40,8 @@ extension RoomHost {
             subscribeRules: room.subscribeRules(of: session))
     }
 
-    /// Makes a room; `room_exists` when there is one of that name, `preset_not_found` when there is no such preset, `room_not_found` when there is no room
-    /// `beside` whose worker it shall share. nil name: a generated one.
+    /// Creates a room; `room_exists` if there is one with that name, `preset_not_found` if there is no such preset, `room_not_found` if there is no room
+    /// `beside` whose worker it is to share. nil name: a generated one.
     public func createRoom(
         named name: String?, preset: String? = nil, policy document: PolicyDocument = PolicyDocument(),
         metadata: String = "", beside neighbour: String? = nil
@@ -62,7 +62,7 @@ extension RoomHost {
         return try await open(hosted, turn) { $0.info }
     }
 
-    /// The first step of a room that nobody joins with it. Where its worker does not answer the room goes away again: the next one goes to another worker.
+    /// The first step of a room that is created without a join. If its worker does not respond, the room is removed: the next one goes to another worker.
     private func open<Reply: Sendable>(
         _ hosted: HostedRoom, _ turn: consuming RoomTurn, _ reply: (Room) -> Reply
     ) async throws(RoomError) -> Reply {
@@ -74,13 +74,13 @@ extension RoomHost {
         }
     }
 
-    /// Closes a room whose worker has never answered, once nobody waits in it any more: whoever made it, and all who tried to join meanwhile, call this.
+    /// Closes a room whose worker has never responded, once nobody waits in it any more: its creator, and all who tried to join meanwhile, call this.
     func closeUnused(_ hosted: HostedRoom) async {
         guard rooms[hosted.room.name] === hosted, hosted.room.isEmpty, !hosted.hasWorked else { return }
         await step(hosted) { $0.close(reason: .roomDeleted, turn: &$1) }
     }
 
-    /// Ends a room and everybody's stay in it. Older tokens do not bring it back.
+    /// Ends a room and everybody's stay in it. Older tokens cannot create it again.
     @discardableResult
     public func deleteRoom(named name: String) async throws(RoomError) -> TokenClosure {
         let hosted = try hosted(named: name)
@@ -90,8 +90,8 @@ extension RoomHost {
         return closure
     }
 
-    /// Ends a participant's stay, named by sid or identity. Its older tokens do not bring it back. Where it is banned for `ban`, all stays of its
-    /// identity end, and no token brings it back. `message` is told to it.
+    /// Ends a participant's stay, named by sid or identity. Its older tokens cannot join again. If it is banned for `ban`, all stays of its
+    /// identity end, and no token can join. It is notified with `message`.
     @discardableResult
     public func remove(
         _ participant: String, from name: String, message: String? = nil, ban: TimeInterval? = nil
@@ -109,7 +109,7 @@ extension RoomHost {
         return closure
     }
 
-    /// Mutes a track by sid, of the participant with this `identity` (nil: of whosever it is); unmuting is the publisher's to do and is refused.
+    /// Mutes a track by sid, of the participant with this `identity` (nil: of any participant); only the publisher can unmute, so that is refused.
     public func setMuted(
         _ muted: Bool, track: String, of identity: String? = nil, in name: String
     ) async throws(RoomError) -> TrackInfo {
@@ -126,20 +126,20 @@ extension RoomHost {
         }
     }
 
-    /// Those who wait to be let into a room, the first to come first.
+    /// The guests that wait to be admitted to a room, in order of arrival.
     public func guests(ofRoom name: String) throws(RoomError) -> [WaitingGuest] {
         try hosted(named: name).room.guests
     }
 
-    /// Lets somebody in who waits, or turns it away.
+    /// Admits a waiting guest, or refuses it.
     public func decide(onGuest identity: String, in name: String, letsIn: Bool) async throws(RoomError) {
         try await step(try hosted(named: name)) { (room, turn) throws(RoomError) in
             try room.decide(onGuest: identity, letsIn: letsIn, by: nil, turn: &turn)
         }
     }
 
-    /// Makes the room of a pre-call check and returns its name. `rate_limited` while there are as many as the configuration allows, or as many as one client may
-    /// have of whoever has a token with these claims at this address.
+    /// Creates the room of a pre-call check and returns its name. `rate_limited` while there are as many as the configuration allows, or as many as it allows
+    /// one client, which is identified by the claims of its token and its address.
     public func openCheck(_ claims: AccessClaims, from address: String) async throws(RoomError) -> String {
         let checker = ClientMark(claims, address: address)
         var turn = newTurn()
@@ -172,9 +172,9 @@ extension RoomHost {
 // MARK: - Locks
 
 extension RoomHost {
-    /// Locks a room for newcomers: without a password for all but moderators, with one for who does not bring it. Members stay.
+    /// Locks a room for newcomers: without a password for all but moderators, with one for everybody who does not know it. Members stay.
     ///
-    /// `session` is who does so (nil: an operator); `permission_denied` where the room's policy does not let it.
+    /// `session` is the member that does so (nil: an operator); `permission_denied` if the room's policy does not permit it.
     @discardableResult
     public func lock(
         room name: String, password: String?, by session: SessionID? = nil
@@ -182,7 +182,7 @@ extension RoomHost {
         let hosted = try hosted(named: name)
         guard let password else { return try await setLock(.closed, nil, hosted, session) }
         do throws(RoomError) {
-            // Before the work, so that nobody makes the server hash who may not lock.
+            // Before the work, so that a client that may not lock cannot make the server hash.
             try hosted.room.checkLockRight(of: session)
             guard !password.isEmpty, password.unicodeScalars.count <= PasswordDoor.maximumLength else {
                 throw RoomError(.invalidRequest, "a password must have 1 to \(PasswordDoor.maximumLength) characters")
@@ -195,7 +195,7 @@ extension RoomHost {
         return try await setLock(.password, hash, hosted, session)
     }
 
-    /// Lets everybody with a token in again.
+    /// Unlocks the room for everybody with a token.
     @discardableResult
     public func unlock(room name: String, by session: SessionID? = nil) async throws(RoomError) -> RoomInfo {
         try await setLock(.open, nil, try hosted(named: name), session)
@@ -215,12 +215,12 @@ extension RoomHost {
 // MARK: - Moves
 
 extension RoomHost {
-    /// Moves a participant, named by sid or identity, to another room, with its connections and what it publishes: nothing is negotiated for that. A room that
-    /// is not there is made where a join may make one; a move to the same room changes nothing. Where the other room is on another media worker, the
-    /// participant's client connects and publishes anew, in the same session, or goes on with that by joining the other room.
+    /// Moves a participant, named by sid or identity, to another room, with its connections and its tracks, without negotiation. A room that
+    /// does not exist is created if joins may create rooms; a move to the same room changes nothing. If the other room is on another media worker, the
+    /// participant's client connects and publishes anew, in the same session, or continues it by joining the other room.
     ///
-    /// Throws what a join would (but for lock, password and waiting room, which are the operator's to pass), `different_worker` where the other room is on
-    /// another media worker and the client could not connect anew, and changes nothing then.
+    /// Throws the errors of a join (except for lock, password and waiting room, which the operator overrides), and `different_worker` if the other room is on
+    /// another media worker and the client could not connect anew; nothing changes then.
     public func move(
         _ participant: String, from name: String, to destination: String
     ) async throws(RoomError) -> ParticipantDetail {
@@ -235,7 +235,7 @@ extension RoomHost {
             do throws(RoomError) {
                 (moving, work) = try move(participant, from: source, to: target, turn)
             } catch {
-                // A room that was made for this goes away again.
+                // A room that was created for this is removed.
                 if !turn.effects.isEmpty {
                     target.room.close(reason: .roomDeleted, turn: &turn)
                     try? await media.apply(carryOut(turn.effects, target), on: target.worker)
@@ -246,11 +246,11 @@ extension RoomHost {
             throw counted(error)
         }
         if source.room.hasNews || target.room.hasNews { alarm.raise() }
-        // To both before either is waited for: what the next step sends to the other worker must come behind this.
+        // To both before either is awaited: what the next step sends to the other worker must come after this.
         for (worker, commands) in work { media.post(commands, on: worker) }
         var areAnswering = true
         for (worker, _) in work {
-            // One that hangs carries out what it has when it comes back.
+            // A worker that hangs carries out its commands when it recovers.
             do throws(WorkerHangs) { try await media.apply([], on: worker) } catch { areAnswering = false }
         }
         await endCaptures(ofMoved: moving.info.sid)
@@ -282,7 +282,7 @@ extension RoomHost {
         let moving = try former.moveOut(participant, toOtherWorker: !staysOnWorker, turn: &leaving)
         try rules.checkBan(of: moving.info.identity, room: next.name, now: media.now())
         try next.moveIn(moving, turn: &entering)
-        // On another worker it is one more, and its media comes as that of one who joins. Last, because a refusal is counted.
+        // On another worker it is one more participant, and its media load is that of a newcomer. Last, because a refusal is counted.
         if !staysOnWorker {
             try capacity.checkLoad(of: target.worker)
             capacity.admitted(to: target.worker)
@@ -305,9 +305,9 @@ extension RoomHost {
 
 // MARK: - Playbacks
 
-// The player opens a file, the room lets it in as a participant, the player sends it.
+// The player opens a file, the room admits it as a participant, the player sends it.
 extension RoomHost {
-    /// Plays a file that the player has opened into a room that there is. `request` names its formats.
+    /// Plays a file that the player has opened into an existing room. `request` contains its formats.
     public func startPlayback(
         _ request: PlaybackRequest, of file: OpenedFile, in name: String
     ) async throws(RoomError) -> PlaybackInfo {
@@ -332,15 +332,15 @@ extension RoomHost {
                 return info
             }
         } catch {
-            // Its worker has begun to hang: nothing would ever send the file.
+            // Its worker has begun to hang: the file would never be sent.
             if let admitted { await leave(admitted) }
             throw error
         }
-        // Somebody may have removed it while its worker was told.
+        // Somebody may have removed it while its worker got the commands.
         guard hosted.room.hasPlayback(info.sid) else {
             throw counted(RoomError(.playbackNotFound, "the playback was ended before it began"))
         }
-        // Its worker has the tracks now; packets that came earlier would be of nobody.
+        // Its worker has the tracks now; earlier packets would belong to no track.
         player.begin(info, of: file, room: name, roomSID: hosted.room.sid, worker: hosted.worker)
         return info
     }
@@ -354,7 +354,7 @@ extension RoomHost {
         }
     }
 
-    /// The player came to a file's end: not refused where the worker hangs, since nobody says it again. A room that ended meanwhile has no such playback.
+    /// The player reached a file's end: not refused if the worker hangs, because this is not reported again. A room that ended meanwhile has no such playback.
     public func playbackHasEnded(_ sid: String, _ end: PlaybackEnd, room name: String) async {
         guard let hosted = rooms[name], hosted.room.hasPlayback(sid) else { return }
         await step(hosted) { room, turn in _ = try? room.endPlayback(sid, end, turn: &turn) }

@@ -1,7 +1,7 @@
 public import Primitives
 public import Rooms
 
-// Rules: of a room, of a participant in it, and those that hold beyond any room.
+// Rules: of a room, of a participant in it, and those that outlast rooms.
 
 extension RoomHost {
     /// The rules of a room.
@@ -15,7 +15,7 @@ extension RoomHost {
 
     /// Replaces the room's own document; in force at once.
     ///
-    /// Throws `revision_mismatch` where `revision` is not that of the rules in force (nil: any).
+    /// Throws `revision_mismatch` if `revision` is not that of the rules in force (nil: any).
     public func setPolicy(
         _ document: PolicyDocument, ofRoom name: String, ifRevision revision: UInt64?, removesExcess: Bool = false,
         by author: String? = nil
@@ -32,7 +32,7 @@ extension RoomHost {
             room: hosted.room.sid, policy: policy, document: document, preset: hosted.preset, revision: revision)
     }
 
-    /// Replaces what a room says of its policy by what `change` makes of it, in one step: nobody else's change comes in between.
+    /// Replaces a room's own policy by the result of `change`, in one step: no other change comes in between.
     public func changePolicy(
         ofRoom name: String, _ change: @Sendable (PolicyDocument) -> PolicyDocument
     ) async throws(RoomError) {
@@ -40,7 +40,7 @@ extension RoomHost {
         _ = try await setPolicy(document, ofRoom: name, ifRevision: nil)
     }
 
-    /// Whom ``setPolicy(_:ofRoom:ifRevision:removesExcess:by:)`` would concern.
+    /// The participants that ``setPolicy(_:ofRoom:ifRevision:removesExcess:by:)`` would affect.
     public func impact(
         of document: PolicyDocument, onRoom name: String, ifRevision revision: UInt64?, removesExcess: Bool
     ) throws(RoomError) -> (rules: RoomRules, impact: PolicyImpact) {
@@ -64,11 +64,11 @@ extension RoomHost {
 // MARK: - Participants
 
 extension RoomHost {
-    /// Changes of one participant; nil leaves what it has.
+    /// Changes to one participant; nil leaves a value unchanged.
     public struct ParticipantChange: Sendable, Hashable {
         public var name: String?
         public var metadata: String?
-        /// Named texts; an empty one removes the name, others stay as they are.
+        /// Named texts; an empty one removes the name, others remain.
         public var attributes: [String: String]?
         public var permissions: Permissions?
 
@@ -76,7 +76,7 @@ extension RoomHost {
         public init() {}
     }
 
-    /// Changes a participant, named by sid or identity. All of the change or nothing of it.
+    /// Changes a participant, named by sid or identity. Either the whole change is applied or nothing.
     public func change(
         _ participant: String, in name: String, _ change: ParticipantChange
     ) async throws(RoomError) -> ParticipantDetail {
@@ -93,8 +93,8 @@ extension RoomHost {
         return try self.participant(participant, in: name)
     }
 
-    /// The same with what `change` makes of what the participant is, in one step: nobody else's change comes in between. What `change` refuses changes
-    /// nothing.
+    /// The same with the result of `change`, in one step: no other change comes in between. If `change` refuses, nothing
+    /// changes.
     public func change<Refusal: Error>(
         _ participant: String, in name: String,
         _ change: @Sendable (ParticipantDetail) -> Result<ParticipantChange, Refusal>
@@ -106,7 +106,7 @@ extension RoomHost {
         }
     }
 
-    /// Carries out for a participant, named by sid or identity, what it could request itself.
+    /// Carries out a request for a participant, named by sid or identity, that it could make itself.
     public func perform(
         _ request: SessionRequest, as participant: String, in name: String
     ) async throws(RoomError) {
@@ -118,7 +118,7 @@ extension RoomHost {
         }
     }
 
-    /// What a participant may receive from now on; nil: everything.
+    /// The rules for what a participant may receive from now on; nil: everything.
     public func setSubscribeRules(
         _ rules: [SubscribeRule]?, of participant: String, in name: String
     ) async throws(RoomError) -> ParticipantDetail {
@@ -128,7 +128,7 @@ extension RoomHost {
         return try self.participant(participant, in: name)
     }
 
-    /// Other metadata of a room.
+    /// Sets the metadata of a room.
     public func setMetadata(_ metadata: String, ofRoom name: String) async throws(RoomError) -> RoomInfo {
         try await step(try hosted(named: name)) { (room, turn) throws(RoomError) in
             try room.setMetadata(metadata, turn: &turn)
@@ -140,7 +140,7 @@ extension RoomHost {
 // MARK: - Standing rules
 
 extension RoomHost {
-    /// Takes up what was written down in an earlier life of the server. Call before the first join. What has run out meanwhile is left out.
+    /// Restores rules that were stored in an earlier run of the server. Call before the first join. Expired ones are skipped.
     public func restore(_ kept: [StandingRule]) { rules.restore(kept, newTurn()) }
 
     /// Every preset by name.
@@ -173,7 +173,7 @@ extension RoomHost {
         }
     }
 
-    /// Replaces a preset by what `change` makes of it, in one step: nobody else's change comes in between. What `change` refuses leaves it as it was.
+    /// Replaces a preset by the result of `change`, in one step: no other change comes in between. If `change` refuses, the preset stays as it was.
     public func changePreset<Refusal: Error>(
         named name: String, _ change: @Sendable (PolicyDocument) -> Result<PolicyDocument, Refusal>
     ) async throws(RoomError) -> Result<PolicyDocument, Refusal> {
@@ -190,10 +190,10 @@ extension RoomHost {
         await ruleWriter.write(rules.deletePreset(named: name)).value
     }
 
-    /// The bans of a room that hold, by identity.
+    /// The bans of a room that are in force, by identity.
     public func bans(ofRoom name: String) -> [Bans.Ban] { rules.listBans(room: name, now: media.now()) }
 
-    /// The ban of an identity; `ban_not_found` where there is none.
+    /// The ban of an identity; `ban_not_found` if there is none.
     public func ban(of identity: String, in name: String) throws(RoomError) -> Bans.Ban {
         guard let ban = bans(ofRoom: name).first(where: { $0.identity == identity }) else {
             throw counted(RoomError(.banNotFound, "this identity is not banned from the room"))
@@ -201,7 +201,7 @@ extension RoomHost {
         return ban
     }
 
-    /// Keeps an identity out of a room, and ends its stays there. The room need not be there.
+    /// Bans an identity from a room, and ends its stays there. The room need not exist.
     public func ban(
         _ identity: String, from name: String, for duration: TimeInterval, reason: String
     ) async throws(RoomError) -> Bans.Ban {
@@ -217,7 +217,7 @@ extension RoomHost {
             hosted.recentMembers.remove(identity)
         }
         let written = ruleWriter.write(rule)
-        // After the rule is made: whose stay ends may try to join again at once.
+        // After the rule is made: a client whose stay ends may try to join again at once.
         if let hosted = rooms[name] {
             let message = reason.isEmpty ? nil : reason
             await step(hosted) { $0.removeAll(identity: identity, message: message, turn: &$1) }
@@ -238,7 +238,7 @@ extension RoomHost {
         await ruleWriter.write(rule).value
     }
 
-    /// Makes tokens good for nothing for `duration`, and ends the stays of those who joined with them. `author`: who does so, for the event log.
+    /// Revokes tokens for `duration`, and ends the stays of participants that joined with them. `author`: who does so, for the event log.
     public func revoke(
         _ subject: Revocations.Subject, for duration: TimeInterval, by author: String? = nil
     ) async throws(RoomError) -> Revocations.Revocation {
@@ -257,7 +257,7 @@ extension RoomHost {
         return revocation
     }
 
-    /// In all rooms before any worker is waited for: meanwhile a member may be moved to a room that was seen before, or come back with a newer token.
+    /// In all rooms before any worker is awaited: meanwhile a member may be moved to a room that was already processed, or come back with a newer token.
     private func endStays(by subject: Revocations.Subject) async {
         var workers: Set<WorkerIndex> = []
         for hosted in Array(rooms.all) {
@@ -275,10 +275,10 @@ extension RoomHost {
         await written?.value
     }
 
-    /// The revocations that hold.
+    /// The revocations in force.
     public func listRevocations() -> [Revocations.Revocation] { revocations.list(now: media.now()) }
 
-    /// Makes revoked tokens good again.
+    /// Ends a revocation.
     public func endRevocation(of subject: Revocations.Subject, by author: String? = nil) async throws(RoomError) {
         do throws(RoomError) {
             try revocations.remove(subject)
@@ -289,12 +289,12 @@ extension RoomHost {
         await ruleWriter.write(.revocation(subject, nil)).value
     }
 
-    /// What holds for tokens when something is ended now.
+    /// The cutoff for tokens if something is ended now.
     var closure: TokenClosure {
         TokenClosure(duration: configuration.closedFor, issuedAfter: media.wallClockMilliseconds() / 1_000)
     }
 
-    /// From now on older tokens are no longer good for the room, or for one identity in it: what was ended stays so.
+    /// From now on older tokens are no longer valid for the room, or for one identity in it: the deletion or removal stays in effect.
     func refuseOlderTokens(room: String, identity: String?) {
         guard configuration.closedFor > .zero else { return }
         rules.close(
@@ -302,9 +302,9 @@ extension RoomHost {
     }
 }
 
-/// Which tokens an operator's intervention has made worthless.
+/// Which tokens an operator's intervention has invalidated.
 public struct TokenClosure: Sendable, Hashable {
-    /// For how long; zero: none are.
+    /// For how long; zero: none.
     public var duration: TimeInterval
     /// Seconds since 1970: a token must have been issued later.
     public var issuedAfter: Int64

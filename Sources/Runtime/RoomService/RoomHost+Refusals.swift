@@ -2,18 +2,18 @@ public import AccessTokens
 import Primitives
 public import Rooms
 
-// What a join is refused for.
+// Why a join is refused.
 
 extension RoomHost {
-    /// What keeps a join out whether or not there is its room already.
+    /// Refusals that do not depend on whether the room exists.
     func checkServer(_ claims: AccessClaims, room name: String) throws(RoomError) {
         try rules.check(claims, room: name, now: media.now())
-        // Whoever connects anew takes the place of themselves.
+        // A client that connects anew replaces itself.
         guard rooms[name]?.room.replaces(identity: claims.identity) != true else { return }
         try capacity.check(present: rooms.sessionCount, configuration)
     }
 
-    /// Refuses one room more; one that a join makes only where joins may make any.
+    /// Refuses one more room; a room for a join only if joins may create rooms.
     func checkNewRoom(named name: String, forJoin: Bool) throws(RoomError) {
         guard configuration.autoCreateRooms || !forJoin else { throw RoomError(.roomNotFound, "there is no such room") }
         guard drain == nil, !isEnding else { throw RoomError(.draining, "the server is about to end") }
@@ -23,11 +23,11 @@ extension RoomHost {
         try RoomNames.check(name)
     }
 
-    /// Throws what a join would be refused for now; nobody joins or is counted, and no room is made. A browser cannot read the status with
-    /// which a socket was refused, so that its client asks again for the reason. A password is not checked.
+    /// Throws the error with which a join would be refused now; nobody joins or is counted, and no room is created. A browser cannot read the status with
+    /// which a socket was refused, so its client requests the reason separately. A password is not checked.
     public func checkJoin(_ request: JoinRequest) throws(RoomError) {
         let name = roomName(of: request)
-        // Whoever was moved without connections comes to a place that is kept.
+        // A participant that was moved without connections returns to a reserved place.
         if let found = rooms.awaited(request.claims, in: name) {
             return try checkReturn(request.claims, from: name, to: found.hosted)
         }
@@ -46,21 +46,21 @@ extension RoomHost {
         try capacity.foreseeLoad(of: worker)
     }
 
-    /// Whether the server has one more participant after a join: whoever connects anew takes the place of themselves, and whoever has just left was counted.
+    /// Whether a join adds a participant to the server: a client that connects anew replaces itself, and one that has just left was counted.
     func addsLoad(_ request: JoinRequest, to hosted: HostedRoom) -> Bool {
         let identity = request.claims.identity
         return !hosted.room.replaces(identity: identity) && !hasJustLeft(identity, hosted)
     }
 
-    /// Whether a room's lock does not concern somebody: it keeps newcomers out, not members who connect anew. Where an identity may be in the room more than
-    /// once, whoever comes replaces nobody and may be anybody.
+    /// Whether a room's lock does not apply to a client: it keeps newcomers out, not members that connect anew. If an identity may be in the room more than
+    /// once, a newcomer replaces nobody and may be anybody.
     func isKnown(_ identity: String?, in hosted: HostedRoom) -> Bool {
         guard hosted.room.policy.duplicateIdentity != .allow else { return false }
         return hosted.room.hasMember(identity: identity) || hasJustLeft(identity, hosted)
     }
 
-    /// Whether `session` is over and its identity is in the room by another one, where it may be once only: whoever would resume it, as a device that slept,
-    /// has been replaced. `room`: where the token names none.
+    /// Whether `session` has ended and another session with its identity is in the room, if only one may be: a client that would resume it, such as a device
+    /// that slept, has been replaced. `room`: used if the token names none.
     public func isReplaced(_ session: SessionID, _ claims: AccessClaims, room: String?) -> Bool {
         rooms.name(of: session) == nil && isIn(claims, room: room)
     }
@@ -80,7 +80,7 @@ extension RoomHost {
         identity.map { hosted.recentMembers.contains($0, at: media.now()) } ?? false
     }
 
-    /// What an event means for joins to come.
+    /// The effects of an event on future joins.
     func note(_ event: RoomLogEvent, in hosted: HostedRoom) {
         switch event {
         case .connectionChanged(_, _, .closed, let reason):
@@ -99,24 +99,24 @@ extension RoomHost {
         }
     }
 
-    /// How long a token is good beyond its end, because clocks differ; as where it is verified.
+    /// How long a token is valid after it expires, because of clock skew; the same as in its verification.
     private static let tokenLeewaySeconds: Int64 = 60
 
-    /// Whether a token that was good when it was verified still is: it has not expired, and it was not revoked.
+    /// Whether a token that was valid when it was verified still is: it has not expired, and it was not revoked.
     public nonisolated func isGood(_ claims: AccessClaims) -> Bool {
         !hasExpired(claims) && !revocations.revokes(claims, now: media.now())
     }
 
-    /// Whether a token that was good when it was verified has expired since.
+    /// Whether a token that was valid when it was verified has expired since.
     public nonisolated func hasExpired(_ claims: AccessClaims) -> Bool {
         wallClockMilliseconds / 1_000 - Self.tokenLeewaySeconds >= claims.expiresAt
     }
 
-    /// Ends the streams of events whose readers' tokens are no longer good.
+    /// Ends the streams of events whose readers' tokens are no longer valid.
     func endOutdatedFeeds() { endFeeds { !isGood($0) } }
 
-    /// Ends the streams of events that were opened with tokens of these API keys, which are gone or have another secret now. Whoever has a newer token follows again
-    /// after its last event.
+    /// Ends the streams of events that were opened with tokens of these API keys, which were removed or have another secret now. A reader with a newer token
+    /// follows again after its last event.
     public func endFeeds(ofKeys names: Set<String>) {
         if !names.isEmpty { endFeeds { names.contains($0.apiKey) } }
     }

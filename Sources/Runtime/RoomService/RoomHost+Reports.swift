@@ -3,7 +3,7 @@ import MediaWorkers
 public import Primitives
 public import Rooms
 
-// What workers measure, copy and record, with names.
+// What workers measure, copy and record, with the names of the control plane.
 
 extension RoomHost {
     /// One room's media statistics with names.
@@ -12,7 +12,7 @@ extension RoomHost {
         return RoomReport(hosted.room, try await reported(.room(hosted.room.id), on: hosted.worker))
     }
 
-    /// The last decisions about what one participant, named by sid or identity, is shown, before those the ones that were in force every 5 s, and the
+    /// The last decisions about what one participant, named by sid or identity, is sent, preceded by those that were in force every 5 s, and the
     /// estimates of its path; oldest first.
     public func decisions(about participant: String, in name: String) async throws(RoomError) -> DecisionsReport {
         let hosted = try hosted(named: name)
@@ -38,7 +38,7 @@ extension RoomHost {
             })
     }
 
-    /// How a participant's network and media did in the last hour, named by sid or identity; oldest first, one sample in 5 s.
+    /// The state of a participant's network and media in the last hour, named by sid or identity; oldest first, one sample in 5 s.
     public func history(of participant: String, in name: String) throws(RoomError) -> [StaySample] {
         let hosted = try hosted(named: name)
         guard let info = hosted.room.find(participant).flatMap({ hosted.room.participant($0) }) else {
@@ -47,23 +47,23 @@ extension RoomHost {
         return hosted.stays.samples(of: info.sid)
     }
 
-    /// How a track or a subscription, named by its sid, did in the last hour; oldest first, one sample in 5 s. None where the server has too many.
+    /// The state of a track or a subscription, named by its sid, in the last hour; oldest first, one sample in 5 s. Empty if the server has too many.
     public func history(ofStream sid: String, in name: String) throws(RoomError) -> [StreamSample] {
         try hosted(named: name).streams.samples(of: sid)
     }
 
-    /// What a room did in the last hour; oldest first, one sample in 5 s while somebody was there.
+    /// The state of a room in the last hour; oldest first, one sample in 5 s while it had members.
     public func history(ofRoom name: String) throws(RoomError) -> [RoomSample] {
         try hosted(named: name).streams.roomSamples
     }
 
-    /// What one session is shown now, and why not more.
+    /// What one session is sent now, and why not more.
     public func allocation(of session: SessionID) async throws(RoomError) -> AllocationReport {
         let hosted = try hosted(of: session)
         let peers = hosted.room.connections(of: session).map(\.peer)
         var report = AllocationReport()
         for downlink in try await reported(.downlinks(peers, withHistory: false), on: hosted.worker).downlinks {
-            // Of several receiving connections, the one that can carry least.
+            // Of several receiving connections, the one with the least bandwidth.
             report.estimate = [report.estimate, downlink.estimate].compactMap { $0 }.min()
             report.allocated = report.allocated + downlink.allocated
             report.wanted = report.wanted + downlink.wanted
@@ -72,7 +72,7 @@ extension RoomHost {
         return report
     }
 
-    /// What a worker reports; nothing on a room that it does not know.
+    /// A worker's report; nil for a room that it does not know.
     private func reported(_ scope: ReportScope, on worker: WorkerIndex) async throws(RoomError) -> MediaReport {
         do throws(WorkerHangs) {
             return try await media.report(scope, on: worker) ?? MediaReport()
@@ -112,10 +112,10 @@ extension RoomHost {
     }
 }
 
-// MARK: - Network quality, 0 to 5 a participant
+// MARK: - Network quality, 0 to 5 per participant
 
 extension RoomHost {
-    /// Looks at every room with somebody in it, keeps what it sees for an hour, and reports whose network changed.
+    /// Samples every room with members, keeps the samples for an hour, and reports participants whose network quality changed.
     func measureQuality() async {
         var streamsLeft = StreamLog.maxStreams
         for case let hosted? in rooms.names.map({ rooms[$0] }) {
@@ -141,9 +141,10 @@ extension RoomHost {
 
 // MARK: - Captures
 
-/// Captures of participants' packets in clear text. Only where the configuration permits them; the participant is notified, and the event log has who asked.
+/// Captures of participants' packets in clear text. Only if the configuration permits them; the participant is notified, and the event log names who requested
+/// it.
 extension RoomHost {
-    /// How often workers are asked for what they copied.
+    /// How often the copied packets are fetched from workers.
     static let captureInterval = Duration.milliseconds(200)
 
     /// Begins to capture a participant's packets on all its connections.
@@ -183,16 +184,16 @@ extension RoomHost {
     /// The file of a capture; nil where there is no such capture.
     public func captureFile(_ id: String) -> [UInt8]? { captures.find(id)?.bytes }
 
-    /// Stops a capture and forgets what was captured.
+    /// Stops a capture and deletes its packets.
     public func deleteCapture(_ id: String) async {
         guard let capture = captures.find(id) else { return }
         if capture.info.end == nil { await end(capture, .stopped) }
         captures.remove(capture)
     }
 
-    /// Fetches what workers copied for captures that go on; whether any still does.
+    /// Fetches packets that workers copied for running captures; returns whether any is still running.
     func continueCaptures() async -> Bool {
-        // One may be ended while another is collected.
+        // A capture may end while another is collected.
         for capture in captures.running where capture.info.end == nil { await collect(capture) }
         return !captures.running.isEmpty
     }
@@ -204,7 +205,7 @@ extension RoomHost {
         }
     }
 
-    /// The room in which a capture began; nil where it has ended. Another one may have its name.
+    /// The room in which a capture began; nil if it has ended. Another room may have its name.
     private func room(of capture: RunningCapture) -> HostedRoom? {
         rooms[capture.info.room].flatMap { $0.room.sid == capture.roomSID ? $0 : nil }
     }
@@ -217,7 +218,7 @@ extension RoomHost {
         if capture.info.end == nil { await attach(capture) } else { await letGo(capture) }
     }
 
-    /// Adds what was copied. A worker that hangs has copied nothing.
+    /// Adds copied packets. A worker that hangs has copied nothing.
     private func add(to capture: RunningCapture) async {
         let report = try? await media.report(.captures(capture.peers), on: capture.worker)
         capture.add(report?.captures ?? [], at: media.now(), wallClock: media.wallClockMilliseconds())
@@ -225,7 +226,7 @@ extension RoomHost {
 
     /// Begins to copy on connections that are new.
     private func attach(_ capture: RunningCapture) async {
-        // It may have been deleted before it had begun.
+        // It may have been deleted before it began.
         guard capture.info.end == nil, let hosted = room(of: capture),
             let session = hosted.room.find(capture.info.participant)
         else { return }
@@ -235,27 +236,27 @@ extension RoomHost {
         if !commands.isEmpty { try? await media.apply(commands, on: capture.worker) }
     }
 
-    /// Ends a capture for `reason`, where it does not end by itself or by another task at this moment.
+    /// Ends a capture for `reason`, unless it ends by itself or by another task at the same time.
     private func end(_ capture: RunningCapture, _ reason: CaptureInfo.End) async {
         await add(to: capture)
         capture.end(reason, at: media.now(), wallClock: media.wallClockMilliseconds())
         await letGo(capture)
     }
 
-    /// Reports the end of a capture, once, and lets go of its connections.
+    /// Reports the end of a capture, once, and releases its connections.
     private func letGo(_ capture: RunningCapture) async {
         guard capture.claimEnd() else { return }
         await note(capture)
         if capture.isOfMoved { await notifyMoved(capture) }
-        // Also where its room has ended: a participant that was moved goes on with its connections.
+        // Also if its room has ended: a participant that was moved continues with its connections.
         try? await media.apply(capture.peers.map { .setCapture($0, nil) }, on: capture.worker)
     }
 
-    /// Reports how a capture stands, also where its room has ended meanwhile.
+    /// Reports the state of a capture, even if its room has ended meanwhile.
     private func note(_ capture: RunningCapture) async {
         let (notice, participant) = (capture.notice, capture.info.participant)
         guard let hosted = room(of: capture) else {
-            // Nothing mentions a pre-call check.
+            // A pre-call check is never mentioned.
             if !capture.isOfCheck {
                 record(
                     .captureChanged(participant: participant, notice), ofRoom: capture.info.room, sid: capture.roomSID)
@@ -265,7 +266,7 @@ extension RoomHost {
         await step(hosted) { $0.noteCapture(notice, of: participant, turn: &$1) }
     }
 
-    /// Notifies a participant that was moved that it is captured no more: it is not in the room that has it in writing.
+    /// Notifies a participant that was moved that it is no longer captured: it is not in the room whose log has the capture.
     private func notifyMoved(_ capture: RunningCapture) async {
         let (notice, participant) = (capture.notice, capture.info.participant)
         guard let hosted = rooms.place(of: participant, in: capture.info.room)?.hosted, hosted !== room(of: capture)
@@ -281,7 +282,7 @@ extension RoomHost {
 
 // MARK: - Recordings
 
-// The room decides what is recorded, the recorder writes it and reports what happens.
+// The room decides what is recorded, the recorder writes it and reports events.
 extension RoomHost {
     /// Begins a recording of a room, or of a participant or a track in it.
     public func startRecording(
@@ -294,7 +295,7 @@ extension RoomHost {
         }
     }
 
-    /// What can be recorded beside what is recorded already.
+    /// How many more tracks can be recorded.
     var recordingAdmission: RecordingAdmission {
         recorder?.admission ?? RecordingAdmission(obstacle: .disabled)
     }
@@ -306,7 +307,7 @@ extension RoomHost {
         }
     }
 
-    /// The recorder reports what happened to a recording; its room may have ended meanwhile, or another one of the name may be there.
+    /// The recorder reports an event of a recording; its room may have ended meanwhile, or another one may have its name.
     public func recordingHappened(_ event: RecordingEvent, room name: String, roomSID: String) {
         if let hosted = rooms[name], hosted.room.sid == roomSID {
             record(.recording(event), in: hosted)
@@ -315,7 +316,7 @@ extension RoomHost {
         }
     }
 
-    /// The recorder records a stream no more, because the disk is full.
+    /// The recorder has stopped recording a stream, because the disk is full.
     public func recorderGaveUp(_ stream: SubscriptionID, room name: String) async {
         guard let hosted = rooms[name] else { return }
         await step(hosted) { room, turn in room.recorderGaveUp(stream, turn: &turn) }

@@ -3,10 +3,10 @@ import MediaControl
 import Primitives
 public import Rooms
 
-// What sessions ask for while they are in a room.
+// Requests of sessions while they are in a room.
 
 extension RoomHost {
-    /// A complete snapshot of now, for a client that wants to start over on its session.
+    /// A complete snapshot of the current state, for a client that wants to start over in its session.
     public func snapshot(_ session: SessionID) throws(RoomError) -> SessionSnapshot {
         try hosted(of: session).room.snapshot(session)
     }
@@ -19,7 +19,7 @@ extension RoomHost {
         return info
     }
 
-    /// Another token for a session that goes on; refused like a join where the room or the identity is closed to it.
+    /// A new token for a session that continues; refused like a join if the room or the identity is closed to it.
     public func refreshToken(_ claims: AccessClaims, of session: SessionID) async throws(RoomError) {
         let hosted = try hosted(of: session)
         do throws(RoomError) {
@@ -32,7 +32,7 @@ extension RoomHost {
         }
     }
 
-    /// Whether the session's stay may outlast its token, so that it may get another one.
+    /// Whether the session's stay may outlast its token, so that it may get a new one.
     public func mayOutlastToken(_ session: SessionID) -> Bool {
         (try? hosted(of: session))?.room.policy.endsStayWithToken == false
     }
@@ -52,7 +52,7 @@ extension RoomHost {
         try hosted(of: session).room.subscriptions(of: session)
     }
 
-    /// The identities of the participants with these sids, of those of whom the session may know.
+    /// The identities of the participants with these sids, if the session may know of them.
     public func identities(of participants: [String], for session: SessionID) -> [String: String] {
         guard !participants.isEmpty, let room = (try? hosted(of: session))?.room else { return [:] }
         var identities: [String: String] = [:]
@@ -65,8 +65,8 @@ extension RoomHost {
         return identities
     }
 
-    /// A sign of life from the socket that reads the stream `attachment`. false: another socket has the session since, and what this one asks for late
-    /// does not count.
+    /// A keep-alive from the socket that reads the stream `attachment`. false: the session has another socket since, and late requests of this one
+    /// do not count.
     public func keepAlive(_ session: SessionID, attachment: UInt64) -> Bool {
         guard !mailboxes.hasSuccessor(session, attachment: attachment) else { return false }
         guard let hosted = try? hosted(of: session) else { return true }
@@ -75,15 +75,15 @@ extension RoomHost {
         return true
     }
 
-    /// Says goodbye; ends all connections of the session. `attachment`: of the socket that says so, where there is one. Nothing is done when another socket
-    /// has the session since: a client that begins anew says goodbye on its old socket, and the new one may be served first.
+    /// Says goodbye; ends all connections of the session. `attachment`: the socket that says it, if there is one. Nothing happens if the session has another
+    /// socket since: a client that starts anew says goodbye on its old socket, and the new one may be served first.
     public func leave(_ session: SessionID, attachment: UInt64? = nil) async {
         if let attachment, mailboxes.hasSuccessor(session, attachment: attachment) { return }
         guard let hosted = try? hosted(of: session) else { return }
         await step(hosted) { $0.leave(session, turn: &$1) }
     }
 
-    /// Everything that needs no description exchange.
+    /// All requests that need no exchange of descriptions.
     public func perform(_ request: SessionRequest, in session: SessionID) async throws(RoomError) {
         try await step(try hosted(of: session)) { (room, turn) throws(RoomError) in
             room.touch(session, turn: &turn)
@@ -91,7 +91,7 @@ extension RoomHost {
         }
     }
 
-    /// Says what a track is; it is told as it will be, with its sid, before it is offered.
+    /// Announces what a track is; returns it as it will be, with its sid, before it is offered.
     public func announce(
         _ announcement: TrackAnnouncement, in session: SessionID
     ) async throws(RoomError) -> TrackInfo {
@@ -124,7 +124,7 @@ extension RoomHost {
             totals.offersAnswered += 1
             return answer
         } catch {
-            // What the room does not permit; a description that cannot be read is the client's own affair.
+            // A refusal by the room; a description that cannot be read is only the client's own problem.
             if [.limitExceeded, .permissionDenied, .noCommonCodec, .codecNotAllowed].contains(error.code) {
                 recordRefusedPublication(error.code, of: session, in: hosted)
             }
@@ -132,7 +132,7 @@ extension RoomHost {
         }
     }
 
-    /// Writes down that somebody could not publish; one in a second for each code.
+    /// Logs that a participant could not publish; at most one entry per second for each code.
     func recordRefusedPublication(_ code: RoomError.Code, of session: SessionID, in hosted: HostedRoom) {
         guard let info = hosted.room.participant(session),
             hosted.mayWriteRefusal(ofPublication: code, at: media.now())
@@ -140,7 +140,8 @@ extension RoomHost {
         record(.publicationRefused(participant: info.sid, identity: info.identity, code: code), in: hosted)
     }
 
-    /// Takes a client's answer to the server's offer on `connection`. `offer`: which one is answered, where the client says so: the low half of the number of its event.
+    /// Applies a client's answer to the server's offer on `connection`. `offer`: which one is answered, if the client says so: the low half of the number of
+    /// its event.
     public func answer(
         _ session: SessionID, connection: String, sdp: String, to offer: UInt32? = nil
     ) async throws(RoomError) {
@@ -150,7 +151,7 @@ extension RoomHost {
         }
     }
 
-    /// A trickled candidate; nil or empty: no more. ICE-lite learns addresses from checks, so it is only counted.
+    /// A trickled candidate; nil or empty: end of candidates. ICE-lite learns addresses from checks, so it is only counted.
     public func candidate(
         _ session: SessionID, connection: String, candidate: String?, mid: String?
     ) throws(RoomError) {
@@ -160,8 +161,8 @@ extension RoomHost {
         try hosted.room.acceptCandidate(candidate, session: session, connection: connection)
     }
 
-    /// A trickle fragment (RFC 8840) as WHIP's PATCH carries it. nil: only candidates. A new ufrag restarts ICE: the
-    /// server's fragment and the new tag come back, and once more for the same fragment again where it `mayBeRepeated`.
+    /// A trickle fragment (RFC 8840) as in WHIP's PATCH. Returns nil if it has only candidates. A new ufrag restarts ICE: the
+    /// server's fragment and the new tag are returned, and again for the same fragment if it `mayBeRepeated`.
     public func fragment(
         _ session: SessionID, connection: String, fragment: String, mayBeRepeated: Bool = false
     ) async throws(RoomError) -> (fragment: String, iceTag: String)? {
@@ -172,7 +173,7 @@ extension RoomHost {
         }
     }
 
-    /// Ends one connection, not the member. `keepsSubscriptions`: what it received goes on on another one.
+    /// Ends one connection, not the member. `keepsSubscriptions`: what it received continues on another one.
     public func bye(
         _ session: SessionID, connection: String, keepsSubscriptions: Bool = false
     ) async throws(RoomError) {
@@ -191,7 +192,7 @@ extension RoomHost {
 // MARK: - Messages
 
 extension RoomHost {
-    /// A message arrived on a member's data channel: decoded by its protocol, decided by the room. A refusal becomes an event for its sender.
+    /// A message arrived on a member's data channel: its protocol decodes it, the room decides about it. A refusal becomes an event for its sender.
     func receive(_ payload: DataPayload, label: String, from peer: PeerID, _ hosted: HostedRoom) async {
         guard let sender = hosted.room.messageSender(peer) else { return }
         let message = codecs.decode(payload, label: label, sender.protocol)
@@ -207,7 +208,7 @@ extension RoomHost {
             } catch {
                 room.refuseMessage(self.counted(error), topic: message?.topic, from: sender.session, turn: &turn)
             }
-            // Refused or not: the next one may come.
+            // Refused or not, the next one may come.
             room.release(payload.cost, of: peer, turn: &turn)
         }
     }

@@ -5,24 +5,24 @@ public import Rooms
 import SDP
 import Synchronization
 
-/// Hosts the rooms: serialises what sessions ask, sends commands to workers, delivers events.
+/// Hosts the rooms: serialises the requests of sessions, sends commands to workers, delivers events.
 ///
 /// Every step is: the room decides (``Rooms/Room``), events go into mailboxes at once and in order, commands go to the room's
-/// worker, and the caller goes on when the worker has carried them out. Nothing here waits for a reader of events.
+/// worker, and the caller continues when the worker has carried them out. Nothing here waits for a reader of events.
 public actor RoomHost {
     private let live: Mutex<RoomServiceConfiguration>
     let media: any MediaPlane
-    /// For the recorder; nil: nothing can be recorded.
+    /// The recorder; nil: nothing can be recorded.
     let recorder: (any RecordingPlane)?
-    /// For the player; nil: nothing can be played.
+    /// The player; nil: nothing can be played.
     let player: (any PlaybackPlane)?
-    /// Tokens that are good for nothing any more.
+    /// The revoked tokens.
     public nonisolated let revocations: RevocationList
-    /// What the server has used up, before joins are refused for it.
+    /// What the server has used up, which decides whether joins are refused.
     public nonisolated let load: LoadGate
     let codecs: MessageCodecs
     nonisolated let passwords = PasswordDoor()
-    /// Asks for a tick soon: a room has something to tell. The server of an unchanged room sleeps.
+    /// Requests a tick soon: a room has something to announce. A server whose rooms do not change sleeps.
     nonisolated let alarm = Signal()
 
     var rooms = HostedRooms()
@@ -34,12 +34,13 @@ public actor RoomHost {
     var calls = MemberCalls()
     var journal: RoomJournal
     var totals = RoomServiceStatistics()
-    /// The server is about to end: no new rooms.
+    /// The server is about to end: no new rooms are created.
     private(set) var drain: DrainNotice?
-    /// It ends now.
+    /// The server ends now.
     private(set) var isEnding = false
 
-    /// A service without rooms. `log`, `stayEnded` and `traced` must return at once; `keep` returns when a rule is written down, which whoever made it waits for.
+    /// A service without rooms. `log`, `stayEnded` and `traced` must return at once; `keep` returns when a rule is stored, which the caller that made it waits
+    /// for.
     public init(
         configuration: RoomServiceConfiguration = RoomServiceConfiguration(), media: any MediaPlane,
         log: @escaping @Sendable (RoomLogEntry) -> Void = { _ in },
@@ -67,14 +68,14 @@ public actor RoomHost {
     /// The configuration in force.
     public nonisolated var configuration: RoomServiceConfiguration { live.withLock { $0 } }
 
-    /// Another configuration: limits hold from the next join on, in rooms that are here too; the default policy and timeouts of sessions for rooms that are made from now on.
-    /// How many events are kept does not change.
+    /// Changes the configuration: limits apply from the next join on, in existing rooms, too; the default policy and timeouts of sessions apply to rooms that
+    /// are created later. The number of kept events does not change.
     public func set(_ configuration: RoomServiceConfiguration) {
         live.withLock { $0 = configuration }
         for hosted in rooms.all { hosted.room.set(participants: configuration.maxParticipantsPerRoom) }
     }
 
-    /// The addresses of the media workers have changed: descriptions that are made from now on name the new ones.
+    /// The addresses of the media workers have changed: later descriptions contain the new ones.
     public func addressesChanged() {
         for hosted in rooms.all { hosted.room.set(candidates: context(of: hosted.worker).candidates) }
     }
@@ -89,8 +90,8 @@ public actor RoomHost {
             recordingAdmission: recordingAdmission)
     }
 
-    /// Makes a room that does not exist yet; its first command goes out with the caller's. `checker`: whose pre-call check it serves; `beside`: the room
-    /// whose worker it shares, so that participants can be moved between the two.
+    /// Creates a room that does not exist yet; its first command is sent with the caller's. `checker`: the client whose pre-call check it serves; `beside`: the
+    /// room whose worker it shares, so that participants can be moved between the two.
     func makeRoom(
         named name: String, preset: String?, document: PolicyDocument = PolicyDocument(), metadata: String = "",
         forJoin: Bool = false, checker: ClientMark? = nil, beside neighbour: HostedRoom? = nil, turn: inout RoomTurn
@@ -117,13 +118,14 @@ public actor RoomHost {
         return hosted
     }
 
-    /// The server is about to end, or (nil) is not any more. While it is, no room is made and joins to those that are here are served; members are told.
-    /// False, and nothing is done, where `begin` does not permit it: that is asked in the same step, so that of two calls at a time the later one holds everywhere.
+    /// The server is about to end, or (nil) no longer is. While it is, no room is created, joins to existing ones are accepted, and members are notified.
+    /// Returns false, and does nothing, if `begin` does not permit it: this is checked in the same step, so that of two concurrent calls the later one wins
+    /// everywhere.
     @discardableResult
     public func setDrain(_ notice: DrainNotice?, if begin: @Sendable () -> Bool = { true }) async -> Bool {
         guard begin() else { return false }
         drain = notice
-        // Not `notice`: another call may have come in between.
+        // Not `notice`: another call may have changed it.
         for hosted in rooms.all { await step(hosted) { $0.setDrain(drain, turn: &$1) } }
         return true
     }
@@ -170,7 +172,7 @@ extension RoomHost {
         _ body: (inout Room, inout RoomTurn) throws(RoomError) -> Reply
     ) async throws(RoomError) -> Reply {
         var turn = turn ?? newTurn()
-        // Refused before anything has changed; a room that was just made is closed by whoever made it.
+        // Refused before anything has changed; a room that was just created is closed by the caller that created it.
         guard !turn.effects.isEmpty || !media.hangs(hosted.worker) else { throw counted(.workerHangs) }
         let outcome: Result<Reply, RoomError>
         do throws(RoomError) {
@@ -195,7 +197,7 @@ extension RoomHost {
         return try outcome.get()
     }
 
-    /// A step that cannot be refused. A worker that hangs carries it out when it comes back. `waits` for it, and for the disk: what workers report is
+    /// A step that cannot be refused. A worker that hangs carries it out when it recovers. `waits` for it, and for the disk: reports of workers are
     /// for all rooms, which must not wait for one of them.
     func step(_ hosted: HostedRoom, waits: Bool = true, _ body: (inout Room, inout RoomTurn) -> Void) async {
         var turn = newTurn()
@@ -209,7 +211,7 @@ extension RoomHost {
         await written?.value
     }
 
-    /// Delivers what is for sessions and the log; returns what is for the worker.
+    /// Delivers effects for sessions and the log; returns those for the worker.
     func carryOut(_ effects: [RoomEffect], _ hosted: HostedRoom) -> [MediaCommand] {
         capacity.update(hosted)
         var commands: [MediaCommand] = []
@@ -254,7 +256,7 @@ extension RoomHost {
         guard !mailboxes.deliver(event, to: session) else { return }
         totals.slowReaders += 1
         var turn = newTurn()
-        // It may have been moved by the step whose events these are.
+        // The step that made these events may have moved it.
         (rooms.name(of: session).flatMap { rooms[$0] } ?? hosted).room.detach(session, turn: &turn)
     }
 
@@ -269,12 +271,12 @@ extension RoomHost {
 // MARK: - Running
 
 extension RoomHost {
-    /// How often deadlines are looked at: members learn of a changed room within 300 ms.
+    /// How often deadlines are checked after a change: members are notified of a changed room within 300 ms.
     static let tickInterval = Duration.milliseconds(100)
-    /// How often all deadlines are looked at where nothing has changed: they are of seconds and longer.
+    /// How often all deadlines are checked if nothing has changed: they are seconds and longer.
     private static let quietInterval = TimeInterval.seconds(1)
 
-    /// Serves until the task is cancelled: takes media events and watches deadlines. Call once.
+    /// Serves until the task is cancelled: handles media events and deadlines. Call once.
     public func run() async {
         let media = media, begun = captures.begun
         await withTaskGroup(of: Void.self) { group in
@@ -301,7 +303,7 @@ extension RoomHost {
         }
     }
 
-    /// Brings what workers tell to the rooms.
+    /// Passes workers' events to the rooms.
     func receive(_ events: [MediaEvent]) async {
         for event in events {
             if case .peerMeasured(let peer, let last) = event { peerMeasured(peer, last, rooms.room(of: event)) }
@@ -310,13 +312,13 @@ extension RoomHost {
                 await receive(payload, label: label, from: peer, hosted)
             } else {
                 await step(hosted, waits: false) { $0.receive(event, turn: &$1) }
-                // Each step has made its part of the offers that are owed: others have their turn before the next.
+                // Each step has made its part of the offers that are due: others have their turn before the next.
                 if hosted.room.owesOffers { await Task.yield() }
             }
         }
     }
 
-    /// A connection has ended; its participant may have left before, and its room be gone.
+    /// A connection has ended; its participant may have left before, and its room may have ended.
     private func peerMeasured(_ peer: PeerID, _ last: EndedPeer, _ hosted: HostedRoom?) {
         let at = media.wallClockMilliseconds()
         guard hosted?.stays.finish(peer, last, at: at, names: hosted?.trackNames ?? TrackNames()) != true else {
@@ -325,10 +327,10 @@ extension RoomHost {
         journal.finish(peer, last, at: at)
     }
 
-    /// No further peers end: what is known of stays that are over is told.
+    /// No more peers end: stays that have ended are reported as far as they are known.
     public func endStays() { journal.endOverdueStays(at: nil) }
 
-    /// Lets deadlines happen; a worker that hangs keeps nobody waiting.
+    /// Handles deadlines; a worker that hangs delays nothing.
     func tick() async {
         journal.endOverdueStays(at: media.wallClockMilliseconds())
         endOutdatedFeeds()
@@ -342,8 +344,8 @@ extension RoomHost {
         if rooms.all.contains(where: { $0.nextDeadline < now + Self.quietInterval }) { alarm.raise() }
     }
 
-    /// Makes the offers that steps have left over: a step of each room in turn, and whatever else waits has its turn in between. Where a room owes ever more of them,
-    /// the deadlines of all rooms come first again from `end` on.
+    /// Makes the offers that steps have left over: a step of each room in turn, and other work has its turn in between. If a room always has more of them to
+    /// make, the deadlines of all rooms come first again from `end` on.
     private func makeOwedOffers(until end: MonotonicTime) async {
         while media.now() < end {
             let owing = rooms.all.filter { $0.room.owesOffers }
@@ -353,7 +355,7 @@ extension RoomHost {
         }
     }
 
-    /// Tells every member `server_shutdown`, ends every session, refuses new ones. What `lastNews` waits for is still told to who follows events.
+    /// Notifies every member of `server_shutdown`, ends every session, refuses new ones. Followers of events still get what `lastNews` waits for.
     public func shutDown(_ lastNews: @Sendable () async -> Void = {}) async {
         isEnding = true
         for name in rooms.names {

@@ -2,41 +2,41 @@ import MediaControl
 public import Primitives
 public import Rooms
 
-/// How rooms are made and how much one server takes.
+/// How rooms are created and how many one server accepts.
 public struct RoomServiceConfiguration: Sendable {
-    /// Where a join without any room name goes.
+    /// The room for a join without any room name.
     public var defaultRoom = "Broadcast"
-    /// A join may create its room; otherwise rooms come from the control API only.
+    /// A join may create its room; otherwise only the control API creates rooms.
     public var autoCreateRooms = true
     public var defaultPolicy = RoomPolicy()
     public var maxRooms = 10_000
     public var maxParticipants = 20_000
     public var maxParticipantsPerRoom = 2_000
     public var maxConnectionsPerParticipant = 8
-    /// Peer connections over the whole server, which its memory bounds; a join that needs more is refused with `overloaded`. Who is in can always open
+    /// Peer connections over the whole server, limited by its memory; a join that needs more is refused with `overloaded`. A member can always open
     /// the one or two that came with the join.
     public var maxConnections = Int.max
-    /// At most as many as a worker takes.
+    /// At most as many as a worker supports.
     public var maxTracksPerParticipant = MediaLimits.tracksPerParticipant
-    /// At most as many as a worker takes.
+    /// At most as many as a worker supports.
     public var maxSubscriptionsPerParticipant = MediaLimits.subscriptionsPerParticipant
-    /// Longest message that a data channel's peer may send, as descriptions announce it; the workers must be configured alike.
+    /// Longest message that the peer of a data channel may send, as descriptions announce it; the workers must be configured alike.
     public var maxMessageBytes = DataLimits.usualLongestMessage
-    /// Joins a second over the whole server; more get `rate_limited`.
+    /// Joins per second over the whole server; more get `rate_limited`.
     public var maxJoinsPerSecond = 500
-    /// Pre-call checks at once over the whole server; 0: none. Each carries one video of at most `PreCallCheck.maxBitrate` there and back.
+    /// Pre-call checks at a time over the whole server; 0: none. Each carries one video of at most `PreCallCheck.maxBitrate` in both directions.
     public var maxChecks = 20
     /// Operators may capture a participant's decrypted packets.
     public var allowsCaptures = false
-    /// A dropped socket may be resumed for this long; media goes on.
+    /// A dropped socket may be resumed for this long; media continues.
     public var resumeWindow = TimeInterval.seconds(30)
-    /// A signalling session without a sign of life ends after this long.
+    /// A signalling session without keep-alives ends after this long.
     public var keepAliveTimeout = TimeInterval.seconds(30)
     /// After a room was deleted, or a participant removed, tokens issued before are refused for this long; zero: they are not. An hour outlasts
-    /// the meeting that somebody was removed from, and most tokens that are made for one.
+    /// the meeting that somebody was removed from, and most tokens for a meeting.
     public var closedFor = TimeInterval.seconds(3_600)
-    /// Events waiting for one session's reader for each 2,000 participants that a room may have; more end its stream, and it may resume. Twice what one step
-    /// announces at most to somebody who keeps up: all others of a full room, to whoever asks for its roster.
+    /// Events waiting for one session's reader, for each 2,000 participants that a room may have; more end its stream, and it may resume. Twice what one step
+    /// announces at most to a reader that keeps up: all others of a full room, to a member that requests the roster.
     public var maxQueuedEvents = 4_096
     /// Past events kept for resume.
     public var maxReplayEvents = 1_024
@@ -48,23 +48,23 @@ public struct RoomServiceConfiguration: Sendable {
     /// Events that may wait for the reader of one session.
     var queuedEvents: Int { maxQueuedEvents * (1 + max(0, maxParticipantsPerRoom - 1) / 2_000) }
 
-    /// What a peer connection takes on average where every other one publishes a camera and a microphone and is watched by one (LoadTests/README.md,
-    /// scenario `broadcasters`: the process grows by 298 kB for each of 400). One that only receives takes 70 kB, so one that publishes some 530:
-    /// rooms with more publishers than viewers, or with simulcast, have the quarter that `connections(fittingInto:)` leaves.
+    /// The average memory of a peer connection if every other one publishes a camera and a microphone and has one viewer (LoadTests/README.md,
+    /// scenario `broadcasters`: the process grows by 298 kB for each of 400). One that only receives takes 70 kB, so one that publishes takes some 530:
+    /// rooms with more publishers than viewers, or with simulcast, use the quarter that `connections(fittingInto:)` leaves.
     static let bytesPerConnection: UInt64 = 300_000
-    /// What the process takes without any, and what the kernel's socket buffers take.
+    /// The memory of the process without connections, and of the kernel's socket buffers.
     static let bytesWithoutConnections: UInt64 = 128 << 20
 
     /// How many peer connections fit into a memory of this size, with a quarter left for tracks that keep more than usual.
     public static func connections(fittingInto bytes: UInt64) -> Int {
         let free = bytes > bytesWithoutConnections ? bytes - bytesWithoutConnections : 0
-        // A few even on the smallest machine: the kernel has the last word there.
+        // A few even on the smallest machine: the kernel decides there.
         return max(16, Int(free / 4 * 3 / bytesPerConnection))
     }
 }
 
 extension RoomLimits {
-    /// The configured bounds; what is not configurable keeps its default.
+    /// The configured limits; the others keep their defaults.
     init(_ configuration: RoomServiceConfiguration) {
         self.init()
         participants = configuration.maxParticipantsPerRoom

@@ -1,12 +1,12 @@
-/// Has rules written down one after the other, in the order in which they were made: a rule may take an earlier one back.
+/// Stores rules one at a time, in the order in which they were made: a rule may withdraw an earlier one.
 struct RuleWriter {
     private let keep: @Sendable (StandingRule) async -> Void
     private var last: Task<Void, Never>?
 
-    /// `keep` returns when a rule is written down.
+    /// `keep` returns when a rule is stored.
     init(_ keep: @escaping @Sendable (StandingRule) async -> Void) { self.keep = keep }
 
-    /// Begins at once. The task ends when `rules`, and all that were made before them, are written down; nil: there are none.
+    /// Begins at once. The task ends when `rules`, and all that were made before them, are stored; nil: there are none.
     mutating func write(_ rules: [StandingRule]) -> Task<Void, Never>? {
         rules.isEmpty ? nil : begin(rules)
     }

@@ -3,26 +3,26 @@ import PacketCapture
 import Primitives
 import Rooms
 
-/// One capture: what was copied so far, and when it is over. Touched by the service's actor only.
+/// One capture: the packets copied so far, and when it ends. Used only by the service's actor.
 final class RunningCapture {
     private(set) var info: CaptureInfo
-    /// Of the room that `info` names.
+    /// The room that `info` names.
     let roomSID: String
-    /// Which has the packets.
+    /// The worker that has the packets.
     let worker: WorkerIndex
     /// Its room serves a pre-call check.
     let isOfCheck: Bool
     private let maxBytes: Int
     private var endsAt: MonotonicTime
-    /// nil: it goes on.
+    /// nil: it is running.
     private(set) var endedAt: MonotonicTime?
-    /// What the wall clock said when the monotonic clock was zero, nanoseconds since 1970. Read once: it is set while a capture goes on, and has milliseconds only,
-    /// which would show between the packets of two fetches.
+    /// The wall clock's time when the monotonic clock was zero, in nanoseconds since 1970. Read once: the wall clock may be set during a capture, and has only
+    /// milliseconds, which would show between the packets of two fetches.
     private let wallClockBase: Int64
     /// Its participant was moved to another room before it was over.
     private(set) var isOfMoved = false
     private var file: CaptureFile
-    /// The participant's connections in the order in which they were found, which gives them their ports.
+    /// The participant's connections in the order in which they were found, which determines their ports in the file.
     private(set) var peers: [PeerID] = []
     private var isEndClaimed = false
 
@@ -54,20 +54,20 @@ final class RunningCapture {
             id: info.id, isActive: info.end == nil, keepsPayload: info.keepsPayload, until: info.until, by: info.by)
     }
 
-    /// The participant was moved: what it sends and receives from now on is of another room, whose moderators did not ask for this capture.
+    /// The participant was moved: its packets from now on belong to another room, whose moderators did not request this capture.
     func participantMoved(at now: MonotonicTime) {
         guard now < endsAt else { return }
         (endsAt, isOfMoved) = (now, true)
     }
 
-    /// Remembers a connection; false if it is known.
+    /// Adds a connection; false if it is known.
     func add(_ peer: PeerID) -> Bool {
         guard !peers.contains(peer) else { return false }
         peers.append(peer)
         return true
     }
 
-    /// Adds what was copied, oldest first, and finds whether the capture is over. `wallClock` is now in milliseconds since 1970.
+    /// Adds copied packets, oldest first, and determines whether the capture has ended. `wallClock` is the time in milliseconds since 1970.
     func add(_ captured: [CapturedPackets], at now: MonotonicTime, wallClock: Int64) {
         guard info.end == nil else { return }
         var packets: [(connection: Int, packet: CapturedPackets.Packet)] = []
@@ -104,13 +104,14 @@ final class RunningCapture {
         info.bytes = file.bytes.count
     }
 
-    /// Whether whoever asks is to report the end: the first after it. Several tasks see that a capture has ended, each after it waited for a worker.
+    /// Whether the caller is to report the end: only the first one after it is. Several tasks notice that a capture has ended, each after it waited for a
+    /// worker.
     func claimEnd() -> Bool {
         guard info.end != nil, !isEndClaimed else { return false }
         isEndClaimed = true
         return true
     }
 
-    /// The file; without its end while the capture goes on.
+    /// The file; without its end while the capture is running.
     var bytes: [UInt8] { file.bytes }
 }

@@ -1,24 +1,24 @@
 import Rooms
 
-/// The way of one session's events to its socket: a bounded stream while there is a socket, and the last events kept for a
+/// One session's events on their way to its socket: a bounded stream while there is a socket, and the last events kept for a
 /// resume. Never waits for a reader.
 struct SessionMailbox {
     private var continuation: SessionEvents.Continuation?
-    /// Which stream is the current one; grows with each.
+    /// The number of the current stream; grows with each.
     private(set) var attachment: UInt64 = 0
     /// Kept for resume, oldest first.
     private var past: [SequencedEvent] = []
     private var pastBytes = 0
     private var last: UInt64 = 0
-    /// Events since the stream has ended, of which there is no other.
+    /// The number of events since the stream ended, while there is no other stream.
     private var missed = 0
-    /// The reader of this stream was told that a connection or a channel has ended; whether that has arrived, nobody knows.
+    /// The reader of this stream was notified that a connection or a channel has ended; whether that arrived is unknown.
     private var hasLostConnection = false
     private let maxQueued: Int
     private let maxPast: Int
-    /// Offers are large: some ten of a full room, or thousands of small events.
+    /// Offers are large: this is some ten offers of a full room, or thousands of small events.
     private static let maxPastBytes = 1 << 20
-    /// With the longest that a socket gets these are 8 MB.
+    /// At the maximum length for a socket these are 8 MB.
     private static let maxQueuedMessages = 128
 
     init(maxQueued: Int, maxPast: Int) {
@@ -26,7 +26,7 @@ struct SessionMailbox {
         self.maxPast = maxPast
     }
 
-    /// A new stream; the one before ends. `since`: with the events after that number; nil when they are no longer kept.
+    /// A new stream; the one before ends. `since`: with the events after that number; nil if they are no longer kept.
     mutating func open(after sequence: UInt64) -> SessionEvents? {
         guard sequence <= last, sequence == last || (past.first?.sequence ?? .max) <= sequence + 1 else { return nil }
         let missed = past.filter { $0.sequence > sequence }
@@ -40,7 +40,7 @@ struct SessionMailbox {
         return stream
     }
 
-    /// Who left, as far as the events are kept.
+    /// The participants that left, as far as the events are kept.
     var departed: [(participant: String, identity: String, reason: LeaveReason)] {
         past.compactMap { event in
             guard case .participantLeft(let participant, let identity, let reason) = event.event
@@ -49,11 +49,11 @@ struct SessionMailbox {
         }
     }
 
-    /// Whether a client that is told the current state alone can go on with the connections that it knows: it has been told of none that has ended, and
-    /// who left meanwhile is still known.
+    /// Whether a client that gets only the current state can continue with its connections: it was not notified of the end of any, and
+    /// the participants that left meanwhile are still known.
     var knowsConnections: Bool { !hasLostConnection && missed <= past.count }
 
-    /// Whether the reader keeps up; false: its stream has ended, and it may resume on another.
+    /// Whether the reader keeps up; false: its stream has ended, and it may resume with another.
     mutating func deliver(_ event: SequencedEvent) -> Bool {
         last = event.sequence
         past.append(event)

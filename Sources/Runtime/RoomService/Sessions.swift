@@ -1,14 +1,14 @@
 public import Rooms
 
-/// Events of one session in order; ends after `.ended`. One consumer. Ends without `.ended` where another socket resumed
-/// the session, or where the reader did not keep up; then the session may be resumed.
+/// Events of one session in order; ends after `.ended`. One consumer. Ends without `.ended` if another socket resumed
+/// the session, or if the reader did not keep up; then the session may be resumed.
 public typealias SessionEvents = AsyncStream<SequencedEvent>
 
 /// How a socket came to its session.
 public enum SessionStart: Sendable {
     /// The session is new.
     case joined
-    /// A join goes on with a session that was moved without its connections.
+    /// A join continues a session that was moved without its connections.
     case rejoined
     /// The session had another socket before.
     case resumed
@@ -21,7 +21,7 @@ public struct JoinedSession: Sendable {
     public let events: SessionEvents
     /// Names this stream of events; for `detach`.
     public let attachment: UInt64
-    /// The join began the session, or went on with one that was moved here.
+    /// Whether the join began the session, or continued one that was moved here.
     public let start: SessionStart
 
     init(
@@ -65,20 +65,20 @@ public struct ConnectedSession: Sendable {
     }
 }
 
-/// A stay that goes on, told anew from the beginning.
+/// A stay that continues, described anew from the beginning.
 public struct ReturnedSession: Sendable {
     public let session: SessionID
     public let snapshot: SessionSnapshot
-    /// Those who left not long ago, whom the client may not know to be gone: sid, identity and why.
+    /// Participants that left recently, which the client may not know yet: sid, identity and reason.
     public let departed: [(participant: String, identity: String, reason: LeaveReason)]
-    /// The number of the last reliable message that the client sent and that arrived; 0: its protocol counts none.
+    /// The number of the last reliable message from the client that arrived; 0: its protocol has no numbers.
     public let lastSequence: UInt32
     /// What happens after the snapshot.
     public let events: SessionEvents
     /// Names this stream of events; for `detach`.
     public let attachment: UInt64
 
-    /// Those of ``departed`` who have not come back under another sid: some clients know participants by their identity.
+    /// Those ``departed`` that have not come back under another sid: some clients know participants by their identity.
     public var departedForGood: [(participant: String, identity: String, reason: LeaveReason)] {
         let here = Set(([snapshot.participant] + snapshot.others).map(\.identity))
         return departed.filter { !here.contains($0.identity) }

@@ -1,18 +1,18 @@
 public import Rooms
 
-/// A rule that outlasts rooms, and the process where somebody writes it down: ``RoomHost`` says each as it changes, and is given them back at the
+/// A rule that outlasts rooms, and the process if it is stored: ``RoomHost`` passes on each change, and gets the rules back at the
 /// next start.
 public enum StandingRule: Sendable, Hashable {
-    /// A named policy; nil: it was deleted.
+    /// A named policy; nil: the policy was deleted.
     case preset(name: String, PolicyDocument?)
-    /// Who may not join a room; nil: the ban has ended.
+    /// An identity that may not join a room; nil: the ban has ended.
     case ban(identity: String, room: String, Ban?)
-    /// Which tokens are good for nothing; nil: they are again.
+    /// Revoked tokens; nil: the revocation has ended.
     case revocation(Revocations.Subject, Closure?)
-    /// Which tokens are no longer good for a room, or for one identity in it; nil: they are again.
+    /// Tokens that are no longer valid for a room, or for one identity in it; nil: they are valid again.
     case closure(room: String, identity: String?, Closure?)
 
-    /// Until when somebody is banned, in milliseconds since 1970, and why.
+    /// Until when an identity is banned, in milliseconds since 1970, and why.
     public struct Ban: Sendable, Hashable {
         public var until: Int64
         public var reason: String
@@ -24,7 +24,7 @@ public enum StandingRule: Sendable, Hashable {
         }
     }
 
-    /// From when on tokens must have been issued, in seconds since 1970, and until when that is asked, in milliseconds since 1970.
+    /// The time after which tokens must have been issued, in seconds since 1970, and until when that is required, in milliseconds since 1970.
     public struct Closure: Sendable, Hashable {
         public var issuedAfter: Int64
         public var until: Int64

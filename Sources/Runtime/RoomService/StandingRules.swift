@@ -2,11 +2,11 @@ import AccessTokens
 import Primitives
 import Rooms
 
-/// What holds beyond any room's life: presets, bans, revocations, and tokens that are good for nothing any more in a room that somebody ended.
+/// Rules that outlast rooms: presets, bans, revocations, and cutoffs for older tokens of rooms that were deleted and participants that were removed.
 ///
 /// Each change returns the rule that the caller must persist.
 struct StandingRules {
-    /// Some for each kind of room that a company has, and each of its customers.
+    /// A few for each kind of room that a company has, and for each of its customers.
     private static let maximumPresets = 1_000
 
     /// Named rules that a token or the creation of a room may refer to.
@@ -14,19 +14,19 @@ struct StandingRules {
     private var bans = Bans()
     private var cutoffs = TokenCutoffs()
     private let revocations: RevocationList
-    /// Rules that steps of rooms have made and that are not written down yet.
+    /// Rules that steps of rooms have made and that are not stored yet.
     private var unkept: [StandingRule] = []
 
     init(revocations: RevocationList) { self.revocations = revocations }
 
-    /// Refuses a token that is not good for joining the room now, or its bearer.
+    /// Refuses a token that cannot join the room now, or its bearer.
     func check(_ claims: AccessClaims, room: String, now: MonotonicTime) throws(RoomError) {
         try cutoffs.check(claims, room: room, now: now)
         try checkReturn(claims, room: room, now: now)
     }
 
-    /// Refuses a token with which somebody who was moved to the room comes back, or its bearer. The token is for another room; that this one was closed to older
-    /// tokens does not count, because an operator's move passes that.
+    /// Refuses a token with which a participant that was moved to the room comes back, or its bearer. The token is for another room; that this one was closed
+    /// to older tokens does not count, because an operator's move overrides that.
     func checkReturn(_ claims: AccessClaims, room: String, now: MonotonicTime) throws(RoomError) {
         try bans.check(claims.identity, room: room, now: now)
         guard revocations.revokes(claims, now: now) else { return }
@@ -39,11 +39,11 @@ struct StandingRules {
         return unkept
     }
 
-    /// Takes up what was written down in an earlier life of the server. What has run out meanwhile is left out.
+    /// Restores rules that were stored in an earlier run of the server. Expired ones are skipped.
     mutating func restore(_ rules: [StandingRule], _ turn: RoomTurn) {
         func left(until: Int64) -> TimeInterval { .milliseconds(max(0, until - turn.wallClock)) }
         for rule in rules {
-            // Beyond a table's bound a rule was refused when it was made, so none is refused here.
+            // Rules beyond a table's limit were refused when they were made, so none is refused here.
             switch rule {
             case .preset(let name, let document): presets[name] = document
             case .ban(let identity, let room, let ban?):
@@ -64,7 +64,8 @@ struct StandingRules {
 // MARK: - Tokens
 
 extension StandingRules {
-    /// From now on older tokens are no longer good for the room, or for one identity in it: what was ended stays so. Kept with ``takeUnkept()``.
+    /// From now on older tokens are no longer valid for the room, or for one identity in it: the deletion or removal stays in effect. Stored with
+    /// ``takeUnkept()``.
     mutating func close(
         room: String, identity: String?, _ closure: TokenClosure, now: MonotonicTime, wallClock: Int64
     ) {
@@ -77,7 +78,7 @@ extension StandingRules {
                 room: room, identity: identity, StandingRule.Closure(issuedAfter: closure.issuedAfter, until: until)))
     }
 
-    /// An operator makes the room anew: older tokens are good for it again.
+    /// An operator creates the room anew: older tokens are valid for it again.
     mutating func reopen(room: String) {
         if cutoffs.reopen(room: room) { unkept.append(.closure(room: room, identity: nil, nil)) }
     }
@@ -115,7 +116,7 @@ extension StandingRules {
 
     func preset(_ name: String) -> PolicyDocument? { presets[name] }
 
-    /// Whether it is new; refused beyond the bound.
+    /// Returns whether it is new; refused beyond the limit.
     mutating func setPreset(
         _ document: PolicyDocument, named name: String
     ) throws(RoomError) -> (isNew: Bool, rule: StandingRule) {

@@ -28,7 +28,7 @@ public struct WorkerPoolPlane: MediaPlane {
         pool.leastLoadedWorker(except: Set(excluded.map(\.rawValue))).map { WorkerIndex($0.index) }
     }
 
-    /// As the pool's watchdog says.
+    /// According to the pool's watchdog.
     public func hangs(_ worker: WorkerIndex) -> Bool { pool.hangs(worker.rawValue) }
 
     /// Posts to the worker's loop.
@@ -41,7 +41,7 @@ public struct WorkerPoolPlane: MediaPlane {
     /// Posts to the worker's loop.
     public func post(_ commands: [MediaCommand], on worker: WorkerIndex) { pool.post(commands, on: worker.rawValue) }
 
-    /// Asks the worker.
+    /// Queries the worker.
     public func report(_ scope: ReportScope, on worker: WorkerIndex) async throws(WorkerHangs) -> MediaReport? {
         try await pool.report(scope, on: worker.rawValue)
     }

@@ -1,13 +1,13 @@
 import AccessTokens
 import Rooms
 
-/// Events from a place in the log on.
+/// Events from a position in the log on.
 public struct EventFeed: Sendable {
-    /// Where it begins: a reader to whom no event has come yet goes on after this one.
+    /// The start: a reader that has received no event yet continues after this position.
     public var start: EventCursor
-    /// Whether events between the reader's cursor and the first that is told here are no longer kept.
+    /// Whether events between the reader's cursor and the first one here are no longer kept.
     public var missesEvents: Bool
-    /// Those that are kept, then each as it happens. Ends when the server stops, when the reader does not keep up, and when its token is no longer good.
+    /// The kept events, then each as it happens. Ends when the server stops, when the reader does not keep up, and when its token is no longer valid.
     public var events: AsyncStream<RoomLogEntry>
 }
 
@@ -20,21 +20,21 @@ public struct EventPage: Sendable {
     public var next: EventCursor
 }
 
-/// What happened in rooms, in order, for whoever asks later.
+/// The events of rooms, in order, for later readers.
 ///
-/// One log for all rooms with two bounds, a number and a size. A busy room pushes older events of others out, but the last of each room are set aside for those
-/// who ask for that room (``SpareEvents``). Who must not miss any follows ``RoomService/follow(room:after:)`` or has a webhook.
+/// One log for all rooms with two limits, a number and a size. A busy room pushes out older events of others, but the last ones of each room are set aside for
+/// readers of that room (``SpareEvents``). A reader that must not miss any follows ``RoomService/follow(room:after:)`` or has a webhook.
 struct EventLog {
-    /// Events that wait for one reader beside those that it missed; more end its stream.
+    /// Events that may wait for one reader besides those that it missed; more end its stream.
     static let maxQueued = 1_000
-    /// What the kept events may take together. Most have a few hundred bytes; a participant's metadata may have many.
+    /// The total size of the kept events. Most have a few hundred bytes; a participant's metadata may have many.
     static let maxBytes = 64 << 20
 
     private struct Reader {
         let room: String?
         /// nil: all.
         let types: Set<RoomLogEventType>?
-        /// Whose token lets it read; nil: the server's own.
+        /// The token that permits the reader to read; nil: the server itself reads.
         let bearer: AccessClaims?
         let continuation: AsyncStream<RoomLogEntry>.Continuation
     }
@@ -44,12 +44,12 @@ struct EventLog {
     /// Oldest first, from `head` on.
     private var entries: [RoomLogEntry] = []
     private var head = 0
-    /// Of the kept events and of those set aside.
+    /// The size of the kept events and of those set aside.
     private var bytes = 0
     private var spare: SpareEvents
-    /// What is no longer in `entries`.
+    /// The events that are no longer in `entries`.
     private var left = ForgottenEvents()
-    /// How many of `entries` are of each room.
+    /// The number of `entries` of each room.
     private var counts: [String: Int] = [:]
     /// The position of the last event.
     private(set) var last: UInt64 = 0
@@ -57,14 +57,14 @@ struct EventLog {
     private var lastReader: UInt64 = 0
     private var isClosed = false
 
-    /// An empty log of one life of the server.
+    /// An empty log of one run of the server.
     init(epoch: String, maxEntries: Int) {
         self.epoch = epoch
         self.maxEntries = max(1, maxEntries)
         spare = SpareEvents(maxEntries: max(1, maxEntries / 2))
     }
 
-    /// Adds an event and tells it to its readers.
+    /// Adds an event and sends it to its readers.
     mutating func append(
         room: String, roomSID: String, sequence: UInt64, at: Int64, _ event: RoomLogEvent
     ) -> RoomLogEntry {
@@ -94,7 +94,7 @@ struct EventLog {
         return entry
     }
 
-    /// The oldest event makes room; it is set aside where it is among the last of its room.
+    /// The oldest event makes room; it is set aside if it is among the last of its room.
     private mutating func setOldestAside() {
         let oldest = removeOldest()
         let newer = counts[oldest.room] ?? 0
@@ -118,7 +118,8 @@ struct EventLog {
         return oldest
     }
 
-    /// Everything after `cursor` and what comes; without a cursor what comes. `onEnd` is told the number of a reader that is gone. nil `types`: all.
+    /// All events after `cursor` and future ones; without a cursor, only future ones. `onEnd` gets the number of a reader whose stream has ended. nil `types`:
+    /// all.
     mutating func follow(
         room: String?, types: Set<RoomLogEventType>? = nil, after cursor: EventCursor?, bearer: AccessClaims? = nil,
         onEnd: @escaping @Sendable (UInt64) -> Void
@@ -139,7 +140,7 @@ struct EventLog {
         return EventFeed(start: start, missesEvents: missed?.missesEvents ?? false, events: stream)
     }
 
-    /// Without a cursor the end of the log; with one of another life of the server, which means nothing here, its beginning.
+    /// Without a cursor, the end of the log; with one of another run of the server, which means nothing here, its beginning.
     private func start(after cursor: EventCursor?) -> EventCursor {
         guard let cursor else { return EventCursor(epoch: epoch, position: last) }
         return isOurs(cursor) ? cursor : EventCursor(epoch: epoch, position: 0)
@@ -150,13 +151,13 @@ struct EventLog {
     /// One reader's stream ends.
     mutating func endFollowing(_ id: UInt64) { readers.removeValue(forKey: id)?.continuation.finish() }
 
-    /// The streams of those end whose tokens `isOutdated` says are no longer good.
+    /// Ends the streams whose tokens are no longer valid according to `isOutdated`.
     mutating func endFollowing(where isOutdated: (AccessClaims) -> Bool) {
         let ending = readers.filter { $0.value.bearer.map(isOutdated) ?? false }.keys
         for id in ending { endFollowing(id) }
     }
 
-    /// No further events come: all streams end, those that are asked for later behind what is kept.
+    /// No more events follow: all streams end, those that are opened later after the kept events.
     mutating func close() {
         isClosed = true
         for reader in readers.values { reader.continuation.finish() }
@@ -169,7 +170,7 @@ struct EventLog {
     ) -> EventPage {
         let (missesEvents, found) = kept(after: cursor, room: room, types: types)
         let events = Array(found.prefix(limit))
-        // A room without further events is caught up with everything that happened in others.
+        // A room without further events is up to date with everything that happened in others.
         let next = found.count > limit ? events.last?.cursor : EventCursor(epoch: epoch, position: last)
         return EventPage(missesEvents: missesEvents, events: events, next: next ?? cursor)
     }
@@ -180,7 +181,7 @@ struct EventLog {
         let first = last - UInt64(entries.count - head) + 1
         let isOurs = isOurs(cursor)
         let position = isOurs ? cursor.position : 0
-        // The last position that is missing for this reader: what its filter leaves out it does not miss.
+        // The last position that is missing for this reader; events that its filter excludes are not missing.
         let missing = room.map { spare.lastForgotten(of: $0, types: types) } ?? left.lastPosition(of: types)
         let missesEvents = cursor == .beginning ? missing > 0 : !isOurs || position < missing
         let start = head + Int(max(position + 1, first) - first)

@@ -1,11 +1,11 @@
 import Rooms
 
-/// Of each type of event, the position of the last one that is no longer kept: a reader of some types misses nothing where only others are gone.
+/// For each type of event, the position of the last one that is no longer kept: a reader of some types misses nothing if only others were removed.
 struct ForgottenEvents {
-    /// In the order in which the types were first forgotten. Few types happen in a room, so they are looked through.
+    /// In the order in which the types were first removed. Few types happen in a room, so they are searched one by one.
     private var last: [(type: RoomLogEventType, position: UInt64)] = []
 
-    /// The position of the last that is gone of `types`, or with nil of any; 0: none is.
+    /// The position of the last removed event of `types`, or, with nil, of any; 0: none was removed.
     func lastPosition(of types: Set<RoomLogEventType>?) -> UInt64 {
         last.reduce(0) { types?.contains($1.type) == false ? $0 : max($0, $1.position) }
     }
@@ -19,7 +19,7 @@ struct ForgottenEvents {
         }
     }
 
-    /// What is gone of several rooms together.
+    /// The removed events of several rooms together.
     mutating func formUnion(_ other: ForgottenEvents) {
         for (type, position) in other.last { note(type, at: position) }
     }

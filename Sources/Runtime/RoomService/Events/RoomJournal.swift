@@ -3,15 +3,15 @@ import MediaControl
 import Primitives
 import Rooms
 
-/// Writes down what happens in rooms: for all who follow events, for the log, for stays' summaries, and for traces of joins.
+/// Records what happens in rooms: for followers of events, for the log, for summaries of stays, and for traces of joins.
 struct RoomJournal: Sendable {
     private let log: @Sendable (RoomLogEntry) -> Void
     private let stayEnded: @Sendable (StaySummary) -> Void
-    /// nil: nobody traces joins.
+    /// nil: joins are not traced.
     private let traced: (@Sendable (JoinTrace) -> Void)?
     private var events: EventLog
     private var departing = DepartingStays()
-    /// Events that concern the server so far.
+    /// The number of events that concern the server so far.
     private var serverEvents: UInt64 = 0
 
     init(
@@ -25,8 +25,7 @@ struct RoomJournal: Sendable {
         events = EventLog(epoch: EventCursor.newEpoch(using: &random), maxEntries: maxEntries)
     }
 
-    /// Writes down what happened in a room, and tells everybody who follows. Returns how long a stay has taken to connect, in milliseconds, where this
-    /// says so.
+    /// Records an event of a room, and sends it to all followers. If it is a stay's first connection, returns the milliseconds that this took since the join.
     mutating func record(_ event: RoomLogEvent, in hosted: HostedRoom, at: Int64) -> Int64? {
         guard !hosted.isCheck else { return nil }
         write(event, room: hosted.room.name, roomSID: hosted.room.sid, sequence: hosted.nextEvent(), at: at)
@@ -41,28 +40,28 @@ struct RoomJournal: Sendable {
         return nil
     }
 
-    /// What a connection of a stay that is over has carried at last.
+    /// The final counters of a connection whose stay has ended.
     mutating func finish(_ peer: PeerID, _ last: EndedPeer, at: Int64) {
         if let summary = departing.finish(peer, last, at: at) { stayEnded(summary) }
     }
 
-    /// Nobody waits any longer for the last counters of stays that ended before `at`, or with nil of any.
+    /// The last counters of stays that ended before `at`, or, with nil, of any, are no longer awaited.
     mutating func endOverdueStays(at: Int64?) {
         for summary in departing.takeOverdue(at: at) { stayEnded(summary) }
     }
 
-    /// Writes down what concerns no room's state, such as what happens to a recording after its room has ended.
+    /// Records an event that does not concern the state of a room, for example of a recording after its room has ended.
     mutating func write(_ event: RoomLogEvent, room: String, roomSID: String, sequence: UInt64, at: Int64) {
         log(events.append(room: room, roomSID: roomSID, sequence: sequence, at: at, event))
     }
 
-    /// Writes down what concerns the server rather than one room.
+    /// Records an event that concerns the server rather than one room.
     mutating func write(_ event: RoomLogEvent, at: Int64) {
         serverEvents += 1
         write(event, room: "", roomSID: "", sequence: serverEvents, at: at)
     }
 
-    /// Hands on how the joins went that have come to their end, one way or the other.
+    /// Passes on the traces of joins that have completed or failed.
     func trace(_ hosted: HostedRoom, at: Int64, leaving: String? = nil) {
         guard let traced else { return }
         for trace in hosted.stays.takeTraces(at: at, room: hosted.room.name, leaving: leaving) { traced(trace) }
@@ -93,13 +92,13 @@ extension RoomJournal {
 
     mutating func endFollowing(_ reader: UInt64) { events.endFollowing(reader) }
 
-    /// All whose tokens are no longer good come to the end.
+    /// The streams of all readers whose tokens are no longer valid end.
     mutating func endFollowing(where isOutdated: (AccessClaims) -> Bool) { events.endFollowing(where: isOutdated) }
 
     func page(room: String?, types: Set<RoomLogEventType>?, after cursor: EventCursor, limit: Int) -> EventPage {
         events.page(room: room, types: types, after: cursor, limit: limit)
     }
 
-    /// No further events come: all who follow come to the end.
+    /// No more events follow: the streams of all followers end.
     mutating func close() { events.close() }
 }

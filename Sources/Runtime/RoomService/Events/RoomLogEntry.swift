@@ -1,12 +1,12 @@
 public import Rooms
 
-/// What happened in a room, with its place in the order of things.
+/// An event of a room, with its position in the log.
 public struct RoomLogEntry: Sendable, Hashable {
-    /// Its place among the events of all rooms: where a reader goes on after it.
+    /// Its position among the events of all rooms, after which a reader continues.
     public var cursor: EventCursor
     /// Empty: it concerns the server, not one room.
     public var room: String
-    /// `RM_…`, one a life of the room; empty as `room`.
+    /// `RM_…`, one for each life of the room; empty like `room`.
     public var roomSID: String
     /// Its gap-free number in the life of the room, or of the server; the first has number 1.
     public var sequence: UInt64
@@ -31,12 +31,12 @@ public struct RoomLogEntry: Sendable, Hashable {
     }
 }
 
-/// A place in the event log of one life of the server, as text `EPOCH-POSITION`.
+/// A position in the event log of one run of the server, as text `EPOCH-POSITION`.
 public struct EventCursor: Sendable, Hashable {
     /// Before everything that is kept; as text `0`.
     public static let beginning = EventCursor(epoch: "", position: 0)
 
-    /// Which life of the server; positions of another one mean nothing in this.
+    /// Identifies the run of the server; positions of another run mean nothing in this one.
     let epoch: String
     /// Counts the events of all rooms, gap-free from 1.
     public let position: UInt64
@@ -46,7 +46,7 @@ public struct EventCursor: Sendable, Hashable {
         self.position = position
     }
 
-    /// The cursor that `text` shows; nil when it is none.
+    /// The cursor in `text`; nil if it is invalid.
     public init?(text: String) {
         let parts = text.split(separator: "-", omittingEmptySubsequences: false)
         if text == "0" {
@@ -63,7 +63,7 @@ public struct EventCursor: Sendable, Hashable {
     /// The text that `init(text:)` reads.
     public var text: String { self == .beginning ? "0" : "\(epoch)-\(position)" }
 
-    /// A name for this life of the server.
+    /// An identifier for this run of the server.
     static func newEpoch(using random: inout some RandomNumberGenerator) -> String {
         String(UInt64.random(in: 0..<(1 << 40), using: &random), radix: 36)
     }

@@ -1,41 +1,42 @@
 import Rooms
 
-/// The last events of each room that have left the log for all, so that a busy room does not push a quiet one's history out.
+/// The last events of each room that have left the common log, so that a busy room does not push out a quiet one's history.
 struct SpareEvents {
-    /// Of each room, those in the log included: its beginning, who came, and what was done to it, in a quiet room.
+    /// For each room, including those in the log: its beginning, who joined, and what was done to it, if the room is quiet.
     static let eventsPerRoom = 50
-    /// Rooms of which it is remembered what is no longer kept; of others the youngest of all that was forgotten stands for theirs.
+    /// Rooms for which the positions of removed events are known; for others, the newest removed event of all rooms counts.
     private static let maxRooms = 10_000
 
     private let maxEntries: Int
     /// Oldest first.
     private var rooms: [String: [RoomLogEntry]] = [:]
     private var count = 0
-    /// Rooms in the order of their events' positions; those whose event was forgotten meanwhile are passed over.
+    /// Rooms in the order of their events' positions; those whose event was removed meanwhile are skipped.
     private var order: [(position: UInt64, room: String)] = []
     private var head = 0
-    /// What is no longer kept of a room.
+    /// The removed events of a room.
     private var forgotten: [String: ForgottenEvents] = [:]
     private var forgottenOfOthers = ForgottenEvents()
-    /// With so many rooms in `forgotten` those of which nothing is kept go. Twice what was left the last time, so that each event pays for few of them.
+    /// At this many rooms in `forgotten`, those without kept events are removed. Twice the number that was left the last time, so that each event pays for few
+    /// of them.
     private var sweepsAt = Self.maxRooms + 1
 
     init(maxEntries: Int) { self.maxEntries = maxEntries }
 
     func events(of room: String) -> [RoomLogEntry] { rooms[room] ?? [] }
 
-    /// The position up to which events of a room may be missing, of some types or with nil of any; 0: none is.
+    /// The position up to which events of a room may be missing, of some types or, with nil, of any; 0: none is.
     func lastForgotten(of room: String, types: Set<RoomLogEventType>?) -> UInt64 {
         (forgotten[room] ?? forgottenOfOthers).lastPosition(of: types)
     }
 
-    /// Sets an event aside that is younger than all others here; returns what is forgotten for it.
+    /// Sets aside an event that is newer than all others here; returns the event that is removed for it.
     mutating func add(_ entry: RoomLogEntry) -> [RoomLogEntry] {
         rooms[entry.room, default: []].append(entry)
         order.append((entry.cursor.position, entry.room))
         count += 1
         compact()
-        // What is forgotten of other rooms from now on is not missing in this one.
+        // Events of other rooms that are removed from now on are not missing in this one.
         if forgotten[entry.room] == nil {
             forgotten[entry.room] = forgottenOfOthers
             sweep()
@@ -45,13 +46,13 @@ struct SpareEvents {
         return gone
     }
 
-    /// Forgets the oldest of a room beyond so many.
+    /// Removes the oldest events of a room beyond this many.
     mutating func trim(_ room: String, keeping most: Int) -> [RoomLogEntry] {
         guard let kept = rooms[room], kept.count > max(0, most) else { return [] }
         return (0..<kept.count - max(0, most)).compactMap { _ in forgetFirst(of: room) }
     }
 
-    /// Forgets the oldest of all; nil where there is none.
+    /// Removes the oldest of all; nil if there is none.
     mutating func forgetOldest() -> RoomLogEntry? {
         while head < order.count {
             let (position, room) = order[head]
@@ -65,7 +66,7 @@ struct SpareEvents {
         return nil
     }
 
-    /// Events that were trimmed leave their places in the order behind; these go once they are the most.
+    /// Removed events leave their places in the order behind; these are cleared when they are the majority.
     private mutating func compact() {
         guard order.count - head > 2 * count + 1_024 else { return }
         order = rooms.values.joined().map { (position: $0.cursor.position, room: $0.room) }
@@ -73,7 +74,7 @@ struct SpareEvents {
         head = 0
     }
 
-    /// Places in the order of events, for tests of its bound.
+    /// Places in the order of events, for tests of its limit.
     var orderLength: Int { order.count }
 
     /// An event is no longer kept.
@@ -93,7 +94,7 @@ struct SpareEvents {
 
     private mutating func sweep() {
         guard forgotten.count >= sweepsAt else { return }
-        // Rooms of which nothing is kept here; their readers may be told of a gap that they do not have, and never the reverse.
+        // Rooms without kept events here. Their readers may be notified of a gap that they do not have, but are always notified of one that they have.
         for (name, events) in forgotten where rooms[name] == nil {
             forgottenOfOthers.formUnion(events)
             forgotten[name] = nil

@@ -2,31 +2,32 @@ import Primitives
 
 /// Decides from samples of a server's load whether one more participant may join. Pure: samples and times in, decisions out.
 ///
-/// Shares are smoothed, so that one keyframe refuses nobody, and what was admitted lately counts in advance: measurements show a crowd only when it is in. A resource that
-/// was at its limit admits again only well below it.
+/// Shares are smoothed, so that one keyframe refuses nobody, and recent admissions count in advance: measurements show a crowd only after it has joined. A
+/// resource that reached its limit admits again only well below it.
 struct AdmissionControl {
-    /// The time in which a smoothed share follows two thirds of a step. A turn of talk takes longer; a crowd at the door is held up by `expected` meanwhile.
+    /// The time in which a smoothed share follows two thirds of a step. A turn of talk takes longer; meanwhile, `expected` holds back a crowd that joins at once.
     static let smoothing = TimeInterval.seconds(3)
-    /// How long what was admitted counts in advance: connecting and the rise of the bandwidth estimate take a few seconds.
+    /// How long an admission counts in advance: connecting and the rise of the bandwidth estimate take a few seconds.
     static let settling = TimeInterval.seconds(4)
     /// Admits again below this share of the limit.
     static let reopening = 0.95
     /// IPv4 and UDP headers of a datagram (RFC 791, RFC 768).
     static let headerBytes = 28.0
-    /// Shares of drops mean nothing while little arrives.
+    /// Shares of drops mean nothing while few datagrams arrive.
     static let datagramsToJudge = 100.0
 
     private struct Worker {
         var last = LoadSample.Worker()
-        /// Smoothed share of its time, 0 to 1.
+        /// The smoothed share of its time, 0 to 1.
         var busy = 0.0
-        /// Participants admitted to it that the smoothed share may not show yet.
+        /// Participants admitted to it that the smoothed share may not include yet.
         var expected = 0.0
-        /// Who made the smoothed share: peers that are here, and whoever came lately, because those who come and go at once keep a worker busy, too.
+        /// The number of participants that caused the smoothed share: present peers, and recent ones, because those that join and leave at once keep a worker
+        /// busy, too.
         var base = 1.0
         var isFull = false
 
-        /// What it will be busy with when all who were admitted are heard and seen as the others are.
+        /// Its expected share when all admitted participants send and receive like the others.
         var expectedBusy: Double { busy + expected * busy / base }
     }
 
@@ -40,7 +41,7 @@ struct AdmissionControl {
     private var sample: LoadSample
     private var full: Set<LoadResource> = []
 
-    /// A server with so many media workers that has done nothing.
+    /// A server with this many media workers that has done nothing.
     init(limits: LoadLimits, workers count: Int) {
         self.limits = limits
         workers = Array(repeating: Worker(), count: count)
@@ -53,7 +54,7 @@ struct AdmissionControl {
         judge()
     }
 
-    /// Applies what the server has used up at `now`.
+    /// Applies the server's usage at `now`.
     mutating func apply(_ sample: LoadSample, at now: MonotonicTime) {
         defer { sampledAt = now }
         self.sample = sample
@@ -81,38 +82,39 @@ struct AdmissionControl {
         judge()
     }
 
-    /// By how much a counter grew. One that went back counts nothing: the kernel's own wrap, and a worker that hangs shows what was read last, by whomever.
+    /// By how much a counter grew. One that went back counts nothing: the kernel's counters wrap, and a worker that hangs is reported with the values that
+    /// were read last, by any caller.
     private static func increase(_ before: UInt64, _ after: UInt64) -> Double {
         after > before ? Double(after - before) : 0
     }
 
-    /// How far a smoothed value goes towards a new one after `elapsed` seconds.
+    /// How far a smoothed value moves towards a new one after `elapsed` seconds.
     private static func weight(of elapsed: Double, _ time: TimeInterval) -> Double {
         elapsed / (elapsed + time.seconds)
     }
 
-    /// What a join to a room of worker `index` is refused for; nil where it may come in.
+    /// Why a join to a room of worker `index` is refused; nil if it is not.
     func refusal(worker index: Int) -> LoadResource? {
         if let resource = LoadResource.allCases.first(where: { $0 != .cpu && full.contains($0) }) { return resource }
         return workers[index].isFull ? .cpu : nil
     }
 
-    /// Somebody was admitted to a room of worker `index`.
+    /// A participant was admitted to a room of worker `index`.
     mutating func admitted(worker index: Int) {
         workers[index].expected += 1
         judge()
     }
 
-    /// Workers that take nobody.
+    /// Workers that accept nobody.
     var fullWorkers: [Int] { workers.indices.filter { workers[$0].isFull } }
 
-    /// Smoothed share of its time that each worker is busy, 0 to 1.
+    /// The smoothed share of its time that each worker is busy, 0 to 1.
     var busy: [Double] { workers.map(\.busy) }
 
     /// Smoothed bits per second to clients.
     var bandwidthOut: Bitrate { .bitsPerSecond(Int64(bandwidth)) }
 
-    /// What share of its limit a resource is used to, 0 to 1; nil where it has no limit. Of CPU the mean over the workers: at 1 none of them takes anybody.
+    /// The used share of a resource's limit, 0 to 1; nil if it has no limit. For CPU, the mean over the workers: at 1 none of them accepts anybody.
     func share(of resource: LoadResource) -> Double? {
         func of(_ used: Double, _ limit: Double?) -> Double? { limit.map { min(1, max(0, used / max($0, 1e-9))) } }
         let expectedPeers = workers.reduce(0) { $0 + $1.expected }
@@ -132,7 +134,7 @@ struct AdmissionControl {
         }
     }
 
-    /// The largest of all shares: 0 an idle server, 1 one that takes nobody.
+    /// The largest of all shares: 0 for an idle server, 1 for one that accepts nobody.
     var load: Double { LoadResource.allCases.compactMap(share(of:)).max() ?? 0 }
 
     private mutating func judge() {
@@ -140,7 +142,7 @@ struct AdmissionControl {
             workers[index].isFull = Self.isFull(
                 workers[index].isFull, limits.workerBusy.map { workers[index].expectedBusy / $0 } ?? 0)
         }
-        // The rooms themselves count participants and connections, join by join.
+        // The rooms themselves count participants and connections, at each join.
         for resource in LoadResource.allCases where ![.cpu, .connections, .participants].contains(resource) {
             let isFull = Self.isFull(full.contains(resource), share(of: resource) ?? 0)
             if isFull { full.insert(resource) } else { full.remove(resource) }

@@ -1,23 +1,23 @@
 import Primitives
 import Rooms
 
-/// What the server has left for one participant more: joins a second, participants, peer connections, and what its workers can carry.
+/// Whether the server has room for one more participant: joins per second, participants, peer connections, and the load of its workers.
 struct Capacity {
     private let load: LoadGate
     private var joins = RateLimit()
     private var clientJoins = ClientJoins()
-    /// Of all rooms together.
+    /// The number for all rooms together.
     private(set) var reservedConnections = 0
 
     init(load: LoadGate) { self.load = load }
 
-    /// Takes up how many peer connections a room has reserved by now.
+    /// Updates how many peer connections a room has reserved.
     mutating func update(_ hosted: HostedRoom) {
         reservedConnections += hosted.room.reservedConnections - hosted.reservedConnections
         hosted.reservedConnections = hosted.room.reservedConnections
     }
 
-    /// Refuses one participant more beside `present`.
+    /// Refuses one more participant besides `present`.
     func check(present: Int, _ configuration: RoomServiceConfiguration) throws(RoomError) {
         guard present < configuration.maxParticipants else {
             throw RoomError(.overloaded, "participant limit of the server reached", retryAfter: .seconds(10))
@@ -37,7 +37,7 @@ struct Capacity {
         }
     }
 
-    /// The worker for a new room: of those that are not full the one with the least to do. A room without anybody, which an operator makes, costs nothing.
+    /// The worker for a new room: among those that are not full, the one with the least load. A room without members, which an operator creates, costs nothing.
     func worker(in media: any MediaPlane, forJoin: Bool) throws(RoomError) -> WorkerIndex {
         let full = load.fullWorkers()
         if let worker = media.leastLoadedWorker(except: full) {
@@ -51,20 +51,20 @@ struct Capacity {
         return worker
     }
 
-    /// Refuses one more participant where calls that are up would suffer.
+    /// Refuses one more participant if current calls would suffer.
     func checkLoad(of worker: WorkerIndex) throws(RoomError) {
         if let resource = load.refuse(at: worker) { throw Self.overloaded(resource) }
     }
 
-    /// Somebody has come in who was not there before. A join that the room refuses is no load: guests who wait ask again and again.
+    /// A new participant has joined. A join that the room refuses is no load: waiting guests repeat their requests.
     func admitted(to worker: WorkerIndex) { load.admitted(to: worker) }
 
-    /// As `checkLoad`, and no refusal is counted.
+    /// Like `checkLoad`, but no refusal is counted.
     func foreseeLoad(of worker: WorkerIndex) throws(RoomError) {
         if let resource = load.refusal(of: worker) { throw Self.overloaded(resource) }
     }
 
-    /// Clients that were refused together do not know of each other; ten seconds are long enough for a meeting to end, and short enough to wait.
+    /// Clients that were refused at the same time do not know of each other; ten seconds are long enough for a meeting to end, and short enough to wait.
     private static func overloaded(_ resource: LoadResource) -> RoomError {
         RoomError(
             .overloaded, "the server is at its limit (\(resource.rawValue)); try again later", retryAfter: .seconds(10))

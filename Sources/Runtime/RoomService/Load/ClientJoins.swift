@@ -3,10 +3,10 @@ import NetworkIO
 import Primitives
 import Rooms
 
-/// Who asks, as limits tell clients apart.
+/// A client, as limits distinguish clients.
 ///
-/// By address, too: one token may be that of a whole audience. An IPv6 network of 64 bits belongs to one household. The room is the token's: where it names
-/// none, whoever asks could name another one each time.
+/// By address, too: a whole audience may share one token. An IPv6 network of 64 bits belongs to one household. The room is the token's: if it names
+/// none, a client could name another one each time.
 struct ClientMark: Hashable {
     private let network: String
     private let apiKey: String
@@ -20,18 +20,18 @@ struct ClientMark: Hashable {
     }
 }
 
-/// How often each client asks to join: whoever has one token must not use up the joins a second of all others.
+/// How often each client asks to join: one bearer of a token must not use up the joins per second of all others.
 struct ClientJoins {
-    /// Twenty a second, far above what a client does that lost its network, or a school behind one address whose pupils share a token …
+    /// Twenty per second, far more than a client that lost its network needs, or a school behind one address whose pupils share a token …
     static let interval = TimeInterval.milliseconds(50)
-    /// … and so many at once.
+    /// … and a burst of this many.
     static let burst = 100
-    /// Of clients so many are remembered; beyond it all are forgotten, which costs an attacker as many networks.
+    /// The maximum number of remembered clients; beyond it all are forgotten, which costs an attacker as many networks.
     private static let maximumClients = 4_096
 
     private var limits: [ClientMark: RateLimit] = [:]
 
-    /// Counts a join; false where its client has asked for too many.
+    /// Counts a join; false if its client has asked for too many.
     mutating func accept(_ request: JoinRequest, at now: MonotonicTime) -> Bool {
         let client = ClientMark(request.claims, address: request.address)
         if limits.count >= Self.maximumClients, limits[client] == nil { limits = [:] }

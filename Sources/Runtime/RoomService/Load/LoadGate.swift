@@ -1,7 +1,7 @@
 public import Primitives
 import Synchronization
 
-/// The server's load as everybody sees it: whoever measures brings samples, the rooms ask before a join, metrics report it.
+/// The server's load, shared by all: samples are added, the rooms query it before a join, metrics report it.
 public final class LoadGate: Sendable {
     private struct State {
         var control: AdmissionControl
@@ -10,12 +10,12 @@ public final class LoadGate: Sendable {
 
     private let state: Mutex<State>
 
-    /// A server with so many media workers, idle.
+    /// An idle server with this many media workers.
     public init(limits: LoadLimits = LoadLimits(), workers count: Int) {
         state = Mutex(State(control: AdmissionControl(limits: limits, workers: count)))
     }
 
-    /// Applies a sample of `now`.
+    /// Applies a sample at `now`.
     public func apply(_ sample: LoadSample, at now: MonotonicTime) {
         state.withLock { $0.control.apply(sample, at: now) }
     }
@@ -26,24 +26,24 @@ public final class LoadGate: Sendable {
     /// The limits in force.
     public var limits: LoadLimits { state.withLock { $0.control.limits } }
 
-    /// Workers on which no room is made now.
+    /// Workers on which no room is created now.
     func fullWorkers() -> Set<WorkerIndex> { state.withLock { Set($0.control.fullWorkers.map(WorkerIndex.init)) } }
 
-    /// What one more in a room of `worker` is refused for, which is counted; nil where they may come in.
+    /// Why one more participant in a room of `worker` is refused, which is counted; nil if it may join.
     func refuse(at worker: WorkerIndex) -> LoadResource? {
         let refusal = refusal(of: worker)
         if let refusal { state.withLock { $0.refusals[refusal, default: 0] += 1 } }
         return refusal
     }
 
-    /// Somebody has come into a room of `worker`.
+    /// A participant has joined a room of `worker`.
     func admitted(to worker: WorkerIndex) {
         state.withLock { state in
             if worker.rawValue < state.control.busy.count { state.control.admitted(worker: worker.rawValue) }
         }
     }
 
-    /// What one more in a room of `worker` would be refused for.
+    /// Why one more participant in a room of `worker` would be refused.
     func refusal(of worker: WorkerIndex) -> LoadResource? {
         state.withLock { state in
             worker.rawValue < state.control.busy.count ? state.control.refusal(worker: worker.rawValue) : nil
@@ -68,13 +68,13 @@ public final class LoadGate: Sendable {
 
 /// The server's load at one moment.
 public struct LoadReport: Sendable, Hashable {
-    /// The largest share: 0 an idle server, 1 one that takes nobody.
+    /// The largest share: 0 for an idle server, 1 for one that accepts nobody.
     public var load = 0.0
-    /// Of its limit, 0 to 1; without those that have none.
+    /// Shares of their limits, 0 to 1; without resources that have none.
     public var shares: [LoadResource: Double] = [:]
-    /// Smoothed share of its time that each worker is busy, 0 to 1.
+    /// The smoothed share of its time that each worker is busy, 0 to 1.
     public var busy: [Double] = []
-    /// Smoothed, with the headers of IP and UDP.
+    /// Smoothed, including the headers of IP and UDP.
     public var bandwidthOut = Bitrate.zero
     /// Joins that were refused since the start.
     public var refusals: [LoadResource: UInt64] = [:]

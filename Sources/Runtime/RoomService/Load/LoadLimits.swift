@@ -1,6 +1,6 @@
 public import Primitives
 
-/// What may bound a server, and what a join beyond it is refused for.
+/// The resources that may limit a server, and for which a join beyond the limit is refused.
 public enum LoadResource: String, Sendable, Hashable, CaseIterable {
     /// The time of media workers.
     case cpu
@@ -17,25 +17,25 @@ public enum LoadResource: String, Sendable, Hashable, CaseIterable {
     case socketDrops = "socket_drops"
 }
 
-/// How far each resource may be used before joins are refused. Nil: without a bound.
+/// How far each resource may be used before joins are refused. Nil: no limit.
 public struct LoadLimits: Sendable, Hashable {
-    /// Share of its time that a media worker may be busy, above 0 and up to 1. What is left is for what calls that are up do next: cameras that are switched on,
+    /// The share of its time that a media worker may be busy, above 0 and up to 1. The rest is for what current calls do next: cameras that are switched on,
     /// keyframes. Beyond 0.85 queues grow fast: six turns wait on average there, nineteen at 0.95 (M/M/1).
     public var workerBusy: Double? = 0.85
-    /// Of all workers together, with the headers of IP and UDP.
+    /// For all workers together, including the headers of IP and UDP.
     public var bandwidthOut: Bitrate?
     public var connections: Int?
     public var participants: Int?
     public var memoryBytes: UInt64?
     public var openFiles: Int?
-    /// Share of the datagrams that arrive. Where the kernel loses one in a hundred, one more participant makes it worse for all.
+    /// The share of the arriving datagrams. If the kernel loses one in a hundred, one more participant makes it worse for all.
     public var socketDrops: Double? = 0.01
 
-    /// The defaults: bounds of worker time and of drops.
+    /// The defaults: limits of worker time and of drops.
     public init() {}
 }
 
-/// What a server has used up, at one moment.
+/// A server's usage at one moment.
 public struct LoadSample: Sendable, Hashable {
     /// One media worker's totals since its start.
     public struct Worker: Sendable, Hashable {
@@ -45,7 +45,7 @@ public struct LoadSample: Sendable, Hashable {
         public var bytesSent: UInt64 = 0
         public var datagramsSent: UInt64 = 0
         public var datagramsReceived: UInt64 = 0
-        /// Arrived, and dropped by the kernel because the socket's queue was full.
+        /// Datagrams that arrived, and those that the kernel dropped because the socket's queue was full.
         public var datagramsDropped: UInt64 = 0
         /// Its loop does not respond.
         public var hangs = false

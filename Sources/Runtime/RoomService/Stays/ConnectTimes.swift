@@ -1,10 +1,10 @@
-/// How long participants took from their join until something: their first peer connection was up, or a step was reached.
+/// The times from participants' joins until an event: their first peer connection was up, or a step was reached.
 public struct ConnectTimes: Sendable, Hashable {
-    /// Upper bounds of the buckets in milliseconds; larger values go into one more. On a good network it takes a few round trips; after a second people
+    /// Upper bounds of the buckets in milliseconds; larger values are counted in one more. On a good network it takes a few round trips; after a second people
     /// notice, after ten they have given up.
     public static let boundsMilliseconds: [Int64] = [50, 100, 200, 350, 500, 750, 1_000, 2_000, 3_000, 5_000, 10_000]
 
-    /// Participants by bucket, one bucket more than there are bounds.
+    /// Participants by bucket, with one bucket more than there are bounds.
     public private(set) var counts = [UInt64](repeating: 0, count: boundsMilliseconds.count + 1)
     public private(set) var totalMilliseconds: Int64 = 0
 

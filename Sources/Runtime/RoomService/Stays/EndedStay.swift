@@ -2,7 +2,7 @@ import MediaControl
 import Primitives
 import Rooms
 
-/// What a participant's connections carried, from it and to it.
+/// The traffic of a participant's connections, from it and to it.
 struct CarriedBytes: Sendable, Hashable {
     var received: UInt64 = 0
     var sent: UInt64 = 0
@@ -24,7 +24,7 @@ struct CarriedBytes: Sendable, Hashable {
         sum.sent += other.sent
     }
 
-    /// What was carried since `before`.
+    /// The traffic since `before`.
     func beyond(_ before: Self) -> Self {
         var rest = self
         rest.received -= min(before.received, received)
@@ -33,10 +33,10 @@ struct CarriedBytes: Sendable, Hashable {
     }
 }
 
-/// A stay that is over, as far as it is known: its connections' last counters come from their worker a moment later.
+/// A stay that has ended, as far as it is known: the last counters of its connections arrive from their worker a moment later.
 struct EndedStay: Sendable, Hashable {
     private(set) var summary: StaySummary
-    /// Of the connections that have not told their last yet: what the summary has of them.
+    /// For connections whose last report has not arrived: their traffic that the summary includes.
     private(set) var missing: [PeerID: CarriedBytes]
     /// The sids of tracks that the participant received.
     var names = TrackNames()
@@ -46,7 +46,7 @@ struct EndedStay: Sendable, Hashable {
         self.missing = missing
     }
 
-    /// A connection has told its last.
+    /// A connection's last report has arrived.
     mutating func finish(_ peer: PeerID, _ last: EndedPeer, at: Int64) {
         guard let before = missing.removeValue(forKey: peer) else { return }
         let more = CarriedBytes(last).beyond(before)
@@ -70,7 +70,7 @@ extension EndedPeer {
         }
     }
 
-    /// What its path was believed to carry.
+    /// The estimated bandwidth of its path.
     func estimateReports(at: Int64) -> [EstimateReport] {
         estimates.map {
             EstimateReport(at: at - $0.age.milliseconds, least: $0.least, most: $0.most)
@@ -78,9 +78,9 @@ extension EndedPeer {
     }
 }
 
-/// The sids of a room's tracks, those that have ended included, for what is read of them later.
+/// The sids of a room's tracks, including those that have ended, to name them in later reports.
 struct TrackNames: Sendable, Hashable {
-    /// The newest that are kept: more than the last decisions of all who leave can be about.
+    /// The maximum, newest first: more than the last decisions of all who leave can refer to.
     private static let maxTracks = 2_000
 
     private var sids: [TrackID: String] = [:]
@@ -98,9 +98,9 @@ struct TrackNames: Sendable, Hashable {
     }
 }
 
-/// Stays that are over and wait for the last counters of their connections.
+/// Ended stays that wait for the last counters of their connections.
 struct DepartingStays: Sendable {
-    /// A worker that hangs holds no summary back for longer.
+    /// A worker that hangs delays no summary for longer.
     static let patienceMilliseconds: Int64 = 2_000
 
     private struct Waiting {
@@ -113,7 +113,7 @@ struct DepartingStays: Sendable {
     private var owners: [PeerID: UInt64] = [:]
     private var lastNumber: UInt64 = 0
 
-    /// A stay has ended; returns what can be told of it at once.
+    /// A stay has ended; returns the summary if it is complete at once.
     mutating func add(_ stay: EndedStay, at: Int64) -> StaySummary? {
         guard !stay.missing.isEmpty else { return stay.summary }
         lastNumber += 1
@@ -122,7 +122,7 @@ struct DepartingStays: Sendable {
         return nil
     }
 
-    /// A connection has told its last; returns the summary where it was the last of its stay.
+    /// A connection's last report has arrived; returns the summary if it was the last of its stay.
     mutating func finish(_ peer: PeerID, _ last: EndedPeer, at: Int64) -> StaySummary? {
         guard let number = owners.removeValue(forKey: peer) else { return nil }
         stays[number]?.stay.finish(peer, last, at: at)
@@ -131,7 +131,7 @@ struct DepartingStays: Sendable {
         return stay.summary
     }
 
-    /// Summaries that have waited for too long, or with nil all that wait, as far as they are known.
+    /// Summaries that have waited for too long, or, with nil, all waiting ones, as far as they are known.
     mutating func takeOverdue(at: Int64?) -> [StaySummary] {
         let due = stays.filter { _, waiting in at.map { waiting.until <= $0 } ?? true }
         for (number, waiting) in due {

@@ -1,6 +1,6 @@
 public import Rooms
 
-/// How a join went, step by step, for a trace.
+/// The steps of a join, for a trace.
 public struct JoinTrace: Sendable, Hashable {
     /// How it ended.
     public enum Outcome: Sendable, Hashable {
@@ -9,16 +9,16 @@ public struct JoinTrace: Sendable, Hashable {
     }
 
     public var room: String
-    /// `PA_…`; nil where the join was refused.
+    /// `PA_…`; nil if the join was refused.
     public var participant: String?
-    /// How it takes part.
+    /// Its role.
     public var profile: ParticipantProfile
-    /// What its client calls itself.
+    /// The client's name for itself.
     public var client: String?
     /// Milliseconds since 1970.
     public var joinedAt: Int64
     public var origin: JoinOrigin?
-    /// Milliseconds from the join until each step, of those that were reached.
+    /// Milliseconds from the join until each reached step.
     public var steps: [JoinStep: Int64]
     public var outcome: Outcome
 

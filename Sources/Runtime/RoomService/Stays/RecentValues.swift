@@ -1,8 +1,8 @@
-/// The newest values of a series, as many as a capacity says.
+/// The newest values of a series, up to a capacity.
 struct RecentValues<Value: Sendable>: Sendable {
     private let capacity: Int
     private var values: [Value] = []
-    /// Of the oldest, once there are as many as there may be.
+    /// The index of the oldest, once the capacity is reached.
     private var head = 0
 
     init(capacity: Int) { self.capacity = max(1, capacity) }

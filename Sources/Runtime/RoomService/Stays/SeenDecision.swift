@@ -2,27 +2,27 @@ import MediaControl
 import Primitives
 import Rooms
 
-/// A decision about a video that was in force when its subscriber was looked at. Of the decisions that a worker makes these are few, and so they reach
+/// A decision about a video that was in force when its subscriber was sampled. These are few of the decisions that a worker makes, so they reach
 /// further back than the last ones that it keeps.
 struct SeenDecision: Sendable, Hashable {
-    /// Milliseconds since 1970: shortly before the look, for a worker shares its bandwidth out several times a second.
+    /// Milliseconds since 1970: shortly before the sample, because a worker allocates bandwidth several times a second.
     var at: Int64
     /// The track's sid.
     var track: String?
     var record: DecisionRecord
 
-    /// Of `seen` those that are older than all the `last` ones, both oldest first.
+    /// Those of `seen` that are older than all the `last` ones, both oldest first.
     static func before(_ last: [DecisionReport], _ seen: [DecisionReport]) -> [DecisionReport] {
         guard let first = last.first?.at else { return seen }
         return seen.filter { $0.at < first }
     }
 }
 
-/// The decisions that were seen during a stay: one that is still in force at the next look is there once.
+/// The decisions that were sampled during a stay: one that is still in force at the next sample is listed once.
 struct SeenDecisions: Sendable {
-    /// An hour of a video about which each look finds another decision, twenty minutes of three: up to 150 kB, on a bad link.
+    /// An hour of a video whose decision changes at each sample, twenty minutes of three: up to 150 kB, on a bad link.
     static let maxCount = 720
-    /// So many are kept of a stay that is over.
+    /// The maximum for a stay that has ended.
     static let maxCountOfSummary = 256
 
     private var values = RecentValues<SeenDecision>(capacity: Self.maxCount)
@@ -32,7 +32,7 @@ struct SeenDecisions: Sendable {
     /// Oldest first.
     var all: [SeenDecision] { values.all }
 
-    /// Adds what a report at `at` has of its participant's videos and the one before had not.
+    /// Adds the decisions about its participant's videos that a report at `at` contains and the one before did not.
     mutating func add(_ report: ParticipantReport, at: Int64) {
         var current: [SubscriptionID: DecisionRecord] = [:]
         var new: [SeenDecision] = []
@@ -47,7 +47,7 @@ struct SeenDecisions: Sendable {
         for one in new.sorted(by: { $0.at < $1.at }) { values.append(one) }
     }
 
-    /// Those that a summary keeps: where there are too many, as if there had been fewer looks.
+    /// The decisions that a summary keeps: if there are too many, as if there had been fewer samples.
     var thinned: [SeenDecision] {
         var kept = values.all
         var interval: Int64 = 5_000

@@ -2,14 +2,14 @@ public import MediaControl
 public import Primitives
 public import Rooms
 
-/// How one participant's network and media did in some seconds.
+/// The state of one participant's network and media in a few seconds.
 public struct StaySample: Sendable, Hashable {
     /// Milliseconds since 1970.
     public var at: Int64
     /// What its connections received from it and sent to it since the sample before.
     public var uplink: Bitrate
     public var downlink: Bitrate
-    /// The worse of what was lost on the way to it and from it, 0 to 1.
+    /// The worse of the loss on the way to it and from it, 0 to 1.
     public var loss: Double
     public var roundTripMilliseconds: Int?
     /// 0 (lost) to 5 (excellent).
@@ -28,31 +28,31 @@ public struct StaySample: Sendable, Hashable {
     }
 }
 
-/// How a participant's network did over a stay, and why its videos looked as they did. Each list is bounded, oldest first.
+/// The state of a participant's network over a stay, and why its videos looked as they did. Each list is bounded, oldest first.
 public struct StayHistory: Sendable, Hashable {
     /// Of the last hour, one in 5 s.
     public var samples: [StaySample] = []
     /// The last decisions about what the participant was sent, of each connection.
     public var decisions: [DecisionReport] = []
-    /// Decisions that were in force when it was looked at, from before the last ones, too.
+    /// Decisions that were in force when it was sampled, including those before the last ones.
     public var seenDecisions: [DecisionReport] = []
-    /// What the path was believed to carry in the last hour.
+    /// The estimated bandwidth of the path in the last hour.
     public var estimates: [EstimateReport] = []
 
     /// Nothing is known.
     public init() {}
 
-    /// The last decisions, and before the first of them those that were seen.
+    /// The last decisions, preceded by older ones that were sampled.
     public var allDecisions: [DecisionReport] { SeenDecision.before(decisions, seenDecisions) + decisions }
 }
 
-/// What is said of a stay when it is over.
+/// The summary of a stay that has ended.
 public struct StaySummary: Sendable, Hashable {
     /// A track that was published during the stay.
     public struct Track: Sendable, Hashable {
         public var kind: MediaKind
         public var source: TrackSource
-        /// As far as it was known when the track ended.
+        /// Its last known state when the track ended.
         public var codec: Codec?
         /// Milliseconds since 1970.
         public var publishedAt: Int64
@@ -61,26 +61,26 @@ public struct StaySummary: Sendable, Hashable {
 
     public var room: String
     public var roomSID: String
-    /// As the participant left: name, profile, permissions, when it joined.
+    /// The participant as it left: name, profile, permissions, when it joined.
     public var info: ParticipantInfo
     /// Milliseconds since 1970.
     public var leftAt: Int64
     public var reason: LeaveReason
-    /// Milliseconds from the join until the first peer connection was up; nil where none ever was.
+    /// Milliseconds from the join until the first peer connection was up; nil if none ever was.
     public var connectedAfterMilliseconds: Int64?
-    /// Milliseconds from the join until each step, of those that were reached.
+    /// Milliseconds from the join until each reached step.
     public var steps: [JoinStep: Int64]
     /// In the order in which they were published; at most 64.
     public var tracks: [Track]
-    /// What its connections carried.
+    /// The traffic of its connections.
     public var bytesReceived: UInt64
     public var bytesSent: UInt64
-    /// Network quality over the stay, 0 to 5; nil where it ended before it was measured.
+    /// Network quality over the stay, 0 to 5; nil if it ended before it was measured.
     public var averageQuality: Double?
     public var worstQuality: Int?
-    /// Of the videos that it played, as its client reported; nil where it reported nothing.
+    /// For the videos that it played, as its client reported; nil if it reported nothing.
     public var freezes: Freezes?
-    /// How long its token was verified; nil where that was not measured.
+    /// How long the verification of its token took; nil if that was not measured.
     public var tokenVerification: TimeInterval?
     public var history = StayHistory()
 

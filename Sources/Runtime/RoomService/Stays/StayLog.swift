@@ -2,11 +2,11 @@ import MediaControl
 import Primitives
 import Rooms
 
-/// What is remembered of the stays of one room's participants while they last: the last hour of samples, and what the summary will say.
+/// Data about the current stays of one room's participants: the last hour of samples, and the data for the summary.
 struct StayLog {
-    /// Samples of one participant: an hour of one in 5 s. With 56 bytes each, 40 kB for those who stay for so long.
+    /// Samples of one participant: an hour of one in 5 s. With 56 bytes each, 40 kB for a stay of that length.
     static let maxSamples = 720
-    /// Tracks in one summary: who publishes and unpublishes all the time does not fill the memory.
+    /// Tracks in one summary: a participant that publishes and unpublishes all the time must not fill the memory.
     static let maxTracks = 64
 
     /// Decisions of one stay that are kept: as many as a connection has.
@@ -14,15 +14,15 @@ struct StayLog {
     /// Estimates of one stay that are kept: an hour of one in 20 s.
     static let maxEstimates = 180
 
-    /// After so many milliseconds a join is traced with the steps that it has reached: who is not there by then has given up.
+    /// After this many milliseconds a join is traced with the steps that it has reached: a client that has not connected by then has given up.
     static let traceAfter: Int64 = 15_000
 
-    /// What becomes of a join's trace. Until the join is granted there is none to hand on: a description that is refused ends a stay of a moment, and that
-    /// join is traced as refused. Who does not join is granted nothing: a playback, and a client that was moved to another worker.
+    /// The state of a join's trace. Until the join is granted there is no trace: a description that is refused ends a very short stay, and that
+    /// join is traced as refused. Stays without a join are not traced: a playback, and a client that was moved to another worker.
     private enum Tracing { case notGranted, due, done }
 
     private struct Stay {
-        /// As it joined.
+        /// The participant as it joined.
         let info: ParticipantInfo
         var origin: JoinOrigin?
         var tracing = Tracing.notGranted
@@ -31,10 +31,10 @@ struct StayLog {
         var connectedAt: Int64?
         /// Milliseconds from the join until each step was reached.
         var steps: [JoinStep: Int64] = [:]
-        /// What each connection that is there had carried when it was last looked at, and those that have ended.
+        /// The traffic of each open connection at the last sample, and (`ended`) of all that have ended.
         var carried: [PeerID: CarriedBytes] = [:]
         var ended = CarriedBytes()
-        /// What its connections had carried when it was moved here, which another stay's summary has.
+        /// The traffic of its connections when it was moved here, which another stay's summary includes.
         var brought = CarriedBytes()
         /// Of connections that have ended.
         var decisions: [DecisionReport] = []
@@ -54,14 +54,14 @@ struct StayLog {
     /// The participant of each connection.
     private var owners: [PeerID: String] = [:]
 
-    /// What an event means for somebody's stay.
+    /// The effect of an event on a stay.
     enum Change: Hashable {
         /// Its first peer connection is up.
         case connected(afterMilliseconds: Int64)
         case ended(EndedStay)
     }
 
-    /// What happened at a moment (milliseconds since 1970), and what that means for a stay.
+    /// Processes an event at a time (milliseconds since 1970), and returns its effect on a stay.
     mutating func note(_ event: RoomLogEvent, at: Int64, room: String, roomSID: String) -> Change? {
         switch event {
         case .participantJoined(let info): stays[info.sid] = Stay(info: info, joinedAt: at, lastSample: at)
@@ -91,14 +91,14 @@ struct StayLog {
         return nil
     }
 
-    /// A stay has reached a step: how many milliseconds after its join; nil where there is no such stay.
+    /// A stay has reached a step: returns how many milliseconds after its join; nil if there is no such stay.
     mutating func reach(_ step: JoinStep, by participant: String, at: Int64) -> Int64? {
         guard let joinedAt = stays[participant]?.joinedAt else { return nil }
         stays[participant]?.steps[step] = at - joinedAt
         return at - joinedAt
     }
 
-    /// What each connection of a participant has carried.
+    /// The traffic of each connection of a participant.
     func carried(by participant: String) -> [PeerID: CarriedBytes] { stays[participant]?.carried ?? [:] }
 
     /// When that was measured, milliseconds since 1970; nil: it is not here.
@@ -111,13 +111,13 @@ struct StayLog {
         stays[participant]?.carried[peer] = CarriedBytes()
     }
 
-    /// A connection of a stay that goes on has ended; false: it is of none. `names` has the tracks' sids.
+    /// A connection of a current stay has ended; false: it belongs to none. `names` has the tracks' sids.
     mutating func finish(_ peer: PeerID, _ last: EndedPeer, at: Int64, names: TrackNames) -> Bool {
         guard let participant = owners.removeValue(forKey: peer), var stay = stays.removeValue(forKey: participant)
         else { return false }
         stay.carried[peer] = nil
         stay.ended += CarriedBytes(last)
-        // Connections overlap: one that ends later may have the older ones.
+        // Connections overlap: one that ends later may have older decisions.
         stay.decisions = Self.latest(
             (stay.decisions + last.decisionReports(at: at, names)).sorted { $0.at < $1.at }, Self.maxDecisions)
         stay.estimates = Self.latest(
@@ -126,7 +126,8 @@ struct StayLog {
         return true
     }
 
-    /// The participant came from another room, with connections that are up and had carried so much at `lastSample`: its join is not traced, and that is not counted again.
+    /// The participant came from another room, with connections that are up and had this traffic at `lastSample`: its join is not traced, and the traffic is
+    /// not counted again.
     mutating func goOn(_ participant: String, with carried: [PeerID: CarriedBytes], since lastSample: Int64?) {
         guard let joinedAt = stays[participant]?.joinedAt else { return }
         stays[participant]?.tracing = .done
@@ -137,13 +138,13 @@ struct StayLog {
         for peer in carried.keys { owners[peer] = participant }
     }
 
-    /// A participant's join was granted; `origin` is the request that brought its token.
+    /// A participant's join was granted; `origin` is the request that carried its token.
     mutating func grantJoin(_ origin: JoinOrigin?, of participant: String) {
         stays[participant]?.origin = origin
         if stays[participant]?.tracing == .notGranted { stays[participant]?.tracing = .due }
     }
 
-    /// The traces of joins that are old enough, each once, and with `leaving` also that of a participant who leaves now.
+    /// The traces of joins that are old enough, each once, and, with `leaving`, also that of a participant that leaves now.
     mutating func takeTraces(at: Int64, room: String, leaving: String? = nil) -> [JoinTrace] {
         var traces: [JoinTrace] = []
         let due = stays.filter { sid, stay in
@@ -159,7 +160,7 @@ struct StayLog {
         return traces
     }
 
-    /// A participant's client has reported so many more freezes.
+    /// A participant's client has reported this many more freezes.
     mutating func add(_ freezes: Freezes, of participant: String) {
         guard let before = stays[participant] else { return }
         stays[participant]?.freezes = (before.freezes ?? Freezes()) + freezes
@@ -184,10 +185,10 @@ struct StayLog {
         return summary
     }
 
-    /// The last `count` of a list that is in order.
+    /// The last `count` of a sorted list.
     static func latest<Element>(_ all: [Element], _ count: Int) -> [Element] { Array(all.suffix(count)) }
 
-    /// Adds a sample of a participant's report and of what was found of its network.
+    /// Adds a sample from a participant's report and its network's measurements.
     mutating func measure(_ report: ParticipantReport, _ conditions: NetworkConditions, at: Int64) {
         guard var stay = stays.removeValue(forKey: report.sid) else { return }
         var delta = CarriedBytes()
@@ -219,7 +220,7 @@ struct StayLog {
         stays[participant]?.samples.all ?? []
     }
 
-    /// The decisions about a participant's videos that were seen, oldest first.
+    /// The sampled decisions about a participant's videos, oldest first.
     func seenDecisions(of participant: String) -> [SeenDecision] {
         stays[participant]?.seenDecisions.all ?? []
     }

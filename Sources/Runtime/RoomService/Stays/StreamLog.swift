@@ -2,19 +2,19 @@ import MediaControl
 public import Primitives
 import Rooms
 
-/// How a track arrived, or a subscription was sent, in some seconds.
+/// The state of a track as received, or a subscription as sent, in a few seconds.
 public struct StreamSample: Sendable, Hashable {
     /// Milliseconds since 1970.
     public var at: Int64
-    /// Of all layers of a track that arrive, or of the layer that a subscription is sent.
+    /// All received layers of a track, or the layer that a subscription is sent.
     public var bitrate: Bitrate
-    /// Packets that were lost, 0 to 1: of a track after repair, of a subscription as its receiver reports.
+    /// The share of lost packets, 0 to 1: for a track after repair, for a subscription as its receiver reports.
     public var loss: Double
     /// The layer that a subscription is sent, from 0; nil: none, or a track.
     public var layer: Int?
 }
 
-/// A room in some seconds: everybody in it together.
+/// The state of a room in a few seconds, for all participants together.
 public struct RoomSample: Sendable, Hashable {
     /// Milliseconds since 1970.
     public var at: Int64
@@ -27,16 +27,16 @@ public struct RoomSample: Sendable, Hashable {
     public var downlink: Bitrate
 }
 
-/// The last hour of a room, of its tracks and of its subscriptions, one sample in 5 s. What a track or a subscription was like is forgotten with its end.
+/// The last hour of a room, of its tracks and of its subscriptions, one sample in 5 s. The history of a track or a subscription is dropped when it ends.
 struct StreamLog {
     /// An hour of samples: 12 kB for each track and subscription, 17 kB for a room.
     static let maxSamples = 720
-    /// Rooms, tracks and subscriptions of a server that have a history: some 60 MB after an hour. Those beyond have none until others end.
+    /// The maximum number of rooms, tracks and subscriptions of a server with a history: some 60 MB after an hour. Further ones have none until others end.
     static let maxStreams = 5_000
 
     fileprivate struct Stream {
         var samples = RecentValues<Packed>(capacity: StreamLog.maxSamples)
-        /// Of a track: counters of the look before, for its rate of loss.
+        /// For a track: counters at the last sample, for its loss rate.
         var lost: UInt64 = 0
         var received: UInt64 = 0
     }
@@ -62,7 +62,7 @@ struct StreamLog {
         var downlink: UInt32
     }
 
-    /// Of a track or a subscription, and of a room; for the test of what this module's page says of memory.
+    /// The sizes for a track or a subscription, and for a room; for the test of the sizes in this module's page.
     static let bytesPerSample = MemoryLayout<Packed>.stride, bytesPerRoomSample = MemoryLayout<PackedRoom>.stride
 
     private var beginning: Int64?
@@ -70,13 +70,13 @@ struct StreamLog {
     /// By sid.
     private var streams: [String: Stream] = [:]
 
-    /// Adds a sample of everything in a report, of which the room and its tracks and subscriptions are remembered up to a sum of `most`. Returns the sum.
+    /// Adds a sample of everything in a report. The room and its tracks and subscriptions get histories up to a total of `most`. Returns the total.
     mutating func measure(_ report: RoomReport, at: Int64, upTo most: Int) -> Int {
         let beginning = beginning ?? at
         self.beginning = beginning
         // Each is moved, not copied.
         var former = streams
-        // Those that are known keep their places.
+        // Those that have a history keep it.
         var newcomers = max(0, most - 1 - former.count)
         streams = [:]
         guard most > 0 else { return 0 }
@@ -127,10 +127,10 @@ struct StreamLog {
     private static func packed(_ milliseconds: Int64) -> UInt32 { UInt32(clamping: milliseconds / 100) }
     private static func unpacked(_ tenths: UInt32) -> Int64 { Int64(tenths) * 100 }
 
-    /// How many histories there are, the room's among them.
+    /// The number of histories, including the room's.
     var count: Int { beginning == nil ? 0 : streams.count + 1 }
 
-    /// Nobody is in the room any more.
+    /// The room is empty.
     mutating func endStreams() { streams = [:] }
 
     /// The samples of a track or a subscription, oldest first.
@@ -156,10 +156,10 @@ struct StreamLog {
 }
 
 extension StreamLog.Stream {
-    /// The share of packets that were lost since the look before. One packet of a few is no rate.
+    /// The share of packets that were lost since the last sample. A few packets do not make a rate.
     fileprivate mutating func lossOf(lost: UInt64, received: UInt64) -> Double {
         defer { (self.lost, self.received) = (lost, received) }
-        // The first look, and a track whose layers began anew.
+        // The first sample, and a track whose layers began anew.
         guard samples.count > 0, lost >= self.lost, received >= self.received else { return 0 }
         let (gone, all) = (lost - self.lost, (lost - self.lost) + (received - self.received))
         return all > 20 ? Double(gone) / Double(all) : 0
