@@ -29,7 +29,7 @@ public final class RecordRing: @unchecked Sendable {
     /// Bytes that wait to be read.
     public var waiting: Int { tail.load(ordering: .acquiring) - head.load(ordering: .acquiring) }
 
-    /// The producer: whether there is room for more bytes, and whether more than half of the ring is free.
+    /// The producer: how many more bytes fit, and whether more than half of the ring is free.
     public var room: (room: Int, isAmple: Bool) {
         let free = capacity - (tail.load(ordering: .relaxed) - head.load(ordering: .acquiring))
         return (free, free > capacity / 2)
