@@ -5,28 +5,28 @@ import Primitives
 public import RoomService
 import Rooms
 
-/// Where events are posted to.
+/// A webhook: a receiver to which events are posted.
 public struct Webhook: Sendable, Hashable {
-    /// Bounds of what a webhook may say.
+    /// Limits of a webhook's values.
     public enum Limits {
-        /// Webhooks of one server: each has four requests on the way at most.
+        /// Webhooks per server: each has at most four concurrent requests.
         public static let webhooks = 16
         public static let urlBytes = 2_048
-        /// Entries of `rooms`.
+        /// The number of entries in `rooms`.
         public static let rooms = 1_000
     }
 
-    /// How events are written.
+    /// The format of events.
     public enum Format: String, Sendable, Hashable, CaseIterable {
-        /// As the control API writes them.
+        /// The format of the control API.
         case martlet
-        /// As LiveKit's servers post them, for receivers that exist. An API key signs.
+        /// The format of LiveKit's servers, for existing receivers. An API key signs.
         case liveKit = "livekit"
     }
 
-    /// How a receiver knows that a request is the server's.
+    /// How a receiver can verify that a request comes from the server.
     public enum Signer: Sendable, Hashable {
-        /// A secret of this webhook's: `Martlet-Signature`.
+        /// A secret of this webhook: `Martlet-Signature`.
         case secret(String)
         /// An API key by its name: `Martlet-Signature` with the key's secret, and a token in `Authorization`.
         case key(String)
@@ -60,9 +60,9 @@ public struct Webhook: Sendable, Hashable {
     }
 }
 
-/// What one request says.
+/// The content of one request.
 public struct WebhookMessage: Sendable, Hashable {
-    /// By which receivers know one that comes twice.
+    /// By this, receivers recognise one that arrives twice.
     public var id: String
     public var type: String
     public var body: [UInt8]
@@ -75,16 +75,16 @@ public struct WebhookMessage: Sendable, Hashable {
     }
 }
 
-/// Writes an event in each of the formats that are wanted; most events make one message, some none or several. Called for every event, in order.
+/// Encodes an event in each of the requested formats; most events make one message, some none or several. Called for every event, in order.
 public typealias WebhookEncoder = @Sendable (RoomLogEntry, Set<Webhook.Format>) -> [Webhook.Format: [WebhookMessage]]
 
-/// A webhook and how it does.
+/// A webhook and its state.
 public struct WebhookStatus: Sendable, Hashable {
-    /// How its receiver answers.
+    /// The state of its receiver.
     public enum State: String, Sendable, Hashable, CaseIterable {
         /// The last request was accepted, or none was made yet.
         case active
-        /// The last request was not accepted; it is made again.
+        /// The last request was not accepted; it is repeated.
         case failing
         /// No request was accepted for so long that none is made until the webhook is set again.
         case parked
@@ -92,25 +92,25 @@ public struct WebhookStatus: Sendable, Hashable {
 
     public var webhook: Webhook
     public var state: State
-    /// Events that wait.
+    /// The number of waiting events.
     public var queued: Int
     /// Since the server started.
     public var delivered: UInt64
     /// Events that the receiver refused for good, and those that the queue had no room for, since the server started.
     public var lost: UInt64
-    /// What went wrong last; nil while all is well.
+    /// The last error; nil while all is well.
     public var lastError: String?
 }
 
-/// Why a webhook cannot be as it is wanted.
+/// Why a webhook cannot be set.
 public enum WebhookError: Error, Sendable, Hashable {
-    /// A member of it is not acceptable, for the reason given.
+    /// A value is invalid, for the reason given.
     case invalid(String)
-    /// The receiver is on this machine or in a private network, and may not be.
+    /// The receiver is on this machine or in a private network, which is not permitted.
     case privateAddress
-    /// There is no API key of the name that it gives.
+    /// There is no API key with the name that it contains.
     case keyNotFound
-    /// There are as many as there may be.
+    /// The maximum number is reached.
     case tooMany
     /// The database failed.
     case storage(String)
@@ -124,7 +124,7 @@ extension Webhook {
         /https?:\/\/([A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?(\/[!-~]*)?/
     }
 
-    /// Refuses what cannot work. `keys`: those that may sign; `allowsPrivate`: receivers may be on this machine and in private networks.
+    /// Refuses a webhook that cannot work. `keys`: those that may sign; `allowsPrivate`: receivers may be on this machine and in private networks.
     func check(keys: [APIKey], allowsPrivate: Bool) throws(WebhookError) {
         guard name.wholeMatch(of: /[A-Za-z0-9_-]{1,64}/) != nil else {
             throw .invalid("the name of a webhook must have 1 to 64 letters, digits, hyphens and underscores")
@@ -134,7 +134,7 @@ extension Webhook {
                 "the url must be http:// or https:// with a host, perhaps a port and a path, and have at most \(Limits.urlBytes) bytes"
             )
         }
-        // Names are judged when they are resolved; what is plain is said at once.
+        // Names are checked when they are resolved; literal addresses are refused at once.
         let host = url.output.1
         let address = SocketAddress(numeric: String(host.hasPrefix("[") ? host.dropFirst().dropLast() : host))
         guard allowsPrivate || host != "localhost" && address?.isPublic != false else { throw .privateAddress }

@@ -1,22 +1,23 @@
 import Primitives
 
-/// How a lane goes on after requests that were not accepted.
+/// Decides how a lane continues after requests that were not accepted.
 struct WebhookBackoff {
     /// The first wait; each further one is twice as long.
     static let first = TimeInterval.seconds(1)
-    /// The longest wait: a receiver that is back is served within a minute.
+    /// The longest wait: a receiver that has recovered gets events within a minute.
     static let longest = TimeInterval.seconds(60)
-    /// A receiver that accepts nothing for so long is left alone until somebody sets it again. One that accepts others' events has something against this one.
+    /// A webhook whose receiver accepts nothing for this long is parked until somebody sets it again. If the receiver accepts other events meanwhile, only this
+    /// one is dropped.
     static let parking = TimeInterval.seconds(86_400)
-    /// So many refusals of one event by a receiver that answers are meant for good.
+    /// After this many refusals of one event, a receiver that responds is taken at its word.
     static let refusals = 10
 
     enum Step: Hashable {
-        /// Accepted: the next event.
+        /// Accepted: continue with the next event.
         case next
-        /// Refused for good, or not accepted for too long while others were: the next event, without this one.
+        /// Refused for good, or not accepted for too long while others were: continue with the next event, without this one.
         case giveUp
-        /// The same again after this time.
+        /// Repeat the same request after this time.
         case again(after: TimeInterval)
         case park
     }
@@ -27,7 +28,8 @@ struct WebhookBackoff {
     private var failingSince: MonotonicTime?
     private var lastFailure: MonotonicTime?
 
-    /// What to do after `outcome`. `accepted`: when the receiver last accepted an event of any lane; `jitter` from 0 to 1 keeps those who wait from coming back together.
+    /// The next step after `outcome`. `accepted`: when the receiver last accepted an event on any lane; `jitter` from 0 to 1 spreads the retries of waiting
+    /// lanes.
     mutating func step(
         after outcome: WebhookOutcome, at now: MonotonicTime, accepted: MonotonicTime? = nil, jitter: Double
     ) -> Step {
@@ -40,14 +42,14 @@ struct WebhookBackoff {
         let before = lastFailure ?? now
         (failingSince, lastFailure) = (since, now)
         if Self.isRefusal(outcome) { refused += 1 }
-        // What failed for other reasons says nothing about this event: one refusal after an outage is no reason to lose it.
+        // Failures for other reasons say nothing about this event: one refusal after an outage is no reason to lose it.
         if refused >= Self.refusals, Self.isRefusal(outcome) {
             self = WebhookBackoff()
             return .giveUp
         }
         if now - since >= Self.parking {
             guard let accepted, now - accepted < Self.parking else { return .park }
-            // Since the last try: a receiver that was there earlier in the day may be away now, and gets it later.
+            // Since the last try: a receiver that worked earlier in the day may be down now, and gets the event later.
             if accepted >= before {
                 self = WebhookBackoff()
                 return .giveUp
@@ -58,7 +60,7 @@ struct WebhookBackoff {
         return .again(after: wait / 2 + .milliseconds(Int64(Double(wait.milliseconds) / 2 * jitter)))
     }
 
-    /// A receiver that is there and wants something else: not one that is overloaded, slow or broken.
+    /// Whether the receiver works but rejects the event: not one that is overloaded, slow or broken.
     private static func isRefusal(_ outcome: WebhookOutcome) -> Bool {
         guard case .answered(let status) = outcome else { return false }
         return (400..<500).contains(status) && status != 408 && status != 429

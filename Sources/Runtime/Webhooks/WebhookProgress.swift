@@ -1,11 +1,11 @@
-/// How far the event log has been written to the database, and who waits for that.
+/// How far the event log has been written to the database, and the callers that wait for it.
 struct WebhookProgress {
-    /// Events that may be missing for somebody to wait: some tenths of a second on a slow disk. With more, an answer would come late for the sake of events
+    /// The maximum number of missing events for which a caller waits: some tenths of a second on a slow disk. With more, a response would be delayed for events
     /// that only the end of the process could lose.
     static let maxMissing: UInt64 = 1_000
 
     private var isRunning = false
-    /// The position of the last event that is written, or that no webhook wants.
+    /// The position of the last event that is written, or that no webhook selects.
     private var reached: UInt64 = 0
     private var waiting: [(position: UInt64, ticket: UInt64, continuation: CheckedContinuation<Void, Never>)] = []
     private var lastTicket: UInt64 = 0
@@ -18,7 +18,7 @@ struct WebhookProgress {
         waiting.removeAll { $0.position <= position }
     }
 
-    /// Nothing further is written: nobody waits.
+    /// No more events are written: nobody waits.
     mutating func end() {
         isRunning = false
         for one in waiting { one.continuation.resume() }
@@ -30,7 +30,7 @@ struct WebhookProgress {
         isRunning && position > reached && position - reached <= Self.maxMissing
     }
 
-    /// By what `giveUp` knows somebody who is about to wait.
+    /// The number by which `giveUp` identifies a caller that is about to wait.
     mutating func ticket() -> UInt64 {
         lastTicket += 1
         return lastTicket
@@ -40,7 +40,7 @@ struct WebhookProgress {
         waiting.append((position, ticket, continuation))
     }
 
-    /// Somebody has waited long enough.
+    /// A caller has waited long enough.
     mutating func giveUp(_ ticket: UInt64) {
         guard let index = waiting.firstIndex(where: { $0.ticket == ticket }) else { return }
         waiting.remove(at: index).continuation.resume()

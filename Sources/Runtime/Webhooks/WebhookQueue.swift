@@ -1,23 +1,23 @@
 import Primitives
 import Storage
 
-/// An event on its way to a webhook.
+/// An event that waits for a webhook.
 struct QueuedEvent: Sendable, Hashable {
     var id: Int64
     var eventID: String
-    /// In which it was written: the webhook may have another by now.
+    /// The format in which it was encoded: the webhook may have another by now.
     var format: Webhook.Format
     var body: [UInt8]
 }
 
-/// The webhooks and what waits for them, in the database.
+/// The webhooks and their waiting events, in the database.
 ///
-/// A room's events have one lane of several: within a lane the next is sent when the one before was accepted, so those of a room arrive in order, and
-/// one lane's wait is not another's.
+/// A room's events use one of several lanes: within a lane the next is sent when the one before was accepted, so those of a room arrive in order, and
+/// one lane does not wait for another.
 struct WebhookQueue: Sendable {
-    /// Requests of one webhook that are on the way at once.
+    /// Concurrent requests of one webhook.
     static let lanes = 4
-    /// Events that wait for one webhook, some 100 MB: more push the oldest out. A receiver that was dead for so long starts anew.
+    /// Waiting events per webhook, some 100 MB: further ones push out the oldest. A receiver that was unreachable for so long starts anew.
     static let maxEvents: Int64 = 100_000
 
     private let database: Database
@@ -30,10 +30,10 @@ struct WebhookQueue: Sendable {
         "CREATE INDEX IF NOT EXISTS webhook_lanes ON webhook_events (webhook, lane, id)",
         .column("format", type: "TEXT", of: "webhooks"),
         .column("format", type: "TEXT", of: "webhook_events"),
-        // Why it is parked; NULL where it is not.
+        // Why it is parked; NULL if it is not.
         .column("parked", type: "TEXT", of: "webhooks"),
-        // How many wait for each webhook: to count 100,000 takes milliseconds, for each event. Counted once for a life of the process, and kept by whatever
-        // changes the table.
+        // The number of waiting events per webhook: counting 100,000 takes milliseconds, for each event. Counted once per run of the process, and updated with
+        // every change of the table.
         "CREATE TEMP TABLE IF NOT EXISTS webhook_backlogs (webhook TEXT PRIMARY KEY, events INTEGER)",
         "INSERT OR REPLACE INTO webhook_backlogs SELECT webhook, count(*) FROM webhook_events GROUP BY webhook",
         """
@@ -54,12 +54,12 @@ struct WebhookQueue: Sendable {
         self.maxEvents = maxEvents
     }
 
-    /// The lane of a room's events; the same in each life of the server.
+    /// The lane of a room's events; the same in each run of the server.
     static func lane(of room: String) -> Int {
         Int(room.utf8.reduce(UInt32(7)) { $0 &* 31 &+ UInt32($1) } % UInt32(lanes))
     }
 
-    /// Each webhook, and why it is parked; nil where it is not.
+    /// Each webhook, and why it is parked; nil if it is not.
     func webhooks() async throws(DatabaseError) -> [(webhook: Webhook, parked: String?)] {
         try await database.transaction { (sql) throws(DatabaseError) in
             try sql.run("SELECT name, url, secret, key, events, rooms, format, parked FROM webhooks ORDER BY name")
@@ -79,7 +79,7 @@ struct WebhookQueue: Sendable {
         }
     }
 
-    /// Makes a webhook or replaces it, which ends its parking.
+    /// Creates a webhook or replaces it, which ends its parking.
     func put(_ webhook: Webhook) async throws(DatabaseError) {
         var (secret, key) = (DatabaseValue.null, DatabaseValue.null)
         switch webhook.signer {
@@ -94,7 +94,7 @@ struct WebhookQueue: Sendable {
         }
     }
 
-    /// Forgets a webhook and what waits for it.
+    /// Removes a webhook and its waiting events.
     func delete(_ name: String) async throws(DatabaseError) {
         try await database.transaction { (sql) throws(DatabaseError) in
             try sql.run("DELETE FROM webhooks WHERE name = ?", .text(name))
@@ -102,7 +102,7 @@ struct WebhookQueue: Sendable {
         }
     }
 
-    /// Puts a message behind those that wait for each of `names`; how many older ones were pushed out, by name.
+    /// Adds a message after those that wait for each of `names`; returns how many older ones were pushed out, by name.
     func add(
         _ message: WebhookMessage, in format: Webhook.Format, room: String, to names: [String]
     ) async throws(DatabaseError) -> [String: Int] {
@@ -128,7 +128,7 @@ struct WebhookQueue: Sendable {
         try sql.run("SELECT events FROM webhook_backlogs WHERE webhook = ?", .text(name)).first?[0].number ?? 0
     }
 
-    /// Lane by lane, as the index has them: to sort all that wait took as long as their count.
+    /// Lane by lane, in the order of the index: sorting all waiting events took as long as counting them.
     private static func removeOldest(of name: String, _ sql: DatabaseConnection) throws(DatabaseError) {
         var oldest: [Int64] = []
         for lane in 0..<Int64(lanes) {
@@ -164,7 +164,7 @@ struct WebhookQueue: Sendable {
         }
     }
 
-    /// None: from before there were two.
+    /// Empty: from before there were two formats.
     private static func format(_ value: DatabaseValue) -> Webhook.Format {
         value.string.flatMap(Webhook.Format.init) ?? .martlet
     }

@@ -5,17 +5,17 @@ import Primitives
 
 import struct Foundation.Data
 
-/// One event as it is posted.
+/// The request that posts one event.
 struct WebhookRequest: Sendable, Hashable {
     var url: String
     /// Complete lines, such as `Content-Type: application/json`.
     var headers: [String]
     var body: [UInt8]
 
-    /// How long the token of a request is good.
+    /// How long the token of a request is valid.
     private static let tokenSeconds: Int64 = 300
 
-    /// The request for `event`, signed at `second` (since 1970); nil where the webhook's API key is no longer configured.
+    /// The request for `event`, signed at `second` (since 1970); nil if the webhook's API key is no longer configured.
     init?(_ event: QueuedEvent, to webhook: Webhook, keys: [APIKey], at second: Int64) {
         url = webhook.url
         body = event.body
@@ -44,7 +44,7 @@ struct WebhookRequest: Sendable, Hashable {
 }
 
 extension WebhookRequest {
-    /// Posts it over the network.
+    /// Sends it over the network.
     func post(isPublicOnly: Bool) async -> WebhookOutcome {
         var call = HTTPCall("POST", url)
         call.headers = headers
@@ -61,13 +61,13 @@ extension WebhookRequest {
     }
 }
 
-/// What became of a request.
+/// The result of a request.
 enum WebhookOutcome: Sendable, Hashable {
     case answered(status: Int)
-    /// In words: the name was not found, nobody listened, it took too long.
+    /// A description: the name was not found, nothing listened, it took too long.
     case failed(String)
 
-    /// What went wrong; nil: nothing.
+    /// The error; nil: none.
     var error: String? {
         switch self {
         case .answered(200..<300): nil

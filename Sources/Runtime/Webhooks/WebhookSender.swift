@@ -7,19 +7,19 @@ public import RoomService
 import Rooms
 public import Storage
 
-/// Posts what happens in rooms to those who want to know.
+/// Posts the events of rooms to the configured receivers.
 ///
-/// Events come from the event log, go into the database at once, and leave it when a receiver has accepted them: a receiver that is away, or a server that
-/// was restarted, delays them. Media waits for nothing of this.
+/// Events come from the event log, go into the database at once, and leave it when a receiver has accepted them: if a receiver is unreachable, or the server
+/// was restarted, they arrive later. Media never waits for this.
 public actor WebhookSender {
-    /// What the module takes from outside.
+    /// The interface to the outside, replaceable in tests.
     struct World: Sendable {
-        /// With whether receivers may be on this machine and in its networks.
+        /// The second argument: whether receivers may be on this machine and in its networks.
         var post: @Sendable (WebhookRequest, Bool) async -> WebhookOutcome
         var sleep: @Sendable (TimeInterval) async -> Void
         /// Milliseconds since 1970, for signatures.
         var wallClock: @Sendable () -> Int64
-        /// How long a receiver has failed is not a matter of the wall clock, which may be set.
+        /// The monotonic clock: how long a receiver has failed must not depend on the wall clock, which may be set.
         var now: @Sendable () -> MonotonicTime
         /// 0 to 1.
         var jitter: @Sendable () -> Double
@@ -30,18 +30,18 @@ public actor WebhookSender {
         let task: Task<Void, Never>
     }
 
-    /// How long a lane waits for a database that failed.
+    /// How long a lane waits after the database has failed.
     private static let databasePause = TimeInterval.seconds(1)
 
     private struct Entry {
         var webhook: Webhook
-        /// The number of the change that made it; nil: the database has it.
+        /// The number of the change that made it; nil: it is in the database.
         var change: Int?
         var lanes: [Lane] = []
         var state = WebhookStatus.State.active
         var delivered: UInt64 = 0
         var lost: UInt64 = 0
-        /// When its receiver last accepted an event, of whatever lane.
+        /// When its receiver last accepted an event, on any lane.
         var lastAccepted: MonotonicTime?
         var lastError: String?
     }
@@ -54,13 +54,13 @@ public actor WebhookSender {
     private let world: World
     private let logger: Logger
     private var entries: [String: Entry] = [:]
-    /// What the database has of those that are being changed: it comes back where the database refuses the change.
+    /// The database's version of webhooks that are being changed: it is restored if the database refuses the change.
     private var former: [String: Entry] = [:]
     private var lastChange = 0
     private var isStopping = false
     private var progress = WebhookProgress()
 
-    /// The webhooks in `database`. `encode` writes an event; `keys` sign for those that name one. `allowsPrivate`: receivers may be on this machine and in
+    /// The webhooks in `database`. `encode` encodes an event; `keys` sign for webhooks that name one. `allowsPrivate`: receivers may be on this machine and in
     /// its networks.
     public init(
         of rooms: RoomHost, database: Database, keys: [APIKey], allowsPrivate: Bool,
@@ -92,16 +92,16 @@ public actor WebhookSender {
         queue = WebhookQueue(database)
     }
 
-    /// Other keys, and whether receivers may be on this machine and in its networks, from the next event on.
+    /// Sets the keys, and whether receivers may be on this machine and in its networks, from the next event on.
     public func set(keys: [APIKey], allowsPrivate: Bool) {
         self.keys = keys
         self.allowsPrivate = allowsPrivate
     }
 
-    /// What the database must have.
+    /// The database schema that it needs.
     public static var schema: [SchemaStep] { WebhookQueue.schema }
 
-    /// Takes up the webhooks of the server's life before. Call once, before `run()`, for which `settle()` waits from now on.
+    /// Loads the webhooks of the server's earlier run. Call once, before `run()`, for which `settle()` waits from now on.
     public func load() async throws(DatabaseError) {
         progress.begin()
         for (webhook, parked) in try await queue.webhooks() {
@@ -112,12 +112,13 @@ public actor WebhookSender {
 
     /// Serves until the events end after `stop()`, or the task is cancelled. Call once.
     public func run() async {
-        // Lanes of what was set since `load()` are open, or opened once the database has it: a second task for one would post its events twice.
+        // Lanes of webhooks that were set since `load()` are open, or are opened once the database has them: a second task for a lane would post its events
+        // twice.
         for (name, entry) in entries where entry.lanes.isEmpty && entry.change == nil { open(name) }
         var cursor = EventCursor.beginning
         var isOver = false
         while !isOver, !Task.isCancelled {
-            // Only a feed that was opened after `stop()` is known to end with the log's last event; and that one is always read.
+            // Only a feed that was opened after `stop()` is known to end with the log's last event; such a feed is always read.
             isOver = isStopping
             let feed = await rooms.follow(room: nil, after: cursor)
             if feed.missesEvents, cursor != .beginning {
@@ -133,11 +134,11 @@ public actor WebhookSender {
         for entry in entries.values { entry.lanes.forEach { $0.task.cancel() } }
     }
 
-    /// No further events come: `run()` ends behind the last, and what was not accepted waits for the server's next start.
+    /// No more events follow: `run()` ends after the last one, and events that were not accepted wait for the server's next start.
     public func stop() { isStopping = true }
 
-    /// Returns when what has happened by now is in the database, where a webhook wants it: the end of the process does not lose it any more. Waits for
-    /// nothing where the database is far behind, and for a second at most: a disk that hangs must not keep an operator's call from its answer.
+    /// Returns when all events so far that a webhook selects are in the database, so that the end of the process does not lose them. Does not
+    /// wait if the database is far behind, and waits at most a second: a disk that hangs must not keep an operator's call from its answer.
     public func settle() async {
         guard !entries.isEmpty else { return }
         let last = await rooms.lastEvent
@@ -190,7 +191,7 @@ extension WebhookSender {
         return all
     }
 
-    /// One webhook; nil where there is none of that name.
+    /// One webhook; nil if there is none with that name.
     public func status(of name: String) async throws(WebhookError) -> WebhookStatus? {
         let queued = try await storing { () throws(DatabaseError) in try await queue.count(of: name) }
         guard let entry = entries[name] else { return nil }
@@ -199,7 +200,7 @@ extension WebhookSender {
             lastError: entry.lastError)
     }
 
-    /// Makes a webhook or replaces it; what waits for one of that name goes to the new receiver. Whether it is new.
+    /// Creates a webhook or replaces it; waiting events of one with that name go to the new receiver. Returns whether it is new.
     @discardableResult
     public func put(_ webhook: Webhook) async throws(WebhookError) -> Bool {
         let isNew = entries[webhook.name] == nil
@@ -207,8 +208,8 @@ extension WebhookSender {
         return isNew
     }
 
-    /// Replaces a webhook by what `change` makes of it, in one step: nobody else's change comes in between. What `change` refuses leaves it as it was. nil:
-    /// there is none of that name.
+    /// Replaces a webhook by the result of `change`, in one step: no other change comes in between. If `change` refuses, the webhook stays as it was. nil:
+    /// there is none with that name.
     public func change<Refusal: Error>(
         _ name: String, _ change: @Sendable (Webhook) -> Result<Webhook, Refusal>
     ) async throws(WebhookError) -> Result<Webhook, Refusal>? {
@@ -220,7 +221,7 @@ extension WebhookSender {
         return result
     }
 
-    /// In force at once, before the database is waited for, so that no two are made in the place of one. The number of this change.
+    /// In force at once, before the database is awaited, so that two cannot be created in one place. Returns the number of this change.
     private func place(_ webhook: Webhook) throws(WebhookError) -> Int {
         try webhook.check(keys: keys, allowsPrivate: allowsPrivate)
         let name = webhook.name
@@ -234,7 +235,7 @@ extension WebhookSender {
         return lastChange
     }
 
-    /// Writes down what was placed. Where the database refuses it, all is as it was before; a later change decides itself.
+    /// Stores a change that is in force. If the database refuses it, the former webhook is restored, unless there was a later change.
     private func store(_ webhook: Webhook, change: Int) async throws(WebhookError) {
         let name = webhook.name
         do throws(WebhookError) {
@@ -259,7 +260,7 @@ extension WebhookSender {
         open(name)
     }
 
-    /// Forgets a webhook and what waits for it; whether there was one. Where the database refuses it, the webhook is back, without what happened meanwhile.
+    /// Removes a webhook and its waiting events; returns whether there was one. If the database refuses, the webhook is restored, without later events.
     public func delete(_ name: String) async throws(WebhookError) -> Bool {
         close(name)
         let stored = former.removeValue(forKey: name)
@@ -316,12 +317,12 @@ extension WebhookSender {
             }
             guard let found, let event = found else { return }
             let outcome = await send(event, to: webhook)
-            // Set anew or forgotten meanwhile: what was accepted is sent again rather than lost.
+            // Replaced or removed meanwhile: an accepted event is sent again rather than lost.
             guard !Task.isCancelled, entries[name]?.webhook == webhook else { return }
             let step = backoff.step(
                 after: outcome, at: world.now(), accepted: entries[name]?.lastAccepted, jitter: world.jitter())
             if step == .park {
-                // Before anybody sees that it is parked: the server may end right then, and its next life must know.
+                // Before anybody can see that it is parked: the server may end right then, and its next run must know.
                 await patiently(name) { () async throws(DatabaseError) in
                     try await queue.park(name, outcome.error ?? "")
                 }
@@ -337,8 +338,8 @@ extension WebhookSender {
         }
     }
 
-    /// Tries until the database carries `work` out, or the lane is closed (nil): a lane that went on would post again what was accepted, and one that returned
-    /// would wait for another event.
+    /// Retries until the database carries out `work`, or the lane is closed (nil): if the lane continued, it would post accepted events again, and if it
+    /// returned, it would wait for another event.
     @discardableResult
     private func patiently<Value: Sendable>(
         _ name: String, _ work: () async throws(DatabaseError) -> Value
@@ -375,7 +376,7 @@ extension WebhookSender {
         }
         if step == .giveUp { entries[name]?.lost += 1 }
         let before = entries[name]?.state
-        // Another lane parked it while this one waited for its answer.
+        // Another lane parked it while this one waited for its response.
         guard before != .parked else { return }
         let state: WebhookStatus.State =
             switch step {
