@@ -7,21 +7,21 @@ public import RoomService
 public import Rooms
 import Synchronization
 
-/// Plays files into rooms, on a thread of its own.
+/// Plays files into rooms, on a separate thread.
 public final class FilePlayer: PlaybackPlane {
-    /// Finds the files of a recording: all, or the one of this name.
+    /// Finds the files of a recording: all, or the one with this name.
     public typealias Recordings = @Sendable (_ sid: String, _ file: String?) throws(RoomError) -> [RecordedFile]
 
     private let configuration: PlayerConfiguration
     private let recordings: Recordings
     private let books = PlaybackBooks()
     private let thread: PlayerThread
-    /// Opens files: what an index of many megabytes takes must hold up neither a playback nor a call.
+    /// Opens files: reading an index of many megabytes must delay neither a playback nor a call.
     private let opener: BlockingCalls
     private let loop: Mutex<LoopThread?>
     private let news: AsyncStream<PlayerThread.News>
     private let endNews: @Sendable () -> Void
-    /// What is played and under which terms, by the number of the opened file.
+    /// The sources and terms of playbacks, by the number of the opened file.
     private let requested = Mutex<[UInt64: (source: PlaybackSource, terms: PlaybackChange)]>([:])
 
     /// A player for the rooms of `workers`; `seed` determines first sequence numbers and timestamps.
@@ -40,7 +40,7 @@ public final class FilePlayer: PlaybackPlane {
         loop = Mutex(try LoopThread(name: "player", cpu: nil) { thread.run() })
     }
 
-    /// Files that wait to be opened; whoever asks for more is told to come back.
+    /// The maximum number of files that wait to be opened; further requests must be repeated later.
     private static let mostOpening = 32
 
     // MARK: - For rooms
@@ -72,13 +72,13 @@ public final class FilePlayer: PlaybackPlane {
     public func apply(_ effect: PlaybackEffect) {
         switch effect {
         case .ended(let sid):
-            // Whoever ended it finds it gone at once; the thread follows.
+            // The caller that ended it no longer finds it; the thread follows later.
             if let summary = books[sid] { books.end(summary) }
             thread.post(.end(playback: sid))
         }
     }
 
-    /// Lets participants of files that are at their end leave, until the player stops.
+    /// Makes participants leave whose files have ended, until the player stops.
     public func run(_ rooms: RoomHost) async {
         for await item in news { await rooms.playbackHasEnded(item.playback, item.end, room: item.room) }
     }
@@ -97,7 +97,7 @@ public final class FilePlayer: PlaybackPlane {
 
     // MARK: - For the API
 
-    /// Opens a source and checks that it can be played. What is opened is then played, or given up by `close`.
+    /// Opens a source and checks that it can be played. The opened file is then played, or closed by `close`.
     public func open(_ source: PlaybackSource, _ terms: PlaybackChange) async throws(RoomError) -> OpenedFile {
         let result = await opener.run { [configuration, recordings, books] in
             Self.open(source, configuration, recordings, books)
@@ -149,7 +149,7 @@ public final class FilePlayer: PlaybackPlane {
 
     private static let noFile = RoomError(.fileNotFound, "there is no such file to play")
 
-    /// Gives up a file that no room took.
+    /// Closes a file that no room accepted.
     public func close(_ file: OpenedFile) {
         _ = books.take(file.number)
         _ = requested.withLock { $0.removeValue(forKey: file.number) }
@@ -161,9 +161,9 @@ public final class FilePlayer: PlaybackPlane {
     /// Playbacks, the newest first.
     public var playbacks: [PlaybackSummary] { books.all }
 
-    /// One playback; nil when there is none.
+    /// One playback; nil if there is none.
     public subscript(sid: String) -> PlaybackSummary? { books[sid] }
 
-    /// Figures for metrics.
+    /// Counters and gauges for metrics.
     public var statistics: PlayerStatistics { books.statistics }
 }

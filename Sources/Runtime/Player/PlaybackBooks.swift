@@ -1,10 +1,10 @@
 import Synchronization
 
-/// The playbacks there are, for the API and for metrics. Written by the player's thread.
+/// The list of playbacks, for the API and for metrics. Written by the player's thread.
 final class PlaybackBooks: Sendable {
     private struct State {
         var summaries: [String: PlaybackSummary] = [:]
-        /// Of playbacks that have ended.
+        /// The counts of playbacks that have ended.
         var totals = PlayerStatistics()
         /// Files that were opened and are not played yet.
         var opened: [UInt64: OpenedTracks] = [:]
@@ -34,7 +34,7 @@ final class PlaybackBooks: Sendable {
 
     func add(_ summary: PlaybackSummary) { state.withLock { $0.summaries[summary.sid] = summary } }
 
-    /// Does nothing for one that has ended.
+    /// Does nothing if it has ended.
     func update(_ summary: PlaybackSummary) {
         state.withLock { state in
             if state.summaries[summary.sid] != nil { state.summaries[summary.sid] = summary }
@@ -53,7 +53,7 @@ final class PlaybackBooks: Sendable {
 
     // MARK: - Opened files
 
-    /// Keeps an opened file under a number; nil where `limit` playbacks and opened files are there already.
+    /// Stores an opened file under a number; nil if there are already `limit` playbacks and opened files.
     func keep(_ tracks: OpenedTracks, limit: Int) -> UInt64? {
         state.withLock { state in
             guard state.summaries.count + state.opened.count < limit else { return nil }
@@ -63,6 +63,6 @@ final class PlaybackBooks: Sendable {
         }
     }
 
-    /// Gives up an opened file, or takes it for playing.
+    /// Removes an opened file, to close it or to play it.
     func take(_ number: UInt64) -> OpenedTracks? { state.withLock { $0.opened.removeValue(forKey: number) } }
 }

@@ -2,17 +2,17 @@ import Glibc
 
 /// The folder of files that may be played. A name leads to a file below it and never out of it.
 ///
-/// Every step is opened by itself, relative to the one before and without following links, so that nothing which is renamed or linked meanwhile leads elsewhere.
+/// Each component is opened separately, relative to the one before and without following links, so that a rename or a link meanwhile cannot lead elsewhere.
 struct PlaybackFolder: Sendable {
     let root: String
 
-    /// Steps to a file, and bytes of a name: those of Linux.
+    /// The maximum number of components, and bytes of a name: those of Linux.
     private static let maximumDepth = 16
     private static let maximumName = 255
 
     init(_ root: String) { self.root = root }
 
-    /// The parts of a name; nil for what is not a plain relative path.
+    /// The components of a name; nil if it is not a plain relative path.
     static func parts(of name: String) -> [String]? {
         let parts = name.split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count <= maximumDepth,
@@ -24,10 +24,10 @@ struct PlaybackFolder: Sendable {
         return parts.map(String.init)
     }
 
-    /// The file of this name, which uses `/` between folders; nil where there is none that may be played.
+    /// The file with this name, which uses `/` between folders; nil if there is none that may be played.
     func open(_ name: String) -> PlayedFile? {
         guard let parts = Self.parts(of: name), let last = parts.last else { return nil }
-        // The folder itself is the operator's choice, and may be a link.
+        // The operator chooses the folder itself, which may be a link.
         var folder = Glibc.open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         for part in parts.dropLast() {
             guard folder >= 0 else { return nil }
@@ -37,7 +37,7 @@ struct PlaybackFolder: Sendable {
         }
         guard folder >= 0 else { return nil }
         defer { close(folder) }
-        // A pipe without a writer must not hold up the player.
+        // A pipe without a writer must not block the player.
         return PlayedFile(descriptor: openat(folder, last, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK))
     }
 }

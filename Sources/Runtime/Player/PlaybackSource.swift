@@ -4,11 +4,11 @@ import Playback
 public import Primitives
 import Rooms
 
-/// What is to be played.
+/// The source of a playback.
 public enum PlaybackSource: Sendable, Hashable {
     /// A file below the configured folder, with `/` between folders.
     case file(String)
-    /// An earlier recording by its sid; the name of one of its files, or all of them.
+    /// An earlier recording by its sid, and the name of one of its files; nil: all of them.
     case recording(String, file: String?)
 }
 
@@ -16,7 +16,7 @@ public enum PlaybackSource: Sendable, Hashable {
 public struct RecordedFile: Sendable, Hashable {
     /// Its path, which the server made.
     public var path: String
-    /// When its first sample is, compared with the other files.
+    /// The time of its first sample, relative to the other files.
     public var start: TimeInterval
 
     /// A file.
@@ -26,7 +26,7 @@ public struct RecordedFile: Sendable, Hashable {
     }
 }
 
-/// The tracks of one source that is open, each with the file that it is read from.
+/// The tracks of an open source, each with the file that it is read from.
 struct OpenedTracks: Sendable {
     struct Track: Sendable {
         var track: PlayableTrack
@@ -35,13 +35,13 @@ struct OpenedTracks: Sendable {
 
     let tracks: [Track]
 
-    /// The playable tracks of `files`, the first of each kind; tracks of a later file begin that much later.
+    /// The playable tracks of `files`, the first of each kind; tracks of a later file begin later by its start.
     init(_ files: [(file: PlayedFile, start: TimeInterval)]) throws(PlaybackRefusal) {
         var found: [Track] = []
         let first = files.map(\.start).min() ?? .zero
         for (file, start) in files {
             for track in try file.movie().tracks {
-                // What is not played is no obstacle, whatever its format.
+                // A track that is not played is no obstacle, whatever its format.
                 guard !found.contains(where: { $0.track.kind == (track.isVideo ? .video : .audio) }) else { continue }
                 let playable = try PlayableTrack(track, delay: start - first)
                 guard !found.contains(where: { $0.track.kind == playable.kind }) else { continue }
@@ -57,7 +57,7 @@ struct OpenedTracks: Sendable {
         PlaybackSchedule(tracks.map(\.track), loops: false, at: .zero).duration
     }
 
-    /// As a room judges them.
+    /// The formats that a room checks.
     var formats: [PlaybackFormat] {
         tracks.map { item in
             var format = PlaybackFormat(codec: item.track.codec)

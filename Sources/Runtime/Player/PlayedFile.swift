@@ -9,10 +9,10 @@ import WebM
 /// A file that is read while it is played. Its reads block: only the player's threads use it.
 final class PlayedFile: Sendable {
     private let descriptor: Int32
-    /// Bytes of it when it was opened.
+    /// Its length in bytes when it was opened.
     let length: Int64
 
-    /// Takes over an open descriptor; nil for what is no regular file.
+    /// Takes over an open descriptor; nil if it is not a regular file.
     init?(descriptor: Int32) {
         var status = stat()
         guard descriptor >= 0, fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
@@ -27,12 +27,12 @@ final class PlayedFile: Sendable {
 
     deinit { Glibc.close(descriptor) }
 
-    /// A file by its whole path, which the server made itself.
+    /// A file by its full path, which the server made itself.
     convenience init?(path: String) {
         self.init(descriptor: open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK))
     }
 
-    /// Reads `length` bytes at `offset` into `bytes`, which is made as long; false where the file has fewer, or fails.
+    /// Reads `length` bytes at `offset` into `bytes`, which is resized; false if the file has fewer, or reading fails.
     func read(_ length: Int, at offset: Int64, into bytes: inout [UInt8]) -> Bool {
         if bytes.count < length { bytes = [UInt8](repeating: 0, count: length) }
         var done = 0
@@ -49,10 +49,10 @@ final class PlayedFile: Sendable {
         return true
     }
 
-    /// Its tracks and samples, by the reader of its kind, which its first bytes say.
+    /// Its tracks and samples, from the reader for its type, which its first bytes show.
     func movie() throws(PlaybackRefusal) -> MovieFile {
         var bytes: [UInt8] = []
-        // A file of fewer bytes is of no kind, and the reader of MP4 says so.
+        // A file with fewer bytes has no type, and the reader of MP4 reports this.
         let isRead = read(MatroskaReader.signatureLength, at: 0, into: &bytes)
         let isMatroska = MatroskaReader.recognizes(bytes.span.bytes)
         do throws(MovieFault) {
@@ -68,7 +68,7 @@ final class PlayedFile: Sendable {
         while !reader.isDone {
             let wanted = reader.wanted
             let count = Int(min(Int64(wanted.length), max(0, length - wanted.offset)))
-            // It may have become shorter.
+            // The file may have become shorter.
             guard read(count, at: wanted.offset, into: &bytes) else { throw .malformed }
             reader.receive(bytes.span.bytes.extracting(0..<count))
         }

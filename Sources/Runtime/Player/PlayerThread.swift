@@ -5,9 +5,9 @@ import Primitives
 import RoomService
 import Rooms
 
-/// The thread that reads the files of all playbacks. Its reads may block for as long as the disk likes: playbacks are then late, calls are not.
+/// The thread that reads the files of all playbacks. Its reads may block as long as the disk does: playbacks are then late, calls are not.
 final class PlayerThread: Sendable {
-    /// What the thread is told, in order.
+    /// Orders for the thread, in sequence.
     enum Order: Sendable {
         case begin(PlaybackInfo, OpenedTracks, PlaybackSummary, worker: Int)
         case change(playback: String, PlaybackChange)
@@ -47,7 +47,7 @@ final class PlayerThread: Sendable {
 
     func post(_ order: Order) { _ = orders.post(order) }
 
-    /// Runs until it is ordered to stop.
+    /// Runs until it is stopped.
     func run() {
         Scheduling.yieldCurrentThread()
         guard let poller = try? Poller(), (try? poller.add(wake.descriptor)) != nil else {
@@ -107,10 +107,10 @@ final class PlayerThread: Sendable {
         for feed in playback.feeds where !workers.play(feed, on: playback.worker) { feed.close() }
     }
 
-    /// Tells of playbacks that are over; their participants leave then, which ends them here, too.
+    /// Reports playbacks that have ended; their participants then leave, which ends them here, too.
     private func finish(_ running: inout [RunningPlayback]) {
         let now = MonotonicClock.now()
-        // Asked once: workers empty feeds meanwhile, and one that is over only at a second look would leave without its end.
+        // Checked only once: workers empty feeds meanwhile, and a playback that has ended only at a second check would leave without its end being reported.
         let over = running.filter { $0.isOver(at: now) }
         guard !over.isEmpty else { return }
         for playback in over {

@@ -6,18 +6,18 @@ import Primitives
 import RoomService
 import Rooms
 
-/// One playback: reads samples when their time comes, and fills the feeds of its worker, at most `ahead` of time. What finds no room waits here, in the
-/// order of its track; nothing further of that playback is read meanwhile.
+/// One playback: reads samples when they are due, and fills the feeds of its worker, at most `ahead` of time. Packets that do not fit wait here, in the
+/// order of their track; nothing more of that playback is read meanwhile.
 final class RunningPlayback {
     let info: PlaybackInfo
-    /// The worker that has its room.
+    /// The worker that hosts its room.
     let worker: Int
     private let opened: OpenedTracks
     let feeds: [PlaybackFeed]
     private var schedule: PlaybackSchedule
     private var packetizers: [TrackPacketizer]
     private var summary: PlaybackSummary
-    /// Packets of the last sample that found no room yet.
+    /// Packets of the last sample that did not fit yet.
     private var waiting: Waiting?
     /// The last sample of each track, to which its goodbye refers.
     private var last: [PlaybackSchedule.Step?]
@@ -25,7 +25,7 @@ final class RunningPlayback {
     private var sample: [UInt8] = []
     /// The file could not be read.
     private(set) var hasFailed = false
-    /// It is paused, and everything that was made before is with the worker: until it goes on there is nothing to do.
+    /// It is paused, and the worker has everything that was made before: until it resumes there is nothing to do.
     private(set) var isResting = false
 
     private struct Waiting {
@@ -33,15 +33,15 @@ final class RunningPlayback {
         var next = 0
     }
 
-    /// How far ahead of time packets are made: a disk that hesitates for less is not noticed.
+    /// How far ahead of time packets are made: shorter delays of the disk go unnoticed.
     static let ahead = TimeInterval.milliseconds(200)
     /// Bytes of a feed: `ahead` of 40 Mbit/s video, and of audio.
     private static let videoFeed = 1 << 20
     private static let audioFeed = 1 << 15
-    /// Samples and bytes that are read at a time: a file may have a million samples for one moment, or megabytes in each, and other playbacks wait meanwhile.
+    /// Samples and bytes per read: a file may have a million samples for one moment, or megabytes in each, and other playbacks wait meanwhile.
     private static let mostSamples = 1_000
     private static let mostBytes = 16 << 20
-    /// So many packets leave together: one call of the kernel (UDP_SEGMENT) sends them.
+    /// This many packets are sent together: one call of the kernel (UDP_SEGMENT) sends them.
     private static let burst = 8
 
     init(
@@ -77,7 +77,7 @@ final class RunningPlayback {
         return shown
     }
 
-    /// Whether everything was sent and shown for its time, or nothing more can be.
+    /// Whether everything was sent and shown for its duration, or nothing more can be.
     func isOver(at now: MonotonicTime) -> Bool {
         if hasFailed { return true }
         guard case .ended(let end) = schedule.state else { return false }
@@ -104,7 +104,7 @@ final class RunningPlayback {
         for feed in feeds { feed.isResting = isResting }
     }
 
-    /// Makes what is due soon.
+    /// Makes the packets that are due soon.
     func fill(at now: MonotonicTime) {
         guard pushWaiting() else { return }
         guard schedule.state != .paused else { return rest(true) }
@@ -120,7 +120,7 @@ final class RunningPlayback {
         }
     }
 
-    /// Reads a sample and makes its packets; false where there are none.
+    /// Reads a sample and makes its packets; false if there are none.
     private func read(_ step: PlaybackSchedule.Step) -> Bool {
         let place = opened.tracks[step.track].track.samples[step.sample], length = Int(place.length)
         guard opened.tracks[step.track].file.read(length, at: place.offset, into: &sample) else {
@@ -141,7 +141,7 @@ final class RunningPlayback {
         return true
     }
 
-    /// Hands the packets of the last sample to the worker; false where there is no room for all of them.
+    /// Passes the packets of the last sample to the worker; false if not all of them fit.
     private func pushWaiting() -> Bool {
         guard let item = waiting else { return true }
         let step = item.step, feed = feeds[step.track]
@@ -164,7 +164,7 @@ final class RunningPlayback {
         return true
     }
 
-    /// The stream rests: viewers are notified at once instead of after seconds of silence.
+    /// The stream pauses: viewers are notified at once instead of after seconds of silence.
     private func sendGoodbye() {
         _ = pushWaiting()
         for (track, step) in last.enumerated() {
@@ -175,7 +175,7 @@ final class RunningPlayback {
         }
     }
 
-    /// Behind the step's packets. A report that finds no room is left out: the next one follows.
+    /// After the step's packets. A report that does not fit is skipped: the next one follows.
     private func push(_ report: [UInt8], _ step: PlaybackSchedule.Step) {
         _ = report.withUnsafeBytes { feeds[step.track].push($0, isRTCP: true, due: step.due + step.spread) }
     }
