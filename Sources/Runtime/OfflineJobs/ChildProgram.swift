@@ -3,21 +3,21 @@ import Glibc
 import NetworkIO
 import Primitives
 
-/// A program that runs behind all others, as a process of its own with limits. It ends with the thread that began it.
+/// A program that runs at the lowest priority, as a separate process with limits. It ends with the thread that began it.
 struct ChildProgram {
     private let path: String
     private let folder: String
     private let memoryBytes: UInt64
 
-    /// How it has ended.
+    /// How it ended.
     struct End: Equatable {
-        /// Its exit code, or 128 and the signal.
+        /// Its exit code, or 128 plus the signal.
         var code: Int32
-        /// The last that it has said.
+        /// Its last message.
         var words: String
         var processorTime: TimeInterval
 
-        /// It could not begin, for the system's reason `code`; what a shell says then.
+        /// It could not begin, for the system's reason `code`; the message is that of a shell.
         static func notBegun(_ code: Int32) -> End {
             End(code: 127, words: "cannot begin: \(String(cString: strerror(code)))", processorTime: .zero)
         }
@@ -25,17 +25,17 @@ struct ChildProgram {
 
     private static let lookInterval: Int32 = 200
     private static let longestWords = 4_096
-    /// Neither this process's keys nor its paths are a program's business.
+    /// A program must not see this process's keys and paths.
     private static let environment = ["PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C"]
 
-    /// The program at `path`, which works in `folder`.
+    /// The program at `path`, which runs in `folder`.
     init(_ path: String, folder: String, memoryBytes: UInt64) {
         self.path = path
         self.folder = folder
         self.memoryBytes = memoryBytes
     }
 
-    /// Runs it to its end; `output` is given what it writes. It is killed when `fault` has one, which is then thrown. Blocks.
+    /// Runs it until it ends; `output` gets its output. It is killed when `fault` returns one, which is then thrown. Blocks.
     func run(
         _ arguments: [String], fault: () -> JobFault?, output: (ArraySlice<UInt8>) -> Void
     ) throws(JobFault) -> End {
@@ -63,7 +63,7 @@ struct ChildProgram {
         return try wait(for: child, fault, String(decoding: words, as: UTF8.self))
     }
 
-    /// Hands on what it writes until it writes no more; the fault for which it was killed.
+    /// Passes on its output until it ends; returns the fault for which it was killed.
     private func watch(
         _ child: pid_t, _ out: Int32, _ err: Int32, _ fault: () -> JobFault?, _ output: (ArraySlice<UInt8>) -> Void,
         _ said: (ArraySlice<UInt8>) -> Void
@@ -119,7 +119,7 @@ struct ChildProgram {
         return clinux_pipe(&ends) == 0 ? (ends[0], ends[1]) : nil
     }
 
-    /// The texts as C has them: pointers that end with none.
+    /// The texts as a C array: pointers terminated by a null pointer.
     private static func withStrings<Result>(
         _ texts: [String], _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> Result
     ) -> Result {

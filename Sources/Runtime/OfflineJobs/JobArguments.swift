@@ -1,14 +1,14 @@
 import Recorder
 
-/// What ffmpeg is told. Files are named by their names in the recording's folder, in which it runs: letters, digits, `_`, `-` and `.` that the server chose. Nothing
-/// that a client has written gets into arguments or filters, and no shell reads them.
+/// The arguments of ffmpeg. Files are named by their names in the recording's folder, in which it runs: letters, digits, `_`, `-` and `.` that the server
+/// chose. No text from clients gets into arguments or filters, and no shell reads them.
 struct JobArguments {
     let width: Int
     let height: Int
     let frameRate: Int
     let bitrate: Int64
     let codec: RecordingJob.VideoCodec
-    /// Threads that compress.
+    /// Threads that encode.
     let threads: Int
 
     private static let common = ["-hide_banner", "-nostdin", "-y", "-v", "error", "-filter_complex_threads", "1"]
@@ -16,16 +16,16 @@ struct JobArguments {
 
     // MARK: - Compositions
 
-    /// One scene into the file `name`.
+    /// Encodes one scene into the file `name`.
     func scene(_ scene: Scene, of timeline: RecordingTimeline, into name: String) -> [String] {
         let start = Double(scene.frames.lowerBound) / Double(frameRate)
         var inputs: [String] = []
-        // The background has the length of the scene, in case that nothing is on it.
+        // The background has the duration of the scene, in case there is nothing on it.
         let seconds = Self.number(Double(scene.frames.count) / Double(frameRate))
         var filters = ["color=c=black:s=\(width)x\(height):r=\(frameRate):d=\(seconds),format=yuv420p[b0]"]
         for (index, tile) in scene.tiles.enumerated() {
             let part = timeline.parts[tile.part]
-            // The moment of the file with which the scene begins: read from the keyframe before it on, so that what it showed then is there.
+            // The time in the file at which the scene begins: read from the keyframe before it, so that the image at that time can be decoded.
             let moment = (start - Double(part.start) / 1_000_000) / part.stretch
             let seek = moment > 0 ? ["-noaccurate_seek", "-ss", Self.number(moment)] : []
             inputs += Self.video + seek + Self.input(part.file)
@@ -46,14 +46,14 @@ struct JobArguments {
                 String(scene.frames.count),
             ]
             + encoder + ["-maxrate", String(bitrate * 3 / 2), "-bufsize", String(bitrate * 2)]
-            // Frames in the order in which they are shown: scenes follow each other without a seam, and rooms play the file.
+            // Frames in display order: scenes follow each other without a gap, and rooms play the file.
             + ["-bf", "0", "-an", "-video_track_timescale", "90000", "-f", "mp4"] + Self.reported + ["./\(name)"]
     }
 
     /// The list of scenes' files for `whole`.
     static func list(of names: [String]) -> String { names.map { "file '\($0)'\n" }.joined() }
 
-    /// All scenes of the list, and the audio of these parts, into the file `name`; so many microseconds.
+    /// Joins all scenes of the list, and the audio of these parts, into the file `name`; with this duration in microseconds.
     func whole(
         list: String, audio parts: [RecordingTimeline.Part], length: Int64, into name: String
     ) -> [String] {
@@ -69,21 +69,22 @@ struct JobArguments {
             + ["-movflags", "+faststart", "-f", "mp4"] + Self.reported + ["./\(name)"]
     }
 
-    /// Files whose audio one process mixes: each costs it a thread with its address space, an open file and a hundred bytes of a filter, all of which are bounded.
+    /// Files whose audio one process mixes: each costs it a thread with its address space, an open file and a hundred bytes of a filter, and all of these are
+    /// limited.
     static let mostMixed = 64
-    /// Bits per second of a file that holds mixed audio for a while: so many that nobody hears a difference.
+    /// Bits per second of a temporary file with mixed audio: so many that nobody hears a difference.
     static let mixBitrate: Int64 = 256_000
 
-    /// The audio of parts, mixed, into the file `name`, which begins with the recording.
+    /// Mixes the audio of parts into the file `name`, which begins with the recording.
     static func mix(_ parts: [RecordingTimeline.Part], into name: String) -> [String] {
         let inputs: [String] = parts.flatMap { input($0.file) }
         let filter = ["-filter_complex", mixing(parts, firstInput: 0) + "[a]", "-map", "[a]"]
-        // Its samples are floating-point numbers: what is loud together is limited at the end alone.
+        // Its samples are floating-point numbers: the sum of loud parts is limited only at the end.
         let codec = ["-c:a", "libopus", "-b:a", String(mixBitrate), "-f", "mp4"]
         return common + inputs + filter + codec + reported + ["./\(name)"]
     }
 
-    /// A filter that mixes the audio of parts, each at its moment, whose inputs begin with number `firstInput`.
+    /// A filter that mixes the audio of parts, each at its time, whose inputs begin with number `firstInput`.
     private static func mixing(_ parts: [RecordingTimeline.Part], firstInput: Int) -> String {
         let placed = parts.enumerated().map { index, part -> String in
             let delay = number(Double(part.start) / 1_000_000)
@@ -106,8 +107,8 @@ struct JobArguments {
 
     // MARK: - Transcoding
 
-    /// The first video of a file, in one of two passes; the second one writes the file `name`, with the audio as it is. `log` is where the first one leaves what it
-    /// has found out.
+    /// The first video of a file, in one of two passes; the second one writes the file `name`, and copies the audio. `log` is the file in which the first one
+    /// stores its results.
     func pass(_ number: Int, of part: RecordingTimeline.Part, log: String, into name: String) -> [String] {
         let filter = fitted(width, height, rotation: part.rotation) + ",fps=\(frameRate)"
         var arguments = Self.common + Self.video + Self.input(part.file)
@@ -120,7 +121,7 @@ struct JobArguments {
 
     // MARK: - Copies
 
-    /// All audio and videos of a file as they are, in another container: its index in front, so that players begin at once and seek without reading its end.
+    /// Copies all audio and videos of a file into another container, with its index in front, so that players begin at once and seek without reading its end.
     static func copy(of file: String, in container: RecordingJob.Container, into name: String) -> [String] {
         let streams = ["-map", "0:v?", "-map", "0:a?", "-c", "copy"]
         switch container {
@@ -129,17 +130,17 @@ struct JobArguments {
         }
     }
 
-    // MARK: - What all have
+    // MARK: - Common parts
 
-    /// Reads a file as the movie that it is, whatever its bytes pretend to be, and nothing but files.
+    /// Reads a file as a movie, whatever its bytes look like, and opens nothing but files.
     private static func input(_ name: String) -> [String] {
         ["-protocol_whitelist", "file", "-f", "mov", "-i", "./\(name)"]
     }
 
-    /// Sizes change within a file: the filters take each frame as it comes, and turn it themselves.
+    /// Sizes change within a file: the filters accept each frame as it is, and rotate it themselves.
     private static let video = ["-threads", "1", "-noautorotate", "-reinit_filter", "0"]
 
-    /// The whole frame within the given size, whatever its own size and turned by `rotation` degrees clockwise.
+    /// Fits the whole frame into the given size, whatever its own size, rotated by `rotation` degrees clockwise.
     private func fitted(_ width: Int, _ height: Int, rotation: Int) -> String {
         let turns = [90: ",transpose=clock", 180: ",hflip,vflip", 270: ",transpose=cclock"]
         let isUpright = rotation % 180 == 0
@@ -159,7 +160,7 @@ struct JobArguments {
         }
     }
 
-    /// A number as filters read it: six digits behind the point, whatever the locale.
+    /// A number in the form that filters read: six decimals, whatever the locale.
     static func number(_ value: Double) -> String {
         let micro = Int64((value * 1_000_000).rounded())
         let digits = String(micro.magnitude % 1_000_000)

@@ -1,19 +1,19 @@
 import Primitives
 
-/// What a job at work depends on, as it is at a moment.
+/// The conditions that decide whether a running job continues.
 struct JobCircumstances: Sendable, Hashable {
     var isCancelled = false
     /// The server ends.
     var isStopping = false
-    /// Its recording is no more.
+    /// Its recording no longer exists.
     var isDeleted = false
-    /// For how long it has been at work, and may be.
+    /// How long it has been running, and the limit.
     var age = TimeInterval.zero
     var longest: TimeInterval
-    /// The disk has more left than recordings must leave free.
+    /// Whether the disk has more free space than recordings must leave free.
     var hasRoom = true
 
-    /// Why the work is to be left; nil: it goes on. A job that somebody cancels while the server ends does not begin again.
+    /// Why the work must end; nil: it continues. A job that is cancelled while the server ends does not begin again.
     var fault: JobFault? {
         if isCancelled { return .cancelled }
         if isStopping { return .stopped }

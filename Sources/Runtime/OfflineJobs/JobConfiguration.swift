@@ -1,22 +1,22 @@
 public import Primitives
 
-/// What jobs may use.
+/// The limits of jobs.
 public struct JobConfiguration: Sendable, Hashable {
-    /// The program `ffmpeg`: a path, or a name that is looked for where the system keeps programs; empty: there are no jobs.
+    /// The program `ffmpeg`: a path, or a name that is searched for where the system keeps programs; empty: there are no jobs.
     public var program = "ffmpeg"
-    /// Jobs at once.
+    /// Jobs that run at a time.
     public var maximumRunning = 1
     /// Jobs that wait.
     public var maximumQueued = 100
-    /// Bytes of address space of one job's process.
+    /// Bytes of address space for one job's process.
     public var memoryBytes: UInt64 = 4_096 << 20
     /// How long one job may take.
     public var longest = TimeInterval.seconds(43_200)
 
-    /// The usual limits.
+    /// The default limits.
     public init() {}
 
-    /// Where the program lies; nil: it is not installed. Looks at the disk.
+    /// The path of the program; nil: it is not installed. Reads the disk.
     func path(isProgram: (String) -> Bool) -> String? {
         guard !program.isEmpty else { return nil }
         guard !program.contains("/") else { return isProgram(program) ? program : nil }
@@ -24,7 +24,7 @@ public struct JobConfiguration: Sendable, Hashable {
     }
 }
 
-/// What jobs have done; for metrics.
+/// Counters of jobs, for metrics.
 public struct JobStatistics: Sendable, Hashable {
     public var queued = 0
     public var running = 0
@@ -34,7 +34,7 @@ public struct JobStatistics: Sendable, Hashable {
     /// Processor time of their processes.
     public var processorTime = TimeInterval.zero
 
-    /// Nothing.
+    /// All zero.
     public init() {}
 }
 
@@ -42,20 +42,20 @@ public struct JobStatistics: Sendable, Hashable {
 enum JobFault: String, Error, Sendable, Hashable, CaseIterable {
     /// Somebody has cancelled it.
     case cancelled
-    /// The server ends: it begins again with the next start.
+    /// The server ends: the job begins again at the next start.
     case stopped
     /// Its recording was deleted.
     case deleted
     /// It took longer than a job may.
     case timeLimit = "time_limit"
-    /// The disk has less room left than recordings must leave free.
+    /// The disk has less space left than recordings must leave free.
     case diskFull = "disk_full"
     case diskError = "disk_error"
-    /// There is nothing to be seen or heard in the recording.
+    /// The recording has neither audio nor video.
     case empty
     /// A file of the recording cannot be read.
     case unreadable = "unreadable_file"
-    /// ffmpeg has refused; the server's log has its words.
+    /// ffmpeg has failed; the server's log has its message.
     case programFailed = "ffmpeg_failed"
     /// The server ended during each of its tries.
     case interrupted

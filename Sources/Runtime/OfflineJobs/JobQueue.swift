@@ -1,11 +1,11 @@
 import Recorder
 
-/// Which jobs wait and which are at work: first come, first served, and bounded.
+/// The waiting and running jobs: first come, first served, and bounded.
 struct JobQueue {
     private let maximumRunning: Int
     private let maximumQueued: Int
     private var waiting: [RecordingJob] = []
-    /// Places that are kept for jobs which are being written down.
+    /// Places reserved for jobs that are being stored.
     private var reserved = 0
     private var running: [String: RecordingJob] = [:]
     private var cancelled: Set<String> = []
@@ -17,27 +17,27 @@ struct JobQueue {
 
     var counts: (queued: Int, running: Int) { (waiting.count, running.count) }
 
-    /// Keeps a place for another job; false: as many wait as may.
+    /// Reserves a place for another job; false: the maximum number waits.
     mutating func reserve() -> Bool {
         guard waiting.count + reserved < maximumQueued else { return false }
         reserved += 1
         return true
     }
 
-    /// Gives up a place that was kept.
+    /// Frees a reserved place.
     mutating func release() {
         reserved -= 1
         if reserved == 0 { cancelled = cancelled.filter { running[$0] != nil } }
     }
 
-    /// Adds a job behind the others. Those of an earlier life of the server come in whatever the limit. False: it was cancelled while it was written down.
+    /// Adds a job after the others. Those of an earlier run of the server are added regardless of the limit. False: it was cancelled while it was being stored.
     @discardableResult mutating func add(_ job: RecordingJob) -> Bool {
         guard cancelled.remove(job.sid) == nil else { return false }
         waiting.append(job)
         return true
     }
 
-    /// The next job that is to be done, of those that `isReady`; nil: none, or as many run as may.
+    /// The next job to run, among those that are ready (`isReady`); nil: none, or the maximum number is running.
     mutating func next(_ isReady: (RecordingJob) -> Bool) -> RecordingJob? {
         guard running.count < maximumRunning, let index = waiting.firstIndex(where: isReady) else { return nil }
         let job = waiting.remove(at: index)
@@ -45,7 +45,7 @@ struct JobQueue {
         return job
     }
 
-    /// Takes a job out. True: it waited, and is no more; false: whoever works on it, or is about to add it, learns of it.
+    /// Removes a job. True: it was waiting, and is removed; false: the thread that runs it, or is about to add it, is notified.
     mutating func cancel(_ sid: String) -> Bool {
         if let index = waiting.firstIndex(where: { $0.sid == sid }) {
             waiting.remove(at: index)
@@ -55,10 +55,10 @@ struct JobQueue {
         return false
     }
 
-    /// Whether whoever works on a job is to leave it.
+    /// Whether a running job must end.
     func isCancelled(_ sid: String) -> Bool { cancelled.contains(sid) }
 
-    /// Nobody works on a job any more.
+    /// A job is no longer running.
     mutating func end(_ sid: String) {
         running[sid] = nil
         cancelled.remove(sid)

@@ -7,34 +7,34 @@ public import RoomService
 public import Rooms
 import Synchronization
 
-/// Makes files of finished recordings, in processes of their own that have time: compositions, files of another bit rate, copies in another container.
+/// Makes files from finished recordings, in separate low-priority processes: compositions, files of another bit rate, copies in another container.
 public final class JobRunner: Sendable {
-    /// What is to be made. Values that the API has checked.
+    /// A request for a job. The API has checked the values.
     public struct Request: Sendable, Hashable {
         public var kind: RecordingJob.Kind
         public var layout: RecordingJob.Layout?
-        /// The file that is compressed anew, or copied.
+        /// The file to encode again, or to copy.
         public var source: String?
-        /// Of a copy.
+        /// Copy only.
         public var container: RecordingJob.Container?
         public var width: Int?
         public var height: Int?
-        /// Of what is compressed.
+        /// Encoded files only.
         public var encoding: RecordingJob.Encoding?
 
         /// A job of a kind.
         public init(_ kind: RecordingJob.Kind) { self.kind = kind }
     }
 
-    /// Which jobs are meant: those that are still to be done, or those that are over.
+    /// Selects jobs: open ones, or those that have ended.
     public enum Stage: Sendable, Hashable { case open, ended }
 
-    /// What became of a request to remove a job.
+    /// The result of a request to remove a job.
     public enum Removal: Sendable, Hashable {
         case done
-        /// Refused: the job was in the other stage by then.
+        /// Refused: the job was no longer in the expected stage.
         case conflict(Stage)
-        /// The job was removed meanwhile, or its recording was.
+        /// The job was removed meanwhile, or its recording was deleted.
         case notFound
     }
 
@@ -56,21 +56,21 @@ public final class JobRunner: Sendable {
     private let books: JobBooks
     private let logger: Logger
     private let state: Mutex<State>
-    /// One for each job that may run at once.
+    /// One for each job that may run at a time.
     private let loops: [IdleLoop]
-    /// Writes down what requests change: they wait for the disk, and hold up no others.
+    /// Stores the changes of requests: they wait for the disk without delaying others.
     private let calls: BlockingCalls
-    /// Where ffmpeg lies; nil: there are no jobs.
+    /// The path of ffmpeg; nil: there are no jobs.
     private let program: String?
     private let news: AsyncStream<News>
     private let newsSink: AsyncStream<News>.Continuation
 
-    /// A job that a restart of the server has interrupted so often is not what the server should begin again.
+    /// A job that restarts of the server have interrupted this often is not begun again.
     private static let mostTries = 3
     /// Requests whose change waits for the disk.
     private static let mostWriting = 100
 
-    /// Jobs of the recordings of `books`. Those of an earlier life of the server go on.
+    /// Jobs for the recordings of `books`. Those of an earlier run of the server continue.
     public init(
         _ configuration: JobConfiguration, _ books: JobBooks, seed: UInt64, logger: Logger
     ) throws(SystemError) {
@@ -95,7 +95,7 @@ public final class JobRunner: Sendable {
             let thread = try LoopThread(name: "recording-job", cpu: nil) { [self] in
                 loop.run {
                     if workOff() { return MonotonicClock.now() }
-                    // Files that jobs wait for are finished by another thread, which says so to nobody.
+                    // Another thread finishes the files that jobs wait for, and does not signal it.
                     return state.withLock { $0.queue.counts.queued > 0 } ? MonotonicClock.now() + .seconds(1) : nil
                 }
             }
@@ -114,7 +114,7 @@ public final class JobRunner: Sendable {
             ["program": .text(configuration.program)])
     }
 
-    /// What an earlier life of the server has left open.
+    /// The jobs that an earlier run of the server has left open.
     private func resume() {
         for job in books.all.reversed() where job.state.isOpen {
             let isHopeless = job.tries >= Self.mostTries
@@ -133,16 +133,16 @@ public final class JobRunner: Sendable {
 
     // MARK: - For the API
 
-    /// Whether jobs can be done.
+    /// Whether jobs can run.
     public var isAvailable: Bool { program != nil }
 
     /// Every job, the newest first.
     public var all: [RecordingJob] { books.all }
 
-    /// One job; nil when there is none.
+    /// One job; nil if there is none.
     public subscript(sid: String) -> RecordingJob? { books.all.first { $0.sid == sid } }
 
-    /// Figures for metrics.
+    /// Counters and gauges for metrics.
     public var statistics: JobStatistics {
         state.withLock { state in
             var statistics = state.statistics
@@ -221,8 +221,8 @@ public final class JobRunner: Sendable {
         }
     }
 
-    /// Cancels a job that is open; removes one that is not, with its file. `stage`: only where it is in that; nil: whichever it is in. What counts is the
-    /// job as it is when its turn comes, which a slow disk delays.
+    /// Cancels a job that is open; removes one that has ended, with its file. `stage`: only if it is in that stage; nil: in any. What counts is the
+    /// job's stage when its turn comes, which a slow disk delays.
     public func remove(_ job: RecordingJob, in stage: Stage? = nil) async throws(RoomError) -> Removal {
         guard let removal = await calls.run({ [self] in removeNow(job, in: stage) }) else { throw Self.slowDisk }
         return removal
@@ -240,24 +240,24 @@ public final class JobRunner: Sendable {
             close(found, .cancelled)
             return .done
         }
-        // Whoever works on it ends it, unless it has ended just now.
+        // The thread that runs it ends it, unless it has just ended.
         let last = current(job)?.state
         return last == .finished || last == .failed ? .conflict(.ended) : .done
     }
 
-    /// A job as it is now; nil when there is none.
+    /// A job in its current state; nil if there is none.
     private func current(_ job: RecordingJob) -> RecordingJob? {
         books[recording: job.recording]?.jobs?.first { $0.sid == job.sid }
     }
 
-    /// Reports to `rooms` what happens, until the server stops.
+    /// Reports events to `rooms`, until the server stops.
     public func run(_ rooms: RoomHost) async {
         for await item in news {
             await rooms.recordingHappened(item.event, room: item.room, roomSID: item.roomSID)
         }
     }
 
-    /// Begins to end the processes. What is not done begins again with the next start.
+    /// Requests the end of the processes. Unfinished jobs begin again at the next start.
     public func beginStop() {
         state.withLock { $0.isStopping = true }
         for loop in loops { loop.stop() }
@@ -277,14 +277,14 @@ public final class JobRunner: Sendable {
 
     // MARK: - On the threads of jobs
 
-    /// Does the next job, if there is one.
+    /// Runs the next job, if there is one.
     private func workOff() -> Bool {
         guard let program,
             let job = state.withLock({ $0.queue.next { books[recording: $0.recording]?.awaitsWork != true } })
         else { return false }
         if let recording = books[recording: job.recording] { work(on: job, of: recording, program) }
         state.withLock { $0.queue.end(job.sid) }
-        // Threads that found as many at work as may look again.
+        // Threads that found the maximum number running may check again.
         for loop in loops { loop.wake.signal() }
         return true
     }
@@ -322,7 +322,7 @@ public final class JobRunner: Sendable {
             })
         do throws(JobFault) {
             let file = try work.run()
-            // Who reads that the job is finished finds its file alone.
+            // A client that sees the job as finished finds only its result.
             var whole = job
             whole.file = file
             books.clear(whole, of: recording)
@@ -340,7 +340,7 @@ public final class JobRunner: Sendable {
             _ = books.change(job, isKept: true) { job in
                 job.state = .queued
                 job.progress = 0
-                // The server's end is not the job's fault.
+                // The end of the server does not count as the job's failure.
                 job.tries -= 1
             }
         } catch {

@@ -3,26 +3,26 @@ import NetworkIO
 import Primitives
 import Recorder
 
-/// One job while it is done, on its thread: what it runs, and how far it has come.
+/// One running job, on its thread: the programs that it runs, and its progress.
 struct JobWork {
     let job: RecordingJob
     let recording: RecordingSummary
     let books: JobBooks
     let program: ChildProgram
-    /// Threads that compress.
+    /// Threads that encode.
     let threads: Int
-    /// Why the work is to be left, if it is.
+    /// Why the work must end, if it must.
     let fault: @Sendable () -> JobFault?
-    /// Is told of progress, 0 to 1, and at the end of each process of the time that it has used.
+    /// Called with the progress, 0 to 1, and at the end of each process with the processor time that it used.
     let progress: (Double) -> Void
     let used: (TimeInterval) -> Void
-    /// Is told what ffmpeg says when it refuses.
+    /// Called with ffmpeg's message when it fails.
     let complain: (String) -> Void
 
-    /// The name under which the file is written until it is whole.
+    /// The name under which the file is written until it is complete.
     private var unfinished: String { "\(job.sid).new\(job.fileSuffix)" }
 
-    /// Does the work; what it has made.
+    /// Does the work; returns the resulting file.
     func run() throws(JobFault) -> RecordingJob.File {
         let timeline = books.timeline(of: recording)
         guard !timeline.unreadable.contains(where: { job.needs($0) }) else { throw .unreadable }
@@ -40,7 +40,7 @@ struct JobWork {
 
     // MARK: - Compositions
 
-    /// How long the file is, in microseconds, here and below.
+    /// The duration of the file, in microseconds, here and below.
     private func compose(_ timeline: RecordingTimeline) throws(JobFault) -> Int64 {
         guard let layout = job.layout, let width = job.width, let height = job.height, let encoding = job.encoding,
             timeline.length > 0
@@ -53,7 +53,7 @@ struct JobWork {
         }
         try reserve(timeline.length, encoding, beside: Int64(mixes) * JobArguments.mixBitrate, and: copied)
         let arguments = arguments(width: width, height: height, encoding)
-        // Who is listened to takes a small share of the time, as does the audio at the end.
+        // Finding the speakers takes a small share of the time, as does the audio at the end.
         let listens = layout == .grid ? 0.0 : 0.1
         let turns = layout == .grid ? [] : try speakers(timeline, share: 0...listens)
         let scenes = SceneList(timeline, frameRate: encoding.frameRate).scenes(
@@ -84,7 +84,7 @@ struct JobWork {
         return timeline.length
     }
 
-    /// The timeline with each video of the shared files in a file of its own.
+    /// The timeline with each video of the shared files in a separate file.
     private func split(
         _ timeline: RecordingTimeline, _ shared: [SharedFile]
     ) throws(JobFault) -> RecordingTimeline {
@@ -102,7 +102,7 @@ struct JobWork {
         return timeline
     }
 
-    /// The audio in as few files as one process mixes: beyond those it is mixed in groups first.
+    /// The audio in as few files as one process can mix: more are mixed in groups first.
     private func mix(
         _ parts: [RecordingTimeline.Part], _ length: Int64, share: ClosedRange<Double>, round: Int = 0
     ) throws(JobFault) -> [RecordingTimeline.Part] {
@@ -150,7 +150,7 @@ struct JobWork {
 
     // MARK: - Transcoding
 
-    /// A rate that misses the wanted one by more is tried once more.
+    /// If the rate misses the target by more than this, the pass is repeated.
     private static let tolerance = 0.03
 
     private func transcode(_ timeline: RecordingTimeline) throws(JobFault) -> Int64 {
@@ -169,7 +169,7 @@ struct JobWork {
         let bitrate = encoding.bitrate
         try pass(1, bitrate, 0...0.4)
         try pass(2, bitrate, 0.4...0.8)
-        // What is short, or simple, makes it hard to hit: what the first try has missed by is made up for.
+        // Short or simple videos make the rate hard to hit: the second try compensates for the first one's error.
         let measured = books.content(of: unfinished, in: recording, length: part.length)?.videoBitrate ?? bitrate
         let ratio = Double(bitrate) / Double(max(1, measured))
         if abs(1 / ratio - 1) > Self.tolerance {
@@ -178,7 +178,7 @@ struct JobWork {
         return part.length
     }
 
-    /// As the job has it, or the source.
+    /// The job's value, or the source's.
     private func size(of part: RecordingTimeline.Part) -> (width: Int, height: Int) {
         let files = recording.tracks.filter { $0.sid == part.track }.flatMap(\.files).filter {
             $0.name == part.file || $0.joined == part.file
@@ -199,7 +199,7 @@ struct JobWork {
         return length
     }
 
-    // MARK: - What all do
+    // MARK: - Common parts
 
     private func arguments(width: Int, height: Int, _ encoding: RecordingJob.Encoding) -> JobArguments {
         JobArguments(
@@ -207,7 +207,7 @@ struct JobWork {
             codec: encoding.codec, threads: threads)
     }
 
-    /// What is written meanwhile is there twice for a while, and beside it are files of so many bits per second, and of so many bytes.
+    /// Requires disk space: the written file exists twice for a while, together with others of `bitrate` bits per second, and of `copied` bytes.
     private func reserve(
         _ length: Int64, _ encoding: RecordingJob.Encoding, beside bitrate: Int64 = 0, and copied: Int64 = 0
     ) throws(JobFault) {
@@ -236,7 +236,7 @@ struct JobWork {
 }
 
 extension RecordingJob {
-    /// Whether it reads the recording's file of this name: a composition has them all in it, other jobs have one source, and a file beside that cannot be read is
-    /// no obstacle.
+    /// Whether it reads the recording's file with this name: a composition uses all of them, other jobs have one source, and another file that cannot be read
+    /// is no obstacle.
     func needs(_ file: String) -> Bool { kind == .composition || file == source }
 }

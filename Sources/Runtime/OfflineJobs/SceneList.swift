@@ -4,18 +4,18 @@ import Recorder
 struct Scene: Hashable {
     /// A video in its place.
     struct Tile: Hashable {
-        /// Its number among the timeline's parts.
+        /// Its index among the timeline's parts.
         var part: Int
         var frame: TileFrame
     }
 
-    /// Frames of the composition, from its first.
+    /// The range in frames of the composition, from its first.
     var frames: Range<Int64>
-    /// None: black.
+    /// Empty: black.
     var tiles: [Tile]
 }
 
-/// Divides a recording into scenes: another begins where a video begins or ends, or somebody else speaks.
+/// Divides a recording into scenes: a new one begins when a video begins or ends, or when the active speaker changes.
 struct SceneList {
     private let parts: [RecordingTimeline.Part]
     /// When each part is shown; parts of one track do not overlap.
@@ -23,9 +23,9 @@ struct SceneList {
     private let length: Int64
     private let frameRate: Int
 
-    /// A track goes on in another file, or after a still, within this: what it showed last stays.
+    /// If a track continues in another file, or after a gap, within this time, its last frame stays.
     private static let longestBridge: Int64 = 2_000_000
-    /// Nobody sees what is shown for less.
+    /// Nobody notices what is shown for a shorter time.
     private static let shortestScene: Int64 = 400_000
 
     init(_ timeline: RecordingTimeline, frameRate: Int) {
@@ -35,18 +35,18 @@ struct SceneList {
         spans = Self.bridged(timeline.parts)
     }
 
-    /// The scenes of the whole, without a gap.
+    /// The scenes of the whole recording, without a gap.
     func scenes(_ layout: TileLayout, turns: [SpeakerFinder.Turn] = []) -> [Scene] {
         let end = frame(length)
         guard end > 0 else { return [] }
-        // Turns count where they choose who is where.
+        // Speakers count if they decide the arrangement.
         let moments =
             spans.flatMap { $0.flatMap { [$0.lowerBound, $0.upperBound] } }
             + (layout.layout == .grid ? [] : turns.map(\.start))
         let shortest = max(1, frame(Self.shortestScene))
         var bounds: [Int64] = [0]
         for bound in Set(moments.map(frame)).sorted() where bound > 0 && bound < end {
-            // Of what changes in quick succession the last state counts.
+            // Of changes in quick succession only the last state counts.
             if bound - bounds[bounds.count - 1] >= shortest {
                 bounds.append(bound)
             } else if bounds.count > 1 {
@@ -70,7 +70,7 @@ struct SceneList {
     private func tiles(_ layout: TileLayout, at moment: Int64, _ turns: [SpeakerFinder.Turn]) -> [Scene.Tile] {
         let shown = parts.indices.filter { index in spans[index].contains { $0.contains(moment) } }
         let present = Set(shown.filter { !parts[$0].isScreen }.map { parts[$0].participant })
-        // Who speaks and is not to be seen changes nothing.
+        // A speaker who is not shown changes nothing.
         let speaker = turns.last { $0.start <= moment && present.contains($0.participant) }?.participant
         let videos = shown.map {
             TileLayout.Video(
@@ -83,7 +83,7 @@ struct SceneList {
     private func frame(_ moment: Int64) -> Int64 { (moment * Int64(frameRate) + 500_000) / 1_000_000 }
     private func moment(_ frame: Int64) -> Int64 { frame * 1_000_000 / Int64(frameRate) }
 
-    /// The spans of videos: short gaps between those of a track are closed, and where two overlap the later one begins when it does.
+    /// The spans of videos: short gaps between those of a track are closed, and if two overlap, the earlier one ends when the later one begins.
     private static func bridged(_ parts: [RecordingTimeline.Part]) -> [[Range<Int64>]] {
         var spans = parts.map { $0.isVideo ? $0.spans : [] }
         for track in Set(parts.map(\.track)) {

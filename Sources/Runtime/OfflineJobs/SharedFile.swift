@@ -1,16 +1,16 @@
 import Recorder
 
-/// A file with several videos of a composition, each of which gets a file of its own while the composition is made.
+/// A file of a composition with several videos, each of which is copied into a temporary file while the composition is made.
 ///
-/// ffmpeg seeks in all tracks of a file by the keyframes of its first video. Behind that one's end it begins there, and decodes everything since: each scene of an hour's recording,
-/// in which somebody has left after a minute, would decode the hour.
+/// ffmpeg seeks in all tracks of a file by the keyframes of its first video. After the end of that video it starts there, and decodes everything since: if
+/// somebody left after a minute, each scene of an hour's recording would decode the hour.
 struct SharedFile: Hashable {
     /// Its name.
     var name: String
     /// The name of the file for each of its videos, by their numbers in it.
     var targets: [Int: String]
 
-    /// Those of a timeline. Names of new files begin with `prefix`.
+    /// All shared files of a timeline. Names of new files begin with `prefix`.
     static func all(of timeline: RecordingTimeline, prefix: String) -> [SharedFile] {
         let videos = timeline.parts.filter(\.isVideo)
         let names = Set(videos.map(\.file)).filter { name in videos.count { $0.file == name } > 1 }.sorted()
@@ -24,7 +24,7 @@ struct SharedFile: Hashable {
         }
     }
 
-    /// The timeline with its videos in their own files, which begin so many microseconds after it.
+    /// The timeline with its videos in separate files, which begin this many microseconds after it.
     func replaced(in timeline: RecordingTimeline, _ starts: [Int: Int64]) -> RecordingTimeline {
         RecordingTimeline(
             timeline.parts.map { part in

@@ -1,8 +1,8 @@
-/// Finds out who speaks when, by how loud each participant's recorded audio is.
+/// Finds the active speaker over time, from the level of each participant's recorded audio.
 ///
-/// The same for whoever was heard by the room as for a recording of which nothing else is known: levels are measured in the audio itself.
+/// The result does not depend on whether the recording has other data about speakers: levels are measured in the audio itself.
 struct SpeakerFinder {
-    /// From when on somebody speaks.
+    /// The beginning of a participant's turn.
     struct Turn: Hashable {
         /// In microseconds on the timeline.
         var start: Int64
@@ -10,16 +10,16 @@ struct SpeakerFinder {
         var participant: String
     }
 
-    /// Microseconds of a step, for which there is one level.
+    /// The duration of a step, for which there is one level, in microseconds.
     static let step: Int64 = 200_000
-    /// Steps over which a level is averaged: a word.
+    /// Steps over which a level is averaged: the duration of a word.
     private static let window = 4
-    /// Nobody is seen for a shorter time.
+    /// Nobody is shown for a shorter time.
     private static let shortestTurn = 10
-    /// Somebody speaks, in decibels below full scale; who takes over is louder by so much.
+    /// The threshold of speech, in decibels below full scale; and by how much louder a participant must be to take over.
     private static let (quietest, lead) = (-45.0, 6.0)
 
-    /// Energy per step from a participant's first one on.
+    /// Energy per step, from a participant's first step on.
     private struct Levels {
         var first: Int
         var energies: [Float]
@@ -29,7 +29,7 @@ struct SpeakerFinder {
     /// In the order in which they came.
     private var participants: [String] = []
 
-    /// Adds the energy (mean square of samples, 1 is full scale) that a participant has at a moment.
+    /// Adds the energy (mean square of samples, 1 is full scale) of a participant at a time.
     mutating func add(_ energy: Double, of participant: String, at moment: Int64) {
         let index = Int(moment / Self.step)
         guard index >= 0, index < Self.mostSteps else { return }
@@ -52,7 +52,7 @@ struct SpeakerFinder {
     /// A week.
     private static let mostSteps = 3_024_000
 
-    /// Who speaks, from the first moment at which anybody does. Those found so far where `isOver`, which is asked now and then.
+    /// The active speakers, from the first moment of speech. Returns those found so far if `isOver`, which is called now and then.
     func turns(isOver: () -> Bool = { false }) -> [Turn] {
         let all = participants.compactMap { levels[$0] }
         let count = all.map { $0.first + $0.energies.count }.max() ?? 0
@@ -80,7 +80,7 @@ struct SpeakerFinder {
     private static let threshold = power(quietest) * Double(window)
     private static let factor = power(lead)
 
-    /// 10 to the power of a tenth of `decibels`, without a library for it.
+    /// 10 to the power of a tenth of `decibels`, without a maths library.
     private static func power(_ decibels: Double) -> Double {
         // Three decibels are a factor of two, within 0.3 %.
         var (rest, result) = (decibels, 1.0)
@@ -90,17 +90,17 @@ struct SpeakerFinder {
     }
 }
 
-/// Makes energies of samples as ffmpeg writes them: 16 bits, little-endian, one channel, 8,000 per second.
+/// Computes energies from samples in ffmpeg's output: 16 bits, little-endian, one channel, 8,000 per second.
 struct EnergyMeter {
     static let sampleRate = 8_000
     private static let perStep = Int(SpeakerFinder.step) * sampleRate / 1_000_000
     private var low: UInt8?
     private var sum = 0.0
     private var count = 0
-    /// Samples that have come.
+    /// The number of samples received.
     private(set) var samples: Int64 = 0
 
-    /// Takes what has come; `found` is given each step's energy and its beginning, in microseconds of the file.
+    /// Consumes output; `found` gets each step's energy and its beginning, in microseconds of the file.
     mutating func receive(_ bytes: some Sequence<UInt8>, found: (Double, Int64) -> Void) {
         for byte in bytes {
             guard let first = low else {

@@ -1,6 +1,6 @@
 import Recorder
 
-/// A place in the frame of a composition, in samples. All of it is even, as encoders want it.
+/// A place in the frame of a composition, in pixels. All values are even, as encoders require.
 struct TileFrame: Hashable {
     var x: Int
     var y: Int
@@ -8,27 +8,27 @@ struct TileFrame: Hashable {
     var height: Int
 }
 
-/// Who is where in the frame.
+/// The arrangement of videos in the frame.
 struct TileLayout {
     let layout: RecordingJob.Layout
     let width: Int
     let height: Int
 
-    /// More than these cannot be told apart.
+    /// Further ones would be too small to recognise.
     static let mostTiles = 25
-    /// Small ones beside a large one.
+    /// Small tiles beside a large one.
     static let mostBeside = 6
 
     /// A video that could be shown.
     struct Video: Hashable {
         var isScreen: Bool
-        /// It is who speaks.
+        /// Whether it is the active speaker's.
         var speaks: Bool
-        /// It began later than those with a lower number.
+        /// Its rank: videos with a lower number began earlier.
         var start: Int64
     }
 
-    /// For each video that is shown its place. Those in front come first.
+    /// The place of each video that is shown. Those in front come first.
     func tiles(_ videos: [Video]) -> [(video: Int, frame: TileFrame)] {
         let all = Array(videos.indices)
         let large: Int? =
@@ -40,7 +40,7 @@ struct TileLayout {
             }
         guard let large, videos.count > 1 else { return grid(all) }
         var beside = all.filter { $0 != large }
-        // Who speaks is among them, whoever came first.
+        // The active speaker is among them, whatever its rank.
         if let speaker = beside.first(where: { videos[$0].speaks }), !beside.prefix(Self.mostBeside).contains(speaker) {
             beside.removeAll { $0 == speaker }
             beside.insert(speaker, at: 0)
@@ -66,7 +66,7 @@ struct TileLayout {
         }
     }
 
-    /// One large tile; the others below it, or, where it is a screen, at its right.
+    /// One large tile; the others are below it, or, if it is a screen, to its right.
     private func strip(_ large: Int, _ beside: [Int]) -> [(video: Int, frame: TileFrame)] {
         if layout == .presentation {
             let side = Self.even(width / 5), tall = Self.even(height / Self.mostBeside)
