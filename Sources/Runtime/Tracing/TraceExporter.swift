@@ -7,7 +7,7 @@ import Synchronization
 
 /// Sends the traces of joins to an OpenTelemetry collector: OTLP over HTTP, `POST /v1/traces`.
 ///
-/// Whoever hands a trace over goes on at once; a bounded queue waits for the collector, and what it has no room for is counted and lost.
+/// Adding a trace never waits: a bounded queue waits for the collector, and traces that do not fit are counted and lost.
 public final class TraceExporter: Sendable {
     /// Totals since the start.
     public struct Statistics: Sendable, Hashable {
@@ -15,7 +15,7 @@ public final class TraceExporter: Sendable {
         public var exported: UInt64 = 0
         /// There was no room in the queue.
         public var droppedFull: UInt64 = 0
-        /// The collector refused them, or did not answer for as long as they were tried.
+        /// The collector refused them, or did not respond as long as they were tried.
         public var droppedRefused: UInt64 = 0
 
         /// None yet.
@@ -26,11 +26,11 @@ public final class TraceExporter: Sendable {
     static let maxQueued = 2_048
     /// In one request, of some 300 kB.
     static let maxBatch = 128
-    /// What comes within this time leaves in one request.
+    /// Traces that arrive within this time are sent in one request.
     static let gathering = Duration.milliseconds(500)
-    /// Before the second, third and fourth attempt; then the batch is given up.
+    /// The delays before the second, third and fourth attempt; then the batch is dropped.
     static let pauses: [Duration] = [.seconds(1), .seconds(2), .seconds(4)]
-    /// A collector stands nearby. Also how long it may hold up the end of the process.
+    /// A collector is usually close. This is also how long it may delay the end of the process.
     static let timeout = TimeInterval.seconds(3)
 
     private struct State {
@@ -62,7 +62,7 @@ public final class TraceExporter: Sendable {
         (signals, signal) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
-    /// Hands a trace over. Callers that do not record the trace that the join belongs to are not exported for.
+    /// Adds a trace. A join is not exported if its caller does not record the trace that it belongs to.
     public func add(_ trace: JoinTrace) {
         guard trace.origin?.trace?.isSampled ?? true else { return }
         state.withLock { state in
@@ -75,10 +75,10 @@ public final class TraceExporter: Sendable {
         signal.yield()
     }
 
-    /// What has become of traces so far.
+    /// The totals so far.
     public var statistics: Statistics { state.withLock { $0.statistics } }
 
-    /// Exports until `finish`, and then what is left, each batch once, until the collector does not take one: the end of the process waits for this. Call once;
+    /// Exports until `finish`, and then the rest, each batch once, until the collector does not accept one: the end of the process waits for this. Call once;
     /// cancelling it shortens the pauses.
     public func run() async {
         for await _ in signals {
@@ -95,7 +95,7 @@ public final class TraceExporter: Sendable {
 
     private var isFinished: Bool { state.withLock { $0.isFinished } }
 
-    /// No further traces come.
+    /// No more traces follow.
     public func finish() {
         state.withLock { $0.isFinished = true }
         signal.finish()
@@ -113,7 +113,7 @@ public final class TraceExporter: Sendable {
     private enum Attempt { case accepted, refused, failed }
 
     private func export(_ batch: [JoinTrace]) async {
-        // Once, because ids are made by it: a collector that took what it did not answer knows the second as the first.
+        // Once, because this generates the ids: a collector that stored a batch without responding recognises the second one as the same.
         let body = encode(batch)
         for wait in Self.pauses {
             let isLast = isFinished
@@ -123,7 +123,7 @@ public final class TraceExporter: Sendable {
         _ = await attempt(batch, body: body)
     }
 
-    /// Sends a batch; where it fails for now and this is the last attempt, it is lost.
+    /// Sends a batch; if it fails temporarily and this is the last attempt, it is lost.
     private func attempt(_ batch: [JoinTrace], body: [UInt8], isLast: Bool = true) async -> Attempt {
         var call = HTTPCall("POST", url)
         call.headers = ["Content-Type: application/json"]
