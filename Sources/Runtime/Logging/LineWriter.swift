@@ -1,11 +1,11 @@
 import Glibc
 import Synchronization
 
-/// Writes lines to a descriptor that others may read slowly or not at all: a journal whose disk hangs, a pipe into a program that was stopped. What finds no
-/// room is lost and counted, because whoever logs holds up joins, calls of the API, and all others who log.
+/// Writes lines to a descriptor that may be read slowly or not at all: a journal whose disk hangs, a pipe into a program that was stopped. Lines that do not
+/// fit are lost and counted, because waiting would delay joins, calls of the API, and everything else that logs.
 final class LineWriter: Sendable {
     private struct State {
-        /// Lines that found no room.
+        /// Lines that did not fit.
         var lost = 0
         /// The last line has no end, because the rest of it was lost.
         var isBroken = false
@@ -13,13 +13,13 @@ final class LineWriter: Sendable {
 
     private let descriptor: Int32
     private let state = Mutex(State())
-    /// A pipe that can be written to takes so much at once (pipe(7): PIPE_BUF).
+    /// A writable pipe accepts this much at once (pipe(7): PIPE_BUF).
     private static let pieceLength = 4_096
 
     init(_ descriptor: Int32) { self.descriptor = descriptor }
 
-    /// Writes the line that `report` makes of how many were lost, once there is room again. A full disk seems to have room: where that line is lost, too, they
-    /// go on counting.
+    /// Writes the line that `report` makes of the number of lost lines, once there is room again. A full disk seems to have room: if that line is lost, too,
+    /// counting continues.
     func reportLost(_ report: (Int) -> String) {
         state.withLock { state in
             guard state.lost > 0, isWritable else { return }
@@ -27,14 +27,14 @@ final class LineWriter: Sendable {
         }
     }
 
-    /// Writes `line` as far as it finds room.
+    /// Writes as much of `line` as fits.
     func write(_ line: String) {
         state.withLock { state in
             if !write(line, &state) { state.lost += 1 }
         }
     }
 
-    /// Whether all of `line` found room.
+    /// Whether all of `line` fit.
     private func write(_ line: String, _ state: inout State) -> Bool {
         var text = state.isBroken ? "\n" + line : line
         return text.withUTF8 { bytes in
@@ -44,11 +44,11 @@ final class LineWriter: Sendable {
         }
     }
 
-    /// How many bytes found no room.
+    /// How many bytes did not fit.
     private func put(_ bytes: UnsafeBufferPointer<UInt8>) -> Int {
         var rest = UnsafeRawBufferPointer(bytes)
         while let start = rest.baseAddress, rest.count > 0 {
-            // A socket, as that of the journal, says at once that it is full; nothing else has a call for it.
+            // A socket, such as that of the journal, reports at once that it is full; other descriptors have no such call.
             var written = send(descriptor, start, rest.count, Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL))
             if written < 0, errno == ENOTSOCK {
                 guard isWritable else { break }

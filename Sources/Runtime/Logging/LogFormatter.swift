@@ -1,7 +1,7 @@
 import Glibc
 import Primitives
 
-/// Turns one line's parts into text. Pure but for the calendar.
+/// Formats the parts of one line. Pure except for the calendar.
 struct LogFormatter: Sendable {
     let format: LogFormat
     let showAddresses: Bool
@@ -67,7 +67,7 @@ struct LogFormatter: Sendable {
         }
     }
 
-    /// Text with control characters escaped: nobody writes a second line into the log from outside.
+    /// Text with control characters escaped: external input cannot start a second line in the log.
     static func printable(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: isControl) else { return text }
         return String(quoted(text).dropFirst().dropLast())
@@ -97,7 +97,7 @@ struct LogFormatter: Sendable {
     }
 }
 
-/// An address with its personal part cut: the /16 of an IPv4 address, the /32 of an IPv6 one, anything else wholly.
+/// An address with its personal part removed: the /16 of an IPv4 address, the /32 of an IPv6 one, and `x` for anything else.
 ///
 /// Loopback stays as it is; it names no person.
 public func redactedHost(_ host: String) -> String {

@@ -1,12 +1,12 @@
-/// How much a line of the log matters.
+/// The importance of a log line.
 public enum LogLevel: Int, Sendable, Comparable, CaseIterable {
-    /// For developers: one line a step.
+    /// For developers: one line per step.
     case debug
-    /// The normal life of the service: one line a join, a leave, a start.
+    /// Normal operation of the service: one line per join, leave or start.
     case info
-    /// Something was refused or given up; the service goes on.
+    /// Something was refused or abandoned; the service continues.
     case warning
-    /// The service cannot do what it should.
+    /// The service cannot do its work.
     case error
 
     /// The word in the log and in the configuration.
@@ -25,6 +25,6 @@ public enum LogLevel: Int, Sendable, Comparable, CaseIterable {
         self = level
     }
 
-    /// Whether `a` matters less than `b`.
+    /// Whether `a` is less important than `b`.
     public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
 }

@@ -1,24 +1,24 @@
 import Glibc
 import Synchronization
 
-/// How a line looks.
+/// The format of lines.
 public enum LogFormat: String, Sendable, CaseIterable {
     /// `2026-01-31T12:00:00.123Z info http: listening port=7880`
     case text
-    /// One JSON object a line.
+    /// One JSON object per line.
     case json
 }
 
-/// Where all loggers of a process write: whole lines, one at a time, whatever thread they come from.
+/// The destination of all loggers of a process: whole lines, one at a time, from any thread.
 public final class LogOutput: Sendable {
-    /// From which level on a component writes before anybody says otherwise.
+    /// The level from which a component writes unless configured otherwise.
     public var level: LogLevel { standard.level }
     private let standard: LogThreshold
     /// By component, as soon as it has a logger.
     private let thresholds = Mutex<[String: LogThreshold]>([:])
     private let formatter: LogFormatter
     private let sink: @Sendable (String) -> Void
-    /// Whose turn it is to write. The closure is not in it: each loan of one wraps it once more where nothing is optimised.
+    /// The lock for writing. The closure is outside it: without optimisation, each access to one would wrap it again.
     private let turn = Mutex(())
 
     /// An output to `sink`, by default standard error. `showAddresses` writes client addresses in full.
@@ -44,7 +44,7 @@ public final class LogOutput: Sendable {
     /// The level of every component that has a logger.
     public var levels: [String: LogLevel] { thresholds.withLock { $0.mapValues(\.level) } }
 
-    /// Sets levels of components, from the next line on. All of them, or none where a component is not known: its name is returned then.
+    /// Sets levels of components, from the next line on: all of them, or none if a component is unknown, whose name is then returned.
     public func setLevels(_ levels: [String: LogLevel]) -> String? {
         thresholds.withLock { thresholds in
             if let unknown = levels.keys.sorted().first(where: { thresholds[$0] == nil }) { return unknown }
@@ -79,7 +79,7 @@ public final class LogOutput: Sendable {
         }
     }
 
-    /// Writes a line to file descriptor 2, and never waits for who reads it: see ``LineWriter``.
+    /// Writes a line to file descriptor 2, and never waits for its reader: see ``LineWriter``.
     public static func writeToStandardError(_ line: String) { standardError.write(line + "\n") }
 
     private static let standardError = LineWriter(2)

@@ -1,12 +1,12 @@
 import Synchronization
 
-/// From which level on one component writes lines. Shared by all loggers of that component, and changed while they write.
+/// The level from which one component writes lines. Shared by all loggers of that component, and may change while they write.
 final class LogThreshold: Sendable {
     private let rawLevel: Atomic<Int>
 
     init(_ level: LogLevel) { rawLevel = Atomic(level.rawValue) }
 
-    /// The level. A change holds for the lines that come after it.
+    /// The level. A change applies to later lines.
     var level: LogLevel {
         get { LogLevel(rawValue: rawLevel.load(ordering: .relaxed)) ?? .debug }
         set { rawLevel.store(newValue.rawValue, ordering: .relaxed) }

@@ -10,7 +10,7 @@ public enum LogValue: Sendable, Hashable {
     case real(Double)
     /// A truth value.
     case flag(Bool)
-    /// An address without its port. Personal data: shortened unless the output was told to show addresses.
+    /// An address without its port. Personal data: shortened unless the output is configured to show addresses.
     case address(SocketAddress)
     /// An address in text form, as HTTP gives it; treated like `address`.
     case host(String)

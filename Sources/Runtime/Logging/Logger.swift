@@ -2,9 +2,9 @@
 ///
 /// Messages and fields are autoclosures: a line below the output's level costs a comparison, never a string.
 public struct Logger: Sendable {
-    /// The part of the server that speaks, for example "http".
+    /// The part of the server that logs, for example "http".
     public let component: String
-    /// Where it writes.
+    /// Its output.
     public let output: LogOutput
     private let threshold: LogThreshold
 
@@ -15,7 +15,7 @@ public struct Logger: Sendable {
         threshold = output.threshold(of: component)
     }
 
-    /// A logger that writes nothing but errors to standard error; for tests and tools.
+    /// A logger that writes only errors to standard error; for tests and tools.
     public static let quiet = Logger("martlet", output: LogOutput(level: .error))
 
     /// The same output under another component's name.
@@ -24,7 +24,7 @@ public struct Logger: Sendable {
     /// Whether lines of `level` are written; for work that only a log line needs.
     public func writes(_ level: LogLevel) -> Bool { level >= threshold.level }
 
-    /// Writes one line if `level` is written at all.
+    /// Writes one line if `level` is enabled.
     public func log(
         _ level: LogLevel, _ message: @autoclosure () -> String, _ fields: @autoclosure () -> LogFields = [:]
     ) {
@@ -32,22 +32,22 @@ public struct Logger: Sendable {
         output.write(level: level, component: component, message: message(), fields: fields())
     }
 
-    /// One line a step, for developers.
+    /// One line per step, for developers.
     public func debug(_ message: @autoclosure () -> String, _ fields: @autoclosure () -> LogFields = [:]) {
         log(.debug, message(), fields())
     }
 
-    /// The normal life of the service.
+    /// Normal operation of the service.
     public func info(_ message: @autoclosure () -> String, _ fields: @autoclosure () -> LogFields = [:]) {
         log(.info, message(), fields())
     }
 
-    /// Something was refused or given up; the service goes on.
+    /// Something was refused or abandoned; the service continues.
     public func warning(_ message: @autoclosure () -> String, _ fields: @autoclosure () -> LogFields = [:]) {
         log(.warning, message(), fields())
     }
 
-    /// The service cannot do what it should.
+    /// The service cannot do its work.
     public func error(_ message: @autoclosure () -> String, _ fields: @autoclosure () -> LogFields = [:]) {
         log(.error, message(), fields())
     }
