@@ -2,7 +2,7 @@ public import RoomService
 public import Rooms
 public import Storage
 
-/// What operators decided and what must outlast the process, in the database: presets, bans, revoked tokens and what was closed to older tokens.
+/// Decisions of operators that must outlast the process, in the database: presets, bans, revoked tokens, and cutoffs for older tokens.
 public struct RuleDatabase: Sendable {
     private let database: Database
     private let encode: @Sendable (PolicyDocument) -> [UInt8]
@@ -13,7 +13,7 @@ public struct RuleDatabase: Sendable {
         "CREATE TABLE IF NOT EXISTS rules (kind TEXT, room TEXT, subject TEXT, until INTEGER, number INTEGER, body BLOB, PRIMARY KEY (kind, room, subject))"
     ]
 
-    /// Rules in `database`; `encode` and `decode` are the form of a policy there.
+    /// Rules in `database`; `encode` and `decode` convert policies to and from their stored form.
     public init(
         _ database: Database, encode: @escaping @Sendable (PolicyDocument) -> [UInt8],
         decode: @escaping @Sendable ([UInt8]) -> PolicyDocument?
@@ -23,8 +23,8 @@ public struct RuleDatabase: Sendable {
         self.decode = decode
     }
 
-    /// Every rule that holds at `now` (milliseconds since 1970); a policy of a form that is not read any more is left out and told to `unreadable`. Nothing is
-    /// deleted: at a machine's start its clock may be wrong, and the next start shall find what holds by then.
+    /// Every rule that is in force at `now` (milliseconds since 1970); a policy in a form that can no longer be read is skipped and passed to `unreadable`.
+    /// Nothing is deleted: when a machine starts, its clock may be wrong, and the next start must find the rules that are in force then.
     public func load(
         now: Int64, unreadable: @Sendable (String) -> Void = { _ in }
     ) async throws(DatabaseError) -> [StandingRule] {
@@ -40,11 +40,11 @@ public struct RuleDatabase: Sendable {
         }
     }
 
-    /// For how long what has run out stays: a clock that is set wrong for a while deletes nothing that still holds.
+    /// How long expired rules are kept: a clock that is wrong for a while deletes no rule that is still in force.
     private static let graceMilliseconds: Int64 = 86_400_000
 
-    /// Writes down what holds from `now` on (milliseconds since 1970); returns when it is written. Each removal of a participant and each deletion of a room is a
-    /// rule for an hour: those of before are deleted here, because a server may run for years.
+    /// Stores rules that are in force from `now` on (milliseconds since 1970); returns when they are written. Each removal of a participant and each deletion
+    /// of a room is a rule for an hour: expired ones are deleted here, because a server may run for years.
     public func keep(_ rule: StandingRule, now: Int64) async throws(DatabaseError) {
         let row = Row(rule, encode: encode)
         try await database.transaction { (sql) throws(DatabaseError) in
@@ -79,7 +79,7 @@ public struct RuleDatabase: Sendable {
     }
 }
 
-/// One rule as the table has it.
+/// One rule as a row of the table.
 private struct Row: Sendable {
     var kind: String
     var room = ""
