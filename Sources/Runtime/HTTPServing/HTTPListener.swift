@@ -183,7 +183,7 @@ actor HTTPListener {
         return lastNumber
     }
 
-    /// Stops listening, says goodbye to WebSockets, and waits a moment for requests in work.
+    /// Stops listening, says goodbye to WebSockets, and waits a moment for requests in progress.
     func close() async {
         listening = nil
         isDraining = true
