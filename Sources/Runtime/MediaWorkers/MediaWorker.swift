@@ -112,8 +112,8 @@ public actor MediaWorker {
     /// The loop. Runs on the worker's own thread until `requestStop()`.
     nonisolated func run() {
         executor.adoptThread()
-        // With priority over the process's other threads: while 500 join a second, two processors are busy with their signalling, and media waited for its turn
-        // most of the time.
+        // With priority over the process's other threads: while 500 join per second, two processors are busy with their signalling, and without priority media
+        // waited for its turn most of the time.
         Scheduling.preferCurrentThread()
         var jobs: [LoopExecutor.Job] = []
         do throws(SystemError) {

@@ -66,7 +66,7 @@ extension MediaWorkerPool {
     /// Like `apply`, but returns at once.
     public func post(_ commands: [MediaCommand], on index: Int) {
         let last = postBeginning(of: commands, on: index)
-        // False after the worker's end, when it serves no clients any more.
+        // False after the worker's end, when it no longer serves clients.
         _ = workers[index].post { $0.apply(last) }
     }
 
