@@ -4,11 +4,11 @@ import NetworkIO
 /// The folder of all recordings.
 ///
 /// ```text
-/// <root>/<room sid>/<recording sid>/recording.json         what there is (RecordingSummary), replaced as a whole
-///                                   recording.copy.json    the same, some seconds ago: while the recording goes on, for after a power loss
+/// <root>/<room sid>/<recording sid>/recording.json         the contents (RecordingSummary), replaced as a whole
+///                                   recording.copy.json    the same, some seconds old: during the recording, for use after a power loss
 ///                                   <track sid>.000.mp4    files, named by a template (FileNameTemplate)
 ///                                   <track sid>.jsonl      a track's log: a line for each sender report, gap, size …
-///                                   <job sid>.mp4, .webm   what a job has made of the files; names that go on otherwise are not whole
+///                                   <job sid>.mp4, .webm   the result of a job; files with other suffixes are incomplete
 /// ```
 /// Folders are ids that the server made; text that a client chose is only part of a file's name, and only its letters, digits, `_` and `-`.
 struct RecordingFolder: Sendable {
