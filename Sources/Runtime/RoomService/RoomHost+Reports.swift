@@ -181,7 +181,7 @@ extension RoomHost {
         captures.list(of: participant, in: room)
     }
 
-    /// The file of a capture; nil where there is no such capture.
+    /// The file of a capture; nil if there is no such capture.
     public func captureFile(_ id: String) -> [UInt8]? { captures.find(id)?.bytes }
 
     /// Stops a capture and deletes its packets.

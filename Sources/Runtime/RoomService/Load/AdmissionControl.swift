@@ -5,7 +5,7 @@ import Primitives
 /// Shares are smoothed, so that one keyframe refuses nobody, and recent admissions count in advance: measurements show a crowd only after it has joined. A
 /// resource that reached its limit admits again only well below it.
 struct AdmissionControl {
-    /// The time in which a smoothed share follows two thirds of a step. A turn of talk takes longer; meanwhile, `expected` holds back a crowd that joins at once.
+    /// The time in which a smoothed share follows two thirds of a step. A turn of talk takes longer; meanwhile, `expected` holds back a crowd.
     static let smoothing = TimeInterval.seconds(3)
     /// How long an admission counts in advance: connecting and the rise of the bandwidth estimate take a few seconds.
     static let settling = TimeInterval.seconds(4)
