@@ -49,7 +49,7 @@ public struct TokenVerifier: Sendable {
         return text
     }
 
-    /// A signed token that vouches for a message by its claim `sha256`, the message's SHA-256 in base64; nil where the key is unknown. Times in seconds
+    /// A signed token that vouches for a message by its claim `sha256`, the message's SHA-256 in base64; nil if the key is unknown. Times in seconds
     /// since 1970.
     public func mintBodyToken(key name: String, sha256: String, issuedAt: Int64, expiresAt: Int64) -> String? {
         guard let key = keys.first(where: { $0.name == name }), let members = JSONObject(),

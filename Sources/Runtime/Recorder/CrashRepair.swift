@@ -44,7 +44,7 @@ struct CrashRepair {
                 finish(&summary, in: folder)
                 finished.append(summary)
             } else {
-                // It may have come behind the end.
+                // It may have been written after the end.
                 place.remove("\(folder)/\(RecordingSummary.copy)")
                 // The disk had no room for the tables of its files when it ended.
                 if summary.hasUnfinishedFiles, summary.finishFiles(in: folder).finished > 0 {

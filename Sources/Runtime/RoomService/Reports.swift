@@ -112,9 +112,9 @@ public struct EstimateReport: Sendable, Hashable {
 public struct DecisionReport: Sendable, Hashable {
     /// Milliseconds since 1970.
     public var at: Int64
-    /// sid of the subscription; nil where it has ended since.
+    /// sid of the subscription; nil if it has ended since.
     public var subscription: String?
-    /// sid of the track; nil where it has ended since.
+    /// sid of the track; nil if it has ended since.
     public var track: String?
     public var record: DecisionRecord
     /// The viewer's limits now, and who set them; nil if the viewer has left.
