@@ -1,4 +1,4 @@
-# Two commands matter to most: `make run` and `make test`. Each installs what is missing and says so.
+# Most people need two commands: `make run` and `make test`. Each installs what is missing and says so.
 SECONDS_PER_TARGET ?= 30
 STRICT := --explicit-target-dependency-import-check error -Xswiftc -warnings-as-errors
 SWIFT_FILES := Package.swift Sources Tests LoadTests
@@ -36,7 +36,7 @@ interop:
 	swift build $(STRICT) -c release --product bench
 	.venv/bin/python -m pytest Tests/InteropTests/$(ONLY) -v --color=no
 
-## Hold a server to a protocol, martlet.v1 or livekit: make conformance PROTOCOL=livekit URL=http://127.0.0.1:7880 KEY=devkey SECRET=…
+## Test a server against a protocol, martlet.v1 or livekit: make conformance PROTOCOL=livekit URL=http://127.0.0.1:7880 KEY=devkey SECRET=…
 conformance:
 	Tests/Support/install.sh test
 	.venv/bin/python Tests/InteropTests/conformance $(PROTOCOL) $(URL) $(KEY) $(SECRET)
@@ -74,7 +74,7 @@ busy:
 	swift build $(STRICT) -c release --product loadtest
 	LoadTests/busy.sh
 
-## What recording a hundred tracks costs and what their call notices of it, with and without in turn: make recorded ARGS="--rounds 3"
+## What recording a hundred tracks costs, and how it affects their calls, with and without recordings in turn: make recorded ARGS="--rounds 3"
 recorded:
 	Tests/Support/install.sh test
 	Tests/Support/install.sh load
@@ -109,11 +109,11 @@ fuzz:
 	Tests/Fuzz/run.sh $(SECONDS_PER_TARGET)
 
 ## The tests that take hours: sanitizers, ten minutes per fuzz target, benchmark thresholds, many seeds and rooms, churn, a soak. The last line is the verdict:
-## make nightly PARTS="fuzz soak" FUZZ_SECONDS=60 SOAK_SECONDS=120; one that was interrupted goes on with: make nightly CONTINUE=1
+## make nightly PARTS="fuzz soak" FUZZ_SECONDS=60 SOAK_SECONDS=120; continue an interrupted one with: make nightly CONTINUE=1
 nightly:
 	@Tests/Support/nightly.sh $(PARTS)
 
-## Two servers behind a small proxy are restarted one after the other under fifty members of ten meetings: how long each was without media.
+## Two servers behind a small proxy are restarted one after the other while fifty members are in ten meetings: how long each was without media.
 rolling:
 	Tests/Support/install.sh test
 	swift build $(STRICT) -c release --product martlet
