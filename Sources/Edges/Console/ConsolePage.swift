@@ -18,7 +18,7 @@ public enum ConsolePage {
         }
     }
 
-    /// A path without an ending is a page, where a person begins.
+    /// A path without an extension is a page.
     private static func type(of path: String) -> String {
         switch path.split(separator: ".").last {
         case "css": "text/css; charset=utf-8"
@@ -28,12 +28,12 @@ public enum ConsolePage {
         }
     }
 
-    /// The page runs only its own scripts and is shown in nobody's frame.
+    /// The page runs only its own scripts and is never shown in a frame of another one.
     private static let policy =
         "default-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src 'self' blob: mediastream:; "
         + "connect-src 'self' ws: wss:; frame-ancestors 'none'; base-uri 'none'"
 
-    /// Browsers ask each time, so that they have the server's version, and are sent a file only where theirs is another one.
+    /// Browsers revalidate each time, so that they have the server's version, and are sent a file only if theirs differs.
     private static func response(
         for content: [UInt8], at path: String, tag: String, to request: HTTPRequest
     ) -> HTTPResponse {

@@ -13,7 +13,7 @@ extension DataProtocol {
 /// Messages as LiveKit's SDKs write them on data channels (`DataPacket`).
 ///
 /// Data that an application publishes (`publishData`) is a message to members of any protocol. All other kinds (text and byte streams, RPC, chat, transcription, encrypted packets, kinds that
-/// are not known here) reach only members that speak this protocol. Between these every packet is forwarded with all that it carries, except for the sender, whom the server sets.
+/// are not known here) reach only members that speak this protocol. Between these every packet is forwarded unchanged, except for the sender, which the server sets.
 public enum DataPackets {
     /// On data channels.
     public static let codec = MessageCodec(decode: decode, encode: encode)
@@ -39,7 +39,7 @@ public enum DataPackets {
                 message.sequence = sequence
                 return message
             }
-            // Only the server announces speakers, and clients' metrics have no reader here: nobody receives either.
+            // Only the server announces speakers, and nothing here reads clients' metrics: nobody receives either.
             let isForNobody = [LIVEKIT__DATA_PACKET__VALUE_SPEAKER, LIVEKIT__DATA_PACKET__VALUE_METRICS].contains(
                 packet.value_case)
             var message = RoomMessage(
@@ -51,7 +51,7 @@ public enum DataPackets {
         }
     }
 
-    /// Whom members answer when the application's server has called them: the SDKs ignore a call from nobody. Answers are known by their number, not by this.
+    /// The caller that members see and answer when the application's server has called them: the SDKs ignore a call without one. Answers are matched by their number, not by this.
     static let server = "server"
 
     /// A call of the application's server to a member.
@@ -105,7 +105,7 @@ public enum DataPackets {
         static let userSID: UInt64 = 1, userIdentity: UInt64 = 5
     }
 
-    /// The packet with its true sender, whom receivers trust, and with all else as it came; nil where no receiver could read it.
+    /// The packet with its true sender, which receivers trust, and otherwise unchanged; nil if no receiver could read it.
     private static func restamp(_ bytes: [UInt8], _ message: RoomMessage) -> DataPayload? {
         guard let fields = WireField.list(bytes[...]) else { return nil }
         let arena = MessageArena()

@@ -5,7 +5,7 @@ import Primitives
 import RoomService
 import Rooms
 
-/// Lets a client in, or lets it go on, before its socket opens: a refusal is told in HTTP.
+/// Admits a client, or lets it resume, before its socket opens: a refusal is an HTTP response.
 struct Entrance: Sendable {
     let context: EdgeContext
     let claims: AccessClaims
@@ -14,7 +14,7 @@ struct Entrance: Sendable {
     let address: String
     let origin: String?
 
-    /// A stay that begins or goes on with the socket that is about to open.
+    /// A stay that begins, or is resumed, on the socket that is about to open.
     func enter() async throws(Problem) -> LiveKitSession {
         do throws(RoomError) {
             guard let participant = parameters.resumes else { return try await join() }
@@ -24,10 +24,10 @@ struct Entrance: Sendable {
         }
     }
 
-    /// Throws what `enter` would be refused for; nobody enters.
+    /// Throws the problem with which `enter` would refuse the client, without admitting it.
     func check() async throws(Problem) {
         do throws(RoomError) {
-            // Whoever goes on is in, or is told on the socket to begin anew.
+            // A client that resumes is in the room already, or is notified on the socket to join anew.
             guard let participant = parameters.resumes else { return try await context.rooms.checkJoin(request) }
             try await checkReplaced(participant)
         } catch {
@@ -50,7 +50,7 @@ struct Entrance: Sendable {
             people: [snapshot.participant] + snapshot.others, start: joined.start)
     }
 
-    /// A participant that is not known any more begins anew: it is told so on the socket, as its client expects.
+    /// A participant that is no longer known must join anew: it is notified on the socket, as its client expects.
     private func resume(_ participant: String) async throws(RoomError) -> LiveKitSession {
         let returned: ReturnedSession
         do throws(RoomError) {
@@ -83,7 +83,7 @@ struct Entrance: Sendable {
             returned.session, returned.events, returned.attachment, greeting: greeting, people: people, start: .resumed)
     }
 
-    /// A device that wakes would end the newer one of its identity by a join. LiveKit's SDKs join after anything that they are told on the socket, and give up after 403.
+    /// By joining, a device that wakes up would end the newer session of its identity. LiveKit's SDKs join after any message on the socket, but give up after a 403.
     private func checkReplaced(_ participant: String) async throws(RoomError) {
         guard await context.rooms.isReplaced(participant: participant, claims) else { return }
         throw RoomError(.permissionDenied, "a newer session has this identity")
@@ -99,7 +99,7 @@ struct Entrance: Sendable {
                 session: session, events: events, attachment: attachment, people: people, start: start))
     }
 
-    /// In seconds. Of the keep-alive time two pings may be lost.
+    /// In seconds. Two pings may be lost within the keep-alive time.
     private var pingInterval: Int32 {
         Int32(max(1, min(5, context.rooms.configuration.keepAliveTimeout.seconds / 3)))
     }
@@ -136,7 +136,7 @@ struct Entrance: Sendable {
         return request
     }
 
-    /// With two connections the one for receiving comes first and at once, unless the client is too old for that or receives nothing.
+    /// With two connections, the one for receiving is offered first and at once, unless the client is too old for that or receives nothing.
     private var offering: Offering {
         guard parameters.generation == .dual else { return .client }
         return parameters.protocolVersion > 2 && claims.video.canSubscribe != false ? .serverAtOnce : .server
@@ -144,7 +144,7 @@ struct Entrance: Sendable {
 }
 
 extension RoomPolicy {
-    /// What clients may publish, the most wanted first. Who chose a codec that is not permitted sends the answer's, but takes the demand for that for one for a
+    /// What clients may publish, preferred codecs first. A client that chose a codec which is not permitted sends the answer's, but mistakes the demand for that one for the demand for a
     /// backup codec, and publishes the video a second time.
     fileprivate var publishedCodecs: [Codec] {
         func codecs(_ kind: MediaKind, _ permitted: [Codec]) -> [Codec] {

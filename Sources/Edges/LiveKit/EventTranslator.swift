@@ -3,7 +3,7 @@ import Primitives
 import RoomService
 import Rooms
 
-/// Turns a room's events into LiveKit's messages: these always show a participant as a whole, so the people are kept here.
+/// Turns a room's events into LiveKit's messages. These always show a participant as a whole, so the participants are kept here.
 struct EventTranslator: Sendable {
     private var people: [String: ParticipantInfo] = [:]
     /// What was last reported of each speaker; the protocol reports differences.
@@ -25,7 +25,7 @@ struct EventTranslator: Sendable {
     /// Makes a token for a room to which the participant is moved.
     private let token: @Sendable (_ room: String) -> String?
 
-    /// `people`: who is there before the first event, oneself included. `resumes`: the client remembers what it was sent on another socket.
+    /// `people`: the participants before the first event, the client's own included. `resumes`: the client remembers what it was sent on another socket.
     init(
         people: [ParticipantInfo], resumes: Bool = false,
         token: @escaping @Sendable (_ room: String) -> String? = { _ in nil }
@@ -33,7 +33,7 @@ struct EventTranslator: Sendable {
         self.token = token
         for person in people {
             self.people[person.sid] = person
-            // No level that is ever reported: the next list of speakers says of everybody whether they speak.
+            // A level that is never reported: so the next list of speakers says for everybody whether they speak.
             if resumes { levels[person.sid] = -1 }
         }
     }
@@ -53,7 +53,7 @@ struct EventTranslator: Sendable {
             self.ended = people[participant]?.tracks.first { $0.sid == track }
             return change(participant) { $0.tracks.removeAll { $0.sid == track } }
         case .offer(_, let sdp, _):
-            // Numbers must grow, also over a change of the socket: those of events do.
+            // The numbers must increase, even across sockets; those of events do.
             return [.offer(sdp: sdp, id: UInt32(truncatingIfNeeded: sequenced.sequence))]
         case .sectionsNeeded(_, let audio, let video): return [.sectionsNeeded(audio: audio, video: video)]
         case .subscriptionHeld(_, let participant?, let track?, let isHeld):
@@ -65,7 +65,7 @@ struct EventTranslator: Sendable {
         case .connectionChanged(_, .closed, LeaveReason.moved.rawValue): return []
         case .connectionChanged(_, .connected, _): return connected()
         case .connectionChanged(_, .closed, _):
-            // Both sides have to forget it: the client cannot restart what is not there any more.
+            // Both sides have to forget it: the client cannot restart a connection that no longer exists.
             return [.leave(.connectionTimeout, .reconnect)]
         case .channelClosed:
             // The client read too slowly. SDKs create their channels once per connection, so only a new one receives messages again.
@@ -102,7 +102,7 @@ struct EventTranslator: Sendable {
         case .left: []
         // The protocol has no word for a drain. The rooms have ended, but the server, or another behind the same name, is there again soon.
         case .serverShutdown: [.leave(.serverShutdown, .reconnect)]
-        // Nobody wants it away: its app was in the background, for example, and reads this when it is back. It asks to go on, and is answered then to join anew, or that
+        // Nobody removed it: its app was in the background, for example, and reads this when it is back. It tries to resume, and is then answered to join anew, or that
         // a newer session has its identity, which a join would end.
         case .timeout, .connectionLost, .tooSlow: [.leave(.init(reason), .resume)]
         case .duplicateIdentity, .removed, .roomDeleted, .roomDurationReached, .stayDurationReached, .tokenExpired,
@@ -125,14 +125,14 @@ struct EventTranslator: Sendable {
         return [.quality(list)]
     }
 
-    /// Of those who were here already, changes may be long in coming. A client that is only about to connect cannot show them yet.
+    /// For participants who were here already, the next change may take long. A client that is still connecting cannot show them yet.
     private mutating func connected() -> [ServerSignal] {
         guard !hasConnected else { return [] }
         hasConnected = true
         return Self.quality(of: people.values)
     }
 
-    /// How well each one's network does, as far as it is known.
+    /// The network quality of each participant, as far as it is known.
     static func quality(of people: some Sequence<ParticipantInfo>) -> [ServerSignal] {
         let known = people.compactMap { person in
             person.quality.map { ParticipantQuality(participant: person.sid, quality: $0) }
@@ -140,8 +140,8 @@ struct EventTranslator: Sendable {
         return known.isEmpty ? [] : [.quality(known.sorted { $0.participant < $1.participant })]
     }
 
-    /// Whoever has left, as it was, without its tracks. SDKs that are built on the Rust one update what they know of it first: an app saw its name, metadata
-    /// and attributes change to nothing, and then a participant without any leave.
+    /// A participant who has left, as it was, without its tracks. SDKs built on the Rust one first update what they know of it: an app saw its name, metadata
+    /// and attributes become empty, and then a participant without any of them leave.
     private mutating func remove(_ participant: String, _ identity: String) -> ParticipantInfo {
         var gone = people.removeValue(forKey: participant) ?? ParticipantInfo(sid: participant, identity: identity)
         (gone.tracks, gone.dataTracks) = ([], [])
@@ -154,7 +154,7 @@ struct EventTranslator: Sendable {
             + (snapshot.isAwaited ? [.leave(.migration, .reconnect)] : [])
     }
 
-    /// What notifies a client that it is in another room. It comes back with the last of the refreshed tokens; that of a move is read by none.
+    /// The messages that notify a client that it is in another room. A client returns with the last of the refreshed tokens; none reads the token of a move.
     static func moved(_ snapshot: SessionSnapshot, token: String?) -> [ServerSignal] {
         (token.map { [.refreshToken($0)] } ?? []) + [.moved(snapshot, token: token ?? "")]
             + [.dataTracksReceived(snapshot.dataTracks)]
@@ -170,7 +170,7 @@ struct EventTranslator: Sendable {
         }
     }
 
-    /// Clients skip what has no higher version than what they know.
+    /// Clients skip a participant whose version is not higher than the one they know.
     private mutating func change(
         _ participant: String, _ change: (inout ParticipantInfo) -> Void
     ) -> [ServerSignal] {
@@ -181,7 +181,7 @@ struct EventTranslator: Sendable {
         return [.update([person])]
     }
 
-    /// Loudness in eighths; whoever is not among the speakers any more is silent.
+    /// Loudness in eighths; a participant who is no longer among the speakers is silent.
     private mutating func report(_ speakers: [SpeakerInfo]) -> [ServerSignal] {
         var now: [String: Float] = [:]
         for speaker in speakers {
@@ -197,8 +197,8 @@ struct EventTranslator: Sendable {
         return news.isEmpty ? [] : [.speakers(news)]
     }
 
-    /// Of a track that is being published, or of one that is published already for its client, which goes on sending it until it is notified: its announcement was
-    /// answered with the sid `announced`, or it is not permitted any more (`ended`).
+    /// The refusal of a track that is being published, or of one that its client considers published and sends until it is notified: its announcement was
+    /// answered with the sid `announced`, or it is no longer permitted (`ended`).
     private mutating func refusal(
         of clientID: String, mid: String, _ code: RoomError.Code, announced: String?
     ) -> ServerSignal {
@@ -210,7 +210,7 @@ struct EventTranslator: Sendable {
         return .trackRefused(request, ServerSignal.Refusal(code), "the track is not published")
     }
 
-    /// What is received of one's own track in each codec; of what nothing is known, all may be.
+    /// Which layers of the client's own track are received in each codec; where nothing is known, all may be.
     private func demand(for track: String) -> ServerSignal {
         let codec = people.values.lazy.flatMap(\.tracks).first { $0.sid == track }?.shownCodec
         let layers = layers[track] ?? [WantedLayer(rid: nil, isWanted: true)]
@@ -221,7 +221,7 @@ struct EventTranslator: Sendable {
         return .subscribedQuality(track: track, demands)
     }
 
-    /// Which of three qualities somebody receives. A track with fewer layers has its highest for all above.
+    /// Which of three qualities somebody receives. In a track with fewer layers, the highest stands for all above it.
     static func demands(_ layers: [WantedLayer]) -> [ServerSignal.QualityDemand] {
         var wanted: [Int: Bool] = [:]
         for (index, layer) in layers.enumerated() { wanted[rank(layer) ?? index] = layer.isWanted }

@@ -2,7 +2,7 @@ import CZlib
 
 /// Inflates what a client has compressed (RFC 1952), through zlib.
 enum Gzip {
-    /// nil where the bytes are no complete gzip member, or inflate to more than `limit` bytes.
+    /// nil if the bytes are no complete gzip member, or inflate to more than `limit` bytes.
     static func inflate(_ bytes: [UInt8], atMost limit: Int) -> [UInt8]? {
         var stream = z_stream()
         // 15: the largest window; 16 more: a gzip header and nothing else.
@@ -11,7 +11,7 @@ enum Gzip {
         else { return nil }
         defer { inflateEnd(&stream) }
         var input = bytes
-        // One byte more than may be: so that an output that just fits is told from one that does not.
+        // One byte more than is allowed, to tell an output that just fits from one that does not.
         return input.withUnsafeMutableBufferPointer { input in
             stream.next_in = input.baseAddress
             stream.avail_in = UInt32(clamping: input.count)

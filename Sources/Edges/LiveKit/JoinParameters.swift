@@ -4,7 +4,7 @@ import Foundation
 import HTTPServing
 import Rooms
 
-/// What a client says when it opens the signalling socket, beside its token.
+/// What a client sends besides its token when it opens the signalling socket.
 struct JoinParameters: Sendable, Hashable {
     /// Which of the two ways of signalling.
     enum Generation: Sendable, Hashable {
@@ -18,11 +18,11 @@ struct JoinParameters: Sendable, Hashable {
     /// The client's protocol number; above the newest known one is normal.
     var protocolVersion = 0
     var autoSubscribe = true
-    /// Likewise to data tracks, but only for a client that says so: others drop frames of tracks that they have not subscribed to by name (measured: Python SDK 1.2.1).
+    /// The same for data tracks, but only if the client requests it: others drop frames of tracks that they have not subscribed to by name (measured: Python SDK 1.2.1).
     var subscribesToDataTracks = false
-    /// Video for which there is no bandwidth may be held; not for a client that says so.
+    /// Video for which there is no bandwidth may be held, unless the client forbids it.
     var mayHoldVideo = true
-    /// The participant whose stay goes on on this socket.
+    /// The participant whose stay is resumed on this socket.
     var resumes: String?
     var client = ClientTraits()
     var metadata: String?
@@ -64,10 +64,10 @@ struct JoinParameters: Sendable, Hashable {
         self = request.read { Self(single: $0) }
     }
 
-    /// An offer has at most 512 KiB, and what else there is far less.
+    /// An offer has at most 512 KiB, and everything else far less.
     private static let maximumJoinBytes = 1 << 20
 
-    /// More than there are words for.
+    /// More than are defined.
     private static let maximumCapabilities = 32
     /// Names of `ClientInfo.Capability`, as queries have them.
     private static let capabilities = ["CAP_PACKET_TRAILER": 1, "CAP_COMPRESSION_DEFLATE_RAW": 2]

@@ -5,7 +5,7 @@ import Logging
 import RoomService
 import Rooms
 
-/// LiveKit's signalling, for its SDKs as they are: `/rtc` (two peer connections) and `/rtc/v1` (one).
+/// LiveKit's signalling, for unmodified SDKs: `/rtc` (two peer connections) and `/rtc/v1` (one).
 public struct LiveKitEdge: Sendable {
     private static let signalling: [(path: String, generation: JoinParameters.Generation)] = [
         ("/rtc", .dual), ("/rtc/v1", .single),
@@ -34,7 +34,7 @@ public struct LiveKitEdge: Sendable {
         }
     }
 
-    /// Clients put the path behind the slash with which their URL ends, so that there are two.
+    /// Clients append the path to a URL that ends with a slash, so that there are two.
     private static func spellings(of path: String) -> [String] { [path, "/" + path] }
 
     private func validate(
@@ -69,7 +69,7 @@ public struct LiveKitEdge: Sendable {
             address: request.remoteAddress, origin: request.headers["Origin"])
     }
 
-    /// The claims of a token that lets somebody join a room: what LiveKit's clients take as a token that is no good is 401.
+    /// The claims of a token that lets somebody join a room. LiveKit's clients understand 401 as an invalid token.
     private func joinClaims(of request: HTTPRequest) throws(Problem) -> AccessClaims {
         let claims = try context.gate.claims(of: request)
         guard claims.video.roomJoin else {
@@ -96,7 +96,7 @@ public struct LiveKitEdge: Sendable {
 }
 
 extension Problem {
-    /// As these clients show it to people: a text.
+    /// The refusal as text, which these clients show to people.
     var text: HTTPResponse {
         var headers = responseHeaders
         headers["Content-Type"] = "text/plain; charset=utf-8"

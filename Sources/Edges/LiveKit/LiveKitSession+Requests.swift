@@ -61,15 +61,15 @@ extension LiveKitSession {
             note(error)
             // Its stay has ended, or its connections have with a move: the session's events say what to do.
             if [.sessionNotFound, .connectionNotFound].contains(error.code) { return }
-            // There is no word for a refused description; without an answer the client would wait for one.
-            // Where the cause is temporary the client may join anew.
+            // The protocol has no message for a refused description; without an answer the client would wait for one.
+            // If the cause is temporary, the client may join anew.
             let isTemporary = [.mediaUnavailable, .overloaded, .rateLimited].contains(error.code)
             socket.send(.leave(.joinFailure, isTemporary ? .reconnect : .disconnect))
             await leave()
         }
     }
 
-    /// The sid of the track is told before its offer, which the client makes when it knows it.
+    /// Sends the sid of the track before its offer, which the client makes once it knows the sid.
     private func announce(_ request: TrackRequest, _ session: SessionID, _ socket: some LiveKitSocket) async {
         do throws(RoomError) {
             let info = try await context.rooms.announce(TrackAnnouncement(request), in: session)
@@ -80,7 +80,7 @@ extension LiveKitSession {
         }
     }
 
-    /// The session's events tell the client that it is published.
+    /// The session's events notify the client that it is published.
     private func publish(_ track: DataTrackInfo, _ session: SessionID, _ socket: some LiveKitSocket) async {
         do throws(RoomError) {
             try await context.rooms.perform(.dataTrack(.publish(track)), in: session)
@@ -92,7 +92,7 @@ extension LiveKitSession {
         }
     }
 
-    /// A client that unmutes more often than it may believes that it is heard: it is muted as by a moderator.
+    /// A client that unmutes more often than permitted believes that it is heard, so it is muted as if by a moderator.
     private func setMuted(
         _ track: String, _ muted: Bool, _ session: SessionID, _ socket: some LiveKitSocket
     ) async {
@@ -132,13 +132,13 @@ extension LiveKitSession {
         do throws(RoomError) {
             try await context.rooms.perform(.setAudience(audience), in: session)
         } catch {
-            // Who believes that few receive its tracks must not send them to all.
+            // A client that believes that few receive its tracks must not send them to all.
             note(error)
             await perform(.setAudience([]), session)
         }
     }
 
-    /// A client that publishes what is not known here begins anew. What it asked for last about tracks of others may have been lost with its former socket.
+    /// A client that publishes tracks unknown to the server must join anew. Its last requests about tracks of others may have been lost with its former socket.
     private func synchronize(
         _ state: ClientSignal.SyncState, _ session: SessionID, _ socket: some LiveKitSocket
     ) async {
@@ -148,7 +148,7 @@ extension LiveKitSession {
         guard Set(state.publications).subtracting([""]).isSubset(of: known) else {
             return socket.send(.leave(.stateMismatch, .reconnect))
         }
-        // Several SDKs do not want whatever has not come yet, what was published while they had no socket included. What a client has agreed to has come.
+        // Several SDKs list every track that has not arrived yet as unwanted, even those published while they had no socket. A track that a client has agreed to has arrived.
         let subscribed = Set(
             received.filter { state.subscribes || $0.state == .active }.compactMap(\.track))
         for track in state.tracks where subscribed.contains(track) != state.subscribes {
@@ -210,7 +210,7 @@ extension LiveKitSession {
         await tolerating { () async throws(RoomError) in try await context.rooms.perform(request, in: session) }
     }
 
-    /// The protocol has no reply to these requests: what cannot be done is only noted.
+    /// The protocol has no reply to these requests: a failure is only logged.
     private func tolerating(_ body: () async throws(RoomError) -> Void) async {
         do throws(RoomError) { try await body() } catch { note(error) }
     }
@@ -233,7 +233,7 @@ extension ServerSignal.Refusal {
 }
 
 extension ServerSignal.Refusal {
-    /// Of a data track: what is wrong with it has words of its own. `mine`: those that its publisher has.
+    /// The error for a data track, for which the protocol has its own codes. `mine`: the data tracks of its publisher.
     init(_ code: RoomError.Code, of track: DataTrackInfo, beside mine: [DataTrackInfo]) {
         switch code {
         case .tooLarge: self = .invalidName
@@ -261,7 +261,7 @@ extension TrackAnnouncement {
 }
 
 extension TrackView {
-    /// Sizes win over the quality, whose lowest is also what a message without it says.
+    /// Sizes take precedence over the quality: a message without a quality looks like one with the lowest.
     init(_ settings: ClientSignal.TrackSettings) {
         self.init()
         isPaused = settings.isDisabled || settings.quality == 3
@@ -270,7 +270,7 @@ extension TrackView {
         } else if settings.quality < 2 {
             preference = .spatial(settings.quality)
         }
-        // Of the numbers above none the first is the most important.
+        // Of the numbers above 0, which means none, the lowest is the most important.
         switch settings.priority {
         case 0: break
         case 1: display.priority = .high

@@ -8,28 +8,28 @@ import RoomService
 import Rooms
 import Synchronization
 
-/// One socket of a participant that is in the room already. Requests are carried out one after the other; events are sent beside them.
+/// One socket of a participant that is in the room already. Requests are carried out one after the other; events are sent concurrently.
 struct LiveKitSession: Sendable {
     let context: EdgeContext
     let claims: AccessClaims
     let parameters: JoinParameters
-    /// What the client is told first.
+    /// The first messages to the client.
     let greeting: [ServerSignal]
-    /// nil: the client is only told to begin anew.
+    /// nil: the client is only notified to join anew.
     let stay: Stay?
 
     /// The session with its events.
     struct Stay: Sendable {
         let session: SessionID
         let events: SessionEvents
-        /// Which stream of events it is, so that a socket that dies late does not detach its successor.
+        /// The number of the stream of events, so that a socket that closes late does not detach its successor.
         let attachment: UInt64
-        /// Who is in the room, oneself included, before the first event.
+        /// The participants before the first event, the client's own included.
         let people: [ParticipantInfo]
         let start: SessionStart
     }
 
-    /// Half of what a token is good for: a client that is late has a good one.
+    /// Half of a token's validity, so that a client that returns late has a valid one.
     private static let tokenInterval = Duration.seconds(300)
 
     /// How long after the end of its socket a client's close_notify may arrive: longer than usual round trips.
@@ -45,7 +45,7 @@ struct LiveKitSession: Sendable {
         let pump = Task { await self.pump(stay, to: socket, closure) }
         let tokens = Task { await refreshTokens(of: stay.session, socket) }
         for await message in socket.messages {
-            // In a task of its own: a task keeps the deepest stack that it ever had, and this one waits for hours.
+            // In a separate task: a task keeps the memory of its deepest stack, and this one waits for hours.
             let before = budget
             budget = await Task { await serve(message, before, stay, socket) }.value
         }
@@ -58,19 +58,19 @@ struct LiveKitSession: Sendable {
         await leave()
     }
 
-    /// The socket has not opened after all.
+    /// Undoes the admission because the socket has not opened.
     func abandon() async {
         guard let stay else { return }
         await context.rooms.abandon(stay.session, attachment: stay.attachment, start: stay.start)
     }
 
-    /// Ends the stay, but for one that another socket has since.
+    /// Ends the stay, unless another socket has taken it over.
     func leave() async {
         guard let stay else { return }
         await context.rooms.leave(stay.session, attachment: stay.attachment)
     }
 
-    /// What the join itself brought: tracks, and the offer of the only connection.
+    /// Publishes what came with the join itself: tracks, and the offer of the only connection.
     private func publishFirst(
         _ session: SessionID, _ socket: some LiveKitSocket, _ budget: inout RequestBudget
     ) async {
@@ -101,14 +101,14 @@ struct LiveKitSession: Sendable {
             case .refuse: break
             case .close: socket.close(code: 1008, reason: "too many requests")
             }
-        // The protocol has no word for it; a client that goes on is closed.
+        // The protocol has no message for it; a client that continues is disconnected.
         case .refuse: break
         case .close: socket.close(code: 1008, reason: "too many requests")
         }
         return budget
     }
 
-    /// Takes the events to the socket, in order, and closes it when there are no more.
+    /// Sends the events to the socket, in order, and closes it when there are no more.
     private func pump(_ stay: Stay, to socket: some LiveKitSocket, _ closure: ConnectionClosure) async {
         var translator = EventTranslator(people: stay.people, resumes: stay.start == .resumed) { token(for: $0) }
         for await event in stay.events {
@@ -118,7 +118,7 @@ struct LiveKitSession: Sendable {
             return socket.close(code: 1000, reason: "")
         }
         guard !Task.isCancelled else { return }
-        // The session goes on without this socket: another has it, or the client did not keep up.
+        // The session continues without this socket: another one has it, or the client did not keep up.
         if await context.rooms.detach(stay.session, attachment: stay.attachment) {
             socket.close(code: 1013, reason: "the client reads too slowly")
         } else {
@@ -128,7 +128,7 @@ struct LiveKitSession: Sendable {
 
     private func token(for room: String) -> String? { context.gate.returnToken(claims, room: room) }
 
-    /// A client shows its token again when it comes back, by which time the first may have expired.
+    /// A client presents its token again when it returns; by then the first one may have expired.
     private func refreshTokens(of session: SessionID, _ socket: some LiveKitSocket) async {
         while await context.rooms.mayOutlastToken(session), let room = await context.rooms.roomName(of: session),
             let token = token(for: room)
@@ -140,14 +140,14 @@ struct LiveKitSession: Sendable {
 }
 
 extension TokenGate {
-    /// A token that a client can show for as long as it takes to come back, ten minutes as from LiveKit's own server, to `room`, which may not be the one that
-    /// it joined; nil where no key makes tokens. Clients show it in place of the one that they have, so in that one's room it is good as long: an app may be in the
+    /// A token with which a client can return to `room`, which may not be the one that it joined, valid for ten minutes as from LiveKit's own server;
+    /// nil if no key makes tokens. Clients present it in place of the one that they have, so for that one's room it is valid just as long: an app may be in the
     /// background for more than ten minutes.
     func returnToken(_ claims: AccessClaims, room: String) -> String? {
         let earliest = claims.video.room == room ? claims.expiresAt : .min
         var claims = claims
         if claims.video.room != room {
-            // Whoever is moved comes as a participant. What a token lets it do by the API was granted for the room that it names.
+            // A moved participant arrives as a participant only: its token's API grants are for the room that the token names.
             (claims.video.roomAdmin, claims.video.roomCreate, claims.video.roomList) = (false, false, false)
             (claims.video.roomRecord, claims.video.destinationRoom) = (false, nil)
         }
@@ -159,7 +159,7 @@ extension TokenGate {
 /// Whether the client has closed a peer connection (DTLS close_notify).
 ///
 /// The Rust SDK closes its connection without sending `leave` when it is closed right after its join (measured): such a client has left. One that loses its
-/// network closes nothing, and may resume.
+/// network sends none, and may resume.
 private final class ConnectionClosure: Sendable {
     private let observed = Mutex(false)
 

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Whether the server takes new work. Alive and ready differ: a draining server is alive and not ready.
+/// Whether the server accepts new work. Alive and ready differ: a draining server is alive and not ready.
 public final class Health: Sendable {
     private struct State {
         var isStarted = false
@@ -16,7 +16,7 @@ public final class Health: Sendable {
     /// Everything is started.
     public func becomeReady() { state.withLock { $0.isStarted = true } }
 
-    /// An operator drains the server, or does so no more. False, and nothing is done: it ends, which nobody can undo.
+    /// An operator begins or ends a drain. Returns false and does nothing while the server shuts down, which cannot be undone.
     public func setDraining(_ isDraining: Bool) -> Bool {
         state.withLock { state in
             guard !state.isEnding else { return false }

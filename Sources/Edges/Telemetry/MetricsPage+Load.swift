@@ -2,7 +2,7 @@ import Primitives
 import RoomService
 
 extension MetricsPage {
-    /// How far the server is used, and what it refused joins for.
+    /// How busy the server is, and why it refused joins.
     mutating func add(load: LoadReport) {
         add(
             "load", .gauge, "The largest of all load shares: 0 idle, 1 joins are refused. For autoscaling.",

@@ -68,7 +68,7 @@ extension MetricsPage {
         add(messagesOf: workers)
     }
 
-    /// A value of each worker. A hung worker's earlier counts stay in the sums, which would otherwise seem to restart, and are reported for no worker.
+    /// A value of each worker. A hung worker's earlier counts stay in the sums, which would otherwise seem to restart, but are not reported for the worker.
     private static func perWorker(
         _ workers: [WorkerStatistics], _ value: (WorkerStatistics) -> Double
     ) -> [(labels: [(String, String)], value: Double)] {
@@ -95,7 +95,7 @@ extension MetricsPage {
             all { Double($0.receiveBufferDrops) })
     }
 
-    /// What the media workers count together, those that hang included: none of it names a worker.
+    /// Sums over all media workers, including those that hang: none of them names a worker.
     private mutating func add(sumsOf workers: [WorkerStatistics]) {
         add(
             "microphone_switches_total", .counter,
@@ -229,7 +229,7 @@ extension MetricsPage {
             known: PeerEndReason.allCases.map(\.rawValue))
     }
 
-    /// What participants' networks do, and what people see of it.
+    /// How participants' networks perform, and what people see of it.
     private mutating func add(network: NetworkHistograms, freezes: Freezes) {
         func add(_ name: String, _ help: String, _ histogram: Histogram) {
             addHistogram(name, help, bounds: histogram.bounds, counts: histogram.counts, sum: histogram.sum)
@@ -291,7 +291,7 @@ extension MetricsPage {
             http.webSocketLimitsHit)
     }
 
-    /// What calls of the control API take.
+    /// How long calls of the control API take.
     mutating func add(calls: CallStatistics.Counts) {
         addHistogram(
             "api_call_seconds", "Time until a call of the control API was answered, by operation.",
@@ -302,7 +302,7 @@ extension MetricsPage {
             known: ["rate_limited"])
     }
 
-    /// How the traces do that are exported.
+    /// How the export of traces works.
     mutating func add(traces: TraceExporter.Statistics) {
         add("traces_exported_total", .counter, "Traces of joins that the collector accepted.", traces.exported)
         add(
@@ -313,7 +313,7 @@ extension MetricsPage {
             ])
     }
 
-    /// How the webhooks do. Their names are the operator's, and there are few.
+    /// The state of webhooks. Their names are the operator's, and there are few.
     mutating func add(webhooks: [WebhookStatus]) {
         func each(_ value: (WebhookStatus) -> Double) -> [(labels: [(String, String)], value: Double)] {
             webhooks.map { ([("webhook", $0.webhook.name)], value($0)) }

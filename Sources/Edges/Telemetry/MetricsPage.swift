@@ -12,7 +12,7 @@ struct MetricsPage {
         add(name, kind, help, [([], Double(value))])
     }
 
-    /// A family of samples that differ in labels. Nothing is written for none.
+    /// A family of samples that differ in labels. Without samples nothing is written.
     mutating func add(
         _ name: String, _ kind: Kind, _ help: String, _ samples: [(labels: [(String, String)], value: Double)]
     ) {
@@ -64,7 +64,7 @@ struct MetricsPage {
     /// A label's value.
     private static func quoted(_ text: String) -> String { "\"\(escaped(text, isQuoted: true))\"" }
 
-    /// A help text, in which quotes stay as they are. Scalar by scalar: CR LF, or a quote with an accent behind it, is one character.
+    /// A help text, in which quotes stay as they are. Scalar by scalar: CR LF, or a quote followed by an accent, is one character.
     private static func escaped(_ text: String, isQuoted: Bool = false) -> String {
         var result = ""
         for scalar in text.unicodeScalars {

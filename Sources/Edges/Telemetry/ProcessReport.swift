@@ -1,16 +1,16 @@
 import Glibc
 
-/// What the kernel says of this process, under the names that Prometheus' own libraries use.
+/// What the kernel reports about this process, under the names that Prometheus' own libraries use.
 struct ProcessReport: Sendable {
     var cpuSeconds: Double = 0
     var residentBytes: UInt64 = 0
     var openDescriptors = 0
     var descriptorLimit: UInt64 = 0
     var threads = 0
-    /// Seconds since 1970; 0 where the kernel does not tell.
+    /// Seconds since 1970; 0 if the kernel does not report it.
     var startedAt: Double = 0
 
-    /// Asks the kernel now; what it does not tell stays 0.
+    /// Asks the kernel now; what it does not report stays 0.
     static func now() -> ProcessReport {
         var report = ProcessReport()
         var usage = rusage()

@@ -50,12 +50,12 @@ public struct TelemetryEdge: Sendable {
         router.on(.get, "/metrics") { _ in await metrics() }
     }
 
-    /// Alive is a process all of whose media threads turn.
+    /// The process is alive if all its media threads respond.
     static func liveness(_ hung: [MediaWorkerPool.HungWorker]) -> HTTPResponse {
         hung.isEmpty ? HTTPResponse(text: "alive\n") : HTTPResponse(status: 503, text: names(of: hung))
     }
 
-    /// Ready is a process that would take any join: one for a room of a media thread that hangs is refused, and whoever is sent elsewhere instead is served.
+    /// The process is ready if it would accept any join. One for a room of a media thread that hangs is refused; another server would accept it.
     static func readiness(isReady: Bool, _ hung: [MediaWorkerPool.HungWorker]) -> HTTPResponse {
         guard isReady else { return HTTPResponse(status: 503, text: "not ready\n") }
         return hung.isEmpty ? HTTPResponse(text: "ready\n") : HTTPResponse(status: 503, text: names(of: hung))
@@ -68,10 +68,10 @@ public struct TelemetryEdge: Sendable {
         .joined()
     }
 
-    /// A tenth of what Prometheus waits for the whole page.
+    /// A tenth of the time that Prometheus waits for the whole page.
     private static let longestWait = Duration.seconds(1)
 
-    /// What `work` returns; nil where it takes longer than `limit`: it is not waited for any more, and ends when what it waits for does.
+    /// What `work` returns; nil if it takes longer than `limit`. It is then no longer waited for, and ends when what it waits for ends.
     static func within<Value: Sendable>(
         _ limit: Duration, _ work: @escaping @Sendable () async -> Value
     ) async -> Value? {
@@ -106,7 +106,7 @@ public struct TelemetryEdge: Sendable {
         page.add(tcpOf: statistics.map(\.tcp) + [workers.sharedPortStatistics])
         page.add(http: listener.statistics)
         page.add(calls: calls.counts)
-        // A database that fails or hangs takes its own figures with it and no others.
+        // If the database fails or hangs, only its own figures are missing.
         let listed = await Self.within(Self.longestWait) { [webhooks] in (try? await webhooks.list()) ?? [] }
         page.add(webhooks: listed ?? [])
         if let recorder { page.add(recorder: recorder.statistics) }

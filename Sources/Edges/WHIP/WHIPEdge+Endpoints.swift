@@ -21,7 +21,7 @@ extension WHIPEdge {
         return created(session, .whip, iceServers: iceServers(for: claims, request))
     }
 
-    /// Plays one participant or whoever dominates.
+    /// Plays one participant or the dominant speaker.
     func play(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let (claims, origin) = try context.joinClaims(of: request)
         let offer = try Self.offer(of: request)
@@ -35,7 +35,7 @@ extension WHIPEdge {
         return created(session, .whep, iceServers: iceServers(for: claims, request))
     }
 
-    /// The offer in the body. Whether it can be answered is the room's to say.
+    /// The offer in the body. The room decides whether it can be answered.
     private static func offer(of request: HTTPRequest) throws(Problem) -> String {
         guard request.contentType == sdp else {
             throw Problem(
@@ -53,7 +53,7 @@ extension WHIPEdge {
         do throws(RoomError) {
             return try await join()
         } catch {
-            // A client may come again as often as it likes; the event log has its first refusal, the metrics have all.
+            // A client may retry as often as it likes; the event log has its first refusal, the metrics count all.
             context.logger.debug("offer refused", ["code": .text(error.code.rawValue)])
             throw Problem(error)
         }
@@ -64,7 +64,7 @@ extension WHIPEdge {
             for: claims, room: request.parameters["room"], origin: request.headers["Origin"])
     }
 
-    /// What a client without a signalling socket is told of its tracks (RFC 7234 section 5.5; 199 is any warning).
+    /// The warning about its tracks to a client without a signalling socket (RFC 7234 section 5.5; 199 is any warning).
     private static func warning(_ answer: ConnectionAnswer) -> String? {
         let count = answer.tracksBeyondLimit
         guard count > 0 else { return nil }
@@ -86,7 +86,7 @@ extension WHIPEdge {
 }
 
 extension JoinRequest {
-    /// A join with what the request says beside its token: the room's password, where it has one.
+    /// A join with what the request contains besides its token: the room's password, if it has one.
     fileprivate init(claims: AccessClaims, room: String?, from request: HTTPRequest) {
         self.init(claims: claims, room: room)
         password = request.headers["Room-Password"]

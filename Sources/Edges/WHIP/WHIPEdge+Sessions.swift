@@ -21,7 +21,7 @@ extension WHIPEdge {
         guard let fragment = request.text, !fragment.isEmpty else {
             throw Problem(400, "invalid_sdp", "The body is empty or not UTF-8.")
         }
-        // Restarts name no ETag (RFC 9725 section 4.3.3): a client whose network changes may send one again, for its answer was lost.
+        // Restarts name no ETag (RFC 9725 section 4.3.3): a client whose network changes may send one again because its answer was lost.
         let restarted = try await asking { () async throws(RoomError) in
             try await context.rooms.fragment(
                 session.id, connection: Self.connection, fragment: fragment, mayBeRepeated: condition == .any)
@@ -32,14 +32,14 @@ extension WHIPEdge {
             body: Array(restarted.fragment.utf8))
     }
 
-    /// Ends the session with its connection (RFC 9725 section 4.2).
+    /// Ends the session and its connection (RFC 9725 section 4.2).
     func end(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let session = try await session(of: request)
         await context.rooms.leave(session.id)
         return HTTPResponse(status: 200)
     }
 
-    /// The session in the URL, which is unguessable, and its current ICE tag. A token that comes along must not be forged.
+    /// The session in the URL, which is unguessable, and its current ICE tag. A token in the request must not be forged.
     private func session(of request: HTTPRequest) async throws(Problem) -> (id: SessionID, tag: String) {
         try context.gate.checkIfPresent(request)
         let id = SessionID(try request.parameter("session"))

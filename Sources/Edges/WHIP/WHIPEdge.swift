@@ -41,11 +41,11 @@ public struct WHIPEdge: Sendable {
         }
     }
 
-    /// Which of the two a session was made by; decides its URL only.
+    /// Which of the two protocols made a session; decides its URL only.
     enum Origin: Sendable {
         case whip, whep
 
-        /// Where its sessions are. They have one part more than an endpoint with a room, so no room is shadowed.
+        /// Where its sessions are. They have one component more than an endpoint with a room, so they hide no room.
         var sessionPath: String {
             switch self {
             case .whip: "/whip/session/"
@@ -56,7 +56,7 @@ public struct WHIPEdge: Sendable {
 
     static let sdp = "application/sdp"
     static let fragment = "application/trickle-ice-sdpfrag"
-    /// Both have one connection, which `RoomHost` calls so.
+    /// The name of the only connection of both in `RoomHost`.
     static let connection = "main"
 
     private static let endpointOptions = HTTPResponse(

@@ -7,7 +7,7 @@ import Recorder
 import RoomService
 import Rooms
 
-/// One call of `livekit.Egress`, as far as recordings are what it asks for: of a track or of a participant, as they are sent, into files of this server.
+/// One call of `livekit.Egress`, if it requests recordings: of a track or of a participant, as they are sent, into files of this server.
 struct EgressCalls: Sendable {
     let context: EdgeContext
     let recorder: FileRecorder
@@ -77,7 +77,7 @@ struct EgressCalls: Sendable {
         if let refused = wanted.refused { throw Self.unavailable(refused) }
         let sources: Set<TrackSource> = wanted.isScreen ? [.screen, .screenAudio] : [.microphone, .camera]
         var options = RecordingOptions()
-        // One file of what a participant sends together is what LiveKit's makes, too.
+        // LiveKit's server, too, makes one file of all that a participant sends.
         options.files = .participant
         options.fileName = wanted.fileName
         return try await start(
@@ -150,7 +150,7 @@ struct EgressCalls: Sendable {
     private static let noSuchEgress = TwirpError(.notFound, "there is no such egress")
 }
 
-/// What a call to record a track asks for.
+/// The parameters of a call to record a track.
 private struct RequestedTrack {
     var room: String
     var track: String
@@ -160,14 +160,14 @@ private struct RequestedTrack {
     var fileName: String?
 }
 
-/// What a call to record a participant asks for.
+/// The parameters of a call to record a participant.
 private struct RequestedParticipant {
     let room: String
     let identity: String
     let isScreen: Bool
     /// The template of the files' names; nil: the server's.
     let fileName: String?
-    /// What of it this server does not do; nil: it does all.
+    /// What this server does not support of the request; nil: it supports all of it.
     let refused: String?
 
     init(_ message: Livekit__ParticipantEgressRequest) {

@@ -1,7 +1,7 @@
 import CLiveKitProtocol
 import Recorder
 
-/// The last part of a `filepath` as the template of this server; folders are the server's, and so is the end of the name.
+/// The last part of a `filepath` as the template of this server; the server decides about folders and the extension.
 enum EgressFileName {
     private static let fields = [
         ("room_name", "room"), ("publisher_identity", "participant"), ("track_id", "track"), ("track_source", "source"),

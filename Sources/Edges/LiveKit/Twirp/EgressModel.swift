@@ -1,7 +1,7 @@
 import CLiveKitProtocol
 import Recorder
 
-/// A recording as LiveKit's clients are told of an egress.
+/// A recording, shown to LiveKit's clients as an egress.
 struct EgressModel {
     /// A file of it; times in nanoseconds, since 1970 where they are moments.
     struct File {
@@ -18,10 +18,10 @@ struct EgressModel {
     /// Why it has failed; empty: it has not.
     let error: String
     let files: [File]
-    /// Whose tracks it has, where it has those of one participant; its sid before it has any.
+    /// The participant, if the recording contains the tracks of one only; the sid while it contains none.
     let identity: String?
 
-    /// `isEnding`: its room has ended it, and its files are being finished. `identity` is what the call that began it named.
+    /// `isEnding`: its room has ended it, and its files are being finished. `identity` is the one in the call that began it.
     init(_ summary: RecordingSummary, identity: String? = nil, isEnding: Bool = false) {
         self.summary = summary
         self.identity = identity ?? summary.tracks.first?.identity ?? summary.participant
@@ -34,7 +34,7 @@ struct EgressModel {
                 summary.awaitsJoining
                 ? LIVEKIT__EGRESS_STATUS__EGRESS_ENDING : LIVEKIT__EGRESS_STATUS__EGRESS_COMPLETE
         case .empty:
-            // LiveKit calls an egress aborted that was stopped before anything came.
+            // LiveKit calls an egress aborted if it was stopped before any media arrived.
             status = fault == nil ? LIVEKIT__EGRESS_STATUS__EGRESS_ABORTED : LIVEKIT__EGRESS_STATUS__EGRESS_FAILED
         }
         error = summary.state == .empty ? fault ?? "" : ""
@@ -48,12 +48,12 @@ struct EgressModel {
         }
     }
 
-    /// Whether a list of active ones has it: LiveKit's server leaves those out that are over, and no egress is over before its files are.
+    /// Whether a list of active ones contains it: LiveKit's server omits those that are over, and no egress is over before its files are finished.
     var isActive: Bool {
         status == LIVEKIT__EGRESS_STATUS__EGRESS_ACTIVE || status == LIVEKIT__EGRESS_STATUS__EGRESS_ENDING
     }
 
-    /// LiveKit's clients expect ids that begin so; the rest is the recording's.
+    /// LiveKit's clients expect ids with this prefix; the rest is the recording's id.
     private static let prefix = "EG_"
 
     static func id(of summary: RecordingSummary) -> String { prefix + summary.sid.dropFirst(3) }
@@ -87,7 +87,7 @@ extension MessageArena {
         }
     }
 
-    /// What was asked for, in the form in which LiveKit's clients ask.
+    /// The original request, in the form in which LiveKit's clients make it.
     private func request(_ model: EgressModel, _ message: inout Livekit__EgressInfo) {
         let summary = model.summary
         if let track = summary.track {

@@ -3,7 +3,7 @@ import EdgeSupport
 import Foundation
 import Glibc
 
-/// protobuf-c's messages as JSON, by the descriptions that protobuf-c keeps of them: what every type needs stands here once.
+/// protobuf-c's messages as JSON, written from protobuf-c's descriptors, so that no type needs code of its own.
 enum MessageJSON {
     /// How a message is written.
     struct Style: Sendable {
@@ -57,7 +57,7 @@ enum MessageJSON {
         field.flags & UInt32(PROTOBUF_C_FIELD_FLAG_ONEOF.rawValue) != 0
     }
 
-    /// protoc makes a list of entries with key and value out of a map, and gives their type this name.
+    /// protoc turns a map into a list of entries with key and value, and gives their type this name.
     private static func isMap(_ field: Field) -> Bool {
         guard field.label == PROTOBUF_C_LABEL_REPEATED, let descriptor = messageType(field) else { return false }
         return String(cString: descriptor.pointee.short_name).hasSuffix("Entry")
@@ -80,13 +80,13 @@ enum MessageJSON {
     private static func isDefault(_ value: JSONValue, of field: Field) -> Bool {
         switch value {
         case .flag(false), .integer(0), .number(0), .text(""): true
-        // A number of 64 bits, but no text that somebody has written.
+        // A 64-bit number, but not a text with the same digit.
         case .text("0"): field.type == PROTOBUF_C_TYPE_INT64 || field.type == PROTOBUF_C_TYPE_UINT64
         default: false
         }
     }
 
-    /// Integers of 64 bits are texts, because JavaScript has none.
+    /// 64-bit integers are strings, because JavaScript's numbers cannot hold them.
     private static func scalar(_ field: Field, at place: UnsafeRawPointer, _ style: Style) -> JSONValue? {
         switch field.type {
         case PROTOBUF_C_TYPE_STRING: .text(String(place.load(as: UnsafeMutablePointer<CChar>?.self)))

@@ -7,7 +7,7 @@ import Primitives
 import RoomService
 import Rooms
 
-/// One call of `livekit.RoomService`, on what the control API is on, too.
+/// One call of `livekit.RoomService`, carried out by the `RoomHost` that the control API uses, too.
 struct RoomServiceCalls: Sendable {
     let context: EdgeContext
     let claims: AccessClaims
@@ -51,7 +51,7 @@ struct RoomServiceCalls: Sendable {
         try check(claims.video.roomAdmin && covers(room))
     }
 
-    /// A token of one room is good for no other.
+    /// A token for one room is not valid for another.
     private func covers(_ room: String) -> Bool {
         let granted = claims.video.room ?? ""
         return granted.isEmpty || granted == room
@@ -65,13 +65,13 @@ struct RoomServiceCalls: Sendable {
 
     // MARK: Rooms
 
-    /// Makes a room, or changes the settings of one that is there.
+    /// Makes a room, or changes the settings of an existing one.
     private func createRoom() async throws(TwirpError) -> HTTPResponse {
         try check(claims.video.roomCreate)
         let (name, metadata, document, isRecorded) = try body.read(
             livekit__create_room_request__init, livekit__create_room_request__unpack
         ) { message in
-            // What is beyond a range counts as its end: the control API could not edit the policy otherwise.
+            // Values are clamped to their range: otherwise the control API could not edit the policy.
             func bounded<Value: FixedWidthInteger>(_ value: UInt32, _ range: ClosedRange<Value>) -> Value? {
                 value > 0 ? min(Value(clamping: value), range.upperBound) : nil
             }
@@ -90,7 +90,7 @@ struct RoomServiceCalls: Sendable {
             return (String(message.name), String(message.metadata), document, isRecorded)
         }
         try check(covers(name))
-        // Nobody would notice before the recordings are missed.
+        // If this were ignored, nobody would notice before a recording is missing.
         guard !isRecorded else {
             throw TwirpError(.unimplemented, "egress of a room is not available on this server: its policy records it")
         }
@@ -143,7 +143,7 @@ struct RoomServiceCalls: Sendable {
             room: asking { () async throws(RoomError) in try await rooms.setMetadata(metadata, ofRoom: name) })
     }
 
-    /// To those who are named, or to everybody.
+    /// Sends data to the named participants, or to everybody.
     private func sendData() async throws(TwirpError) -> HTTPResponse {
         let (name, data) = try body.read(livekit__send_data_request__init, livekit__send_data_request__unpack) {
             message in
@@ -180,7 +180,7 @@ struct RoomServiceCalls: Sendable {
         try checkModerates(name)
         let people = try await asking { () async throws(RoomError) -> [ParticipantInfo] in
             do throws(RoomError) { return try await rooms.room(named: name).participants.map(\.info) } catch {
-                // Nobody is in a room that is not there: LiveKit's server answers so, and programs ask before the first participant has come.
+                // A room that does not exist has no participants: LiveKit's server answers that, and programs ask before the first participant has joined.
                 guard error.code == .roomNotFound else { throw error }
                 return []
             }
@@ -194,7 +194,7 @@ struct RoomServiceCalls: Sendable {
             })
     }
 
-    /// Room and identity, where the token moderates the room.
+    /// Room and identity of the request, if the token may moderate the room.
     private func subject() throws(TwirpError) -> (room: String, identity: String) {
         let subject = try body.read(
             livekit__room_participant_identity__init, livekit__room_participant_identity__unpack
@@ -275,7 +275,7 @@ struct RoomServiceCalls: Sendable {
         return body.reply(arena, arena.make(livekit__mute_room_track_response__init) { $0.track = arena.track(info) })
     }
 
-    /// Empty texts leave what there is; permissions replace all.
+    /// Empty strings change nothing; permissions replace all.
     private func updateParticipant() async throws(TwirpError) -> HTTPResponse {
         let (room, identity, name, metadata, attributes, permission) = try body.read(
             livekit__update_participant_request__init, livekit__update_participant_request__unpack
@@ -316,7 +316,7 @@ struct RoomServiceCalls: Sendable {
         }
         try checkModerates(room)
         _ = try await asking { () async throws(RoomError) in try await rooms.participant(identity, in: room) }
-        // What is not there any more, or not for this participant, holds up none of the others.
+        // A track that no longer exists, or that this participant may not receive, does not stop the others.
         for track in tracks.sorted() {
             try? await rooms.perform(
                 subscribes ? .subscribe(track: track) : .unsubscribe(track: track), as: identity, in: room)
@@ -334,9 +334,9 @@ private struct MemberCall: Sendable {
     /// How long to wait for the answer.
     let milliseconds: Int
 
-    /// LiveKit's bound of one packet's payload, in bytes.
+    /// LiveKit's limit for the payload of one packet, in bytes.
     private static let longestPayload = 15_360
-    /// As LiveKit's server waits where nothing is said; and at most, below the 30 s after which the HTTP server gives a call up.
+    /// LiveKit's default; and the maximum, below the 30 s after which the HTTP server abandons a call.
     private static let usualWait = 10_000, longestWait = 25_000
 
     init(_ message: Livekit__PerformRpcRequest) {
@@ -359,7 +359,7 @@ private struct MemberCall: Sendable {
     }
 }
 
-/// What a call says about permissions: all of them but those that cannot change during a stay.
+/// The permissions in a call: all but those that cannot change during a stay.
 private struct PermissionChange: Sendable {
     let canSubscribe: Bool
     let canPublish: Bool
@@ -387,7 +387,7 @@ private struct PermissionChange: Sendable {
 }
 
 extension PolicyDocument {
-    /// What a call to make a room says, over what the room says already.
+    /// The policy in a call to make a room, laid over the room's existing one.
     fileprivate func overlaid(by other: PolicyDocument) -> PolicyDocument {
         var document = self
         document.emptyTimeout = other.emptyTimeout ?? emptyTimeout

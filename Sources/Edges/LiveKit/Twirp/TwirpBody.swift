@@ -48,7 +48,7 @@ struct TwirpBody: Sendable {
         return withExtendedLifetime(arena) { .json(MessageJSON.value(of: message)) }
     }
 
-    /// The response of a call that has nothing to tell.
+    /// The response to a call that returns nothing.
     var empty: HTTPResponse {
         guard isJSON else {
             return HTTPResponse(

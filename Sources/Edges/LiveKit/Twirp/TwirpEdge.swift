@@ -39,7 +39,7 @@ public struct TwirpEdge: Sendable {
 
     private static let noToken = TwirpError(.unauthenticated, "the access token is missing or no good")
 
-    /// Services of LiveKit's that are not here.
+    /// LiveKit's services that are not implemented here.
     private static let absent: Set<String> = [
         "livekit.Ingress", "livekit.SIP", "livekit.AgentDispatchService", "livekit.Connector",
     ]
@@ -47,7 +47,7 @@ public struct TwirpEdge: Sendable {
     private func call(_ request: HTTPRequest) async throws(TwirpError) -> HTTPResponse {
         let (service, method) = (request.parameters["service"] ?? "", request.parameters["method"] ?? "")
         guard let claims = try? context.gate.claims(of: request) else { throw Self.noToken }
-        // Every participant has a token of the key: without a grant of this API they must not use up the calls of servers.
+        // Every participant has a token of the key: those without a grant of this API must not use up the calls of servers.
         let budget = claims.video.isForServers ? claims.callBudget : "without a grant: \(claims.apiKey)"
         guard limit.accept(budget, at: context.now()) else {
             throw TwirpError(.resourceExhausted, "the API key makes more calls than it may")

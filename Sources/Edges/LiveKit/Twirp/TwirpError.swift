@@ -4,7 +4,7 @@ import Rooms
 
 /// A refusal in Twirp's form: always JSON, whatever the request was.
 struct TwirpError: Error, Sendable, Hashable {
-    /// Twirp's words and the status that each has.
+    /// Twirp's codes, each with its status.
     enum Code: String, Sendable, Hashable {
         case invalidArgument = "invalid_argument"
         case malformed
@@ -39,7 +39,7 @@ struct TwirpError: Error, Sendable, Hashable {
 
     var code: Code
     var message: String
-    /// What a program may want to know beside the code.
+    /// Details for programs, in addition to the code.
     var meta: [String: String] = [:]
 
     init(_ code: Code, _ message: String, meta: [String: String] = [:]) {

@@ -6,7 +6,7 @@ import Rooms
 struct WebhookNews: Sendable {
     enum Subject: Sendable {
         case room
-        /// `reason`: why it left; nil: it is there.
+        /// `reason`: why it left; nil: it is in the room.
         case participant(ParticipantInfo, ServerSignal.DisconnectReason?)
         /// With its publisher's name.
         case track(TrackInfo, String)
@@ -24,7 +24,7 @@ struct WebhookNews: Sendable {
 struct WebhookRoom: Sendable {
     private struct Member: Sendable {
         var info: ParticipantInfo
-        /// A connection of it is or was up: LiveKit calls it joined from then on.
+        /// One of its connections is or was up: from then on LiveKit considers it joined.
         var hasConnected = false
     }
 
@@ -41,7 +41,7 @@ struct WebhookRoom: Sendable {
     /// Applies an event; returns the webhook events to post.
     mutating func apply(_ event: RoomLogEvent) -> [WebhookNews] { news(reports(of: event)) }
 
-    /// A participant has come with connections that are up.
+    /// A participant has arrived with connections that are up.
     mutating func connect(_ participant: String) -> [WebhookNews] { news(connected(participant)) }
 
     private mutating func news(_ reports: [(LiveKitEventType, WebhookNews.Subject)]) -> [WebhookNews] {
@@ -79,12 +79,12 @@ struct WebhookRoom: Sendable {
         case .trackMuted, .connectionChanged, .iceFailed, .noCommonCodec, .dominantSpeakerChanged, .qualityChanged,
             .lockChanged, .policyChanged, .permissionsChanged, .captureChanged, .guestWaiting, .guestDecided, .playback,
             .joinRefused, .publicationRefused, .banChanged, .revocationChanged:
-            // LiveKit's webhooks have no words for these.
+            // LiveKit's webhooks have no events for these.
             return []
         }
     }
 
-    /// A participant's first connection is up: receivers learn of its tracks after it.
+    /// A participant's first connection is up: its tracks are reported after it.
     private mutating func connected(_ participant: String) -> [(LiveKitEventType, WebhookNews.Subject)] {
         guard let member = members[participant], !member.hasConnected else { return [] }
         members[participant]?.hasConnected = true

@@ -5,7 +5,7 @@ public import RoomService
 import Rooms
 import Synchronization
 
-/// Writes events of the log as LiveKit's servers post them. They show the room and the participant with each event, so those are kept here.
+/// Writes events of the log as LiveKit's servers post them. Each event shows the room and the participant, so these are kept here.
 public final class WebhookTranslator: Sendable {
     /// One request.
     public struct Message: Sendable, Hashable {
@@ -27,12 +27,12 @@ public final class WebhookTranslator: Sendable {
     /// `recording` finds a recording by its sid.
     public init(recording: @escaping @Sendable (_ sid: String) -> RecordingSummary?) { self.recording = recording }
 
-    /// What is posted of an event; nothing unless it is wanted. Every event must pass here, in order, wanted or not.
+    /// The messages to post for an event; none if they are not wanted. Every event must be passed in, in order, wanted or not.
     public func messages(for entry: RoomLogEntry, areWanted: Bool = true) -> [Message] {
         let news = state.withLock { Self.apply(entry, to: &$0) }
         guard areWanted else { return [] }
         return news.enumerated().compactMap { index, news in
-            // The log's places are unique; an event of it may be several here.
+            // Positions in the log are unique; one event in it may become several here.
             let id = "EV_\(entry.cursor.text)" + (index == 0 ? "" : ".\(index)")
             return body(of: news, id: id, at: entry.at).map { Message(id: id, type: news.type, body: $0) }
         }
@@ -42,7 +42,7 @@ public final class WebhookTranslator: Sendable {
         guard !entry.concernsServer else { return [] }
         let isCurrent = state.rooms[entry.room]?.info.sid == entry.roomSID
         if !isCurrent {
-            // The files of a recording may be finished after the end of its room, when another room has that name.
+            // The files of a recording may be finished after the end of its room, when another room has its name.
             switch entry.event {
             case .recording, .captureChanged:
                 var former = WebhookRoom(entry)
@@ -63,7 +63,7 @@ public final class WebhookTranslator: Sendable {
         return news
     }
 
-    /// nil: of a recording that is not known any more.
+    /// nil if the recording is no longer known.
     private func body(of news: WebhookNews, id: String, at milliseconds: Int64) -> [UInt8]? {
         let arena = MessageArena()
         let event = arena.make(livekit__webhook_event__init) { event in
@@ -94,7 +94,7 @@ public final class WebhookTranslator: Sendable {
             event.pointee.egress_info = arena.egress(
                 EgressModel(summary, isEnding: news.type == .egressUpdated && summary.endedAt != nil))
         }
-        // protobuf's JSON leaves out what has its default.
+        // protobuf's JSON omits members that have their default.
         let style = MessageJSON.Style(usesCamelCase: true, writesDefaults: false)
         return withExtendedLifetime(arena) { JSONCoding.encode(MessageJSON.value(of: event, style: style)) }
     }

@@ -168,7 +168,7 @@ extension TrackRequest {
         backupCodecPolicy = BackupCodecPolicy(request.backup_codec_policy)
         details.encryption = TrackDetails.Encryption(rawValue: Int(request.encryption.rawValue)) ?? .none
         details.stream = String(request.stream)
-        // Flags that features replace: clients of all ages say it in one way or both.
+        // Flags that features have replaced: clients use one of them or both, depending on their age.
         func has(_ feature: Livekit__AudioTrackFeature) -> Bool {
             (0..<request.n_audio_features).contains { request.audio_features[$0] == feature }
         }
@@ -189,7 +189,7 @@ extension TrackRequest {
 }
 
 extension BackupCodecPolicy {
-    /// `PREFER_REGRESSION`, which is also what clients mean that say nothing, leaves the choice to the server: it is what they prefer.
+    /// `PREFER_REGRESSION`, which clients also mean if they send nothing, leaves the choice to the server; they prefer regression.
     init(_ policy: Livekit__BackupCodecPolicy) {
         self = policy == LIVEKIT__BACKUP_CODEC_POLICY__SIMULCAST ? .simulcast : .regression
     }
@@ -209,7 +209,7 @@ extension DataTrackInfo {
         }
     }
 
-    /// 0, which no data track has, for what no packet can carry.
+    /// 0, which no data track has, for a number that no packet can carry.
     static func handle(_ number: UInt32) -> UInt16 { UInt16(exactly: number) ?? 0 }
 }
 

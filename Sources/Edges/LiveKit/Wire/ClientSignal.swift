@@ -5,7 +5,7 @@ import Rooms
 enum ClientSignal: Sendable, Hashable {
     case offer(Description)
     case answer(Description)
-    /// nil: not a candidate that can be read; the server learns addresses from checks anyway.
+    /// nil: the candidate could not be read; the server learns addresses from connectivity checks anyway.
     case trickle(candidate: String?, Target)
     case addTrack(TrackRequest)
     case mute(track: String, Bool)
@@ -20,7 +20,7 @@ enum ClientSignal: Sendable, Hashable {
     case pingRequest(timestamp: Int64)
     case updateMetadata(MetadataUpdate)
     case updateTrack(sid: String, TrackUpdate)
-    /// Requests about things that are not there: answered so that nobody waits.
+    /// Requests for features that do not exist here: they are answered so that no client waits.
     case unsupported(requestID: UInt32)
     case publishDataTrack(DataTrackInfo)
     case unpublishDataTrack(handle: UInt16)
@@ -28,12 +28,12 @@ enum ClientSignal: Sendable, Hashable {
     /// A member that is not known here.
     case unknown
 
-    /// Tracks that one message names at most, which is as many as a participant receives; those that come after are left out.
+    /// The most tracks that one message may name, as many as a participant receives; further ones are ignored.
     static let mostTracks = 250
     /// More tracks than one participant publishes.
     static let mostGrantedTracks = 64
 
-    /// How many requests it stands for: each track that it names is one for the room.
+    /// How many requests it counts as: each track that it names is one for the room.
     var requests: Int {
         switch self {
         case .subscription(let tracks, _), .trackSettings(let tracks, _): max(1, tracks.count)
@@ -52,7 +52,7 @@ enum ClientSignal: Sendable, Hashable {
         var id: UInt32
     }
 
-    /// How things stand for a client that goes on on another socket.
+    /// The state of a client that resumes on another socket.
     struct SyncState: Sendable, Hashable {
         /// The sids of its own tracks and data tracks.
         var publications: [String]
@@ -63,7 +63,7 @@ enum ClientSignal: Sendable, Hashable {
         var disabled: [String]
     }
 
-    /// What a viewer says about a track.
+    /// A subscriber's settings for a track.
     struct TrackSettings: Sendable, Hashable {
         var isDisabled = false
         /// 0 low, 1 medium, 2 high, 3 off.
@@ -104,7 +104,7 @@ enum ClientSignal: Sendable, Hashable {
     }
 }
 
-/// What a client does when it is told to leave.
+/// What a client does when the server asks it to leave.
 enum LeaveAction: UInt32, Sendable, Hashable {
     case disconnect = 0
     case resume = 1
@@ -113,7 +113,7 @@ enum LeaveAction: UInt32, Sendable, Hashable {
 
 /// A track that a client is about to publish (`AddTrackRequest`).
 struct TrackRequest: Sendable, Hashable {
-    /// The client's id of the track; the msid track id in its offer, where its browser lets it be.
+    /// The client's id of the track, which is also the msid track id in its offer, if its browser permits.
     var clientID = ""
     var name = ""
     var kind = MediaKind.audio
@@ -122,11 +122,11 @@ struct TrackRequest: Sendable, Hashable {
     var width = 0
     var height = 0
     var details = TrackDetails()
-    /// The first choice, and behind it the backup codec; those that are not known here are left out.
+    /// The first choice, then the backup codec; unknown ones are omitted.
     var codecs: [Codec] = []
-    /// The client's id of the track in the backup codec, where it has one already (Go SDK); others send a request of its own later.
+    /// The client's id of the track in the backup codec, if it has one already (Go SDK); other clients send a separate request later.
     var backupClientID = ""
     var backupCodecPolicy = BackupCodecPolicy.regression
-    /// Of a track that is there already: this is its encoding in the backup codec.
+    /// The sid of an existing track: this is its encoding in the backup codec.
     var sid = ""
 }

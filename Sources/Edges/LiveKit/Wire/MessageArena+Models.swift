@@ -3,10 +3,10 @@ import EdgeSupport
 import MediaControl
 import Rooms
 
-// Rooms' values as messages. Only names that clients read are written; what is left out has its default.
+// Rooms' values as messages. Only fields that clients read are written; the others keep their defaults.
 
 extension MessageArena {
-    /// `state`: nil where the participant is in the room, connected or not yet.
+    /// `state`: nil if the participant is in the room, connected or not yet.
     func participant(
         _ info: ParticipantInfo, state: Livekit__ParticipantInfo__State? = nil
     ) -> UnsafeMutablePointer<Livekit__ParticipantInfo> {
@@ -57,7 +57,7 @@ extension MessageArena {
     private func permission(_ permissions: Permissions) -> UnsafeMutablePointer<Livekit__ParticipantPermission> {
         make(livekit__participant_permission__init) { message in
             message.can_subscribe = permissions.canSubscribe ? 1 : 0
-            // An empty list of sources means any to clients, and none here.
+            // To clients, an empty list of sources means any source; here it means none.
             message.can_publish = permissions.canPublish && permissions.publishSources?.isEmpty != true ? 1 : 0
             message.can_publish_data = permissions.canPublishData ? 1 : 0
             message.hidden = permissions.hidden ? 1 : 0
@@ -101,7 +101,7 @@ extension MessageArena {
         }
     }
 
-    /// The codec that is sent, once it is known, and behind it the backup codec.
+    /// The codec that is sent, once it is known, then the backup codec.
     private func codecs(of info: TrackInfo) -> [UnsafeMutablePointer<Livekit__SimulcastCodecInfo>] {
         guard let codec = info.shownCodec else { return [] }
         let first = make(livekit__simulcast_codec_info__init) { entry in
@@ -164,9 +164,9 @@ extension MessageArena {
         }
     }
 
-    /// What clients derive features from: a LiveKit server of this version has those that are here.
+    /// Clients derive features from it: a LiveKit server of this version has the features that exist here.
     private static let serverVersion = "1.9.0"
-    /// The newest number in LiveKit's list of protocol versions whose obligations are kept here.
+    /// The newest number in LiveKit's list of protocol versions whose requirements are met here.
     private static let protocolVersion: Int32 = 15
 
     func serverInfo(_ server: String = "") -> UnsafeMutablePointer<Livekit__ServerInfo> {
@@ -241,7 +241,7 @@ extension MessageArena {
         let qualities = demands.map { $0.qualities.map(quality) }
         return make(livekit__subscribed_quality_update__init) { message in
             message.track_sid = text(track)
-            // Older clients know of one codec.
+            // Older clients know only one codec.
             message.n_subscribed_qualities = qualities.first?.count ?? 0
             message.subscribed_qualities = list(qualities.first ?? [])
             let codecs = zip(demands, qualities).compactMap { demand, qualities in
@@ -275,7 +275,7 @@ extension MessageArena {
         }
     }
 
-    /// To a request to publish, which has no number: the client finds it by its own id of the track.
+    /// The response to a request to publish, which has no number: the client matches it by its own id of the track.
     func response(
         _ request: TrackRequest, _ refusal: ServerSignal.Refusal, _ message: String
     ) -> UnsafeMutablePointer<Livekit__RequestResponse> {
@@ -332,7 +332,7 @@ extension MessageArena {
         }
     }
 
-    /// To a request to publish a data track, which has no number either: the client finds it by its own number of the track.
+    /// The response to a request to publish a data track, which has no number either: the client matches it by its own number of the track.
     func response(
         _ track: DataTrackInfo, _ refusal: ServerSignal.Refusal, _ message: String
     ) -> UnsafeMutablePointer<Livekit__RequestResponse> {
@@ -376,8 +376,8 @@ extension Codec {
 }
 
 extension TrackInfo {
-    /// The codec that is sent, and before its first packet the one that was agreed: the JavaScript and Flutter SDKs choose how to
-    /// decrypt a track when they get it, which is mostly before that packet, and throw an error where no codec stands here.
+    /// The codec that is sent, or before its first packet the one that was negotiated: the JavaScript and Flutter SDKs choose how to
+    /// decrypt a track when they get it, which is mostly before that packet, and throw an error if there is no codec.
     var shownCodec: Codec? { codec ?? agreedCodec }
 
     /// LiveKit's clients put camera and microphone into one media stream, and screen and its audio into another.

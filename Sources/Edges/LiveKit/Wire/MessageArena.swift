@@ -10,7 +10,7 @@ final class MessageArena {
 
     deinit { for block in blocks { free(block) } }
 
-    /// A message as `initialise`, which protobuf-c makes for each type, leaves it, and then `fill`.
+    /// A message, initialised by `initialise`, which protobuf-c generates for each type, and then by `fill`.
     func make<Message>(
         _ initialise: (UnsafeMutablePointer<Message>?) -> Void, _ fill: (inout Message) -> Void = { _ in }
     ) -> UnsafeMutablePointer<Message> {
@@ -20,7 +20,7 @@ final class MessageArena {
         return message
     }
 
-    /// A text; one in C ends at a NUL.
+    /// A text, cut at its first NUL, where a C string ends.
     func text(_ text: String) -> UnsafeMutablePointer<CChar> {
         let bytes = text.utf8CString
         let copy = allocate(CChar.self, bytes.count)
@@ -69,7 +69,7 @@ final class MessageArena {
 
     /// The bytes of a message that was made here.
     func packed<Message>(_ message: UnsafeMutablePointer<Message>) -> [UInt8] {
-        // Nothing else keeps what the message points to: the arena must not go after its last use by name.
+        // Nothing else keeps what the message points to: the arena must not be freed after its last use by name.
         withExtendedLifetime(self) {
             message.withMemoryRebound(to: ProtobufCMessage.self, capacity: 1) { base in
                 let size = protobuf_c_message_get_packed_size(base)

@@ -6,13 +6,13 @@ import Rooms
 /// What the server sends on the signalling socket (`SignalResponse`).
 enum ServerSignal: Sendable {
     case join(JoinReply)
-    /// `lastSequence`: the number of the last reliable packet of the client's that arrived; it sends again those after it.
+    /// `lastSequence`: the number of the last reliable packet from the client that arrived; the client sends the following ones again.
     case reconnect([ICEServer], lastSequence: UInt32)
     case offer(sdp: String, id: UInt32)
-    /// `tracks`: mid -> sid, for a client whose sections do not tell which track they carry.
+    /// `tracks`: mid -> sid, for a client whose sections do not identify their tracks.
     case answer(sdp: String, id: UInt32, tracks: [String: String])
     case update([ParticipantInfo])
-    /// With what the client knows of the participant: what is missing here, some clients take for removed.
+    /// With everything that the client knows of the participant: some clients consider what is missing here removed.
     case left(ParticipantInfo, LeaveReason)
     case trackPublished(clientID: String, TrackInfo)
     case trackUnpublished(track: String)
@@ -22,11 +22,11 @@ enum ServerSignal: Sendable {
     case quality([ParticipantQuality])
     case subscribedQuality(track: String, [CodecDemand])
     case subscriptionPermission(participant: String, track: String, allowed: Bool)
-    /// A video is not sent for want of bandwidth, or is again.
+    /// A video is paused for lack of bandwidth, or sent again.
     case streamState(participant: String, track: String, isPaused: Bool)
     case room(RoomInfo)
     case refreshToken(String)
-    /// The participant is in another room; `token` is good for it, empty where the server could not make one.
+    /// The participant is in another room; `token` is valid for it, and empty if the server could not make one.
     case moved(SessionSnapshot, token: String)
     case pong(Int64)
     case pongResponse(last: Int64, now: Int64)
@@ -41,7 +41,7 @@ enum ServerSignal: Sendable {
     case sectionsNeeded(audio: Int, video: Int)
     case leave(DisconnectReason, LeaveAction)
 
-    /// How loud somebody is; silent and not active: not any more.
+    /// How loud a participant is; silent and inactive: no longer a speaker.
     struct Speaker: Sendable, Hashable {
         var participant: String
         /// 0 to 1.
@@ -49,7 +49,7 @@ enum ServerSignal: Sendable {
         var isActive: Bool
     }
 
-    /// Which qualities of a track somebody receives in one codec; nil: in that which it is sent in, where it is not known. Newer clients skip that one.
+    /// Which qualities of a track somebody receives in one codec; nil: in the codec in which it is sent, if that is unknown. Newer clients skip this one.
     struct CodecDemand: Sendable, Hashable {
         var codec: Codec?
         var qualities: [QualityDemand]
@@ -103,9 +103,9 @@ struct JoinReply: Sendable {
     var isSubscriberPrimary: Bool
     /// The server's name and version, for people.
     var server: String
-    /// What the client may publish, in the room's order: it takes the first where its own choice is not among them.
+    /// What the client may publish, in the room's order: it uses the first if its own choice is not among them.
     var codecs = Codec.enabled
-    /// In seconds: how often the client sends a ping, and without an answer for how long it begins anew.
+    /// In seconds: how often the client sends a ping, and how long it waits for an answer before it joins anew.
     var pingInterval: Int32 = 5
     var pingTimeout: Int32 { 3 * pingInterval }
 }
@@ -163,7 +163,7 @@ extension ServerSignal {
         }
     }
 
-    /// Who is there, and how they do.
+    /// Writes the participants and their network quality.
     private func writeRoster(into response: inout Livekit__SignalResponse, _ arena: MessageArena) {
         switch self {
         case .update(let participants):
@@ -211,7 +211,7 @@ extension ServerSignal {
         }
     }
 
-    /// What happens to tracks and requests.
+    /// Writes changes of tracks, and responses to requests.
     private func writeTracks(into response: inout Livekit__SignalResponse, _ arena: MessageArena) {
         switch self {
         case .trackPublished(let clientID, let info):
@@ -251,7 +251,7 @@ extension ServerSignal {
             response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_SUBSCRIPTION_RESPONSE
             response.subscription_response = arena.make(livekit__subscription_response__init) {
                 $0.track_sid = arena.text(track)
-                // The protocol has no word for a limit.
+                // The protocol has no code for a limit.
                 $0.err =
                     isKnown ? LIVEKIT__SUBSCRIPTION_ERROR__SE_UNKNOWN : LIVEKIT__SUBSCRIPTION_ERROR__SE_TRACK_NOTFOUND
             }
@@ -300,14 +300,14 @@ extension ServerSignal {
 }
 
 extension ParticipantInfo {
-    /// Somebody of whom nothing else is known.
+    /// A participant of whom nothing else is known.
     init(sid: String, identity: String) {
         self.init(
             sid: sid, identity: identity, name: "", metadata: "", profile: .full, permissions: Permissions(),
             joinedAt: 0)
     }
 
-    /// What its token says it is, and otherwise what it does: clients look for agents by it, and show them in another way than people.
+    /// The kind in its token, or otherwise the kind that follows from what it does: clients find agents by it, and show them differently from people.
     var kindNumber: Livekit__ParticipantInfo__Kind {
         guard !permissions.recorder else { return LIVEKIT__PARTICIPANT_INFO__KIND__EGRESS }
         return switch kind {
@@ -327,7 +327,7 @@ extension ParticipantInfo {
 extension ServerSignal.DisconnectReason {
     var number: Livekit__DisconnectReason { Livekit__DisconnectReason(rawValue) }
 
-    /// What a room's reason is called here.
+    /// LiveKit's name of a room's reason.
     init(_ reason: LeaveReason) {
         switch reason {
         case .left: self = .clientInitiated

@@ -3,14 +3,14 @@ import Glibc
 
 /// A message as protobuf-c read it from a client's bytes; owned here, and freed with it.
 struct UnpackedMessage<Message>: ~Copyable {
-    /// Makes a message of bytes: protobuf-c has one such function per type.
+    /// Makes a message from bytes: protobuf-c has one such function per type.
     typealias Unpack = (
         UnsafeMutablePointer<ProtobufCAllocator>?, Int, UnsafePointer<UInt8>?
     ) -> UnsafeMutablePointer<Message>?
 
     private let pointer: UnsafeMutablePointer<Message>
 
-    /// nil where the bytes are no such message, or one that would take more memory than `budget`: two bytes on the wire can stand for a structure of
+    /// nil if the bytes are no such message, or one that would take more memory than `budget`: two bytes on the wire can become a structure of
     /// two hundred.
     init?(_ bytes: [UInt8], budget: Int = defaultBudget, _ unpack: Unpack) {
         var left = budget
@@ -37,7 +37,7 @@ struct UnpackedMessage<Message>: ~Copyable {
     func read<Value>(_ body: (Message) -> Value) -> Value { body(pointer.pointee) }
 }
 
-/// Sixteen times the largest frame that a socket takes: texts cost what they cost on the wire, small messages in lists a dozen times that.
+/// Sixteen times the largest frame that a socket accepts: texts take as much memory as on the wire, small messages in lists a dozen times as much.
 private let defaultBudget = 4 << 20
 
 extension String {
@@ -74,7 +74,7 @@ extension Array where Element == UInt8 {
     }
 }
 
-/// What stands in a list of messages.
+/// The values in a list of messages.
 func messages<Message, Value>(
     _ list: UnsafeMutablePointer<UnsafeMutablePointer<Message>?>?, _ count: Int, _ read: (Message) -> Value
 ) -> [Value] {

@@ -1,6 +1,6 @@
-/// One field of a message as it stands on the wire (protobuf's encoding): its number and the kind of its value in one varint, then the value.
+/// One field of a message on the wire (protobuf's encoding): its number and the kind of its value in one varint, then the value.
 ///
-/// What is passed on is copied with these. protobuf-c would change it: its texts are those of C, and end at a NUL.
+/// Forwarded messages are copied with these. protobuf-c would change them: its texts are C strings, and end at a NUL.
 struct WireField {
     let number: UInt64
     /// With its number.
@@ -8,7 +8,7 @@ struct WireField {
     /// The content of a text, of bytes or of a message; nil: another kind of value.
     let content: Range<Int>?
 
-    /// The fields of a message in their order; nil where the bytes are none.
+    /// The fields of a message in their order; nil if the bytes are no message.
     static func list(_ bytes: ArraySlice<UInt8>) -> [WireField]? {
         var fields: [WireField] = []
         var place = bytes.startIndex
@@ -49,7 +49,7 @@ struct WireField {
         self.content = content
     }
 
-    /// Seven bits in each byte, the lowest first; the highest bit says that another byte follows.
+    /// Seven bits in each byte, the lowest first; the highest bit is set if another byte follows.
     private static func varint(in bytes: ArraySlice<UInt8>, _ place: inout Int) -> UInt64? {
         var value: UInt64 = 0
         for shift in stride(from: UInt64(0), to: 64, by: 7) {
