@@ -5,12 +5,12 @@ import NetworkIO
 import Primitives
 import RoomService
 
-/// `media.announced_addresses: discover`: asks a STUN server under which addresses clients reach the media ports, at start and again and again, because NATs
-/// forget and providers give other addresses.
+/// `media.announced_addresses: discover`: asks a STUN server at which addresses clients reach the media ports, at start and regularly afterwards, because NAT
+/// mappings expire and providers assign other addresses.
 struct AddressKeeper: Sendable {
     /// NATs keep a UDP mapping for two minutes at least (RFC 4787, REQ-5): asking sooner also keeps it.
     static let interval = Duration.seconds(60)
-    /// While nothing was found, clients cannot connect.
+    /// Shorter, because until an address is found, clients cannot connect.
     static let retryInterval = Duration.seconds(10)
 
     private let server: HostAndPort
@@ -18,7 +18,7 @@ struct AddressKeeper: Sendable {
     private let rooms: RoomHost
     private let logger: Logger
 
-    /// nil where the configuration names all addresses.
+    /// nil if the configuration names all addresses.
     init?(_ configuration: Configuration, _ workers: MediaWorkerPool, _ rooms: RoomHost, _ logger: Logger) {
         guard configuration.media.discoversAddresses, let server = configuration.stunServer else { return nil }
         self.server = server
@@ -27,7 +27,7 @@ struct AddressKeeper: Sendable {
         self.logger = logger
     }
 
-    /// Asks until the task is cancelled. `areKnown`: addresses were found already.
+    /// Asks regularly until the task is cancelled. `areKnown`: addresses were found already.
     func run(areKnown: Bool) async {
         var areKnown = areKnown
         while (try? await Task.sleep(for: areKnown ? Self.interval : Self.retryInterval)) != nil {
@@ -35,8 +35,8 @@ struct AddressKeeper: Sendable {
         }
     }
 
-    /// Asks once, and has rooms name what was found in the descriptions that they make from now on; whether every worker has an address. Without an answer what
-    /// was known stays.
+    /// Asks once, and gives the addresses to rooms for the descriptions that they make from now on; returns whether every worker has an address. Without an answer,
+    /// the known addresses are kept.
     func ask() async -> Bool {
         let server = server
         let addresses = await withCheckedContinuation { continuation in

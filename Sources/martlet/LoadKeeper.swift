@@ -3,9 +3,9 @@ import MediaWorkers
 import NetworkIO
 import RoomService
 
-/// Measures once a second what the server has used up, for the admission of joins and for metrics.
+/// Measures the server's load once per second, for the admission of joins and for metrics.
 enum LoadKeeper {
-    /// Shorter than a crowd needs to connect, longer than anybody would notice on an idle machine.
+    /// Shorter than a crowd needs to connect, and long enough that the cost is not noticeable on an idle machine.
     static let interval = Duration.seconds(1)
 
     /// Measures until the task is cancelled.
@@ -23,7 +23,7 @@ enum LoadKeeper {
 }
 
 extension LoadSample.Worker {
-    /// What of a worker's statistics bounds the server.
+    /// The parts of a worker's statistics that limit the server.
     fileprivate init(_ statistics: WorkerStatistics) {
         self.init()
         busyTime = statistics.busyTime

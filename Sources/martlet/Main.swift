@@ -1,6 +1,6 @@
 import Foundation
 
-/// The program: `martlet serve`, what operators ask of one that runs, and what needs none.
+/// The program: `martlet serve`, commands that call a running server, and commands that need none.
 @main
 enum Martlet {
     static let version = "0.1.0"
@@ -29,8 +29,8 @@ enum Martlet {
         end(0)
     }
 
-    /// Not by `exit` or by returning: its handlers take OpenSSL down while a thread may be in it, for example for a webhook's receiver, for
-    /// whose answer nobody waits.
+    /// Ends the process neither by `exit` nor by returning: their handlers shut OpenSSL down while a thread may still use it, for example for a webhook's receiver whose
+    /// answer is not awaited.
     private static func end(_ status: Int32) -> Never {
         fflush(nil)
         _exit(status)
@@ -49,7 +49,7 @@ enum Martlet {
         }
     }
 
-    /// Not print: its buffer would keep an event from whoever reads through a pipe.
+    /// Not by `print`: its buffer would hold an event back from a reader of a pipe.
     private static func writeLine(_ text: String) { FileHandle.standardOutput.write(Data((text + "\n").utf8)) }
 
     private static func complain(_ text: String) { FileHandle.standardError.write(Data((text + "\n").utf8)) }
@@ -65,7 +65,7 @@ enum Martlet {
     }
 }
 
-/// Why a command did not do its work.
+/// Why a command failed.
 struct CommandError: Error {
     var message: String
     /// 1: it could not be done; 2: the command line is wrong; 3: the server cannot be reached.

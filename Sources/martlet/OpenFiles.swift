@@ -2,9 +2,9 @@ import Glibc
 import HTTPServing
 import Logging
 
-/// How many files and sockets the process may have open, and has.
+/// How many files and sockets the process may open, and has open.
 enum OpenFiles {
-    /// Takes all that the system allows, each signalling socket needs one and the usual soft limit is 1,024; how many that is.
+    /// Raises the limit to what the system allows, because each signalling socket needs a descriptor and the usual soft limit is 1,024; returns the limit.
     static func raiseLimit() -> Int {
         var limit = rlimit()
         let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
@@ -17,7 +17,7 @@ enum OpenFiles {
 
     /// How many are open now.
     static func inUse() -> Int {
-        // Since Linux 6.2 the folder's size says so, and nobody need read thousands of names (proc_pid_fd(5)).
+        // Since Linux 6.2 the folder's size is the number, so thousands of names need not be read (proc_pid_fd(5)).
         var status = stat()
         if stat("/proc/self/fd", &status) == 0, status.st_size > 0 { return Int(status.st_size) }
         guard let folder = opendir("/proc/self/fd") else { return 64 }
@@ -29,32 +29,32 @@ enum OpenFiles {
     }
 }
 
-/// How the descriptors that the process may have are shared out: what media holds is open before the listeners are, and the private listener has
+/// How the descriptors that the process may have are divided: media opens its own before the listeners do, and the private listener has
 /// its own share, so that health and metrics answer whatever happens to the public one.
 struct ConnectionShare {
-    /// A Prometheus, two probes and an operator, with connections that they keep; the oldest is closed for one more.
+    /// For a Prometheus, two probes and an operator, with connections that they keep open; the oldest is closed for a new one.
     private static let probes = 16
-    /// What the private listener has where it serves the control API: backends and the pages of operators keep event streams and WebSockets, which are
-    /// closed for nobody.
+    /// The share of the private listener if it serves the control API: backends and operators' pages keep event streams and WebSockets open, which are
+    /// not closed for new ones.
     private static let callers = 1_024
-    /// What the process opens later: the listeners themselves (3 each), signals, /proc and the network's tables while they are read.
+    /// Descriptors that the process opens later: the listeners themselves (3 each), signals, /proc and the network's tables while they are read.
     private static let others = 20
-    /// Fewer serve no room.
+    /// With fewer, no room can be served.
     private static let fewest = 8
 
-    /// What the configuration wants, and what the public listener gets.
+    /// The number that the configuration requests, and the number that the public listener gets.
     let wanted: Int
     let publicConnections: Int
     /// What the private listener gets.
     let privateConnections: Int
 
-    /// TCP connections of each media worker: together a quarter of what there is beyond a small server's needs.
+    /// TCP connections of each media worker: together a quarter of the descriptors beyond a small server's needs.
     static func mediaConnections(openFiles: Int, workers: Int, wanted: Int) -> Int {
         min(wanted, max(1, (openFiles - 64) / 4 / max(1, workers)))
     }
 
-    /// Shares out `openFiles`, of which `inUse` are open already or belong to others. `isAPIPrivate`: the private listener serves the control API, and has a
-    /// quarter where there are few.
+    /// Divides `openFiles`, of which `inUse` are open already or reserved. `isAPIPrivate`: the private listener serves the control API, and gets a
+    /// quarter if there are few.
     init(
         openFiles: Int, inUse: Int, isAPIPrivate: Bool,
         wanted: Int = HTTPServerConfiguration(host: "", port: 0).maximumConnections

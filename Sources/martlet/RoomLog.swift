@@ -3,15 +3,15 @@ import MediaControl
 import RoomService
 import Rooms
 
-/// Writes what happens in rooms as log lines: names of rooms and identities, never addresses.
+/// Writes events of rooms as log lines, with names of rooms and identities, but never addresses.
 struct RoomLog: Sendable {
     let logger: Logger
 
     @Sendable func write(_ entry: RoomLogEntry) {
         switch entry.event {
-        // The client is told by an event of its own; a browser without a codec is no fault of the server's.
-        // What changes all the time in a room that is well.
-        // Of what a participant says about itself there is as much as its client likes.
+        // A missing codec is not the server's fault, and is reported to the client by an event.
+        // The dominant speaker and the quality change all the time in a healthy room.
+        // Clients decide how often participants change their own data.
         case .noCommonCodec, .dominantSpeakerChanged, .qualityChanged, .participantUpdated:
             logger.debug(entry.event.words, entry.event.fields(room: entry.room))
         default: logger.info(entry.event.words, entry.event.fields(room: entry.room))
@@ -107,7 +107,7 @@ extension RoomLogEvent {
         }
     }
 
-    /// Those of what rules and operators do.
+    /// The fields of events caused by rules and operators.
     private func ruleFields(_ room: LogValue) -> LogFields {
         switch self {
         case .joinRefused(let identity, let code):
@@ -168,7 +168,7 @@ extension RecordingEvent {
         }
     }
 
-    /// To which recording, and which track or job of it.
+    /// The fields that name the recording, and its track or job.
     fileprivate func fields(room: LogValue) -> LogFields {
         guard let job else {
             return [

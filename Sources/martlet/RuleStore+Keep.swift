@@ -5,7 +5,7 @@ import RuleStore
 import Storage
 
 extension RuleDatabase {
-    /// Writes a rule down; where the database fails it holds until the process ends.
+    /// Stores a rule; if the database fails, the rule applies until the process ends.
     func keep(_ rule: StandingRule, _ logger: Logger) async {
         do throws(DatabaseError) {
             try await keep(rule, now: MonotonicClock.wallMilliseconds())

@@ -15,7 +15,7 @@ extension Server {
         }
     }
 
-    /// What `GET /v1/node` asks for each time.
+    /// Makes the report for each `GET /v1/node`.
     func nodeReporter() -> @Sendable () async -> NodeReport {
         let started = MonotonicClock.now()
         return { [rooms, workers] in

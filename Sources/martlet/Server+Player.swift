@@ -6,7 +6,7 @@ import Recorder
 import Rooms
 
 extension Server {
-    /// The player: of files where there is a folder for them, and of recordings where those are made; nil where there is neither.
+    /// The player of files, if a folder for them is configured, and of recordings, if they are enabled; nil if neither is.
     static func openPlayer(
         _ configuration: Configuration, _ workers: MediaWorkerPool, _ recorder: FileRecorder?
     ) throws(CommandError) -> FilePlayer? {

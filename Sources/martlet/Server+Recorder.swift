@@ -6,7 +6,7 @@ import OfflineJobs
 import Recorder
 
 extension Server {
-    /// Recordings of an earlier life are finished before anything else begins.
+    /// Recordings from before a restart are finished before anything else begins.
     static func openRecorder(
         _ configuration: Configuration, _ workers: MediaWorkerPool, _ logger: Logger
     ) throws(CommandError) -> FileRecorder? {
@@ -14,7 +14,7 @@ extension Server {
         do throws(SettingProblem) {
             settings = try configuration.recording.recorder()
         } catch {
-            // The file was good when the configuration was checked.
+            // The file was valid when the configuration was checked.
             throw CommandError(message: "martlet: \(configuration.fault(error.path, error.problem))", exitCode: 1)
         }
         guard let settings else { return nil }
@@ -35,7 +35,7 @@ extension Server {
         }
     }
 
-    /// What makes files of finished recordings; nil where there are no recordings.
+    /// The runner of jobs that make files from finished recordings; nil if there are no recordings.
     static func openJobs(
         _ configuration: Configuration, _ recorder: FileRecorder?, _ logger: Logger
     ) throws(CommandError) -> JobRunner? {
@@ -50,7 +50,7 @@ extension Server {
         }
     }
 
-    /// No room is left, and what workers recorded is in the rings: whoever waits for the files is notified of them, unless the disk hangs. `task` is in
+    /// Called when no room is left, and the workers' records are in the rings: announces the files of the recordings, unless the disk hangs. `task` is in
     /// ``Recorder/run(_:)``.
     static func announceRecordings(_ recorder: FileRecorder?, _ task: Task<Void, Never>?) async {
         guard let recorder, let task else { return }

@@ -9,7 +9,7 @@ import RoomService
 import Webhooks
 
 extension Server {
-    /// Reads the configuration again, all or nothing: where it has a fault, the log says which, with file and line, and what was in force stays.
+    /// Reads the configuration again, all or nothing: if it has a fault, that is logged with file and line, and the previous configuration stays in force.
     func reload(file: String?, environment: [String: String]) async {
         let fresh: Configuration
         do throws(ConfigurationError) {
@@ -21,7 +21,7 @@ extension Server {
             return
         }
         let reload = Reload(configuration, from: fresh)
-        // First what can still fail: the files may have changed since they were checked.
+        // First the steps that can still fail: the files may have changed since they were checked.
         let storage: ObjectStore.Configuration?
         do throws(SettingProblem) {
             storage = try recordingStorage(reload)
@@ -40,13 +40,13 @@ extension Server {
             ["changed": .text(reload.changed.isEmpty ? "nothing" : reload.changed.joined(separator: ", "))])
     }
 
-    /// The storage of recordings with the keys that its file has now, be it another file or the same; nil where there is none, or another one that needs a restart.
+    /// The storage of recordings with the keys that are in its file now, whether it is the same file or another one; nil if there is no storage, or another one, which needs a restart.
     private func recordingStorage(_ reload: Reload) throws(SettingProblem) -> ObjectStore.Configuration? {
         guard recorder != nil, reload.keepsStorage else { return nil }
         return try reload.configuration.recording.upload.storage()
     }
 
-    /// Read again even where the paths are the same: a renewed certificate has the name of the old one.
+    /// Reads the certificate again even if the paths are the same: a renewed certificate has the name of the old one.
     private func replaceCertificate(_ configuration: Configuration) async -> Bool {
         guard let files = configuration.publicHTTP.tls else { return true }
         do throws(HTTPServerError) {
@@ -63,17 +63,17 @@ extension Server {
         let next = reload.configuration
         live.configuration.value = next
         live.verifier.value = TokenVerifier(next)
-        // Whoever has an outdated key could read along for as long as a token says that it is good.
+        // Otherwise a reader with an outdated key could continue until its token expires.
         await rooms.endFeeds(ofKeys: reload.outdatedKeys)
-        // Whoever is connected is told of them.
+        // Connected clients are notified of the new ones.
         if live.iceServers.value != next.iceServerSettings { live.iceServers.value = next.iceServerSettings }
         live.apiCallsPerSecond.value = next.apiCallsPerSecond
         await rooms.set(next.roomsHere)
         rooms.load.set(next.loadLimits(openFiles: live.openFiles))
         await webhooks.set(keys: next.apiKeys, allowsPrivate: next.webhooksAllowPrivate)
-        // What an operator set for a component by the control API stays, unless the file now says something else.
+        // A component's level that was set by the control API stays, unless the file now has another one.
         if reload.changed.contains("log.level") { logger.output.setLevel(next.log.level) }
-        // Who restarted a router need not wait for the next query. Last: the name server and the STUN server may take long to answer.
+        // After a router's restart, a reload makes the next query unnecessary. Last, because the name server and the STUN server may take long to answer.
         _ = await addresses?.ask()
     }
 }
@@ -83,7 +83,7 @@ struct LiveConfiguration: Sendable {
     let configuration: Live<Configuration>
     let verifier: Live<TokenVerifier>
     let iceServers: Live<ICEServers.Settings>
-    /// How many calls of the APIs each key may make.
+    /// How many API calls per second each key may make.
     let apiCallsPerSecond: Live<Int>
     /// How many files the process may open.
     let openFiles: Int
@@ -98,7 +98,7 @@ struct LiveConfiguration: Sendable {
 }
 
 extension Configuration {
-    /// What clients are told of.
+    /// The ICE servers that are announced to clients.
     var iceServerSettings: ICEServers.Settings {
         ICEServers.Settings(
             iceServers, lifetimeSeconds: Int64(iceCredentialsLifetime.seconds), defaultRoom: rooms.defaultRoom)

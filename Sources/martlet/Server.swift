@@ -41,9 +41,9 @@ struct Server {
     private let webhooksTask: Task<Void, Never>
     private let sessions: SessionDatabase
     private let sessionsTask: Task<Void, Never>
-    /// The workers' watchdog, and who looks after heap, load and addresses.
+    /// The workers' watchdog, and the keepers of heap, load and addresses.
     private let keepers: [Task<Void, Never>]
-    /// nil: clients are sent what is configured.
+    /// nil: clients are sent the configured addresses.
     let addresses: AddressKeeper?
     let publicListener: HTTPServer
     private let privateListener: HTTPServer
@@ -91,7 +91,7 @@ struct Server {
         let listeners = try configuration.listeners(openFiles: openFiles, media: connections, logger)
         let publicListener = HTTPServer(configuration: listeners.publicHTTP, logger: logger.named("http"))
         let addresses = AddressKeeper(configuration, workers, rooms, logger.named("addresses"))
-        // Before anybody joins: descriptions keep what they say.
+        // Before anybody joins, because descriptions do not change their addresses later.
         let areKnown = await addresses?.ask() ?? false
         let keepers = [
             Task { await workers.watch() }, Task { await HeapKeeper.run(rooms, publicListener, logger) },
@@ -162,7 +162,7 @@ struct Server {
             encode: { JSONCoding.encode(SessionModel($0)) }, encodeHistory: { JSONCoding.encode(HistoryModel($0)) })
     }
 
-    /// Presets, bans and revocations of an earlier life.
+    /// Restores presets, bans and revocations from before a restart.
     private static func restore(
         _ rules: RuleDatabase, _ rooms: RoomHost, _ logger: Logger
     ) async throws(CommandError) {
@@ -188,7 +188,7 @@ struct Server {
         }
     }
 
-    /// What takes the traces of joins; nil where nobody wants them.
+    /// The function that receives traces of joins; nil if they are not exported.
     private static func adder(to traces: TraceExporter?) -> (@Sendable (JoinTrace) -> Void)? {
         guard let traces else { return nil }
         return { traces.add($0) }
@@ -263,7 +263,7 @@ struct Server {
             callsPerSecond: live.apiCallsPerSecond, node: nodeReporter(), drain: drainer())
     }
 
-    /// What operators and backends call: the control API and LiveKit's.
+    /// Registers what operators and backends call: the control API and LiveKit's server API.
     private func registerAPIs(_ api: ControlAPIEdge, _ context: EdgeContext, on router: inout Router) {
         api.register(on: &router)
         TwirpEdge(context: context, recorder: recorder, callsPerSecond: live.apiCallsPerSecond).register(on: &router)
@@ -305,20 +305,20 @@ struct Server {
             """
     }
 
-    /// Makes no new rooms and waits, within its bound, until everybody has left.
+    /// Creates no new rooms and waits, up to the drain's limit, until everybody has left.
     private func drain() async {
         guard configuration.drainTimeout > .zero else { return }
         let end = MonotonicClock.now() + configuration.drainTimeout
         let deadline = MonotonicClock.wallMilliseconds() + configuration.drainTimeout.nanoseconds / 1_000_000
         await rooms.setDrain(DrainNotice(deadline: deadline))
-        // Files that are played wait for nobody.
+        // Nobody waits for playbacks to end.
         while MonotonicClock.now() < end, await rooms.statistics().participants > player?.statistics.playbacks ?? 0 {
             try? await Task.sleep(for: .milliseconds(250))
         }
     }
 
-    /// The last events leave by the tasks of their sockets and event streams, which close behind them: what is closed first says nothing. A socket that
-    /// never joined, and a download, hold nobody up for long.
+    /// The tasks of sockets and event streams send the last events and then close them: a socket that was closed earlier would not get them. A socket that
+    /// never joined, and a download, delay this only briefly.
     private func waitForGoodbyes() async {
         let end = MonotonicClock.now() + .seconds(1)
         while publicListener.statistics.webSockets + publicListener.statistics.streams > 0, MonotonicClock.now() < end {
@@ -326,7 +326,7 @@ struct Server {
         }
     }
 
-    /// Not ready at once, members notified, sockets closed, threads joined.
+    /// Reports not ready at once, notifies members, closes sockets, joins threads.
     func stop() async {
         logger.info("shutting down")
         health.becomeUnready()
@@ -340,7 +340,7 @@ struct Server {
         roomsTask.cancel()
         player?.stop()
         jobs?.beginStop()
-        // Stopping waits for each worker until it is known to hang.
+        // Stopping waits for each worker, unless it is known to hang.
         await workers.stop()
         recorder?.stop()
         jobs?.stop()
@@ -361,7 +361,7 @@ struct Server {
 }
 
 extension CommandError {
-    /// A database with which the server cannot start.
+    /// The error of a database with which the server cannot start.
     init(_ error: DatabaseError) {
         let advice =
             error.isDamaged

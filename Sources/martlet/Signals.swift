@@ -5,8 +5,8 @@ import Synchronization
 
 /// SIGTERM, SIGINT and SIGHUP as something that can be awaited.
 ///
-/// They are caught by a handler that writes them into a pipe, where they are until they are read. A signal source of Dispatch ignores those that come before
-/// its thread has had a turn: on a busy machine, a server that was asked to end in its first 0.1 s served on.
+/// A handler catches them and writes them to a pipe, where they stay until they are read. A signal source of Dispatch ignores those that arrive before
+/// its thread has run: on a busy machine, a server that was asked to end in its first 0.1 s continued to serve.
 struct Signals {
     private enum Request: Sendable {
         case end, reload
@@ -15,8 +15,8 @@ struct Signals {
     private let isInteractive: Bool
     private let readEnd: Int32
 
-    /// A server that is starting ends at once when it is asked to: nobody is in it yet. SIGHUP ends none that is starting, which may have read the file before it was
-    /// changed and reloads it as soon as it runs, unless `isInteractive`: its terminal was closed.
+    /// A server that is still starting ends at once when it is asked to: it has no participants yet. SIGHUP does not end it: it may have read the file before it was
+    /// changed, and reloads it as soon as it runs. If it `isInteractive`, SIGHUP means that its terminal was closed.
     init(isInteractive: Bool) throws(CommandError) {
         self.isInteractive = isInteractive
         var ends: [Int32] = [-1, -1]
@@ -34,8 +34,8 @@ struct Signals {
         for number in [SIGTERM, SIGINT] { signal(number, endAtOnce) }
     }
 
-    /// Calls `reload` for each SIGHUP, one after the other, and returns when the process is asked to end, also while a reload waits for something: that one is
-    /// cancelled and not waited for. A second signal then ends it at once, the hard way.
+    /// Calls `reload` for each SIGHUP, one after the other, and returns when the process is asked to end, even while a reload waits for something: that reload is
+    /// cancelled and not awaited. A second signal then ends the process at once.
     func untilAskedToEnd(reload: @escaping @Sendable () async -> Void) async {
         for number in isInteractive ? [SIGTERM, SIGINT] : [SIGTERM, SIGINT, SIGHUP] { signal(number, catchSignal) }
         let (stream, continuation) = AsyncStream<Request>.makeStream()
@@ -45,7 +45,7 @@ struct Signals {
             while read(readEnd, &number, 1) == 1 { continuation.yield(Int32(number) == SIGHUP ? .reload : .end) }
         }
         source.resume()
-        // One that waits is enough: it reads the file when it begins.
+        // One waiting reload is enough: it reads the file when it begins.
         let (asked, reloads) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         let reloading = Task { for await _ in asked { await reload() } }
         for await request in stream {
@@ -60,10 +60,10 @@ struct Signals {
     }
 }
 
-/// Where caught signals are written to.
+/// The pipe to which caught signals are written.
 private let caughtSignals = Atomic<Int32>(-1)
 
-/// Runs on any thread between any two instructions: only what signal-safety(7) lists.
+/// Runs on any thread between any two instructions: it may call only what signal-safety(7) lists.
 private func catchSignal(_ number: Int32) {
     let before = errno
     var byte = UInt8(truncatingIfNeeded: number)
@@ -71,8 +71,8 @@ private func catchSignal(_ number: Int32) {
     errno = before
 }
 
-/// Ends the process as the signal would by itself. The kernel keeps that from process 1, which the server is in a container: it exits instead,
-/// with the status that shells have for it. A named function, because a closure literal handed to C may be taken for main-actor code.
+/// Ends the process as the signal would by default. The kernel prevents that for process 1, which the server is in a container: it exits instead,
+/// with the status that shells use for the signal. A named function, because a closure literal handed to C may be taken for main-actor code.
 private func endAtOnce(_ number: Int32) {
     signal(number, SIG_DFL)
     // It is blocked while it is handled.

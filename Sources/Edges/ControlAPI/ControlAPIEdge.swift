@@ -17,9 +17,9 @@ public struct ControlAPIEdge: Sendable {
     private let events: EventsResource
     private let resources: [any Resource]
 
-    /// An API over `context`, of which each API key may make `callsPerSecond` calls; `recorder` writes recordings, `jobs` makes others of them and `player` plays files (nil: there
-    /// are none), `node` reports on the process, `drain` begins a drain or (nil) ends it;
-    /// false: the process ends, which nobody can undo.
+    /// An API over `context`, of which each API key may make `callsPerSecond` calls; `recorder` writes recordings, `jobs` makes files from them and `player` plays files (nil: there
+    /// are none), `node` reports on the process, and `drain` begins a drain or (nil) ends it;
+    /// false: the process shuts down, which cannot be undone.
     public init(
         context: EdgeContext, webhooks: WebhookSender, sessions: SessionDatabase, recorder: FileRecorder? = nil,
         jobs: JobRunner? = nil, player: FilePlayer? = nil,
@@ -44,13 +44,13 @@ public struct ControlAPIEdge: Sendable {
         ]
     }
 
-    /// Every operation; the test holds this list and `openapi.json` to each other.
+    /// Every operation; a test compares this list with `openapi.json`.
     var operations: [Operation] { resources.flatMap(\.operations) }
 
     /// Events to WebSockets, for `HTTPServer.start`.
     public var webSocketRoutes: [WebSocketRoute] { events.webSocketRoutes }
 
-    /// Adds the routes that clients need, where the API is served elsewhere.
+    /// Adds the routes that clients need, if the API is served on another listener.
     public func registerForClients(on router: inout Router) { add(client.operations, to: &router) }
 
     private func add(_ operations: [Operation], to router: inout Router) {
@@ -65,7 +65,7 @@ public struct ControlAPIEdge: Sendable {
             let start = context.now()
             do throws(Problem) {
                 let response = try await operation.handler(request)
-                // What a call has changed is safe for webhooks when it is answered.
+                // Before a call is answered, the events of its changes are stored for webhooks.
                 if operation.method != .get { await webhooks.settle() }
                 context.calls.add(name, context.now() - start, refusal: nil)
                 return response

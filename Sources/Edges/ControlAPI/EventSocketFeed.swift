@@ -2,7 +2,7 @@ import EdgeSupport
 import HTTPServing
 import RoomService
 
-/// What a feed of events needs of a WebSocket; tests put a script in its place.
+/// What a feed of events needs of a WebSocket; tests replace it with a script.
 protocol EventSocket: Sendable {
     /// What the client sends; ends when the socket closes.
     var messages: AsyncStream<WebSocketMessage> { get }
@@ -16,15 +16,15 @@ extension WebSocketConnection: EventSocket {}
 
 /// Events to one WebSocket: a text message for each, the JSON that server-sent events have as data.
 ///
-/// A client that does not read holds the feed up. A feed that has more waiting than its bound ends, and the socket is closed with 1013: the client goes
-/// on with the id of the last event that it has, as it does after a lost connection. A feed whose reader's token is no longer good closes it with 1008.
+/// A client that does not read delays the feed. If more events wait than the feed's bound, the feed ends, and the socket is closed with 1013: the client continues
+/// from the id of the last event that it has, as after a lost connection. If the reader's token is no longer valid, the socket is closed with 1008.
 enum EventSocketFeed {
     /// The subprotocol's name.
     static let subprotocol = "martlet.events.v1"
-    /// What a client sees first where events after its cursor are no longer kept.
+    /// The first message to a client if events after its cursor are no longer kept.
     static let missed = #"{"type":"eventsMissed"}"#
 
-    /// Sends until the feed or the socket ends. `isPermitted`: whether the client's token is still good.
+    /// Sends until the feed or the socket ends. `isPermitted`: whether the client's token is still valid.
     static func run(
         _ feed: EventFeed, on socket: some EventSocket, isPermitted: @escaping @Sendable () -> Bool = { true }
     ) async {

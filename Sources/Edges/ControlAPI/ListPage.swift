@@ -4,10 +4,10 @@ import HTTPServing
 /// Part of a list.
 struct ListPage<Element> {
     var shown: [Element]
-    /// What the next page's `after` is; nil: these were the last.
+    /// The `after` of the next page; nil: this was the last page.
     var next: String?
 
-    /// The elements behind the query's `after`, at most `limit` of them, in the order of their keys, which no two share.
+    /// The elements after the query's `after`, at most `limit` of them, in the order of their unique keys.
     init(of all: [Element], _ request: HTTPRequest, key: (Element) -> String) throws(Problem) {
         let limit = try request.number("limit", in: 1...1_000) ?? 1_000
         let after = request.query["after"] ?? ""
@@ -17,14 +17,14 @@ struct ListPage<Element> {
         next = rest.count > limit ? rest.dropLast().last?.key : nil
     }
 
-    /// The page under the name of what it lists.
+    /// The response with the page's elements as the member `name`.
     func response(_ name: String, _ model: (Element) -> some Encodable) -> HTTPResponse {
         .json(ListPageModel(name: name, elements: shown.map(model), next: next))
     }
 }
 
 extension String {
-    /// A moment, in milliseconds since 1970, with so many digits that texts sort as moments do.
+    /// A moment, in milliseconds since 1970, with so many digits that the texts sort in the order of time.
     init(sortableMoment milliseconds: Int64) {
         let digits = String(milliseconds)
         self = String(repeating: "0", count: Swift.max(0, 15 - digits.count)) + digits
@@ -40,7 +40,7 @@ extension String {
 private struct ListPageModel<Element: Encodable>: Encodable {
     let name: String
     let elements: [Element]
-    /// What the next request brings as `after`; absent on the last page.
+    /// The `after` of the next request; absent on the last page.
     let next: String?
 
     private struct Key: CodingKey {

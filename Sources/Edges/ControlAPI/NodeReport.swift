@@ -1,10 +1,10 @@
-/// What the process says of itself.
+/// What the process reports about itself.
 public struct NodeReport: Encodable, Sendable {
     /// Name and version.
     public var server: String
     /// Since the start.
     public var uptimeSeconds: Int64
-    /// Takes no new rooms and joins.
+    /// Whether the server drains: it creates no new rooms, and still admits joins to existing ones.
     public var isDraining: Bool
     /// Rooms now.
     public var rooms: Int
@@ -12,7 +12,7 @@ public struct NodeReport: Encodable, Sendable {
     public var participants: Int
     /// Peer connections now.
     public var connections: Int
-    /// One element a media worker.
+    /// One element per media worker.
     public var workers: [Worker]
 
     /// One media worker.
@@ -30,7 +30,7 @@ public struct NodeReport: Encodable, Sendable {
         /// Datagrams since the start.
         public var packetsSent: UInt64
 
-        /// Its thread stands still: all else is as it was before.
+        /// Its thread does not respond: all other values are from before.
         public var hangs: Bool
 
         /// A worker's report.

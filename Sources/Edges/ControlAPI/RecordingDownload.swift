@@ -2,7 +2,7 @@ import EdgeSupport
 import HTTPServing
 import Recorder
 
-/// A file of a recording as a response: as a whole or one range of it (RFC 9110 sections 14 and 15.3.7), in one piece or, where it is long, in several.
+/// A file of a recording as a response: as a whole or one range of it (RFC 9110 sections 14 and 15.3.7), in one piece or, if it is long, in several.
 struct RecordingDownload: Sendable {
     private let file: RecordingFile
     private let name: String
@@ -10,7 +10,7 @@ struct RecordingDownload: Sendable {
 
     /// The longest part that is held in memory at once; a longer one is read while it is sent.
     static let longestPart: Int64 = 1 << 20
-    /// Short, so that a client on a slow link has read one before it seems to read nothing.
+    /// Short, so that a client on a slow link has read one before it seems to have stopped reading.
     private static let pieceLength: Int64 = 64 << 10
 
     init(_ file: RecordingFile, name: String, of recorder: FileRecorder) {
@@ -20,14 +20,14 @@ struct RecordingDownload: Sendable {
     }
 
     func response(to request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        // What can be part of a name is decided by the template: no letter of it means anything in a field.
+        // The template decides which characters a name can have: none of them has a meaning in a header field.
         var headers: HTTPHeaders = [
             "Content-Type": name.hasSuffix(".webm") ? "video/webm" : "video/mp4", "Accept-Ranges": "bytes",
             "Cache-Control": "no-store",
             "Content-Disposition": "attachment; filename=\"\(name)\"", "ETag": EntityTag.field(file.version),
             "X-Content-Type-Options": "nosniff",
         ]
-        // A part of another version would fit no other part. Of HEAD a range means nothing (RFC 9110 section 14.2).
+        // Parts of different versions do not fit together. For HEAD a range has no meaning (RFC 9110 section 14.2).
         let isSame = request.headers["If-Range"].map { $0 == EntityTag.field(file.version) } ?? true
         guard request.method == .get, isSame, let text = request.headers["Range"],
             let range = ByteRange(text, length: file.length)
@@ -49,7 +49,7 @@ struct RecordingDownload: Sendable {
             let bytes = try await onDisk { () async throws(FileRecorder.DiskIsBusy) in
                 try await recorder.read(file, Int(length), at: part.lowerBound)
             }
-            // A disk that fails gives less than was promised, which a client must notice.
+            // If the disk fails, less is sent than was announced, so that the client notices.
             if bytes.count == length { return HTTPResponse(status: status, headers: headers, body: bytes) }
         }
         return HTTPResponse(
@@ -61,7 +61,7 @@ struct RecordingDownload: Sendable {
         return AsyncStream {
             let next = await place.advance(by: Self.pieceLength)
             guard !next.isEmpty else { return nil }
-            // A disk on which too much waits ends the download early, as one that fails does: the client goes on with a range.
+            // If too much waits for the disk, the download ends early, as when the disk fails: the client continues with a range request.
             let bytes = try? await recorder.read(file, next.count, at: next.lowerBound)
             return bytes?.isEmpty == false ? bytes : nil
         }
@@ -82,7 +82,7 @@ struct RecordingDownload: Sendable {
     }
 }
 
-/// Does something with a recording's files; busy disks are a refusal that says so.
+/// Performs `body` on a recording's files; if the disk is busy, the refusal says so.
 func onDisk<Result>(_ body: () async throws(FileRecorder.DiskIsBusy) -> Result) async throws(Problem) -> Result {
     do throws(FileRecorder.DiskIsBusy) {
         return try await body()
@@ -91,7 +91,7 @@ func onDisk<Result>(_ body: () async throws(FileRecorder.DiskIsBusy) -> Result) 
     }
 }
 
-/// One range of bytes of a file: `bytes=A-B`, `bytes=A-` or `bytes=-N`. Of anything else nothing is known, and it is ignored as RFC 9110 allows.
+/// One range of bytes of a file: `bytes=A-B`, `bytes=A-` or `bytes=-N`. Anything else is ignored, as RFC 9110 permits.
 struct ByteRange: Equatable {
     let first: Int64
     let last: Int64

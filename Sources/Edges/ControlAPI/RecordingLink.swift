@@ -3,12 +3,12 @@ import EdgeSupport
 import HTTPServing
 import Recorder
 
-/// One file of a recording, and who gave it to somebody. Signed, it is a link that opens this file and nothing else, for a while and without a token.
+/// One file of a recording, and the claims of the token that shared it. Signed, it is a link that gives access to this file and nothing else, for a limited time and without a token.
 struct RecordingLink {
     let recording: String
     let file: String
     private let claims: AccessClaims
-    /// Seconds since 1970, when the token by which the link is made expires: nothing revokes it later than that.
+    /// Seconds since 1970, when the token by which the link is made expires: it cannot be revoked later than that.
     private let latestExpiry: Int64
 
     /// The API key that made it.
@@ -19,16 +19,16 @@ struct RecordingLink {
     static let noSuchFile = Problem(404, "file_not_found", "The recording has no file of this name.")
     static let wrong = refusal("link_invalid", "The link is not one that this server made for this recording.")
 
-    /// A link replaces a token, so one that is not good is refused with 401, too.
+    /// A link replaces a token, so an invalid one is refused with 401, too.
     private static func refusal(_ code: String, _ detail: String) -> Problem {
         Problem(401, code, detail, headers: ["WWW-Authenticate": "Bearer realm=\"martlet\""])
     }
 
-    /// To the file `name` of `summary`; nil: to its only one. Good for as long as the token with `claims` is not revoked, and its API key is one of the server's.
+    /// A link to the file `name` of `summary`; nil: to its only one. It is valid as long as the token with `claims` is not revoked, and its API key is one of the server's.
     init(to name: String?, of summary: RecordingSummary, by claims: AccessClaims) throws(Problem) {
         let names = summary.readableFiles.map(\.name)
         guard !names.isEmpty else { throw Self.noSuchFile }
-        // What jobs have made is never what nobody named.
+        // Without a name, files that jobs have made do not count.
         let own = summary.storedFiles.map(\.name)
         guard let file = name ?? (own.count == 1 ? own[0] : nil) else {
             throw Problem(400, "invalid_request", "The recording has several files: the request must name one.")
@@ -36,7 +36,7 @@ struct RecordingLink {
         guard names.contains(file) else { throw Self.noSuchFile }
         recording = summary.sid
         self.file = file
-        // Nothing but what opens the file and what revokes it: addresses end up in logs of proxies.
+        // Only what identifies the file and what can revoke the link: URLs end up in the logs of proxies.
         self.claims = AccessClaims(
             apiKey: claims.apiKey, identity: claims.identity, expiresAt: 0,
             issuedAt: claims.issuedAt ?? claims.notBefore, tokenID: claims.tokenID)
@@ -60,7 +60,7 @@ struct RecordingLink {
         latestExpiry = claims.expiresAt
     }
 
-    /// The signed link as the API returns it. It is good for `seconds`, but no longer than the token by which it is made.
+    /// The signed link as the API returns it. It is valid for `seconds`, but no longer than the token by which it is made.
     func signed(by gate: TokenGate, seconds: Int64) throws(Problem) -> RecordingLinkModel {
         var claims = claims
         claims.attributes = ["recording": recording, "file": file]
@@ -75,14 +75,14 @@ struct RecordingLink {
     }
 }
 
-/// What a link is to open, and for how long.
+/// The file that a link is requested for, and for how long.
 struct RecordingLinkRequest: Decodable {
     let file: String?
     let seconds: Int64?
 
-    /// An hour: most recordings are watched within one, and a player asks for another.
+    /// An hour: most recordings are watched within one, and a player can request another link.
     static let standardSeconds: Int64 = 3_600
-    /// A day: a link that lives longer would be a copy that nobody manages.
+    /// A day: a link that is valid longer would be a copy that nobody manages.
     static let longestSeconds: Int64 = 86_400
 
     private enum CodingKeys: String, CodingKey, CaseIterable { case file, seconds }
@@ -99,7 +99,7 @@ struct RecordingLinkRequest: Decodable {
 
 /// A link as JSON shows it.
 struct RecordingLinkModel: Encodable {
-    /// Below the address of the API.
+    /// Relative to the address of the API.
     var url: String
     var file: String
     /// Milliseconds since 1970.

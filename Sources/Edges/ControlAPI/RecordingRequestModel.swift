@@ -5,7 +5,7 @@ import Primitives
 import Recorder
 import Rooms
 
-/// What is to be recorded, and into which files; everything, and as the server's settings have it, where nothing is said.
+/// What is to be recorded, and into which files; by default everything, with the server's settings.
 struct RecordingRequestModel: Decodable {
     private let participant: String?
     private let track: String?
@@ -82,7 +82,7 @@ struct RecordingRequestModel: Decodable {
 }
 
 extension FileNameTemplate {
-    /// What a template is, in words.
+    /// A description of a template, for messages.
     static var form: String {
         let fields = Field.allCases.map { "{\($0.rawValue)}" }.joined(separator: ", ")
         return "letters, digits, _, -, . (not in front) and \(fields), 128 characters at most"

@@ -2,13 +2,13 @@ public import AccessTokens
 public import Primitives
 import Synchronization
 
-/// How many calls one API key may make: a program that runs wild is told so, and the server's time goes to calls that people talk on.
+/// How many calls one API key may make: a program that runs wild is refused, and the server's time is left for people's calls.
 public final class CallLimit: Sendable {
     private let perSecond: Live<Int>
-    /// Of keys whose tokens were verified, and of a few kinds of calls of each: no more than are configured.
+    /// One per key whose token was verified, and a few kinds of calls of each: no more than there are configured keys.
     private let limits = Mutex<[String: RateLimit]>([:])
 
-    /// `perSecond` calls of each key, and as many at once as in two seconds.
+    /// `perSecond` calls of each key, in bursts of up to two seconds' worth.
     public init(perSecond: Live<Int>) { self.perSecond = perSecond }
 
     /// Accepts one call of `key`; false where there have been too many.
@@ -22,7 +22,7 @@ public final class CallLimit: Sendable {
 }
 
 extension AccessClaims {
-    /// As whose the calls count that this token permits. A participant that moderates its room has a token of the same key as operators and backends, and
+    /// The budget that calls with this token count against. A participant that moderates its room has a token of the same key as operators and backends, and
     /// must not use up their calls.
     public var callBudget: String {
         let isParticipant = video.roomJoin && video.room?.isEmpty == false

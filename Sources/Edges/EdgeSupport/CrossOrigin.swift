@@ -1,6 +1,6 @@
 public import HTTPServing
 
-/// Which web pages may talk to the server (the Fetch standard's CORS protocol).
+/// Which web pages may call the server (the Fetch standard's CORS protocol).
 ///
 /// Access is by bearer token, never by cookie, so any origin is harmless by default and credentials are not allowed.
 public struct CrossOrigin: Sendable, Hashable {
@@ -10,15 +10,15 @@ public struct CrossOrigin: Sendable, Hashable {
     /// A policy for these origins.
     public init(allowedOrigins: [String] = ["*"]) { self.allowedOrigins = allowedOrigins }
 
-    /// Fields that scripts may read: what WHIP clients need, what explains a refusal, and which part of a recording came.
+    /// Fields that scripts may read: those that WHIP clients need, that explain a refusal, and that say which part of a recording was sent.
     static let exposed =
         "Location, ETag, Link, Warning, Accept-Post, Accept-Patch, Allow, Retry-After, WWW-Authenticate, "
         + "Accept-Ranges, Content-Range, Content-Disposition"
-    /// Fields that scripts may send: those of the API, WHIP and WHEP, the trace that a join belongs to, and which part of a recording is wanted.
+    /// Fields that scripts may send: those of the API, WHIP and WHEP, the trace that a join belongs to, and the requested part of a recording.
     static let requestable =
         "Authorization, Content-Type, If-Match, If-None-Match, Last-Event-ID, Room-Password, traceparent, Range, If-Range"
 
-    /// What the response to `origin` says; nil when the origin is not allowed.
+    /// The value of `Access-Control-Allow-Origin` for `origin`; nil if the origin is not allowed.
     public func allows(_ origin: String) -> String? {
         if allowedOrigins.contains("*") { return "*" }
         return allowedOrigins.contains(origin) ? origin : nil
@@ -26,7 +26,7 @@ public struct CrossOrigin: Sendable, Hashable {
 
     /// Adds the fields to a response: the router's `finish` hook.
     public func apply(_ request: HTTPRequest, _ response: inout HTTPResponse) {
-        // A head that was refused before it was read may have named an origin all the same; to "*" it does not matter which.
+        // A request whose head was refused before it was read may still have named an origin; for "*" it does not matter which.
         guard let origin = request.headers["Origin"] ?? (request.isUnread ? "" : nil) else { return }
         response.headers.add("Vary", "Origin")
         guard let allowed = allows(origin) else { return }

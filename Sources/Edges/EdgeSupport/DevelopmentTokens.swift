@@ -3,9 +3,9 @@ public import HTTPServing
 
 /// `POST /dev/token`: tokens for the server's own page, so that it works without a login. Only `--dev` registers it.
 ///
-/// A web page that a developer visits can make a browser on this machine ask. So the request must come from this machine, from a page of this
-/// server (`Origin`, and `Sec-Fetch-Site` of the Fetch Metadata standard), and name the server by an address: a name that an attacker lets point
-/// here (DNS rebinding) makes the attacker's page an own page. Programs that send none of these fields are no pages.
+/// A web page that a developer visits can make a browser on this machine send such a request. So the request must come from this machine, from a page of this
+/// server (`Origin`, and `Sec-Fetch-Site` of the Fetch Metadata standard), and name the server by an address: through a name that an attacker points
+/// here (DNS rebinding), the attacker's page would count as the server's own. Programs that send none of these fields are no pages.
 public struct DevelopmentTokens: Sendable {
     private struct Request: Decodable {
         var identity: String

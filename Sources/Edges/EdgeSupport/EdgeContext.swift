@@ -3,13 +3,13 @@ public import Logging
 public import Primitives
 public import RoomService
 
-/// What every edge needs: the rooms, the gate, and what the configuration says to clients.
+/// What every edge needs: the rooms, the gate, and the parts of the configuration that clients are sent.
 public struct EdgeContext: Sendable {
     /// The rooms.
     public let rooms: RoomHost
     /// Verifies access tokens.
     public let gate: TokenGate
-    /// What clients are told of on joining.
+    /// The ICE servers that clients are sent when they join.
     public let iceServers: ICEServers
     /// Name and version: "martlet/0.1.0".
     public let server: String
@@ -46,7 +46,7 @@ extension HTTPResponse {
 /// A handler that may refuse by throwing a problem.
 public typealias ThrowingHandler = @Sendable (HTTPRequest) async throws(Problem) -> HTTPResponse
 
-/// Looks at a request before its body is read, and may refuse it by throwing a problem; whether its client has shown a good token.
+/// Checks a request before its body is read, and may refuse it by throwing a problem; returns whether its client has sent a valid token.
 public typealias ThrowingAdmission = @Sendable (HTTPRequest) throws(Problem) -> Bool
 
 extension Router {
@@ -60,7 +60,7 @@ extension Router {
         }
     }
 
-    /// Adds a route whose refusals become problem documents. `admission` asks for the token before anybody sends a body.
+    /// Adds a route whose refusals become problem documents. `admission` checks the token before the body is read.
     public mutating func route(
         _ method: HTTPMethod, _ pattern: String, admission: ThrowingAdmission? = nil,
         _ handler: @escaping ThrowingHandler
@@ -76,7 +76,7 @@ extension Router {
 }
 
 extension HTTPRequest {
-    /// The parameter that the route's pattern names; a missing one is a mistake in the route, told as a plain 404.
+    /// The parameter that the route's pattern names; a missing one is a mistake in the route, and answered with a plain 404.
     public func parameter(_ name: String) throws(Problem) -> String {
         guard let value = parameters[name] else {
             throw Problem(404, "not_found", "There is no resource at this path.")

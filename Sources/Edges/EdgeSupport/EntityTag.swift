@@ -3,7 +3,7 @@ public enum EntityTag {
     /// A strong tag as a field value.
     public static func field(_ tag: String) -> String { "\"\(tag)\"" }
 
-    /// Whether the field lines of If-None-Match name the current tag: whoever asks has what it stands for. The comparison is the weak one, as RFC 9110 demands.
+    /// Whether the field lines of If-None-Match name the current tag: the client has that version already. The comparison is the weak one, as RFC 9110 demands.
     public static func isNamed(_ tag: String, by fields: [String]) -> Bool {
         fields.flatMap { $0.split(separator: ",") }.contains { part in
             let text = part.filter { $0 != " " && $0 != "\t" }
@@ -13,11 +13,11 @@ public enum EntityTag {
 
     /// What If-Match asks for.
     public enum Condition: Sendable, Hashable {
-        /// Any existing one. RFC 9725's examples write it with quotes, RFC 9110 without.
+        /// Matches any existing tag. RFC 9725's examples write it with quotes, RFC 9110 without.
         case any
         case oneOf([String])
 
-        /// The condition in the field lines; nil when there is none that says anything.
+        /// The condition in the field lines; nil if they contain none.
         public init?(_ fields: [String]) {
             var tags: [String] = []
             for part in fields.flatMap({ $0.split(separator: ",") }) {

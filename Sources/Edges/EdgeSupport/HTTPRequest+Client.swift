@@ -3,14 +3,14 @@ import Primitives
 import Rooms
 
 extension HTTPRequest {
-    /// What the client calls itself in `User-Agent`, cut to the length of a name; nil where it is no name for people.
+    /// What the client calls itself in `User-Agent`, cut to the length of a name; nil if it is no valid name.
     public var clientName: String? {
         guard let field = headers["User-Agent"] else { return nil }
         let name = String(String.UnicodeScalarView(field.unicodeScalars.prefix(TextRule.label.maximumLength)))
         return name.isEmpty || TextRule.label.fault(in: name) != nil ? nil : name
     }
 
-    /// Throws what the listener would refuse a WebSocket of this client for.
+    /// Throws the problem for which the listener would refuse a WebSocket of this client.
     public func checkWebSocket() throws(Problem) {
         guard let refusal = webSocketRefusal else { return }
         var problem = Problem(refusal)

@@ -1,4 +1,4 @@
-/// A STUN or TURN server that clients are told of.
+/// A STUN or TURN server that is announced to clients.
 public struct ICEServer: Sendable, Hashable, Codable {
     /// `stun:…`, `turn:…` or `turns:…` addresses.
     public var urls: [String]
@@ -14,7 +14,7 @@ public struct ICEServer: Sendable, Hashable, Codable {
         self.credential = credential
     }
 
-    /// `Link` field values, one an address (RFC 9725 section 4.6).
+    /// `Link` field values, one per address (RFC 9725 section 4.6).
     public var linkValues: [String] {
         urls.map { url in
             var value = "<\(Self.uri(url))>; rel=\"ice-server\""

@@ -4,17 +4,17 @@ import Foundation
 import Primitives
 import Rooms
 
-/// Which ICE servers a client is told of, and with which credentials.
+/// Which ICE servers are announced to a client, and with which credentials.
 ///
-/// A TURN server with a shared secret gets credentials that are good for a while (draft-uberti-behave-turn-rest-00, which coturn calls `use-auth-secret`): the user name
-/// is the second at which they expire and a mark of the participant, the password its HMAC-SHA1 under the secret. Nothing has to be told to the server, and
-/// what a client passes on is soon worth nothing.
+/// A TURN server with a shared secret gets credentials that expire (draft-uberti-behave-turn-rest-00, which coturn calls `use-auth-secret`): the user name
+/// is the second at which they expire and a mark of the participant, the password its HMAC-SHA1 under the secret. The TURN server need not be notified, and
+/// credentials that a client passes on soon expire.
 public struct ICEServers: Sendable {
-    /// One configured server, and who is told of it.
+    /// One configured server, and the clients to which it is announced.
     public struct Entry: Sendable, Hashable {
-        /// What is told, with credentials that do not change where there is no secret.
+        /// The announced server, with fixed credentials if there is no secret.
         public var server: ICEServer
-        /// What the TURN server knows, too.
+        /// The secret that is shared with the TURN server.
         public var secret: String?
         /// Only clients with tokens of these API keys; empty: all.
         public var keys: [String] = []
@@ -23,19 +23,19 @@ public struct ICEServers: Sendable {
         /// Only for pages from these origins; empty: all, and clients that are no pages.
         public var origins: [String] = []
 
-        /// A server that everybody is told of.
+        /// A server that is announced to everybody.
         public init(_ server: ICEServer) { self.server = server }
     }
 
     /// What is configured.
     public struct Settings: Sendable, Hashable {
         public var entries: [Entry]
-        /// How long credentials are good that are made from a secret.
+        /// How long credentials that are made from a secret are valid.
         public var lifetimeSeconds: Int64
-        /// Where clients go that name no room.
+        /// The room of clients that name none.
         public var defaultRoom: String?
 
-        /// Servers whose credentials are good for `lifetimeSeconds`.
+        /// Servers whose credentials are valid for `lifetimeSeconds`.
         public init(_ entries: [Entry], lifetimeSeconds: Int64 = 3_600, defaultRoom: String? = nil) {
             self.entries = entries
             self.lifetimeSeconds = lifetimeSeconds
@@ -50,7 +50,7 @@ public struct ICEServers: Sendable {
     private let settings: Live<Settings>
     private let now: @Sendable () -> Int64
 
-    /// Servers whose credentials are good for `lifetimeSeconds`; `now` gives seconds since 1970.
+    /// Servers whose credentials are valid for `lifetimeSeconds`; `now` gives seconds since 1970.
     public init(_ entries: [Entry], lifetimeSeconds: Int64 = 3_600, now: @escaping @Sendable () -> Int64 = { 0 }) {
         self.init(Live(Settings(entries, lifetimeSeconds: lifetimeSeconds)), now: now)
     }
@@ -61,17 +61,17 @@ public struct ICEServers: Sendable {
         self.now = now
     }
 
-    /// An element when the configuration names other servers, from now on.
+    /// Gets an element whenever the configured servers change, from now on.
     public var changes: AsyncStream<Void> { settings.changes }
 
-    /// How long the credentials are good that a client of a room is told; nil: for ever.
+    /// How long the credentials of a client of a room are valid; nil: for ever.
     public func lifetimeSeconds(for claims: AccessClaims, room: String?, origin: String?) -> Int64? {
         let settings = settings.value
         let hasSecret = settings.announced(to: claims, room, origin).contains { $0.secret != nil }
         return hasSecret ? settings.lifetimeSeconds : nil
     }
 
-    /// What the bearer of a token is told. `room` is the room that it names beside its token, `origin` that of its page.
+    /// The servers that are announced to the bearer of a token. `room` is the room that the client names outside its token, `origin` that of its page.
     public func servers(for claims: AccessClaims, room: String?, origin: String?) -> [ICEServer] {
         let settings = settings.value
         return settings.announced(to: claims, room, origin).map { entry in
@@ -89,7 +89,7 @@ public struct ICEServers: Sendable {
         Data(Digest.hmacSHA1(key: Array(secret.utf8), Array(username.utf8))).base64EncodedString()
     }
 
-    /// Tells participants apart, for a TURN server's quotas and logs, without telling it who they are.
+    /// Distinguishes participants, for a TURN server's quotas and logs, without revealing who they are.
     private static func mark(_ claims: AccessClaims) -> String {
         let digest = Digest.sha256(Array("\(claims.apiKey)\n\(claims.identity ?? "")".utf8))
         return digest.prefix(8).hexadecimal

@@ -1,6 +1,6 @@
 import Foundation
 
-/// JSON in and out in one way for every edge: sorted keys, so that equal values give equal bytes.
+/// Reads and writes JSON in the same way for every edge, with sorted keys, so that equal values give equal bytes.
 public enum JSONCoding {
     /// The media type.
     public static let contentType = "application/json"
@@ -18,7 +18,7 @@ public enum JSONCoding {
         String(decoding: encode(value), as: UTF8.self)
     }
 
-    /// The value in `bytes`; the fault names the place where it went wrong, what must be there, and what is.
+    /// The value in `bytes`; the fault names the place, what must be there, and what is there.
     public static func decode<Value: Decodable>(
         _ type: Value.Type, from bytes: [UInt8]
     ) throws(JSONFault) -> Value {
@@ -33,13 +33,13 @@ public enum JSONCoding {
         }
     }
 
-    /// The fault with what stands at its place in `bytes`, where something else was wanted.
+    /// The fault, with what `bytes` has at its place if something else was expected.
     public static func explained(_ fault: JSONFault, by bytes: [UInt8]) -> JSONFault {
         guard fault.reason == .notJSON || fault.wanted != nil && fault.found == nil else { return fault }
         let decoder = JSONDecoder()
         decoder.userInfo[JSONGlimpse.path] = fault.path
         guard let glimpse = try? decoder.decode(JSONGlimpse.self, from: Data(bytes)) else { return fault }
-        // What the decoder refuses without a place although the text is well-formed.
+        // The decoder refused well-formed text without naming a place.
         if fault.reason == .notJSON { return JSONFault([], .refused("has a number that is out of range")) }
         var fault = fault
         fault.found = glimpse.words
@@ -48,7 +48,7 @@ public enum JSONCoding {
 }
 
 extension Problem {
-    /// What a body of the wrong form is in HTTP.
+    /// The HTTP problem for a body of the wrong form.
     public init(_ fault: JSONFault) {
         self.init(400, "malformed_json", fault.sentence)
         place = fault

@@ -1,4 +1,4 @@
-/// Where and why a JSON text does not have the wanted form. Thrown by readers of single members too: ``JSONCoding`` adds what it found there.
+/// Where and why a JSON text does not have the expected form. Readers of single members throw it, too; ``JSONCoding`` adds what it found there.
 public struct JSONFault: Error, Sendable, Hashable {
     /// What is wrong at a place.
     public enum Reason: Sendable, Hashable {
@@ -6,11 +6,11 @@ public struct JSONFault: Error, Sendable, Hashable {
         case notJSON
         /// A member that must be there is absent or null.
         case missing
-        /// A member that nobody knows; the known one that was probably meant, as its place from the top.
+        /// An unknown member; the known one that was probably meant, as its path from the top.
         case unknown(meant: [String]?)
         /// A value that is refused for what it is: "holds U+202E as character 2".
         case refused(String)
-        /// Another type, or a value that is not allowed: what it must be, as in "it must be a whole number".
+        /// Another type, or a value that is not allowed, with what it must be, as in "it must be a whole number".
         case unexpected(wanted: String)
     }
 
@@ -18,7 +18,7 @@ public struct JSONFault: Error, Sendable, Hashable {
     public var path: [String]
     /// What is wrong.
     public var reason: Reason
-    /// What stands there, where that explains something: a value in short, or its type.
+    /// What was found there, if that helps: a short value, or its type.
     public var found: String?
 
     /// A fault at `path`.
@@ -38,7 +38,7 @@ public struct JSONFault: Error, Sendable, Hashable {
         path.map { "/" + Self.brief($0).replacing("~", with: "~0").replacing("/", with: "~1") }.joined()
     }
 
-    /// What it must be; nil where that is no answer.
+    /// What it must be; nil if the reason does not say.
     public var wanted: String? {
         guard case .unexpected(let wanted) = reason else { return nil }
         return wanted
@@ -62,7 +62,7 @@ public struct JSONFault: Error, Sendable, Hashable {
         }
     }
 
-    /// An unknown member's name is the client's, and as long as it likes.
+    /// The client chooses an unknown member's name, which may have any length.
     private static func brief(_ name: String) -> String { name.count > 64 ? name.prefix(63) + "…" : name }
 
     /// A coding path as names and indices.
@@ -72,7 +72,7 @@ public struct JSONFault: Error, Sendable, Hashable {
 }
 
 extension JSONFault {
-    /// What a decoder says, in the words of JSON.
+    /// A decoder's error in JSON's terms.
     init(_ error: DecodingError) {
         switch error {
         case .keyNotFound(let key, let context): self.init(Self.names(context.codingPath + [key]), .missing)
@@ -90,7 +90,7 @@ extension JSONFault {
         case is String.Type: "a string"
         case is any BinaryInteger.Type: "a whole number"
         case is any BinaryFloatingPoint.Type: "a number"
-        // Of an array or a dictionary the decoder names its own type, not ours.
+        // For an array or a dictionary the decoder names its own type, not ours.
         default: "\(type)".hasPrefix("Array") ? "an array" : "an object"
         }
     }

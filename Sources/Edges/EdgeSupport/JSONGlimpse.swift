@@ -1,6 +1,6 @@
-/// What stands at one place of a JSON text, in a few words; for saying so where something else was wanted.
+/// What one place of a JSON text contains, in a few words; for messages if something else was expected.
 struct JSONGlimpse: Decodable {
-    /// A short value itself, else its type; nil where there is nothing.
+    /// A short value itself, otherwise its type; nil if there is nothing.
     let words: String?
 
     /// The place: an array of member names and indices, in the decoder's `userInfo`.

@@ -57,7 +57,7 @@ extension JSONCoding {
     public static let mergePatchType = "application/merge-patch+json"
 
     /// `current` with the merge patch in `bytes` applied. Each member of the patch must have the form that it has in `Value`, so that a misspelt name
-    /// is found even where its value is null.
+    /// is found even if its value is null.
     public static func merge<Value: Codable>(_ bytes: [UInt8], into current: Value) throws(JSONFault) -> Value {
         let patch = try decode(JSONValue.self, from: bytes)
         guard case .object = patch else { throw explained(JSONFault([], .unexpected(wanted: "an object")), by: bytes) }

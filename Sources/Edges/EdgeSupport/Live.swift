@@ -24,7 +24,7 @@ public final class Live<Value: Sendable>: Sendable {
         }
     }
 
-    /// An element when the value has been replaced, from now on; several replacements that nobody has looked at are one.
+    /// Gets an element whenever the value is replaced, from now on; replacements that the reader has not yet seen are merged into one.
     public var changes: AsyncStream<Void> {
         let (stream, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         let number = state.withLock { state in

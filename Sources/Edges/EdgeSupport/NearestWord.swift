@@ -1,9 +1,9 @@
 /// Finds the word that somebody probably meant.
 public enum NearestWord {
-    /// The one of `words` that `word` can be changed into with the fewest edits (a letter put in, left out, replaced, or two
-    /// swapped), if those are at most a third of it; the first of equals.
+    /// The one of `words` into which `word` can be changed with the fewest edits (a letter inserted, omitted or replaced, or two
+    /// swapped), if these are at most a third of its length; the first of equals.
     public static func of(_ words: some Sequence<String>, to word: String) -> String? {
-        // Words of settings and members are short; a longer one is no slip of the finger, and the table below is its square.
+        // Words of settings and members are short; a longer one is no typing error, and the size of the table below is its square.
         guard word.count <= 64 else { return nil }
         var best: (word: String, edits: Int)?
         for candidate in words {

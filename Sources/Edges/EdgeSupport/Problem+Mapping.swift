@@ -4,7 +4,7 @@ import Primitives
 public import Rooms
 
 extension RoomError {
-    /// What is wrong this time, as a sentence for people; empty where the code says it all.
+    /// What is wrong this time, as a sentence for people; empty if the code says everything.
     public var sentence: String {
         guard let first = detail.first else { return "" }
         return first.uppercased() + detail.dropFirst() + (detail.hasSuffix(".") ? "" : ".")
@@ -12,14 +12,14 @@ extension RoomError {
 }
 
 extension Problem {
-    /// What a room's refusal is in HTTP.
+    /// A room's refusal as an HTTP problem.
     public init(_ error: RoomError) {
         self.init(
             Self.status(of: error.code), error.code.rawValue, error.sentence,
             retryAfter: error.retryAfter ?? Self.defaultRetryAfter(error.code))
     }
 
-    /// What a token's refusal is in HTTP (RFC 6750 section 3).
+    /// A token's refusal as an HTTP problem (RFC 6750 section 3).
     public init(_ error: AccessTokenError) {
         let challenge: HTTPHeaders =
             error == .missing
@@ -37,7 +37,7 @@ extension Problem {
         }
     }
 
-    /// What the server or the router refuses by itself, as a problem document.
+    /// A refusal by the server or the router itself, as a problem document.
     public init(_ refusal: HTTPRefusal) {
         self.init(refusal.status, refusal.code, refusal.detail)
     }

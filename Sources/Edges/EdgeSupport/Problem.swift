@@ -11,7 +11,7 @@ public struct Problem: Error, Sendable, Hashable {
     public var code: String
     /// What is wrong this time, for people.
     public var detail: String
-    /// Which member of a body it is about; its parts stand beside `detail`.
+    /// The member of a body that it is about; its parts are members next to `detail`.
     public var place: JSONFault?
     /// When trying again makes sense.
     public var retryAfter: TimeInterval?
@@ -40,7 +40,7 @@ public struct Problem: Error, Sendable, Hashable {
         return HTTPResponse(status: status, headers: headers, body: JSONCoding.encode(document))
     }
 
-    /// What stands above the body of a response, whatever form the body has.
+    /// The header fields of the response, whatever form its body has.
     public var responseHeaders: HTTPHeaders {
         var headers = headers
         headers["Cache-Control"] = "no-store"

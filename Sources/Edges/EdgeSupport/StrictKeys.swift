@@ -1,5 +1,5 @@
-/// A reader of objects in which a member nobody knows is a mistake: what operators write is checked, what clients of a
-/// protocol send is not.
+/// A reader of objects in which an unknown member is a mistake: it checks what operators write, not what clients of a
+/// protocol send.
 public struct StrictKeys: CodingKey, Sendable, Hashable {
     /// The member's name.
     public var stringValue: String
@@ -11,7 +11,7 @@ public struct StrictKeys: CodingKey, Sendable, Hashable {
     /// nil: objects have no indices.
     public init?(intValue: Int) { nil }
 
-    /// Refuses members other than those of `Keys`. `below` are the members of objects in it, for a better guess at what was meant: object
+    /// Refuses members other than those of `Keys`. `below` are the members of nested objects, for a better guess at what was meant: object
     /// name -> its members.
     public static func check<Keys: CodingKey & CaseIterable>(
         _ decoder: any Decoder, _ keys: Keys.Type, below: [String: [String]] = [:]
@@ -31,7 +31,7 @@ public struct StrictKeys: CodingKey, Sendable, Hashable {
         throw JSONFault(place + [unknown], .unknown(meant: meant))
     }
 
-    /// The same name one object further down, else the nearest name here, else further down.
+    /// The same name one object further down, or else the nearest name here, or else further down.
     private static func guess(_ name: String, _ known: [String], _ below: [String: [String]]) -> [String]? {
         let objects = below.keys.sorted()
         if let object = objects.first(where: { below[$0]?.contains(name) == true }) { return [object, name] }

@@ -10,7 +10,7 @@ public struct TokenGate: Sendable {
     private let clock: @Sendable () -> Int64
     private let isRevoked: @Sendable (AccessClaims) -> Bool
 
-    /// A gate that believes `verifier`; `clock` gives seconds since 1970, `isRevoked` says which good tokens an operator has revoked.
+    /// A gate that trusts `verifier`; `clock` gives seconds since 1970, `isRevoked` reports which valid tokens an operator has revoked.
     public init(
         verifier: TokenVerifier, clock: @escaping @Sendable () -> Int64,
         isRevoked: @escaping @Sendable (AccessClaims) -> Bool = { _ in false }
@@ -38,14 +38,14 @@ public struct TokenGate: Sendable {
         }
     }
 
-    /// The claims of a token that came by another way than a request's.
+    /// The claims of a token that did not come with a request.
     public func claims(of token: String) throws(AccessTokenError) -> AccessClaims {
         let claims = try verifier.value.verify(token, at: clock())
         guard !isRevoked(claims) else { throw .revoked }
         return claims
     }
 
-    /// A token with `claims` that is good for `seconds` from now, and until `earliest` (seconds since 1970) at least, signed with the key that they name.
+    /// A token with `claims` that is valid for `seconds` from now, and until `earliest` (seconds since 1970) at least, signed with the key that they name.
     public func mint(
         _ claims: AccessClaims, seconds: Int64, until earliest: Int64 = .min
     ) throws(AccessTokenError) -> String {
@@ -58,8 +58,8 @@ public struct TokenGate: Sendable {
 
     // MARK: - Links
 
-    /// A signed text that opens what `claims` name for `seconds` from now, `until` (seconds since 1970) at the latest, and when that is over. It is no access token: it is signed
-    /// with a secret that is derived for `purpose` from that of the API key.
+    /// A signed text that gives access to what `claims` name for `seconds` from now, at the latest until `until` (seconds since 1970), and when it expires. It is no access token: it is
+    /// signed with a secret that is derived for `purpose` from that of the API key.
     public func sign(
         _ claims: AccessClaims, for purpose: String, seconds: Int64, until latest: Int64 = .max
     ) throws(AccessTokenError) -> (text: String, expiresAt: Int64) {
@@ -68,7 +68,7 @@ public struct TokenGate: Sendable {
         return (try signer(for: purpose).mint(claims), claims.expiresAt)
     }
 
-    /// The claims of a text that was signed for `purpose`. What revokes the token by which it was signed revokes it, too.
+    /// The claims of a text that was signed for `purpose`. Revoking the token by which it was signed revokes it, too.
     public func claims(ofSigned text: String, for purpose: String) throws(AccessTokenError) -> AccessClaims {
         let claims = try signer(for: purpose).verify(text, at: clock())
         guard !isRevoked(claims) else { throw .revoked }
@@ -83,14 +83,14 @@ public struct TokenGate: Sendable {
 
     // MARK: - Requests
 
-    /// The claims of a token that is good for `room`, where one is asked for.
+    /// The claims of a token that is valid for `room`, if a room is requested.
     public func claims(of request: HTTPRequest, room: String?) throws(Problem) -> AccessClaims {
         let claims = try claims(of: request)
         try Self.check(claims, areFor: room)
         return claims
     }
 
-    /// Refuses claims that are good for another room than `room`.
+    /// Refuses claims that are valid for another room than `room`.
     public static func check(_ claims: AccessClaims, areFor room: String?) throws(Problem) {
         do throws(RoomError) {
             try RoomNames.checkMatch(granted: claims.video.room, asked: room)
@@ -105,7 +105,7 @@ public struct TokenGate: Sendable {
         try check(claims, areFor: destination)
     }
 
-    /// Refuses a request without a good token before its body is read.
+    /// Refuses a request without a valid token before its body is read.
     public func admit(_ request: HTTPRequest) throws(Problem) -> Bool {
         _ = try claims(of: request)
         return true
@@ -113,8 +113,8 @@ public struct TokenGate: Sendable {
 
     /// Refuses a request on an already opened resource whose token is wrong.
     ///
-    /// The unguessable URL is what opens the resource, so a token may be absent, and one that has expired since is enough to end what
-    /// it began. Whether there was one.
+    /// The unguessable URL gives access to the resource, so a token may be absent, and one that has expired since is enough to end what
+    /// it began. Returns whether there was one.
     @discardableResult
     public func checkIfPresent(_ request: HTTPRequest) throws(Problem) -> Bool {
         guard let token = Self.token(of: request) else { return false }
@@ -128,13 +128,13 @@ public struct TokenGate: Sendable {
         return true
     }
 
-    /// The token in `Authorization: Bearer …` (RFC 6750 section 2.1), else in the query's `access_token` (section 2.3): browsers cannot set
+    /// The token in `Authorization: Bearer …` (RFC 6750 section 2.1), else in the query's `access_token` (section 2.3), because browsers cannot set
     /// fields on a WebSocket.
     static func token(of request: HTTPRequest) -> String? {
         if let field = request.headers["Authorization"] {
             let parts = field.split(separator: " ", maxSplits: 1)
             guard parts.count == 2, parts[0].lowercased() == "bearer" else { return nil }
-            // Blanks before it are forgiven; one in it makes two readers see two tokens.
+            // Blanks before it are tolerated; with one inside it, two readers would see different tokens.
             let token = parts[1].drop { $0 == " " }
             return token.isEmpty || token.contains(" ") ? nil : String(token)
         }

@@ -5,7 +5,7 @@ import RoomService
 public import Rooms
 
 extension EdgeContext {
-    /// The claims of a request that leads to a join, and what is known of it: how long its token was verified, and its trace.
+    /// The claims of a request that leads to a join, and what is known of it: how long the verification of its token took, and its trace.
     public func joinClaims(
         of request: HTTPRequest, room: String? = nil
     ) throws(Problem) -> (claims: AccessClaims, origin: JoinOrigin) {

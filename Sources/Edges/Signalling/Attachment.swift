@@ -1,24 +1,24 @@
 import RoomService
 import Rooms
 
-/// A session as one socket holds it: until the session ends, the socket is gone, or another socket resumes it.
+/// A session as one socket holds it: until the session ends, the socket closes, or another socket resumes it.
 struct Attachment: Sendable {
     let session: SessionID
     let events: SessionEvents
-    /// Which stream it is, so that a socket that dies late does not detach its successor.
+    /// The number of the stream, so that a socket that closes late does not detach its successor.
     let number: UInt64
 
-    /// The session goes on without this socket. false: it had ended, or another socket has it.
+    /// Detaches the session, which continues without this socket. false: it had ended, or another socket has it.
     @discardableResult
     func detach(from rooms: RoomHost) async -> Bool { await rooms.detach(session, attachment: number) }
 
-    /// A sign of life. false: another socket has the session.
+    /// Records a keep-alive. false: another socket has the session.
     func keepAlive(in rooms: RoomHost) async -> Bool { await rooms.keepAlive(session, attachment: number) }
 
-    /// Ends the session, but for one that another socket has.
+    /// Ends the session, unless another socket has it.
     func leave(_ rooms: RoomHost) async { await rooms.leave(session, attachment: number) }
 
-    /// Takes the events to the socket, in order, and closes it when there are no more.
+    /// Sends the events to the socket, in order, and closes it when there are no more.
     func pump(to socket: some SignallingSocket, texts: EventTexts, rooms: RoomHost) async {
         for await event in events {
             socket.send(texts.text(of: event))
@@ -46,7 +46,7 @@ extension LeaveReason {
         case .roomDeleted, .roomDurationReached: CloseCode.roomDeleted
         case .tooSlow: CloseCode.tooSlow
         case .timeout: CloseCode.timeout
-        // A session that moves goes on.
+        // A session that moves continues.
         case .connectionLost, .moved: CloseCode.ended
         }
     }

@@ -1,7 +1,7 @@
 import AccessTokens
 import EdgeSupport
 
-/// The ICE servers that are announced to one client, and anew when they change and before their credentials expire.
+/// The ICE servers that are announced to one client, and announced again when they change and before their credentials expire.
 struct ClientICEServers: Sendable {
     private let servers: ICEServers
     private let claims: AccessClaims
@@ -18,10 +18,10 @@ struct ClientICEServers: Sendable {
     /// The servers with credentials as of now.
     var current: [ICEServer] { servers.servers(for: claims, room: room, origin: origin) }
 
-    /// An element when the configuration names other servers, from now on.
+    /// Gets an element whenever the configured servers change, from now on.
     var changes: AsyncStream<Void> { servers.changes }
 
-    /// Announces them when they change, and again and again before their credentials expire, until the task is cancelled.
+    /// Announces them whenever they change, and each time before their credentials expire, until the task is cancelled.
     func refresh(on socket: some SignallingSocket, after changes: AsyncStream<Void>) async {
         var renewal = Task { await renew(on: socket) }
         for await _ in changes {
@@ -32,7 +32,7 @@ struct ClientICEServers: Sendable {
         renewal.cancel()
     }
 
-    /// After three quarters of the credentials' life, so that a client that is late has good ones. Where none expires, there is nothing to do.
+    /// After three quarters of the credentials' life, so that a client that is late has valid ones. If none expires, there is nothing to do.
     private func renew(on socket: some SignallingSocket) async {
         guard let life = servers.lifetimeSeconds(for: claims, room: room, origin: origin) else { return }
         while (try? await Task.sleep(for: .seconds(life) * 3 / 4)) != nil { announce(to: socket) }

@@ -3,12 +3,12 @@ import RoomService
 import Rooms
 import Synchronization
 
-/// The frames of events. What a whole room is told is encoded once, not for each of a thousand readers.
+/// The frames of events. An event for a whole room is encoded once, not for each of a thousand readers.
 final class EventTexts: Sendable {
-    /// Those who read as fast as they are written to are a few events apart; whoever is slower has them encoded anew.
+    /// Readers that keep up are a few events apart; for a slower one, events are encoded again.
     private static let capacity = 64
 
-    /// Texts by event, and the events in the order in which they came, each of which takes the place of the oldest one.
+    /// Texts by event, and the events in the order in which they came, each of which replaces the oldest one.
     private struct Recent {
         var texts: [RoomEvent: String] = [:]
         var events: [RoomEvent] = []
@@ -25,7 +25,7 @@ final class EventTexts: Sendable {
 
     private let recent = Mutex(Recent())
 
-    /// The text of the frame that tells a session `event`.
+    /// The text of the frame that carries `event` to a session.
     func text(of event: SequencedEvent) -> String { "{\"seq\":\(event.sequence),\(fields(of: event.event))" }
 
     /// Type and fields as JSON, without the brace that opens the object.
@@ -52,7 +52,7 @@ private struct EventFields: Encodable {
 }
 
 extension RoomEvent {
-    /// Whether many sessions are told the same.
+    /// Whether the same event is sent to many sessions.
     fileprivate var isForMany: Bool {
         switch self {
         case .participantJoined, .participantUpdated, .participantLeft, .trackPublished, .trackUpdated,

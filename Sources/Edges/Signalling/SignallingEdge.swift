@@ -4,7 +4,7 @@ import Primitives
 import RoomService
 import Rooms
 
-/// `GET /v1/signal`: the WebSocket protocol martlet.v1, described by `Protocol.md` beside this file.
+/// `GET /v1/signal`: the WebSocket protocol martlet.v1, described by `Protocol.md` next to this file.
 public struct SignallingEdge: Sendable {
     /// The subprotocol's name.
     public static let subprotocol = "martlet.v1"
@@ -15,7 +15,7 @@ public struct SignallingEdge: Sendable {
     private let limits: WebSocketLimits
     private let eventTexts = EventTexts()
 
-    /// An edge for `context`; `limits` are those of the listener, told to clients.
+    /// An edge for `context`; `limits` are those of the listener, and announced to clients.
     public init(context: EdgeContext, limits: WebSocketLimits) {
         self.context = context
         self.limits = limits

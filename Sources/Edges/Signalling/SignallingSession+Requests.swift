@@ -44,7 +44,7 @@ extension SignallingSession {
         guard state.session == nil else { throw .alreadyJoined }
         state.joins += 1
         let claims = state.claims ?? self.claims
-        // A guest may wait to be let in for longer than the token is good.
+        // A guest may wait to be let in for longer than the token is valid.
         guard !context.rooms.hasExpired(claims) else { throw Self.refused(.expired) }
         let joined: JoinedSession
         do throws(RoomError) {
@@ -54,7 +54,7 @@ extension SignallingSession {
             if let trace = fields.trace { request.origin?.trace = trace }
             joined = try await context.rooms.join(request)
         } catch {
-            // Whoever waits to be let in is told to ask again.
+            // A guest who waits to be let in is asked to join again.
             if error.code == .approvalRequired {
                 state.joins -= 1
                 state.waits = true
@@ -65,7 +65,7 @@ extension SignallingSession {
         return Outcome(replies: [.joined(id: id, joined.session, joined.snapshot)], isNew: true)
     }
 
-    /// Another token before there is a session: the next join counts with it, where it is for the same person and room.
+    /// Another token before there is a session: the next join uses it, if it is for the same person and room.
     private func replaceClaims(
         with token: String, _ id: Int64?, _ state: inout State
     ) throws(SignallingError) -> Outcome {
@@ -107,7 +107,7 @@ extension SignallingSession {
         do throws(RoomError) {
             resumed = try await context.rooms.resume(session, after: sequence, claims: bearer)
         } catch {
-            // A refusal would make it join, and end the newer one in turn.
+            // A refusal would make the client join, and end the newer session in turn.
             if error.code == .sessionNotFound, await context.rooms.isReplaced(session, bearer, room: queryRoom ?? room)
             {
                 return Outcome(closing: (CloseCode.duplicateIdentity, "a newer session has the identity"))
@@ -152,7 +152,7 @@ extension SignallingSession {
 
     private func confirmation(_ id: Int64?) -> Outcome { id.map { .reply(.ok(id: $0)) } ?? Outcome() }
 
-    /// Runs `body` and puts the room's refusal into the protocol's words.
+    /// Runs `body` and turns the room's refusal into the protocol's codes.
     private func asking<Value: Sendable>(
         _ body: () async throws(RoomError) -> Value
     ) async throws(SignallingError) -> Value {

@@ -6,7 +6,7 @@ import Primitives
 import RoomService
 import Rooms
 
-/// One socket from hello to close. Requests are carried out one after the other; events are pumped beside them.
+/// One socket from hello to close. Requests are carried out one after the other; events are sent concurrently.
 struct SignallingSession: Sendable {
     let context: EdgeContext
     let claims: AccessClaims
@@ -26,7 +26,7 @@ struct SignallingSession: Sendable {
 
     /// Serves the socket until it closes. Media goes on: the session is detached, not left.
     func run(on socket: some SignallingSocket) async {
-        // Also where none expires yet: a reload may name a server whose credentials do.
+        // Even if none expires yet: a reload may add a server whose credentials do.
         let changes = iceServers.changes
         let refreshing = Task { await iceServers.refresh(on: socket, after: changes) }
         defer { refreshing.cancel() }
@@ -35,7 +35,7 @@ struct SignallingSession: Sendable {
         var state = State()
         var pump: Task<Void, Never>?
         for await message in socket.messages {
-            // In a task of its own: a task keeps the deepest stack that it ever had, and this one waits for hours. 16 kB a socket.
+            // In a separate task: a task keeps the memory of its deepest stack, and this one waits for hours. 16 kB per socket.
             let before = state
             let isNew: Bool
             (state, isNew) = await Task { await serve(message, before, on: socket) }.value
@@ -61,7 +61,7 @@ struct SignallingSession: Sendable {
         }
     }
 
-    /// Answers one message: what the socket knows then, and whether it has a new session, whose events are to be pumped.
+    /// Answers one message; returns the socket's new state, and whether it has a new session, whose events are to be sent.
     @inline(never)
     private func serve(
         _ message: WebSocketMessage, _ state: State, on socket: some SignallingSocket
@@ -79,19 +79,19 @@ struct SignallingSession: Sendable {
         return (state, outcome.isNew)
     }
 
-    /// What the socket knows between two requests.
+    /// The state of the socket between two requests.
     struct State: Sendable {
         var attachment: Attachment?
         var session: SessionID? { attachment?.session }
         var joins = 0
         /// Those of a newer token than the one that opened the socket.
         var claims: AccessClaims?
-        /// Its client has just asked to be let in: it has more time.
+        /// Its client has just asked to join, and waits to be let in: it has more time.
         var waits = false
         var budget = RequestBudget()
     }
 
-    /// The frame in `message`, when the budget and the kind of frame let it in.
+    /// The frame in `message`, if the budget and the kind of frame permit it.
     private func admit(
         _ message: WebSocketMessage, _ state: inout State, _ socket: some SignallingSocket
     ) -> ClientFrame? {
@@ -102,7 +102,7 @@ struct SignallingSession: Sendable {
         switch state.budget.spend(text.utf8.count, at: context.now()) {
         case .go:
             let frame = ClientFrame(text: text)
-            // Of a room of thousands a snapshot has a megabyte, for a request of twenty bytes.
+            // The snapshot of a room of thousands has a megabyte, for a request of twenty bytes.
             guard case .success(.snapshot) = frame.request, !state.budget.allowsLongReply(at: context.now()) else {
                 return frame
             }
@@ -119,7 +119,7 @@ struct SignallingSession: Sendable {
 /// What came of one frame.
 struct Outcome: Sendable {
     var replies: [ServerMessage] = []
-    /// The socket has a session from now on, whose events are to be pumped after the replies.
+    /// The socket has a session from now on, whose events are to be sent after the replies.
     var isNew = false
     /// The session is to be left after the replies.
     var leaves = false

@@ -1,10 +1,10 @@
 import HTTPServing
 
-/// What the session needs of a WebSocket; tests put a script in its place.
+/// What the session needs of a WebSocket; tests replace it with a script.
 protocol SignallingSocket: Sendable {
     /// What the client sends, in order; ends when the socket closes.
     var messages: AsyncStream<WebSocketMessage> { get }
-    /// Queues a message; false when the socket takes no more.
+    /// Queues a message; false if the socket accepts no more.
     @discardableResult
     func send(_ text: String) -> Bool
     /// Sends what is queued, then a close frame.

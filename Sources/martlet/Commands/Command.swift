@@ -1,4 +1,4 @@
-/// What the command line asks for.
+/// A parsed command line.
 enum Command {
     case serve(file: String?, isDevelopment: Bool)
     case token(TokenCommand)

@@ -1,22 +1,22 @@
-/// One command of the program as its users see it: both its help and what its words may be follow from this.
+/// One command of the program as its users see it: its help and the parsing of its arguments follow from this.
 struct CommandSyntax {
     struct Option {
         /// "--config"
         var name: String
-        /// What follows, "FILE"; nil for a switch.
+        /// The name of its value, "FILE"; nil for a switch.
         var value: String?
         var help: String
     }
 
     var name: String
-    /// What stands behind the name in the overview.
+    /// What follows the name in the overview.
     var operands = ""
     /// One line.
     var summary: String
     var options: [Option] = []
-    /// How many words that are no options may be given.
+    /// How many arguments that are no options are accepted.
     var maxOperands = 0
-    /// What the options alone do not say: paragraphs, examples.
+    /// What the options do not say: paragraphs, examples.
     var details = ""
 
     var usage: String { operands.isEmpty ? name : "\(name) \(operands)" }
@@ -33,7 +33,7 @@ struct CommandSyntax {
             + (details.isEmpty ? "" : "\n\n\(details)")
     }
 
-    /// The words behind the command's name; nil when they ask for help.
+    /// Parses the words after the command's name; nil if they request help.
     func parse(_ words: [String]) throws(CommandError) -> CommandArguments? {
         if words.contains("--help") || words.contains("-h") { return nil }
         var given = CommandArguments()
@@ -75,9 +75,9 @@ struct CommandSyntax {
     }
 }
 
-/// What was given behind a command.
+/// The arguments of a command.
 struct CommandArguments {
-    /// By option; switches have an empty value.
+    /// Values by option; switches have an empty one.
     fileprivate(set) var values: [String: String] = [:]
     /// Words that are no options, in their order.
     fileprivate(set) var operands: [String] = []

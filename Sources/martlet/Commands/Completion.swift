@@ -1,4 +1,4 @@
-/// Scripts that complete Martlet's commands in shells, made of what the commands themselves know.
+/// Scripts that complete Martlet's commands in shells, generated from the commands' own syntax.
 enum Completion {
     static let shells = ["bash", "zsh", "fish"]
 
@@ -40,7 +40,7 @@ enum Completion {
             """
     }
 
-    /// Options behind which a file stands.
+    /// Options whose value is a file.
     private static var fileOptions: [String] {
         Set(CommandSyntax.all.flatMap(\.options).filter { $0.value == "FILE" }.map(\.name)).sorted()
     }

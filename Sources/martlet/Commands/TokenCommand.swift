@@ -12,9 +12,9 @@ struct TokenCommand {
     private var secondsValid: Int64
     private var grant = VideoGrant()
 
-    /// Tokens outlive a working day, so that a link made in the morning works in the evening.
+    /// Tokens are valid for more than a working day, so that a link made in the morning works in the evening.
     private static let defaultSeconds = "43200"
-    /// Ten years: nobody means more, and no clock that this is added to overflows.
+    /// Ten years: nobody needs more, and adding this to the time cannot overflow.
     private static let seconds: ClosedRange<Int64> = 1...315_360_000
 
     init(_ given: CommandArguments) throws(CommandError) {

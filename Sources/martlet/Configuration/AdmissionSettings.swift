@@ -1,20 +1,20 @@
 import Primitives
 import RoomService
 
-/// `admission`: how far the server may be used before joins are refused. Shares are percent of what there is; 100 stands for no limit.
+/// `admission`: how busy the server may be before joins are refused. Shares are in percent of what the machine has; 100 means no limit.
 struct AdmissionSettings: Sendable, Hashable {
     /// Of each media thread's time.
     var maxCPU = 85
-    /// Of all media that is sent; nil: no limit.
+    /// The limit of all media that is sent; nil: no limit.
     var maxBandwidthOut: Bitrate?
-    /// Of the machine's or container's memory.
+    /// Percent of the machine's or container's memory.
     var maxMemory = 90
-    /// Of the files that the process may open.
+    /// Percent of the files that the process may open.
     var maxOpenFiles = 90
     /// Of the datagrams that arrive.
     var maxSocketDrops = 1
 
-    /// The limits in numbers: shares of `memory` bytes, where it is known, and of the `openFiles` that the process may open.
+    /// The limits in numbers: shares of `memory` bytes, if that is known, and of the `openFiles` that the process may open.
     func limits(memory: UInt64?, openFiles: Int) -> LoadLimits {
         var limits = LoadLimits()
         limits.workerBusy = share(of: maxCPU)
@@ -25,7 +25,7 @@ struct AdmissionSettings: Sendable, Hashable {
         return limits
     }
 
-    /// A percentage as a share; nil where there is no limit.
+    /// A percentage as a share; nil if there is no limit.
     private func share(of percent: Int) -> Double? { percent < 100 ? Double(percent) / 100 : nil }
 }
 

@@ -40,12 +40,12 @@ extension Configuration {
     }
 }
 
-/// `HOST` or `HOST:PORT`, where an IPv6 address stands in brackets.
+/// `HOST` or `HOST:PORT`, with an IPv6 address in brackets.
 struct HostAndPort: Sendable, Hashable, CustomStringConvertible {
     var host: String
     var port: UInt16
 
-    /// The port is `standard` where the text has none; nil when it is no host.
+    /// The port is `standard` if the text has none; nil if it is no host.
     init?(text: String, standard: UInt16) {
         if let address = SocketAddress(numericWithPort: text) {
             (host, port) = (address.host, address.port == 0 ? standard : address.port)

@@ -24,7 +24,7 @@ extension Configuration {
         return faults
     }
 
-    /// A certificate outside its time: browsers refuse it. No reason not to start, because the rest of the service goes on.
+    /// Warns of a certificate outside its period of validity, which browsers refuse. The server starts anyway, because the rest of the service works.
     func certificateWarnings(at now: Int64) -> [ConfigurationFault] {
         var faults: [ConfigurationFault] = []
         guard let chain = read("http.tls.certificate", tlsCertificatePath, &faults),
@@ -78,7 +78,7 @@ extension Configuration {
         }
     }
 
-    /// What the file is instead, as far as its first bytes say.
+    /// What the file is instead, if its first bytes show it.
     private static func advice(_ bytes: [UInt8], der command: String, other: String, _ setting: String) -> String {
         // Every certificate and key in DER form is a SEQUENCE (X.690 section 8.9).
         if bytes.first == 0x30 { return "; it looks like DER: '\(command)' converts it" }

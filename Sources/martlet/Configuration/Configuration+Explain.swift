@@ -3,7 +3,7 @@ import HTTPServing
 import MediaWorkers
 import Primitives
 
-/// Why the server does not start: what, where, and what to do about it.
+/// Explains why the server does not start: what is wrong, where, and what to do about it.
 extension Configuration {
     /// One of the two listeners.
     enum WhichListener: Sendable {

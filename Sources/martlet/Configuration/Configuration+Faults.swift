@@ -3,7 +3,7 @@ import MediaWorkers
 import NetworkIO
 import Primitives
 
-/// What makes a configuration unusable although each of its values is one: found before anything is opened.
+/// Faults that make a configuration unusable although each of its values is valid, found before anything is opened.
 extension Configuration {
     static let noKey = ConfigurationFault(
         path: "keys",
@@ -16,7 +16,7 @@ extension Configuration {
             + bindFaults(machine) + interfaceFaults(machine) + storageFaults(machine) + machineFaults(machine)
     }
 
-    /// What will surprise, though the server starts.
+    /// Warnings about surprises that do not prevent the start.
     func warnings(on machine: Machine) -> [ConfigurationFault] {
         var warnings = certificateWarnings(at: machine.now) + machineWarnings(machine)
         if !servesOtherMachines, !isDevelopment {
@@ -36,11 +36,11 @@ extension Configuration {
         return warnings
     }
 
-    /// Keys that cannot sign, or cannot be named everywhere.
+    /// Faults of keys that cannot sign, or whose names cannot be used everywhere.
     var keyFaults: [ConfigurationFault] {
         let least = AccessTokenLimits.secretMinimumBytes
         return keys.sorted { $0.key < $1.key }.compactMap { name, secret in
-            // MARTLET_KEYS separates by these two, and what is not printable looks like another name.
+            // MARTLET_KEYS uses these two as separators, and unprintable characters make a name look like another one.
             let isGood = !name.isEmpty && name.utf8.allSatisfy { 0x21...0x7e ~= $0 && !",:".utf8.contains($0) }
             guard isGood else {
                 return fault(
@@ -92,7 +92,7 @@ extension Configuration {
         return faults
     }
 
-    /// Each worker needs a port of its own, and so does each worker's mapped port.
+    /// Each worker needs a separate port, and a separate mapped port.
     private func workerFaults(_ machine: Machine) -> [ConfigurationFault] {
         let workers = workers(on: machine)
         let reason = media.workers > 0 ? "" : " (one per core)"
@@ -125,7 +125,7 @@ extension Configuration {
         }
     }
 
-    /// Interfaces and networks matter where neither announced_addresses nor bind says what clients are told.
+    /// Interfaces and networks matter if neither announced_addresses nor bind determines the announced addresses.
     private func interfaceFaults(_ machine: Machine) -> [ConfigurationFault] {
         guard media.advertisedAddresses.isEmpty, media.bindAddress == nil else { return [] }
         let filter = media.addressFilter

@@ -3,9 +3,9 @@ import MediaWorkers
 import NetworkIO
 import Primitives
 
-/// What of the machine stands in the way, and what to do about it.
+/// What on the machine prevents serving, and what to do about it.
 extension Configuration {
-    /// 2026-01-01, before this program was written: a clock that is earlier was never set.
+    /// 2026-01-01, before this program was written: an earlier clock was never set.
     private static let earliestClock: Int64 = 1_767_225_600
 
     /// What prevents serving.
@@ -60,7 +60,7 @@ extension Configuration {
         return faults
     }
 
-    /// What makes the service worse than it could be.
+    /// Warnings about what makes the service worse than it could be.
     func machineWarnings(_ machine: Machine) -> [ConfigurationFault] {
         var warnings: [ConfigurationFault] = []
         func warn(_ problem: String) { warnings.append(.init(problem: problem)) }
@@ -82,7 +82,7 @@ extension Configuration {
         return warnings
     }
 
-    /// What may be as it should.
+    /// Notes about what may be intended.
     func machineNotes(_ machine: Machine) -> [ConfigurationFault] {
         var notes: [ConfigurationFault] = []
         if !machine.isClockKept {

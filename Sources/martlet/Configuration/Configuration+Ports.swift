@@ -2,7 +2,7 @@ import MediaWorkers
 import NetworkIO
 import Primitives
 
-/// TCP ports that exclude each other: those of the listeners, and those of media, which takes TCP connections on the numbers of its UDP ports.
+/// TCP ports that exclude each other: those of the listeners, and those of media, which accepts TCP connections on the numbers of its UDP ports.
 extension Configuration {
     /// What listens for TCP connections.
     private struct TCPListener {
@@ -11,19 +11,19 @@ extension Configuration {
         /// nil: all addresses, of both families.
         var address: SocketAddress?
         var ports: ClosedRange<Int>
-        /// What a fault says of it, with one of its ports.
+        /// Its description in a fault, with one of its ports.
         var holder: String
         /// How else to make room.
         var wayOut = ""
 
-        /// A port that it would have at an address where the other one has it, too.
+        /// A port that both would have at the same address.
         func sharedPort(with other: TCPListener) -> Int? {
             let ports = ports.clamped(to: other.ports)
             guard self.ports.overlaps(other.ports), Self.overlap(address, other.address) else { return nil }
             return ports.lowerBound
         }
 
-        /// Whether listeners on both addresses would want the same port: equal ones, or one of all addresses. `::` means IPv4, too.
+        /// Whether listeners on both addresses would conflict on one port: the addresses are equal, or one means all addresses. `::` includes IPv4.
         private static func overlap(_ a: SocketAddress?, _ b: SocketAddress?) -> Bool {
             guard let a, let b else { return true }
             func covers(_ a: SocketAddress, _ b: SocketAddress) -> Bool {
@@ -36,12 +36,12 @@ extension Configuration {
     /// Media threads on `machine`.
     func workers(on machine: Machine) -> Int { media.workers > 0 ? media.workers : machine.processors }
 
-    /// The setting from which the workers' ports follow, of the two the one that was given.
+    /// The setting that determines the workers' ports: the one of the two that was given.
     var workerPortsPath: String {
         origins["media.udp_port"] == nil && origins["media.workers"] != nil ? "media.workers" : "media.udp_port"
     }
 
-    /// Each pair of listeners of which the second could not listen.
+    /// Faults for each pair of listeners of which the second could not listen.
     func portFaults(_ machine: Machine) -> [ConfigurationFault] {
         let listeners = tcpListeners(machine)
         return listeners.indices.flatMap { index in
@@ -49,7 +49,7 @@ extension Configuration {
         }
     }
 
-    /// In the order in which people look for the settings. Where the system chooses a port, it chooses a free one.
+    /// In the order in which people look for the settings, without ports that the system chooses: those are free.
     private func tcpListeners(_ machine: Machine) -> [TCPListener] {
         func listener(_ path: String, _ host: String, _ port: UInt16) -> TCPListener? {
             guard port > 0, let address = SocketAddress(numeric: host) else { return nil }
@@ -78,7 +78,7 @@ extension Configuration {
 
     private func conflict(_ first: TCPListener, _ second: TCPListener) -> ConfigurationFault? {
         guard let port = first.sharedPort(with: second) else { return nil }
-        // At the one that was given, where only one was.
+        // Reported at the one that was given, if only one was.
         let isFirst = origins[second.path] == nil && origins[first.path] != nil
         let (own, other) = isFirst ? (first, second) : (second, first)
         return fault(

@@ -1,7 +1,7 @@
 import EdgeSupport
 
 extension Configuration {
-    /// What `martlet config show` prints: every setting with its value, and where that is from; secrets are masked.
+    /// What `martlet config show` prints: every setting with its value and the origin of that; secrets are masked.
     var shown: [String] {
         let settings = Setting.all.map { setting in
             (setting.path, value(of: setting), origins[setting.path].map(Self.text) ?? implied(setting.path))
@@ -10,7 +10,7 @@ extension Configuration {
             ("keys.\(name)", Self.mask, origins["keys.\(name)"].map(Self.text) ?? implied("keys"))
         }
         let rows = (settings + secrets).map { path, value, origin in (text: "\(path): \(value)", origin: origin) }
-        // Longer ones, such as lists of ICE servers, stand out by themselves.
+        // Longer ones, such as lists of ICE servers, may stick out.
         let width = min(60, rows.map(\.text.count).max() ?? 0)
         return rows.map { row in
             let blanks = String(repeating: " ", count: max(0, width - row.text.count))
@@ -40,7 +40,7 @@ extension Configuration {
         }
     }
 
-    /// Where a value is from that nobody gave.
+    /// The origin of a value that was not given.
     private func implied(_ path: String) -> String {
         guard isDevelopment else { return "default" }
         let ordinary = Configuration()

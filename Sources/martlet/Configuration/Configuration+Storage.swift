@@ -1,4 +1,4 @@
-/// Where the server writes to, looked at before anything is opened or made.
+/// Checks the places to which the server writes before anything is opened or made.
 extension Configuration {
     /// Folders, files and credentials without which the server does not start.
     func storageFaults(_ machine: Machine) -> [ConfigurationFault] {
@@ -9,7 +9,7 @@ extension Configuration {
                     "storage.path",
                     "cannot keep the database in '\(databasePath)': \(reason); name a file that the server may write"))
         }
-        // Whoever closes any descriptor of a file loses all locks of the process on it, and a file that is to be played is opened first.
+        // Closing any descriptor of a file releases all locks of the process on it, and files to be played are opened and closed.
         if let databasePath, let playbackDirectory, machine.isInside(databasePath, playbackDirectory) {
             faults.append(
                 fault(

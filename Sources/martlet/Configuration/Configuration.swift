@@ -6,7 +6,7 @@ import Primitives
 import RoomService
 import Rooms
 
-/// Everything that an operator can say about one server.
+/// Everything that an operator can configure about one server.
 struct Configuration: Sendable {
     /// Where a listener listens.
     struct Listener: Sendable, Hashable {
@@ -32,17 +32,17 @@ struct Configuration: Sendable {
     /// API key name -> secret.
     var keys: [String: String] = [:]
     var iceServers: [ICEServers.Entry] = []
-    /// How long TURN credentials are good that are made from a shared secret.
+    /// How long TURN credentials that are made from a shared secret are valid.
     var iceCredentialsLifetime = TimeInterval.seconds(3_600)
     var media = MediaWorkerConfiguration()
-    /// Who is asked for the addresses that are announced.
+    /// The STUN server that is asked for the addresses to announce.
     var stunServer: HostAndPort?
     var rooms = RoomServiceConfiguration()
-    /// Peer connections over all rooms; 0: as many as there is memory for.
+    /// The most peer connections over all rooms; 0: as many as there is memory for.
     var maxConnections = 0
-    /// What may be used up before joins are refused.
+    /// The load at which joins are refused.
     var admission = AdmissionSettings()
-    /// How long calls may go on after the process was asked to end.
+    /// How long calls may continue after the process was asked to end.
     var drainTimeout = TimeInterval.zero
     /// Where webhooks and the events that wait for them are kept; nil: in memory.
     var databasePath: String?
@@ -55,16 +55,16 @@ struct Configuration: Sendable {
     var maximumPlaybacks = 50
     /// Events may be posted to receivers in private networks and on this machine.
     var webhooksAllowPrivate = false
-    /// The OpenTelemetry collector to which traces of joins go; nil: nobody traces.
+    /// The OpenTelemetry collector to which traces of joins go; nil: there are no traces.
     var traceCollector: String?
     var log = LogSettings()
     /// A built-in key, tokens for whoever asks, and, unless `insecure` is set, loopback only.
     var isDevelopment = false
     /// Where each setting was given, by path; those that were not are absent.
     var origins: [String: Origin] = [:]
-    /// What is suspicious and no reason not to start.
+    /// Suspicious settings that do not prevent the start.
     var warnings: [ConfigurationFault] = []
-    /// What may well be meant so, and is worth a look where something does not work.
+    /// Settings that are probably intended, but worth checking if something does not work.
     var notes: [ConfigurationFault] = []
 
     /// The built-in key of `--dev`.
@@ -77,23 +77,23 @@ struct Configuration: Sendable {
         return configuration
     }
 
-    /// Adds the built-in key and confines the server to this machine, unless it is `insecure` knowingly.
+    /// Adds the built-in key and confines the server to this machine, unless `insecure` is set.
     mutating func becomeDevelopment() {
         isDevelopment = true
         webhooksAllowPrivate = true
         keys[Self.developmentKey.name] = Self.developmentKey.secret
         if origins["http.bind"] == nil { http.host = "127.0.0.1" }
         guard !servesOtherMachines else { return }
-        // Firefox reaches no ICE-lite server on loopback: it pairs its network addresses with no loopback candidate. So the
-        // machine's other addresses are named too, and whoever comes from elsewhere is not listened to.
+        // Firefox cannot reach an ICE-lite server on loopback: it does not pair its network addresses with loopback candidates. So the
+        // machine's other addresses are announced too, but datagrams from other machines are ignored.
         media.bindAddress = nil
         media.discoversAddresses = false
         media.advertisedAddresses = [SocketAddress(ipv4: 0x7f00_0001, port: 0)] + NetworkInterfaces.addresses()
         media.engine.admittedHosts = media.advertisedAddresses
     }
 
-    /// Whether clients on other machines may be served: with TLS, behind a proxy, or when told so. The secret of `--dev` is public, so there
-    /// only the plain word counts.
+    /// Whether clients on other machines may be served: with TLS, behind a proxy, or if explicitly permitted. The secret of `--dev` is public, so there
+    /// only the explicit permission counts.
     var servesOtherMachines: Bool {
         isDevelopment
             ? insecure && (trustedProxy || !bindsLoopback) : tlsCertificatePath != nil || trustedProxy || insecure
@@ -108,17 +108,17 @@ struct Configuration: Sendable {
     /// Whether no other machine reaches the public listener.
     private var bindsLoopback: Bool { SocketAddress(numeric: http.host)?.isLoopback ?? false }
 
-    /// The rooms' configuration with what follows from this machine.
+    /// The rooms' configuration, completed for this machine.
     var roomsHere: RoomServiceConfiguration {
         var rooms = rooms
-        // Where the kernel does not tell, what a small machine has.
+        // If the kernel does not report it, that of a small machine.
         let memory = MachineMemory.limitBytes() ?? 1 << 30
         rooms.maxConnections =
             maxConnections > 0 ? maxConnections : RoomServiceConfiguration.connections(fittingInto: memory)
         return rooms
     }
 
-    /// The limits of load with what follows from this machine: shares of its memory and of the files that the process may open.
+    /// The limits of load on this machine: shares of its memory and of the files that the process may open.
     func loadLimits(openFiles: Int) -> LoadLimits {
         let rooms = roomsHere
         var limits = admission.limits(memory: MachineMemory.limitBytes(), openFiles: openFiles)
@@ -127,14 +127,14 @@ struct Configuration: Sendable {
         return limits
     }
 
-    /// The workers' configuration with what the recorder needs of them.
+    /// The workers' configuration, completed with what the recorder needs.
     var mediaHere: MediaWorkerConfiguration {
         var media = media
         if let bytes = recording.ringBytes { media.recordRingBytes = bytes }
         return media
     }
 
-    /// A fault of the setting at `path`, where it was given.
+    /// A fault of the setting at `path`, with the place where it was given.
     func fault(_ path: String, _ problem: String) -> ConfigurationFault {
         ConfigurationFault(origin: origins[path], path: path, problem: problem)
     }

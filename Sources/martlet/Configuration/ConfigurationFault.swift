@@ -4,11 +4,11 @@ enum Origin: Sendable, Hashable {
     case variable(String)
 }
 
-/// One thing that is wrong with a configuration: where, with which setting, and what.
+/// One fault of a configuration: where, in which setting, and what it is.
 struct ConfigurationFault: Sendable, Hashable, CustomStringConvertible {
-    /// nil: nobody gave the value, it is the default.
+    /// nil: the value was not given, and is the default.
     var origin: Origin?
-    /// "http.port"; nil when the fault is the text's and no setting's.
+    /// "http.port"; nil if the fault is in the text rather than a setting.
     var path: String?
     var problem: String
 
@@ -31,7 +31,7 @@ struct ConfigurationError: Error, Hashable {
     var faults: [ConfigurationFault]
 }
 
-/// What is wrong with a setting, said by a section that does not know where it was given.
+/// A fault of a setting, reported by a section that does not know where it was given.
 struct SettingProblem: Error, Hashable {
     /// "recording.upload_credentials".
     let path: String

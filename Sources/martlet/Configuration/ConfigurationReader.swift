@@ -1,11 +1,11 @@
-/// Reads a configuration: what a file says, and what the environment says on top, with all that is wrong with either.
+/// Reads a configuration from a file, overridden by the environment, and collects the faults of both.
 struct ConfigurationReader {
     private(set) var configuration = Configuration()
     private(set) var faults: [ConfigurationFault] = []
 }
 
 extension Configuration {
-    /// The configuration of a file (nil: none) with what the environment says on top, checked as far as it can be without serving:
+    /// The configuration of a file (nil: none), overridden by the environment, and checked as far as possible without serving:
     /// `serve` and `check-config` both call this. Without a `machine`, as for a command that does not serve, names, values and keys are checked.
     static func load(
         file: String?, environment: [String: String], development: Bool, on machine: Machine?, needsKey: Bool = true
@@ -21,7 +21,7 @@ extension Configuration {
             configuration.warnings += configuration.warnings(on: machine)
             configuration.notes = configuration.machineNotes(machine)
         }
-        // Last, and alone: where a file is wrong otherwise, its keys may be missing for the same reason.
+        // Last, and only without other faults: the keys may be missing for the same reason.
         if needsKey, faults.isEmpty, configuration.keys.isEmpty { faults = [Self.noKey] }
         guard faults.isEmpty else {
             let order = faults.indices.sorted { (faults[$0].line, $0) < (faults[$1].line, $1) }
@@ -34,7 +34,7 @@ extension Configuration {
 // MARK: - A file
 
 extension ConfigurationReader {
-    /// Applies a file's settings. Throws where it has none, because it cannot be read or is no YAML.
+    /// Applies a file's settings. Throws if it has none, because it cannot be read or is no YAML.
     mutating func apply(file: String) throws(ConfigurationError) { apply(try Self.read(file), from: file) }
 
     private static func read(_ file: String) throws(ConfigurationError) -> YAMLDocument {
@@ -105,7 +105,7 @@ extension ConfigurationReader {
         }
     }
 
-    /// What to write where a value stands behind a section's name: the section's setting that would accept it, if one does.
+    /// The advice if a section's name is followed by a value: the section's setting that would accept it, if one does.
     private static func isSection(_ path: String, not value: YAMLDocument.Node) -> String {
         let inside = Setting.all.filter { $0.path.hasPrefix(path + ".") }
         let fitting = inside.first { setting in
@@ -151,10 +151,10 @@ extension ConfigurationReader {
 // MARK: - The environment
 
 extension ConfigurationReader {
-    /// Applies MARTLET_… variables over what the file says.
+    /// Applies MARTLET_… variables over the file's settings.
     ///
-    /// A variable is the setting's path in upper case with `_` for each dot. Lists are separated by commas; objects stand in YAML's
-    /// brackets. Names that look like settings and are none are faults; names unlike any setting are warned about, because other
+    /// A variable is the setting's path in upper case with `_` for each dot. Lists are separated by commas; objects are written in YAML's
+    /// brackets. Names that look like settings but are none are faults; names unlike any setting are warned about, because other
     /// programs may own them.
     mutating func apply(_ environment: [String: String]) {
         let own = environment.filter { $0.key.hasPrefix("MARTLET_") && !Self.isFromContainer($0.key, $0.value) }
@@ -205,7 +205,7 @@ extension ConfigurationReader {
     }
 
     /// MARTLET_KEYS_APP: the secret of the key whose path is keys.app. A variable has no case, so it stands for the file's key that
-    /// differs by case alone, else for the name in lower case.
+    /// differs only in case, or else for the name in lower case.
     private mutating func applyKey(_ secret: String, from variable: String) throws(SettingError) {
         let same = configuration.keys.keys.filter { Setting.variable(of: "keys.\($0)") == variable }.sorted()
         guard same.count <= 1 else {

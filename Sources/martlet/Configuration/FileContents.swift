@@ -1,6 +1,6 @@
 import Glibc
 
-/// Why a file is of no use.
+/// Why a file cannot be used.
 struct FileError: Error, Hashable {
     var problem: String
 }
@@ -26,7 +26,7 @@ enum FileContents {
         }
     }
 
-    /// What the system says of the last call, and, for a name without a folder in front, where it was looked for.
+    /// The system's error of the last call, and, for a name without a folder, where it was looked for.
     private static func reason(_ path: String) -> String {
         let words = String(cString: strerror(errno))
         guard errno == ENOENT, !path.hasPrefix("/"), let folder = getcwd(nil, 0) else {
@@ -36,7 +36,7 @@ enum FileContents {
         return "cannot be read: \(words) (looked for in \(String(cString: folder)))"
     }
 
-    /// Whether every user of the machine can read or write a file: its mode says so, and so do all folders on the way to it.
+    /// Whether every user of the machine can read or write a file: its mode and those of all folders above it permit it.
     static func isExposed(_ path: String) -> Bool {
         guard let whole = realpath(path, nil) else { return false }
         defer { free(whole) }

@@ -2,13 +2,13 @@ import EdgeSupport
 import NetworkIO
 import Primitives
 
-/// `ice_servers`: addresses, or objects with what an `RTCIceServer` has (W3C WebRTC section 4.2.4), a secret in place of credentials, and who is told of them.
+/// `ice_servers`: addresses, or objects with the members of an `RTCIceServer` (W3C WebRTC section 4.2.4), a secret instead of credentials, and the clients to which they are announced.
 ///
-/// All of it is checked here, because a browser that is told a server it cannot use throws away the whole connection.
+/// Everything is checked here, because a browser that is given a server it cannot use refuses to create the connection.
 extension ICEServers.Entry {
     static let form = "stun:HOST, or an object with urls and, for turn:HOST, a secret or username and credential"
     private static let members = ["urls", "username", "credential", "secret", "keys", "rooms", "origins"]
-    /// A secret shorter than this is guessed from one credential.
+    /// A shorter secret could be guessed from one credential.
     private static let leastSecretBytes = 16
 
     /// One element of the setting.
@@ -72,7 +72,7 @@ extension ICEServers.Entry {
         ["turn:", "turns:"].contains { url.lowercased().hasPrefix($0) }
     }
 
-    /// What is wrong with an address by RFC 7064 and RFC 7065, as browsers check it; nil when nothing is.
+    /// What is wrong with an address according to RFC 7064 and RFC 7065, as browsers check it; nil if nothing is.
     private static func problem(of url: String) -> String? {
         let schemes = ["stun:", "stuns:", "turn:", "turns:"]
         guard let scheme = schemes.first(where: { url.lowercased().hasPrefix($0) }) else {
@@ -107,7 +107,7 @@ extension ICEServers.Entry {
         return !host.isEmpty && host.utf8.allSatisfy { isHostByte($0) }
     }
 
-    /// Letters, digits, hyphens, dots, and the underscore that names of machines have in practice.
+    /// Letters, digits, hyphens, dots, and the underscore, which host names contain in practice.
     private static func isHostByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

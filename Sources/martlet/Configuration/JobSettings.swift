@@ -1,7 +1,7 @@
 import OfflineJobs
 import Primitives
 
-/// `recording.ffmpeg` and `recording.job…`: what makes files of finished recordings, and what it may use.
+/// `recording.ffmpeg` and `recording.job…`: the program that makes files from finished recordings, and the resources that it may use.
 struct JobSettings: Sendable {
     /// Empty: there are no jobs.
     var program = "ffmpeg"

@@ -2,31 +2,31 @@ import Glibc
 import NetworkIO
 import Primitives
 
-/// What the checks of a configuration must know of the machine. Tests give their own.
+/// What the checks of a configuration need to know about the machine. Tests supply their own.
 struct Machine: Sendable {
     /// Processors that threads may use.
     var processors: Int
-    /// Network interfaces that are up, with the addresses that clients may be told.
+    /// Network interfaces that are up, with the addresses that may be announced to clients.
     var interfaces: [NetworkInterface]
-    /// Why no socket can be bound to an address; nil where one can.
+    /// Why no socket can be bound to an address; nil if one can.
     var refusal: @Sendable (SocketAddress) -> String?
     /// Seconds since 1970.
     var now: Int64
-    /// Whether something keeps the clock right.
+    /// Whether the clock is synchronized.
     var isClockKept = true
     /// Whether every user of the machine can read or write a file.
     var isExposed: @Sendable (String) -> Bool = { _ in false }
-    /// Why no folder can be made and written at a path, and why no database can be kept in a file; nil where it can.
+    /// Why no folder can be made and written at a path, and why no database can be kept in a file; nil if it can.
     var folderRefusal: @Sendable (String) -> String? = { _ in nil }
     var databaseRefusal: @Sendable (String) -> String? = { _ in nil }
-    /// Whether a file lies in a folder or below it, wherever links lead.
+    /// Whether a file is in a folder or below it, after resolving links.
     var isInside: @Sendable (_ file: String, _ folder: String) -> Bool = { _, _ in false }
-    /// What a media socket gets that asks for the buffers that media needs, in bytes.
+    /// The size of the buffer that a media socket gets when it requests what media needs, in bytes.
     var receiveBufferBytes = UDPSocketConfiguration(port: 0).receiveBufferBytes
     var sendBufferBytes = UDPSocketConfiguration(port: 0).sendBufferBytes
-    /// Whether the processor encrypts with instructions of its own.
+    /// Whether the processor has instructions for AES.
     var hasAES = true
-    /// Whether media threads may go before other programs.
+    /// Whether media threads may take precedence over other programs.
     var mayPreferThreads = true
 
     /// This one, now.
@@ -49,7 +49,7 @@ struct Machine: Sendable {
             hasAES: MachineTraits.hasAES, mayPreferThreads: MachineTraits.mayPreferThreads)
     }
 
-    /// The same while this process has its database open in the file at `path`.
+    /// The same machine, while this process has its database open in the file at `path`.
     func holding(database path: String?) -> Machine {
         var machine = self
         machine.databaseRefusal = { WritablePlaces.refusalOfDatabase($0, holding: path) }

@@ -3,31 +3,31 @@ import Primitives
 import Recorder
 import Rooms
 
-/// `recording`: where recordings go, how they are written, and what of them is kept.
+/// `recording`: where recordings are stored, how they are written, and which of them are kept.
 struct RecordingSettings: Sendable {
     /// nil: nothing can be recorded.
     var directory: String?
-    /// Tracks that are recorded at a time.
+    /// The most tracks that are recorded at once.
     var tracks = 500
     /// Megabytes of the disk that recordings leave free.
     var reserve = 1_024
     /// How long finished recordings are kept; zero: until somebody deletes them.
     var kept = TimeInterval.zero
-    /// Megabytes of recordings that are kept; zero: no limit.
+    /// The most megabytes of recordings that are kept; zero: no limit.
     var maximum = 0
     /// Whether tables of samples are moved to the front of finished files.
     var frontIndex = true
-    /// When another file of a recorded track begins: after this, or so many megabytes.
+    /// When a recorded track begins another file: after this time, or after so many megabytes.
     var segmentLength = TimeInterval.seconds(3_600)
     var segmentSize = 2_048
     var files = RecordingOptions.Files.tracks
     var fileName = FileNameTemplate.usual
     var upload = UploadSettings()
     var jobs = JobSettings()
-    /// Megabytes of each worker's records that wait for the disk.
+    /// The most megabytes of each worker's records that wait for the disk.
     var buffer = 64
 
-    /// What the recorder is told; nil: nothing can be recorded. Throws what is wrong with the storage that finished files are uploaded to.
+    /// The recorder's configuration; nil: nothing can be recorded. Throws if something is wrong with the storage to which finished files are uploaded.
     func recorder() throws(SettingProblem) -> RecorderConfiguration? {
         guard let directory else { return nil }
         var recorder = RecorderConfiguration(directory: directory)
@@ -45,7 +45,7 @@ struct RecordingSettings: Sendable {
         return recorder
     }
 
-    /// Bytes of each worker's records that wait for the disk; nil: nothing can be recorded.
+    /// The most bytes of each worker's records that wait for the disk; nil: nothing can be recorded.
     var ringBytes: Int? { directory == nil ? nil : buffer << 20 }
 }
 
@@ -63,7 +63,7 @@ struct UploadSettings: Sendable {
     /// Far more than two keys.
     private static let longestCredentials = 4_096
 
-    /// Where finished files are uploaded to, with what the file of credentials says; nil: nowhere.
+    /// The storage to which finished files are uploaded, with the credentials from their file; nil: none.
     func storage() throws(SettingProblem) -> ObjectStore.Configuration? {
         guard let endpoint else { return nil }
         guard let bucket else {
@@ -81,7 +81,7 @@ struct UploadSettings: Sendable {
             throw SettingProblem("recording.upload_credentials", "'\(credentials)' \(error.problem)")
         }
         let lines = String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline).map(String.init)
-        // A colon would end the access key where libcurl is given both.
+        // A colon would end the access key when libcurl is given both.
         guard lines.count == 2, !lines[0].contains(":") else {
             throw SettingProblem(
                 "recording.upload_credentials",

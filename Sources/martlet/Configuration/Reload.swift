@@ -1,4 +1,4 @@
-/// What SIGHUP changes while the server runs: keys, and these settings. All others are read at start only.
+/// The settings that SIGHUP changes while the server runs, in addition to keys. All others are read only at the start.
 extension Setting {
     /// Paths of settings that a reload changes.
     static let reloadable: Set<String> = [
@@ -14,26 +14,26 @@ extension Setting {
     ]
 }
 
-/// What a reload does to a configuration that is in force.
+/// How a reload changes the configuration in force.
 struct Reload {
     /// What is in force afterwards.
     var configuration: Configuration
     /// Paths of what has changed, in the order of the settings; keys as "keys.NAME".
     var changed: [String] = []
-    /// API keys that are gone or have another secret: tokens that they have signed are good for nothing any more.
+    /// API keys that were removed or have another secret: tokens that they have signed are no longer valid.
     var outdatedKeys: Set<String> = []
     /// What has changed in the file or the environment and needs a restart.
     var needsRestart: [ConfigurationFault] = []
-    /// Whether recordings go where they went, so that the storage's keys may change.
+    /// Whether recordings are uploaded to the same storage as before, so that its keys may change.
     let keepsStorage: Bool
 
-    /// Takes from `fresh`, which was checked whole, what may change while the server runs.
+    /// Takes those settings from `fresh`, which was checked as a whole, that may change while the server runs.
     init(_ current: Configuration, from fresh: Configuration) {
         configuration = current
-        // A listener with TLS cannot become one without.
+        // A listener with TLS cannot become one without TLS.
         let hasTLS = current.tlsCertificatePath != nil
         let keepsTLS = hasTLS == (fresh.tlsCertificatePath != nil)
-        // The keys of another storage are none of this one's.
+        // The keys of another storage are not valid for this one.
         let (upload, next) = (current.recording.upload, fresh.recording.upload)
         keepsStorage =
             upload.endpoint == next.endpoint && upload.bucket == next.bucket

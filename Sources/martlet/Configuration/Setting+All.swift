@@ -8,7 +8,7 @@ import RoomService
 import Rooms
 
 extension Setting {
-    /// Every setting, in the order in which people look for them. Where a section has a type of its own, its settings are beside it.
+    /// Every setting, in the order in which people look for them. If a section has a type of its own, its settings are next to that type.
     static let all: [Setting] =
         http + media + admission + rooms + sessions + storage + recording + jobs + playback + telemetry + log
 

@@ -1,9 +1,9 @@
 import AccessTokens
 import Primitives
 
-/// One thing that can be configured: its path in the file, what it means, what its value may be, and where it goes.
+/// One setting: its path in the file, its meaning, its possible values, and the property that it sets.
 ///
-/// The tables that `all` joins are all there is: the file, the environment, `check-config` and the README follow from it.
+/// The tables that `all` joins are the only source: the file, the environment, `check-config` and the README follow from them.
 struct Setting: Sendable {
     /// "http.port"; in the environment MARTLET_HTTP_PORT.
     let path: String
@@ -14,9 +14,9 @@ struct Setting: Sendable {
     /// Whether it has any number of values.
     let isList: Bool
     let apply: @Sendable (inout Configuration, YAMLDocument.Node) throws(SettingError) -> Void
-    /// The value that a configuration has, as the file would say it; empty for none.
+    /// The value in a configuration, as the file would write it; empty for none.
     let show: @Sendable (Configuration) -> String
-    /// Gives the first configuration the value of the second one; whether it is another one.
+    /// Gives the first configuration the value of the second one; returns whether the value changed.
     let carry: @Sendable (inout Configuration, Configuration) -> Bool
 
     init<Value: Equatable & SendableMetatype>(
@@ -47,7 +47,7 @@ struct Setting: Sendable {
     /// The setting with a path.
     static func named(_ path: String) -> Setting? { all.first { $0.path == path } }
 
-    /// What may stand in front of a dot: "http", "http.tls".
+    /// What may precede a dot: "http", "http.tls".
     static let sections: [String] = {
         var found: [String] = []
         for setting in all {
@@ -82,7 +82,7 @@ struct SettingError: Error, Hashable {
 typealias Place<Value> = any WritableKeyPath<Configuration, Value> & Sendable
 
 extension YAMLDocument.Node {
-    /// The one text that stands here; `form` says what is expected.
+    /// The single text at this place; `form` describes what is expected.
     func text(_ form: String) throws(SettingError) -> String {
         switch content {
         case .text(let text): return text
@@ -92,7 +92,7 @@ extension YAMLDocument.Node {
         }
     }
 
-    /// The elements of a list; one value stands for a list of one, nothing for an empty one.
+    /// The elements of a list; a single value is a list of one, no value an empty one.
     var elements: [YAMLDocument.Node] {
         switch content {
         case .none: []

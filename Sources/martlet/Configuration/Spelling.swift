@@ -1,20 +1,20 @@
-/// What somebody may have meant by a name that nobody knows.
+/// Finds what may have been meant by an unknown name.
 enum Spelling {
-    /// The candidate that differs from `name` by the fewest mistakes, the first among equals; nil when none is near.
+    /// The candidate that differs from `name` by the fewest mistakes, the first among equals; nil if none is near.
     ///
     /// Upper and lower case, `-` and `_` count as the same. Names of several parts (`http.port`) may also lack their first parts or
-    /// stand in the wrong section: the last part then decides.
+    /// be in the wrong section: the last part then decides.
     static func nearest(to name: String, among candidates: [String]) -> String? {
         let scores = candidates.map { score(plain(name), plain($0)) }
         guard let least = scores.min(), least < Int.max, let index = scores.firstIndex(of: least) else { return nil }
         return candidates[index]
     }
 
-    /// How far apart two names are; the greatest number when they have nothing to do with each other.
+    /// How far apart two names are; the greatest number if they are unrelated.
     private static func score(_ name: [Character], _ candidate: [Character]) -> Int {
         let asked = lastPart(name), last = lastPart(candidate)
         let whole = mistakes(name, candidate), part = mistakes(asked, last)
-        // A long section does not make its settings alike: the last parts must be, too.
+        // A long common section does not make settings similar: the last parts must be similar, too.
         if part <= allowance(last) {
             if whole <= allowance(candidate) { return whole }
             if candidate.contains(".") { return part + 2 }
@@ -25,7 +25,7 @@ enum Spelling {
 
     private static let allowanceOfAll = 3
 
-    /// One mistake in four letters, at most three: more is another word.
+    /// One mistake per four letters, at most three: with more it is another word.
     private static func allowance(_ word: [Character]) -> Int { min(max(word.count / 4, 1), allowanceOfAll) }
 
     private static func plain(_ text: String) -> [Character] { text.lowercased().map { $0 == "-" ? "_" : $0 } }
@@ -51,7 +51,7 @@ enum Spelling {
         return last[b.count]
     }
 
-    /// "; did you mean 'http.port'?", or `otherwise` where nothing is near.
+    /// "; did you mean 'http.port'?", or `otherwise` if nothing is near.
     static func hint(for name: String, among candidates: [String], otherwise: String = "") -> String {
         nearest(to: name, among: candidates).map { "; did you mean '\($0)'?" } ?? otherwise
     }

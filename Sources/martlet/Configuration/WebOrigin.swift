@@ -1,6 +1,6 @@
-/// An origin as browsers send it in the `Origin` field (RFC 6454 section 6.2): what is written otherwise never matches one.
+/// An origin as browsers send it in the `Origin` field (RFC 6454 section 6.2): anything written differently never matches one.
 enum WebOrigin {
-    /// The origin that `text` means; nil when it means none.
+    /// The origin that `text` means; nil if it means none.
     static func canonical(_ text: String) -> String? {
         guard let colon = text.firstRange(of: "://") else { return nil }
         let scheme = text[..<colon.lowerBound].lowercased()
@@ -14,7 +14,7 @@ enum WebOrigin {
                 || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
                 || "+-.".utf8.contains(byte)
         }
-        // Whatever a host may be, these end it.
+        // Whatever a host may contain, these characters end it.
         let isHost = !host.isEmpty && !host.contains { "/?#@,*".contains($0) || $0.isWhitespace }
         return isScheme && scheme.first?.isLetter == true && isHost ? "\(scheme)://\(host)" : nil
     }

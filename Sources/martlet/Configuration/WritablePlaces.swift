@@ -1,8 +1,8 @@
 import Glibc
 
-/// Whether the server could write where it is told to: looked at, and nothing is made.
+/// Checks whether the server could write to the configured places, without creating anything.
 enum WritablePlaces {
-    /// Why recordings cannot be written to a folder, which is made where there is none, with those above it; nil where they can.
+    /// Why recordings cannot be written to a folder, which is made if there is none, with those above it; nil if they can.
     static func refusalOfFolder(_ path: String) -> String? {
         var place = path
         while true {
@@ -17,10 +17,10 @@ enum WritablePlaces {
         }
     }
 
-    /// Why a database cannot be kept in a file, which is made where there is none, but not the folder around it; nil where it can.
+    /// Why a database cannot be kept in a file, which is made if there is none, but without the folder around it; nil if it can.
     ///
-    /// `held`: the file in which this process has its database open. That one is not opened here: whoever closes any descriptor of a file loses all locks of the
-    /// process on it (fcntl(2)), and without them the next program that looks at the database deletes the log into which the server goes on writing.
+    /// `held`: the file in which this process has its database open. It is not opened here: closing any descriptor of a file releases all locks of the
+    /// process on it (fcntl(2)), and without them the next program that opens the database deletes the log to which the server still writes.
     static func refusalOfDatabase(_ path: String, holding held: String? = nil) -> String? {
         switch kind(of: path) {
         case .folder: return "it is a folder"
@@ -30,7 +30,7 @@ enum WritablePlaces {
             guard isSame(path, as: held) || isDatabase(path) else { return "it is a file of another kind" }
         case .nothing: break
         }
-        // The log of transactions lies beside it.
+        // The transaction log is next to it.
         let around = folder(above: path) ?? "."
         return switch kind(of: around) {
         case .folder: refusal(of: around, W_OK | X_OK)
@@ -40,7 +40,7 @@ enum WritablePlaces {
         }
     }
 
-    /// Whether a file lies in a folder or below it, wherever links lead, or would lie there once it is made.
+    /// Whether a file is in a folder or below it, after resolving links, or would be there once it is made.
     static func isInside(_ path: String, folder: String) -> Bool {
         guard let root = resolved(folder), let place = resolved(path) ?? resolved(Self.folder(above: path) ?? ".")
         else { return false }
@@ -64,12 +64,12 @@ enum WritablePlaces {
         return status.st_mode & S_IFMT == S_IFDIR ? .folder : .other
     }
 
-    /// As the process's effective user, which is the one that opens files.
+    /// Checks access as the process's effective user, which is the one that opens files.
     private static func refusal(of path: String, _ mode: Int32) -> String? {
         faccessat(AT_FDCWD, path, mode, AT_EACCESS) == 0 ? nil : "'\(path)': \(lastError)"
     }
 
-    /// The folder that a path is in; nil above the first part of one.
+    /// The folder that a path is in; nil above its first component.
     private static func folder(above path: String) -> String? {
         var path = path
         while path.count > 1, path.hasSuffix("/") { path.removeLast() }
@@ -86,7 +86,7 @@ enum WritablePlaces {
         return one.st_dev == two.st_dev && one.st_ino == two.st_ino
     }
 
-    /// An empty file is one, too.
+    /// An empty file counts as a database, too.
     private static func isDatabase(_ path: String) -> Bool {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { return false }

@@ -10,7 +10,7 @@ struct YAMLDocument {
     }
 
     enum Content: Hashable {
-        /// Nothing behind a name, or `null`.
+        /// Nothing after a name, or `null`.
         case none
         case text(String)
         case list([Node])
@@ -147,7 +147,7 @@ private struct YAMLReader {
         case YAML_SCALAR_EVENT:
             let scalar = event.data.scalar
             let text = String(decoding: UnsafeBufferPointer(start: scalar.value, count: scalar.length), as: UTF8.self)
-            // The core schema's words for nothing (YAML 1.2 section 10.3.2); in quotes they are texts.
+            // The core schema's words for null (YAML 1.2 section 10.3.2); in quotes they are texts.
             let isNull = scalar.style == YAML_PLAIN_SCALAR_STYLE && ["", "~", "null"].contains(text)
             return (.scalar(text, isNull: isNull), line)
         case YAML_DOCUMENT_START_EVENT: return (.documentStart, line)
@@ -161,7 +161,7 @@ private struct YAMLReader {
         }
     }
 
-    /// What libyaml refuses, in words that name a tab where one is the cause.
+    /// The failure that libyaml reports, with a hint if a tab is the cause.
     private func failure() -> Failure {
         let parser = parser.pointee
         let problem = parser.problem.map { String(cString: $0) } ?? "the text cannot be read"

@@ -23,15 +23,15 @@ extension KeyedDecodingContainer {
     }
 }
 
-/// Bounds of fields that no rule of the rooms bounds.
+/// Bounds of fields that the rooms' rules do not bound.
 enum Bounds {
     /// Names, identities and sids.
     static let name = 256
     /// Paths of files below a folder.
     static let path = 1_024
-    /// Lists of words of which there are few.
+    /// Lists of words from a small set.
     static let words = 64
-    /// The text of a message: beyond what any server is configured to pass on, which the room judges.
+    /// The text of a message: more than any server is configured to forward; the room checks the configured limit.
     static let messageText = 262_144
     /// The same in base64.
     static let messageBytes = 349_528

@@ -4,7 +4,7 @@ import Primitives
 import RoomService
 import Rooms
 
-/// What can be changed of a room beside its policy.
+/// What can be changed of a room besides its policy.
 struct RoomChange: Codable {
     var metadata: String?
 
@@ -19,14 +19,14 @@ struct RoomChange: Codable {
     }
 }
 
-/// What can be changed of a participant. A member that a merge patch removes (null) goes back to what its token grants, a text to an empty one. Whoever may publish from any
-/// source has no list of them: that is also what removing the list means.
+/// What can be changed of a participant. A member that a merge patch removes (null) is reset to what its token grants, a text to an empty one. A participant that may publish from any
+/// source has no list of sources; removing the list means the same.
 struct ParticipantEdit: Codable {
     var name: String?
     var metadata: String?
     var permissions: Permission?
 
-    /// What may be done, as far as it can change during a stay.
+    /// The permissions that can change during a stay.
     struct Permission: Codable {
         var canPublish: Bool?
         var canSubscribe: Bool?
@@ -61,7 +61,7 @@ struct ParticipantEdit: Codable {
             roomAdmin = try fields.decodeIfPresent(Bool.self, forKey: .roomAdmin)
         }
 
-        /// `current` with these in place of what it says, and what the token grants (`granted`) in place of what these do not say.
+        /// `current`, replaced by these permissions, and by those of the token (`granted`) where these are absent.
         func applied(to current: Permissions, granted: Permissions) -> Permissions {
             var permissions = current
             permissions.canPublish = canPublish ?? granted.canPublish
@@ -102,7 +102,7 @@ struct ParticipantEdit: Codable {
     }
 }
 
-/// A lock; without a password nobody but moderators comes in.
+/// A lock; without a password, only moderators can join.
 struct LockRequest: Decodable {
     var password: String?
 
@@ -128,9 +128,9 @@ struct BanModel: Encodable {
     }
 }
 
-/// A ban that an operator wants.
+/// An operator's request for a ban.
 struct BanRequest: Decodable {
-    /// A day where nothing is said.
+    /// A day by default.
     var seconds: Int64
     var reason: String
 

@@ -42,7 +42,7 @@ struct ParticipantDetailModel: Encodable {
 
     private enum CodingKeys: String, CodingKey { case connections, subscriptions, bandwidth, subscribeRules, client }
 
-    /// The participant's own members, and more beside them.
+    /// Encodes the participant's own members, and further ones next to them.
     func encode(to encoder: any Encoder) throws {
         try participant.encode(to: encoder)
         var fields = encoder.container(keyedBy: CodingKeys.self)

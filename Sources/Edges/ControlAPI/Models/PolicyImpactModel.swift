@@ -1,6 +1,6 @@
 import Rooms
 
-/// What a dry run answers: the policy as it would be, and whom that would concern.
+/// The result of a dry run: the policy as it would be, and whom it would affect.
 struct PolicyImpactModel: Encodable {
     struct Participant: Encodable {
         var sid: String

@@ -13,7 +13,7 @@ struct PolicyMember: Sendable {
     let read: @Sendable (Fields, inout PolicyDocument) throws -> Void
     let write: @Sendable (PolicyDocument, inout KeyedEncodingContainer<StrictKeys>) throws -> Void
 
-    /// A member that stands in JSON as `Form`. `value` is the document's of what was read, nil where that is not allowed; `wanted` says what is.
+    /// A member whose form in JSON is `Form`. `value` turns what was read into the document's value, nil if that is not allowed; `wanted` describes what is.
     private init<Form: Codable & Sendable, Value>(
         _ name: String, _ place: Place<Value>, wanted: String, form: @escaping @Sendable (Value) -> Form,
         decode: @escaping @Sendable (Fields, StrictKeys) throws -> Form?,
@@ -91,7 +91,7 @@ struct PolicyMember: Sendable {
             decode: { try $0.decodeIfPresent(String.self, forKey: $1) }, value: { Word(rawValue: $0) })
     }
 
-    /// Some of `all`, in an order that counts.
+    /// Some of `all`, in an order that matters.
     static func list<Value: Sendable>(
         _ name: String, _ place: Place<[Value]>, of all: [Value], _ word: any KeyPath<Value, String> & Sendable
     ) -> Self {
@@ -140,7 +140,7 @@ struct PolicyMember: Sendable {
     }
 }
 
-/// The members about bandwidth, which stand in a policy beside the others and check each other.
+/// The members about bandwidth, which are next to the others in a policy and are checked together.
 struct BandwidthMembers {
     static let names = [
         "bandwidthMode", "maxVideoSubscriptions", "maxDownlinkBitrate", "maxUplinkBitrate", "shortage",
@@ -159,7 +159,7 @@ struct BandwidthMembers {
         model.oversendBitrate = try fields.wholeNumber(StrictKeys(stringValue: "oversendBitrate"))
     }
 
-    /// What they say; a participant's own profile calls the mode `mode`, a policy `bandwidthMode`.
+    /// The profile in these members. In a participant's own profile the mode is called `mode`, in a policy `bandwidthMode`.
     var profile: Result<BandwidthProfile, BandwidthModel.WrongMember> {
         model.profile.mapError { wrong in
             var wrong = wrong
@@ -180,7 +180,7 @@ struct BandwidthMembers {
 }
 
 extension KeyedDecodingContainer {
-    /// Read as any number first: the decoder does not name the place of one that is no integer.
+    /// Reads any number first: for one that is no integer, the decoder does not name the place.
     func wholeNumber<Number: FixedWidthInteger>(_ key: Key) throws -> Number? {
         let wrong = JSONFault(codingPath, key, .unexpected(wanted: "a whole number"))
         do {

@@ -4,7 +4,7 @@ import Primitives
 public import Rooms
 import SDP
 
-/// What one layer says about a room's rules, as JSON shows it; in a request every member may be absent.
+/// One layer of a room's rules, as JSON shows it; in a request every member may be absent.
 struct PolicyModel: Codable, Sendable, Hashable {
     /// What it says.
     var document: PolicyDocument
@@ -12,7 +12,7 @@ struct PolicyModel: Codable, Sendable, Hashable {
     /// What one layer says.
     init(_ document: PolicyDocument) { self.document = document }
 
-    /// What is in force; a member that is absent sets no limit.
+    /// The rules in force; an absent member sets no limit.
     init(_ policy: RoomPolicy) { document = PolicyDocument(policy) }
 
     init(from decoder: any Decoder) throws {
@@ -83,12 +83,12 @@ struct PolicyModel: Codable, Sendable, Hashable {
     ]
 }
 
-/// A policy as text, for whoever keeps one.
+/// A policy as text, for storage.
 public enum PolicyText {
     /// `document` as JSON.
     public static func encode(_ document: PolicyDocument) -> [UInt8] { JSONCoding.encode(PolicyModel(document)) }
 
-    /// The document in `text`; nil where it is none.
+    /// The document in `text`; nil if it is none.
     public static func decode(_ text: [UInt8]) -> PolicyDocument? {
         (try? JSONCoding.decode(PolicyModel.self, from: text))?.document
     }

@@ -24,7 +24,7 @@ struct RoomCreation: Decodable {
 }
 
 extension KeyedDecodingContainer {
-    /// A text that keeps to `rule`; nil where there is none.
+    /// A text that conforms to `rule`; nil if there is none.
     func text(_ key: Key, _ rule: TextRule) throws -> String? {
         guard let text = try decodeIfPresent(String.self, forKey: key) else { return nil }
         if let fault = rule.fault(in: text) { throw JSONFault(codingPath, key, .refused("\(fault)")) }

@@ -1,7 +1,7 @@
 import Primitives
 import RoomService
 
-/// How a track or a subscription did in some seconds, as JSON shows it.
+/// How a track or a subscription performed in some seconds, as JSON shows it.
 struct StreamSampleModel: Encodable {
     /// Milliseconds since 1970.
     var at: Int64
@@ -9,19 +9,19 @@ struct StreamSampleModel: Encodable {
     var bitrate: Int64
     /// 0 to 1.
     var loss: Double
-    /// Of a subscription: the layer that it was sent; absent: none.
+    /// For a subscription: the layer that was sent; absent: none.
     var layer: Int?
 
     init(_ sample: StreamSample) {
         at = sample.at
         bitrate = sample.bitrate.bitsPerSecond
-        // Four digits: what is kept is no more exact.
+        // Four digits: the kept values are no more exact.
         loss = (sample.loss * 10_000).rounded() / 10_000
         layer = sample.layer
     }
 }
 
-/// A room in some seconds, as JSON shows it. Bitrates are in bits a second.
+/// A room in some seconds, as JSON shows it. Bitrates are in bits per second.
 struct RoomSampleModel: Encodable {
     /// Milliseconds since 1970.
     var at: Int64

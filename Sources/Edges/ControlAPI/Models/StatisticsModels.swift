@@ -32,7 +32,7 @@ struct ParticipantStatisticsModel: Encodable {
     }
 }
 
-/// One transport and what it carried.
+/// One transport and its traffic.
 struct ConnectionStatisticsModel: Encodable {
     var id: String
     var isConnected: Bool
@@ -75,7 +75,7 @@ struct ConnectionStatisticsModel: Encodable {
     }
 }
 
-/// One track and how it arrives: the track's members and the counters beside them.
+/// One track and how it is received: the track's members, and counters next to them.
 struct TrackStatisticsModel: Encodable {
     var track: TrackModel
     var loudness: Int
@@ -106,7 +106,7 @@ struct TrackStatisticsModel: Encodable {
 /// One layer of a track.
 struct LayerStatisticsModel: Encodable {
     var rid: String?
-    /// A track's layers have two codecs while its backup codec is sent.
+    /// The layer's codec: while its backup codec is sent, a track's layers have two.
     var codec: String?
     var ssrc: UInt32
     var isActive: Bool
@@ -146,7 +146,7 @@ struct LayerStatisticsModel: Encodable {
     }
 }
 
-/// One subscription and how it is sent: the subscription's members and the counters beside them.
+/// One subscription and how it is sent: the subscription's members, and counters next to them.
 struct SubscriptionStatisticsModel: Encodable {
     var subscription: SubscriptionModel
     var counters: Counters

@@ -2,7 +2,7 @@ import EdgeSupport
 import MediaControl
 import Rooms
 
-/// A subscribe rule as JSON shows it: an action, and one member that says which tracks it is about.
+/// A subscribe rule as JSON shows it: an action, and one member that selects the tracks.
 struct SubscribeRuleModel: Codable, Sendable {
     var action: String
     var all: Bool?
@@ -53,7 +53,7 @@ struct SubscribeRuleModel: Codable, Sendable {
         }
     }
 
-    /// The rule. One member is there, as was checked when it was read.
+    /// The rule. It has exactly one such member, which was checked when it was read.
     var rule: SubscribeRule {
         let match: SubscribeRule.Match =
             if let participant {

@@ -1,15 +1,15 @@
 import EdgeSupport
 import Webhooks
 
-/// A webhook as a body sets it. The path names it.
+/// A webhook as a request body sets it. The path names it.
 struct WebhookSettingModel: Codable, Sendable {
-    /// nil: in a patch that leaves it.
+    /// nil: a patch that does not change it.
     var url: String?
     /// `martlet` or `livekit`; nil: the former.
     var format: String?
     /// In place of `key`.
     var secret: String?
-    /// In place of `secret`: the name of an API key.
+    /// Instead of `secret`: the name of an API key.
     var key: String?
     var events: [String]?
     var rooms: [String]?

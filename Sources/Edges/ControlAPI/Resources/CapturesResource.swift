@@ -109,7 +109,7 @@ private struct CaptureModel: Encodable {
     var packets: Int
     var bytes: Int
     var dropped: UInt64
-    /// Why it has ended; absent: it goes on.
+    /// Why it has ended; absent: it is running.
     var ended: String?
 
     init(_ info: CaptureInfo) {

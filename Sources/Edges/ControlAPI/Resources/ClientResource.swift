@@ -5,7 +5,7 @@ import Primitives
 import RoomService
 import Rooms
 
-/// What clients need and no operator: it is on the public listener wherever the others are.
+/// What clients rather than operators need: it is always on the public listener, wherever the other resources are.
 struct ClientResource: Resource {
     let access: APIAccess
 
@@ -16,9 +16,9 @@ struct ClientResource: Resource {
         ]
     }
 
-    /// A room in which a client that may join calls sends itself a video through the server, with a token for each side of it.
+    /// Creates a room in which a client that may join calls sends a video to itself through the server, with a token for each side.
     func createCheck(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        // Whoever may join may ask for a check, and must not use up the calls of operators.
+        // Every client that may join may request a check, but must not use up the calls of operators.
         let claims = try authorize(request, budget: "checks") { $0.roomJoin }
         let room = try await asking { () async throws(RoomError) in
             try await context.rooms.openCheck(claims, from: request.remoteAddress)
@@ -42,7 +42,7 @@ struct ClientResource: Resource {
                 receiverToken: try token("receiver", publishes: false), iceServers: servers), status: 201)
     }
 
-    /// The ICE servers of a client that may join the room in the query, where it names one, or in its token.
+    /// The ICE servers of a client that may join the room in the query or, if that names none, in its token.
     func listICEServers(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let room = request.query["room"]
         let claims = try context.gate.claims(of: request, room: room)
@@ -59,7 +59,7 @@ struct ClientResource: Resource {
 /// A pre-call check as JSON shows it.
 private struct CheckModel: Encodable {
     var room: String
-    /// How long the room lasts and the tokens are good.
+    /// How long the room exists and the tokens are valid.
     var secondsValid: Int64
     var senderToken: String
     var receiverToken: String
@@ -69,6 +69,6 @@ private struct CheckModel: Encodable {
 /// ICE servers as JSON shows them.
 private struct ICEServersModel: Encodable {
     var iceServers: [ICEServer]
-    /// How long their credentials are good; absent: for ever.
+    /// How long their credentials are valid; absent: for ever.
     var lifetimeSeconds: Int64?
 }

@@ -4,7 +4,7 @@ import HTTPServing
 import RoomService
 import Rooms
 
-/// What happens in rooms: past events, and as it happens.
+/// Events of rooms: past ones, and new ones as they happen.
 struct EventsResource: Resource {
     let access: APIAccess
 
@@ -23,7 +23,7 @@ struct EventsResource: Resource {
         try await events(request, for: try allRooms(request))
     }
 
-    /// Who reads the events of which room; nil: of all.
+    /// A reader, and the room whose events it reads; nil: those of all.
     private struct Reader: Sendable {
         var room: String?
         var claims: AccessClaims
@@ -45,7 +45,7 @@ struct EventsResource: Resource {
             do throws(Problem) {
                 let reader = try reader(request)
                 let (cursor, types) = (try request.eventCursor(), try request.eventTypes())
-                // Before the client knows that its socket is open: what happens from then on is for it.
+                // Before the client knows that its socket is open, so that it gets every event from then on.
                 let feed = await rooms.follow(room: reader.room, types: types, after: cursor, bearer: reader.claims)
                 return .accept { connection in
                     await EventSocketFeed.run(feed, on: connection) { rooms.isGood(reader.claims) }
@@ -56,24 +56,24 @@ struct EventsResource: Resource {
         }
     }
 
-    /// A reader of the room in the path, whose events the token may see.
+    /// A reader of the room in the path, if its token may see that room's events.
     private func oneRoom(_ request: HTTPRequest) throws(Problem) -> Reader {
         let room = try request.parameter("room")
         let claims = try authorize(request, room: room) { $0.roomAdmin }
-        // A room need not be there yet, or any more, but it must be one that could be.
+        // The room need not exist now, but its name must be a possible one.
         try checkName(room)
         return Reader(room: room, claims: claims)
     }
 
-    /// A reader of all rooms, whose token may see the events of all.
+    /// A reader of all rooms, if its token may see the events of all.
     private func allRooms(_ request: HTTPRequest) throws(Problem) -> Reader {
         let claims = try authorize(request) { $0.roomAdmin }
-        // What happens in all rooms is not for a moderator of one.
+        // A moderator of one room may not see the events of all.
         guard (claims.video.room ?? "").isEmpty else { throw Problem(AccessTokenError.notPermitted) }
         return Reader(room: nil, claims: claims)
     }
 
-    /// Past events as JSON for who asks for that and nothing else; otherwise server-sent events, past and coming.
+    /// Past events as JSON for a client that accepts only that; otherwise server-sent events, past and future.
     private func events(_ request: HTTPRequest, for reader: Reader) async throws(Problem) -> HTTPResponse {
         let (cursor, wanted) = (try request.eventCursor(), try request.eventTypes())
         let types = request.headers["Accept"]?.lowercased() ?? "*/*"
@@ -93,7 +93,7 @@ struct EventsResource: Resource {
 /// Some past events as JSON shows them.
 struct EventPageModel: Encodable {
     var events: [EventModel]
-    /// What the next request brings as `after`.
+    /// The `after` of the next request.
     var next: String
     /// Whether events before the first are no longer kept.
     var missesEvents: Bool
@@ -106,12 +106,12 @@ enum ServerSentEvents {
     private static let retryMilliseconds = 2_000
 
     static func response(_ feed: EventFeed) -> HTTPResponse {
-        // With an id, or a client that loses its connection before the first event would come back without one, and miss what happened meanwhile.
+        // With an id: otherwise a client that loses its connection before the first event would return without one, and miss events meanwhile.
         let beginning =
             "retry: \(retryMilliseconds)\nid: \(feed.start.text)\n"
             + (feed.missesEvents ? "event: eventsMissed\ndata: {}\n\n" : "\n")
         return HTTPResponse(
-            // Some proxies collect what they pass on.
+            // Some proxies buffer responses.
             headers: ["Content-Type": contentType, "Cache-Control": "no-store", "X-Accel-Buffering": "no"],
             stream: HTTPStream(Pieces(first: beginning, feed: feed), keepAlive: Array(":\n\n".utf8)))
     }
@@ -121,7 +121,7 @@ enum ServerSentEvents {
         return Array("id: \(model.id)\nevent: \(model.type)\ndata: \(JSONCoding.encodeText(model))\n\n".utf8)
     }
 
-    /// The beginning, then a piece for each event.
+    /// The beginning, then one piece per event.
     private struct Pieces: AsyncSequence, Sendable {
         let first: String
         let feed: EventFeed
@@ -157,7 +157,7 @@ extension HTTPRequest {
         return Set(types)
     }
 
-    /// Where a reader of events goes on: `Last-Event-ID`, which a browser sends by itself, before the query's `after`.
+    /// The position from which a reader of events continues: `Last-Event-ID`, which a browser sends by itself, or else the query's `after`.
     fileprivate func eventCursor() throws(Problem) -> EventCursor? {
         guard let text = headers["Last-Event-ID"] ?? query["after"] else { return nil }
         guard let cursor = EventCursor(text: text) else {

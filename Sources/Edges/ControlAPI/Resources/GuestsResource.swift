@@ -4,7 +4,7 @@ import HTTPServing
 import RoomService
 import Rooms
 
-/// Those who wait to be let into a room.
+/// Guests who wait to be let into a room.
 struct GuestsResource: Resource {
     let access: APIAccess
 
@@ -17,7 +17,7 @@ struct GuestsResource: Resource {
         ]
     }
 
-    /// Those who wait to be let in.
+    /// Lists the guests who wait.
     func listGuests(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let room = try moderatedRoom(request)
         let guests = try await asking { () async throws(RoomError) in try await context.rooms.guests(ofRoom: room) }

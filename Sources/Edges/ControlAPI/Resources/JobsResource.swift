@@ -5,7 +5,7 @@ import OfflineJobs
 import Recorder
 import Rooms
 
-/// Jobs that make files of finished recordings: begun and cancelled by an operator, a moderator or a bearer of the grant `recorder`, of whose room they are.
+/// Jobs that make files of finished recordings: started and cancelled by an operator, or by a moderator or a bearer of the grant `recorder` for the recording's room.
 struct JobsResource: Resource {
     let access: APIAccess
     private let recorder: FileRecorder?
@@ -52,7 +52,7 @@ struct JobsResource: Resource {
 
     func showJob(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse { .json(try job(request)) }
 
-    /// Cancels a job that waits or is at work; removes one that is over, with its file. The query's `state` says which of both is meant.
+    /// Cancels a job that waits or runs; removes one that is over, with its file. The query's `state` says which of these is meant.
     func removeJob(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let job = try job(request)
         let stage: JobRunner.Stage? =
@@ -86,7 +86,7 @@ struct JobsResource: Resource {
     }
 }
 
-/// What is to be made of a recording.
+/// The file that is to be made from a recording.
 struct JobRequestModel: Decodable {
     let request: JobRunner.Request
 
@@ -94,7 +94,7 @@ struct JobRequestModel: Decodable {
     static let heights = 90...2_160
     static let frameRates = 1...60
     static let bitrates: ClosedRange<Int64> = 50_000...50_000_000
-    /// A composition of which nothing else is said.
+    /// The defaults of a composition.
     static let (width, height, frameRate, bitrate) = (1_280, 720, 30, Int64(2_000_000))
 
     private enum CodingKeys: String, CodingKey, CaseIterable {

@@ -5,7 +5,7 @@ import Logging
 import RoomService
 import Rooms
 
-/// The process: what it is and does, its drain, and from which levels on it logs.
+/// The process: its state, its drain, and its log levels.
 struct NodeResource: Resource {
     let access: APIAccess
     private let node: @Sendable () async -> NodeReport
@@ -35,7 +35,7 @@ struct NodeResource: Resource {
         return .json(await node())
     }
 
-    /// Begins a drain: not ready, no new rooms, members are told. The process goes on until somebody ends it.
+    /// Begins a drain: the server is not ready and creates no new rooms, and members are notified. The process continues until somebody ends it.
     func beginDrain(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         try authorizeServer(request)
         let seconds = try body(DrainRequest.self, of: request).seconds
@@ -59,7 +59,7 @@ struct NodeResource: Resource {
         return .json(LogLevelsModel(context.logger.output))
     }
 
-    /// Other levels for some components, from the next line on and until the process ends.
+    /// Sets other log levels for some components, from the next line until the process ends.
     func patchLogLevels(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         try authorizeServer(request)
         let output = context.logger.output
@@ -71,9 +71,9 @@ struct NodeResource: Resource {
     }
 }
 
-/// The body of a drain; nothing means that nobody knows when it ends.
+/// The body of a drain; if it is empty, it is not known when calls end.
 struct DrainRequest: Decodable {
-    /// Until calls are ended, as members are told.
+    /// The time until calls are ended, as it is announced to members.
     var seconds: Int64?
 
     private static let allowed: ClosedRange<Int64> = 0...86_400
@@ -90,7 +90,7 @@ struct DrainRequest: Decodable {
     }
 }
 
-/// From which level on each component writes lines, as JSON shows it.
+/// The log level of each component, as JSON shows it.
 struct LogLevelsModel: Codable {
     var levels: [String: String]
 

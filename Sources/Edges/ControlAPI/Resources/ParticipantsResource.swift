@@ -45,7 +45,7 @@ struct ParticipantsResource: Resource {
         return .json(ParticipantDetailModel(participant))
     }
 
-    /// Ends a stay. `reason` is told to the participant, `ban` keeps its identity out for so many seconds.
+    /// Ends a stay. `reason` is sent to the participant, `ban` keeps its identity out for so many seconds.
     func removeParticipant(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let room = try moderatedRoom(request)
         let name = try request.parameter("participant")
@@ -67,7 +67,7 @@ struct ParticipantsResource: Resource {
                 }))
     }
 
-    /// To another room, with connections and tracks.
+    /// Moves a participant to another room, with connections and tracks.
     func moveParticipant(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let name = try request.parameter("participant")
         let room = try request.parameter("room")
@@ -80,7 +80,7 @@ struct ParticipantsResource: Resource {
         return .json(ParticipantDetailModel(detail))
     }
 
-    /// Name, metadata and permissions, by merge patch.
+    /// Changes name, metadata and permissions, by merge patch.
     func patchParticipant(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let room = try moderatedRoom(request)
         let name = try request.parameter("participant")
@@ -94,7 +94,7 @@ struct ParticipantsResource: Resource {
         return .json(ParticipantDetailModel(try detail.get()))
     }
 
-    /// What the participant may receive: an ordered list of rules.
+    /// Sets what the participant may receive: an ordered list of rules.
     func putSubscribeRules(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let room = try moderatedRoom(request)
         return try await setSubscribeRules(try body([SubscribeRuleModel].self, of: request).map(\.rule), request, room)

@@ -6,7 +6,7 @@ import Recorder
 import RoomService
 import Rooms
 
-/// Playbacks: files and recordings that become participants, begun and ended by an operator or a moderator.
+/// Playbacks: files and recordings that become participants, started and ended by an operator or a moderator.
 struct PlaybacksResource: Resource {
     let access: APIAccess
     private let player: FilePlayer?
@@ -34,11 +34,11 @@ struct PlaybacksResource: Resource {
         let claims = try authorize(request, room: room) { $0.roomAdmin }
         let model = try body(PlaybackRequestModel.self, of: request)
         let source = try model.source()
-        // What is wrong with the request is told before what the server lacks.
+        // Errors in the request are reported before what the server lacks.
         _ = try await asking { () async throws(RoomError) in try await context.rooms.rules(ofRoom: room) }
         guard let player else { throw Self.noPlayer }
         if case .recording(let sid, _) = source {
-            // Its files are read only by who may read the recording.
+            // Its files may be played only by clients that may read the recording.
             guard let summary = recorder?[sid], Self.covers(claims.video, summary.room) else {
                 throw Problem(404, "recording_not_found", "There is no such recording.")
             }
@@ -73,7 +73,7 @@ struct PlaybacksResource: Resource {
         .json(try playback(request).summary)
     }
 
-    /// Pauses, goes on, seeks, loops or stops looping; answers at once with what was there before, because a playback follows within milliseconds.
+    /// Pauses, resumes, seeks, loops or stops looping; answers at once with the previous state, because the playback changes within milliseconds.
     func patchPlayback(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let (player, summary) = try playback(request)
         let edit = try patched(PlaybackEdit(summary), by: request)
@@ -101,9 +101,9 @@ struct PlaybacksResource: Resource {
     private static let noSuchPlayback = Problem(404, "playback_not_found", "There is no such playback.")
 }
 
-/// What is to be played, and as whom.
+/// What is to be played, and as which participant.
 private struct PlaybackRequestModel: Decodable {
-    /// As what its tracks are shown.
+    /// Whether its tracks are shown as a camera or as a screen.
     enum ShownAs: String, Decodable { case camera, screen }
 
     var file: String?
@@ -111,7 +111,7 @@ private struct PlaybackRequestModel: Decodable {
     var identity: String?
     var name: String?
     var shownAs: ShownAs?
-    /// Paused, position and loop from the beginning on.
+    /// Whether it starts paused, where it starts, and whether it loops.
     var terms = PlaybackChange()
 
     private enum CodingKeys: String, CodingKey, CaseIterable {
@@ -161,7 +161,7 @@ private struct PlaybackEdit: Codable {
     init(from decoder: any Decoder) throws {
         try StrictKeys.check(decoder, CodingKeys.self)
         let fields = try decoder.container(keyedBy: CodingKeys.self)
-        // What a patch removes (null) goes back to how a playback begins.
+        // A member that a patch removes (null) is reset to its value at the start of a playback.
         paused = try fields.decodeIfPresent(Bool.self, forKey: .paused) ?? false
         positionMilliseconds = try fields.decodeIfPresent(Int64.self, forKey: .positionMilliseconds) ?? 0
         loop = try fields.decodeIfPresent(Bool.self, forKey: .loop) ?? false

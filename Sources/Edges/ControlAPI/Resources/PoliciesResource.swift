@@ -22,7 +22,7 @@ struct PoliciesResource: Resource {
         return .policy(try await rules(of: room))
     }
 
-    /// The document in the body in place of the room's own.
+    /// Replaces the room's own document with the one in the body.
     func replacePolicy(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let (room, author) = try moderation(request)
         let document = try body(PolicyModel.self, of: request).document
@@ -31,7 +31,7 @@ struct PoliciesResource: Resource {
         return try await edit(request, room, document, revision: revision, by: author)
     }
 
-    /// The room's own document with a merge patch applied. Without `If-Match` the edit of somebody else in between is built upon.
+    /// Applies a merge patch to the room's own document. Without `If-Match`, it also applies on top of somebody else's edit in between.
     func patchPolicy(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let (room, author) = try moderation(request)
         for attempt in 1... {
@@ -81,12 +81,12 @@ extension HTTPResponse {
 }
 
 extension RoomRules {
-    /// A room of the same name that comes later has other tags.
+    /// A later room of the same name has other tags.
     fileprivate var tag: String { "\(room)-\(revision)" }
 }
 
 extension HTTPRequest {
-    /// The revision that `If-Match` demands (nil: none); refused with 412 where it is not that of `rules`.
+    /// The revision that `If-Match` demands (nil: none); refused with 412 if it is not that of `rules`.
     fileprivate func condition(_ rules: RoomRules) throws(Problem) -> UInt64? {
         guard let condition = EntityTag.Condition(headers.values("If-Match")) else { return nil }
         guard condition.matches(rules.tag) else {

@@ -41,7 +41,7 @@ struct PresetsResource: Resource {
         return .json(PresetModel(name: name, policy: model), status: isNew ? 201 : 200)
     }
 
-    /// The preset with a merge patch applied, for rooms that are made from now on.
+    /// Applies a merge patch to the preset, for rooms that are made from now on.
     func patchPreset(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         try authorizeServer(request)
         let name = try request.parameter("preset")

@@ -6,7 +6,7 @@ import Recorder
 import RoomService
 import Rooms
 
-/// Recordings: begun and ended by an operator, a moderator or a bearer of the grant `recorder`, of whose room they are.
+/// Recordings: started and ended by an operator, or by a moderator or a bearer of the grant `recorder` for the room.
 struct RecordingsResource: Resource {
     let access: APIAccess
     private let recorder: FileRecorder?
@@ -62,7 +62,7 @@ struct RecordingsResource: Resource {
         .json(try recording(request))
     }
 
-    /// Ends a recording that goes on; deletes one that has ended, with its files. The query's `state` says which of both is meant.
+    /// Ends a running recording; deletes one that has ended, with its files. The query's `state` says which of these is meant.
     func endRecording(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let summary = try recording(request)
         let isRunning = summary.state == .recording
@@ -87,12 +87,12 @@ struct RecordingsResource: Resource {
         return HTTPResponse(status: 204)
     }
 
-    /// A file of a recording, or a part of it (RFC 9110 section 14), for whoever may read the recording or has a link to the file.
+    /// A file of a recording, or a part of it (RFC 9110 section 14), for clients that may read the recording or have a link to the file.
     func readRecording(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let place: RecordingLink
         if let text = request.query["link"] {
             place = try RecordingLink(text, context.gate)
-            // A link is given away: who reads by it must not use up what the API key may call.
+            // A link is passed on to others: their downloads must not use up the calls of the API key.
             try access.limitCalls(of: "links of \(place.issuer)")
             guard try request.parameter("recording") == place.recording else { throw RecordingLink.wrong }
         } else {
@@ -119,7 +119,7 @@ struct RecordingsResource: Resource {
         try permitted(request).summary
     }
 
-    /// The recording in the path, when the token may read it.
+    /// The recording in the path, if the token may read it.
     private func permitted(
         _ request: HTTPRequest
     ) throws(Problem) -> (summary: RecordingSummary, claims: AccessClaims) {

@@ -37,21 +37,21 @@ struct Operation: Sendable {
     }
 }
 
-/// Whether a call may be made: its token permits it, and its API key has not made too many.
+/// Decides whether a call may be made: its token permits it, and its API key has not made too many.
 struct APIAccess: Sendable {
     let context: EdgeContext
     private let limit: CallLimit
 
-    /// Each API key may make so many calls a second.
+    /// Each API key may make so many calls per second.
     init(_ context: EdgeContext, callsPerSecond: Live<Int>) {
         self.context = context
         limit = CallLimit(perSecond: callsPerSecond)
     }
 
-    /// The claims of a request whose token is good for what `permits` asks for in `room`; refused where it is not, or where its key makes more calls than
-    /// it may. `budget`: what its calls are counted as, where not with all others of its key, or of the key's moderators.
+    /// The claims of a request whose token has what `permits` requires in `room`; refuses it otherwise, or if its key makes more calls than
+    /// it may. `budget`: the budget of its calls, if they do not count with all others of its key, or of the key's moderators.
     ///
-    /// Every participant has a token of the key: calls that are not permitted must not use up those of operators, and count by themselves.
+    /// Every participant has a token of the key: calls that are not permitted must not use up those of operators, and have a separate budget.
     func claims(
         of request: HTTPRequest, room: String?, budget: String?, _ permits: (VideoGrant) -> Bool
     ) throws(Problem) -> AccessClaims {
@@ -81,7 +81,7 @@ struct APIAccess: Sendable {
 extension Resource {
     var context: EdgeContext { access.context }
 
-    /// Refuses a request whose token lacks what `permits` asks for, or is good for another room.
+    /// Refuses a request whose token lacks what `permits` requires, or is valid for another room.
     @discardableResult
     func authorize(
         _ request: HTTPRequest, room: String? = nil, budget: String? = nil, _ permits: (VideoGrant) -> Bool
@@ -89,7 +89,7 @@ extension Resource {
         try access.claims(of: request, room: room, budget: budget, permits)
     }
 
-    /// What is for every room wants more than a token of one.
+    /// Refuses a token for one room if the call applies to all rooms.
     @discardableResult
     func authorizeServer(_ request: HTTPRequest) throws(Problem) -> AccessClaims {
         let claims = try authorize(request) { $0.roomCreate }
@@ -97,7 +97,7 @@ extension Resource {
         return claims
     }
 
-    /// The room in the path, when the token may moderate it.
+    /// The room in the path, if the token may moderate it.
     func moderatedRoom(_ request: HTTPRequest) throws(Problem) -> String { try moderation(request).room }
 
     /// The same, and who moderates.
@@ -106,18 +106,18 @@ extension Resource {
         return (room, try authorize(request, room: room) { $0.roomAdmin }.author)
     }
 
-    /// Refuses a name that no room can have, where the answer is about more than rooms that are there.
+    /// Refuses a name that no room can have, for calls that do not need the room to exist.
     func checkName(_ room: String) throws(Problem) {
         do throws(RoomError) { try RoomNames.check(room) } catch { throw Problem(error) }
     }
 
-    /// Whether a grant is good for `room`: it names this one or none.
+    /// Whether a grant is valid for `room`: it names this room or none.
     static func covers(_ grant: VideoGrant, _ room: String) -> Bool {
         guard let granted = grant.room, !granted.isEmpty else { return true }
         return granted == room
     }
 
-    /// Asks the rooms and puts their refusal into HTTP.
+    /// Calls the rooms and turns their refusal into an HTTP problem.
     func asking<Value: Sendable>(_ body: () async throws(RoomError) -> Value) async throws(Problem) -> Value {
         do throws(RoomError) {
             return try await body()
@@ -137,7 +137,7 @@ extension Resource {
         do throws(JSONFault) {
             return try JSONCoding.merge(request.body, into: current)
         } catch {
-            // A patch that is good by itself does not fit what is there, such as a member that only another one permits.
+            // The patch is valid by itself, but does not fit the current value, such as a member that only another one permits.
             guard (try? JSONCoding.decode(Value.self, from: request.body)) == nil else {
                 var problem = Problem(409, "conflict", error.sentence)
                 problem.place = error
@@ -173,7 +173,7 @@ extension Resource {
         return try await asking { () async throws(RoomError) in try await context.rooms.report(onRoom: room) }
     }
 
-    /// What a client is told of a database that fails; the log has the rest.
+    /// The problem that a client gets if the database fails; the log has the details.
     func storageFailed(_ words: String) -> Problem {
         context.logger.error("the database failed", ["error": .text(words)])
         return Problem(500, "storage_failed", "The server's database failed; its log says why.")
@@ -181,12 +181,12 @@ extension Resource {
 }
 
 extension AccessClaims {
-    /// Who makes a call, for the event log: the API key, and the identity in the token where it has one.
+    /// Who makes a call, for the event log: the API key, and the identity in the token if it has one.
     var author: String { identity.map { "\(apiKey)/\($0)" } ?? apiKey }
 }
 
 extension HTTPRequest {
-    /// A whole number of the query; nil where it is absent.
+    /// A whole number of the query; nil if it is absent.
     func number(_ name: String, in range: ClosedRange<Int>) throws(Problem) -> Int? {
         guard let text = query[name] else { return nil }
         guard let number = Int(text), range.contains(number) else {
@@ -197,7 +197,7 @@ extension HTTPRequest {
         return number
     }
 
-    /// One of the words of a type in the query; nil where it is absent.
+    /// One of the words of a type in the query; nil if it is absent.
     func word<Word: RawRepresentable<String> & CaseIterable>(_ name: String) throws(Problem) -> Word? {
         guard let text = query[name] else { return nil }
         guard let word = Word(rawValue: text) else {

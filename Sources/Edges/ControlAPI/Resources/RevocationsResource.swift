@@ -4,7 +4,7 @@ import Primitives
 import RoomService
 import Rooms
 
-/// Tokens that are good for nothing any more.
+/// Revoked tokens.
 struct RevocationsResource: Resource {
     let access: APIAccess
 
@@ -23,7 +23,7 @@ struct RevocationsResource: Resource {
             .response("revocations") { $0 }
     }
 
-    /// Makes one token, or all that an identity has had so far, good for nothing.
+    /// Revokes one token, or all that an identity has had so far.
     func revoke(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let author = try authorizeServer(request).author
         let subject = try subject(request)
@@ -54,11 +54,11 @@ struct RevocationsResource: Resource {
     }
 }
 
-/// The body of a revocation; nothing means a day.
+/// The body of a revocation; if it is empty, it holds for a day.
 struct RevocationRequest: Decodable {
     var seconds: Int64?
 
-    /// A day: most tokens do not live longer.
+    /// A day: most tokens are not valid longer.
     static let standardSeconds: Int64 = 86_400
 
     private enum CodingKeys: String, CodingKey, CaseIterable { case seconds }
@@ -78,7 +78,7 @@ struct RevocationModel: Encodable {
     /// `token` or `identity`.
     var kind: String
     var id: String
-    /// Of an identity: tokens must have been issued after this second since 1970.
+    /// For an identity: tokens must have been issued after this second since 1970.
     var issuedAfter: Int64?
     /// Milliseconds since 1970.
     var until: Int64

@@ -5,7 +5,7 @@ import Primitives
 import RoomService
 import Rooms
 
-/// Rooms: made, locked, sent messages and ended; and who is banned from them.
+/// Rooms: to make, lock and end them, send messages to them, and ban identities from them.
 struct RoomsResource: Resource {
     let access: APIAccess
 
@@ -30,7 +30,7 @@ struct RoomsResource: Resource {
         ]
     }
 
-    /// Rooms that the token covers, by name; those of pre-call checks where the query asks for them.
+    /// Rooms that the token covers, by name; those of pre-call checks if the query asks for them.
     func listRooms(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let claims = try authorize(request) { $0.roomList }
         let prefix = request.query["prefix"] ?? ""
@@ -57,7 +57,7 @@ struct RoomsResource: Resource {
         return response
     }
 
-    /// Makes the room in the path where there is none; one that is there stays as it is, so the call may be repeated.
+    /// Makes the room in the path if there is none; an existing one is not changed, so the call may be repeated.
     func ensureRoom(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let room = try request.parameter("room")
         try authorize(request, room: room) { $0.roomCreate }
@@ -81,7 +81,7 @@ struct RoomsResource: Resource {
         .json(RoomDetailModel(try await detail(request)))
     }
 
-    /// The room's metadata, by merge patch.
+    /// Changes the room's metadata, by merge patch.
     func patchRoom(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let current = RoomChange(metadata: try await detail(request).info.metadata)
         let room = try request.parameter("room")
@@ -92,7 +92,7 @@ struct RoomsResource: Resource {
         return .json(RoomModel(info))
     }
 
-    /// Keeps newcomers out, or asks them for the password in the body.
+    /// Keeps newcomers out, or requires the password in the body of them.
     func lockRoom(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let room = try moderatedRoom(request)
         let lock = try body(LockRequest.self, of: request)
@@ -111,7 +111,7 @@ struct RoomsResource: Resource {
 
     func listBans(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let room = try moderatedRoom(request)
-        // There may be bans for a room that is not there, so nothing else finds that a name is none.
+        // There may be bans for a room that does not exist, so nothing else finds an impossible name.
         try await asking { () throws(RoomError) in try RoomNames.check(room) }
         return try ListPage(of: await context.rooms.bans(ofRoom: room), request) { $0.identity }
             .response("bans") { BanModel($0) }
@@ -127,7 +127,7 @@ struct RoomsResource: Resource {
                 }))
     }
 
-    /// Whoever it is may be in the room or not; asked for again, the new duration and reason count.
+    /// Bans an identity, whether it is in the room or not; if repeated, the new duration and reason apply.
     func ban(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let room = try moderatedRoom(request)
         let identity = try request.parameter("identity")
@@ -159,7 +159,7 @@ struct RoomsResource: Resource {
                 try await asking { () async throws(RoomError) in try await context.rooms.deleteRoom(named: room) }))
     }
 
-    /// What the room did in the last hour.
+    /// The room's samples of the last hour.
     func listSamples(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let room = try moderatedRoom(request)
         let samples = try await asking { () async throws(RoomError) in try await context.rooms.history(ofRoom: room) }

@@ -8,7 +8,7 @@ import Rooms
 import SessionStore
 import Storage
 
-/// Past stays, and the last hour of one that goes on.
+/// Past stays, and the last hour of a current one.
 struct SessionsResource: Resource {
     let access: APIAccess
     private let sessions: SessionDatabase
@@ -27,7 +27,7 @@ struct SessionsResource: Resource {
         ]
     }
 
-    /// Past stays, latest end first, for whoever may moderate the room, or all rooms.
+    /// Past stays, latest end first, for tokens that may moderate the room, or all rooms.
     func listSessions(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let claims = try authorize(request) { $0.roomAdmin }
         var query = SessionDatabase.Query(limit: try request.number("limit", in: 1...1_000) ?? 100)
@@ -48,7 +48,7 @@ struct SessionsResource: Resource {
 
     func showSession(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse { .json(try await session(request)) }
 
-    /// How the network and media of a past stay did, until its end.
+    /// How the network and media of a past stay performed, until its end.
     func showHistory(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let stay = try await session(request)
         let body = try await stored { () async throws(DatabaseError) in
@@ -62,7 +62,7 @@ struct SessionsResource: Resource {
             body: body)
     }
 
-    /// The room whose stays are asked for; nil: all. A token of one room shows that room's, without being asked.
+    /// The room whose stays are requested; nil: all. With a token for one room it is that room, even if the query names none.
     private func room(_ request: HTTPRequest, _ claims: AccessClaims) throws(Problem) -> String? {
         let asked = request.query["room"]
         try TokenGate.check(claims, areFor: asked)
@@ -70,7 +70,7 @@ struct SessionsResource: Resource {
         return own
     }
 
-    /// The past stay in the path: whoever was moved has one in each room, of which the last is meant that the request and its token are good for.
+    /// The past stay in the path. A participant that was moved has one in each room: the last one that matches the request and its token.
     private func session(_ request: HTTPRequest) async throws(Problem) -> SessionModel {
         let room = try room(request, try authorize(request) { $0.roomAdmin })
         let name = try request.parameter("session")
@@ -83,7 +83,7 @@ struct SessionsResource: Resource {
         return model
     }
 
-    /// How a participant's network and media did in the last hour.
+    /// How a participant's network and media performed in the last hour.
     func listSamples(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let room = try moderatedRoom(request)
         let name = try request.parameter("participant")

@@ -50,7 +50,7 @@ struct TracksResource: Resource {
         return .json(TrackStatisticsModel(track))
     }
 
-    /// Mutes; unmuting is the publisher's own to do.
+    /// Mutes a track; only the publisher can unmute it.
     func muteTrack(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let room = try moderatedRoom(request)
         let sid = try request.parameter("track")
@@ -98,7 +98,7 @@ struct TracksResource: Resource {
         return .json(SubscriptionStatisticsModel(subscription))
     }
 
-    /// Why the subscription is sent as it is: of the subscriber's decisions those about it, and the estimates of its path.
+    /// Why the subscription is sent as it is: the decisions about it, and the estimates of the subscriber's path.
     func listDecisions(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let (subscriber, info) = try await subscription(request)
         let room = try request.parameter("room")
@@ -128,7 +128,7 @@ struct TracksResource: Resource {
         return .json(["samples": samples.map(StreamSampleModel.init)])
     }
 
-    /// The subscription in the path, and the sid of whose it is.
+    /// The subscription in the path, and the sid of its subscriber.
     private func subscription(
         _ request: HTTPRequest
     ) async throws(Problem) -> (subscriber: String, info: SubscriptionInfo) {
@@ -147,7 +147,7 @@ struct TracksResource: Resource {
     private static var noSuchTrack: Problem { Problem(RoomError(.trackNotFound, "There is no such track.")) }
 }
 
-/// The body of a mute; nothing means `true`.
+/// The body of a mute; if it is empty, it means `true`.
 struct MuteRequest: Decodable {
     var muted: Bool?
 

@@ -43,7 +43,7 @@ struct WebhooksResource: Resource {
         return .json(try await self.webhook(named: name), status: isNew ? 201 : 200)
     }
 
-    /// The webhook with a merge patch applied, such as another receiver with the secret that it has.
+    /// Applies a merge patch to the webhook, such as another URL with the same secret.
     func patchWebhook(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         try authorizeServer(request)
         let name = try request.parameter("webhook")
@@ -62,7 +62,7 @@ struct WebhooksResource: Resource {
         do throws(Problem) {
             return try setting.webhook(named: webhook.name)
         } catch {
-            // The patch may be good by itself: what comes of it is not.
+            // The patch may be valid by itself, but its result is not.
             throw Problem(409, "conflict", error.detail)
         }
     }

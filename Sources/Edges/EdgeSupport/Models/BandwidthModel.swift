@@ -2,7 +2,7 @@ import MediaControl
 import Primitives
 public import Rooms
 
-/// What a room or a participant says about bandwidth, as JSON shows it. Bitrates are in bits a second.
+/// The bandwidth settings of a room or a participant, as JSON shows them. Bitrates are in bits per second.
 public struct BandwidthModel: Codable, Sendable, Hashable {
     /// `grid`, `collaboration` or `presentation`.
     public var mode: String?
@@ -14,7 +14,7 @@ public struct BandwidthModel: Codable, Sendable, Hashable {
     public var maxUplinkBitrate: Int64?
     /// `pause` or `oversend`.
     public var shortage: String?
-    /// With `oversend`: up to how much beyond the estimate.
+    /// With `oversend`: how far the estimate may be exceeded.
     public var oversendBitrate: Int64?
 
     /// Says nothing.
@@ -29,7 +29,7 @@ public struct BandwidthModel: Codable, Sendable, Hashable {
         (shortage, oversendBitrate) = Self.words(profile.shortage)
     }
 
-    /// The model of what holds for a participant.
+    /// The model of the settings in force for a participant.
     public init(_ settings: BandwidthSettings) {
         mode = settings.mode.rawValue
         maxVideoSubscriptions = settings.maxVideoSubscriptions?.value
@@ -38,7 +38,7 @@ public struct BandwidthModel: Codable, Sendable, Hashable {
         (shortage, oversendBitrate) = Self.words(settings.shortage)
     }
 
-    /// What it says, or the name of the first member that has a value which is not allowed.
+    /// The profile, or the name of the first member whose value is not allowed.
     public var profile: Result<BandwidthProfile, WrongMember> {
         var profile = BandwidthProfile()
         profile.mode = mode.flatMap(AllocationMode.init)
@@ -86,7 +86,7 @@ public struct BandwidthModel: Codable, Sendable, Hashable {
         public var wanted: String
     }
 
-    /// From what a voice takes to more than any browser sends.
+    /// From what one voice needs to more than any browser sends.
     private static let caps: ClosedRange<Int64> = 10_000...1_000_000_000
     private static let capsInWords = "\(caps.lowerBound) to \(caps.upperBound)"
 

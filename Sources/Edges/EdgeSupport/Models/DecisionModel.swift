@@ -3,19 +3,19 @@ import Primitives
 public import RoomService
 import Rooms
 
-/// One decision about one video, in figures and in words. Bitrates are in bits a second.
+/// One decision about one video, in figures and in words. Bitrates are in bits per second.
 public struct DecisionModel: Encodable, Sendable, Hashable {
     /// Milliseconds since 1970.
     public var at: Int64
-    /// The subscription; nil where it has ended since.
+    /// The subscription; nil if it has ended since.
     public var subscription: String?
-    /// The track; nil where it has ended since.
+    /// The track; nil if it has ended since.
     public var track: String?
     /// The stable word.
     public var reason: String
     /// The reason in words.
     public var text: String
-    /// What the path is believed to carry; nil while nothing limits.
+    /// The bandwidth estimate of the path; nil while nothing limits it.
     public var estimate: Int64?
     /// What the next step takes.
     public var needed: Int64?
@@ -23,10 +23,10 @@ public struct DecisionModel: Encodable, Sendable, Hashable {
     public var available: Int64?
     /// What is sent; nil: nothing.
     public var layer: LayerModel?
-    /// The next step; nil where there is none.
+    /// The next step; nil if there is none.
     public var next: LayerModel?
 
-    /// What is or could be sent.
+    /// A layer that is or could be sent.
     public struct LayerModel: Encodable, Sendable, Hashable {
         var spatial: Int
         var temporal: Int
@@ -92,14 +92,14 @@ public struct DecisionModel: Encodable, Sendable, Hashable {
         "\(available.kilobitsPerSecond) of \(needed.kilobitsPerSecond) kbit/s needed for \(step(after: record))"
     }
 
-    /// "720p", or "30 fps" where the video would not grow.
+    /// "720p", or "30 fps" if the video would not become larger.
     private static func step(after record: DecisionRecord) -> String {
         guard let next = record.next, next.height > 0 else { return "the next layer" }
         guard let layer = record.layer, layer.height == next.height else { return "\(next.height)p" }
         return "\(next.height)p at \(Int(next.framesPerSecond.isFinite ? next.framesPerSecond.rounded() : 0)) fps"
     }
 
-    /// What binds: the policy's cap where it is lower than what the path carries.
+    /// The limit that applies: the policy's cap, if it is lower than what the path carries.
     private static func bound(_ record: DecisionRecord, _ limits: BandwidthSettings?) -> String {
         guard let cap = limits?.maxDownlinkBitrate, let estimate = record.estimate, cap.value < estimate else {
             return "the estimate"

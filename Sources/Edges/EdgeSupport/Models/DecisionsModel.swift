@@ -1,16 +1,16 @@
 import Primitives
 public import RoomService
 
-/// What is remembered of how a participant's bandwidth was shared out, oldest first.
+/// The remembered decisions about how a participant's bandwidth was allocated, oldest first.
 public struct DecisionsModel: Encodable, Sendable, Hashable {
     /// The last decisions.
     public var decisions: [DecisionModel]
-    /// What the path was believed to carry in the last hour.
+    /// The bandwidth estimates of the path in the last hour.
     public var estimates: [EstimateModel]
 
-    /// The lowest and the highest estimate of twenty seconds, in bits a second.
+    /// The lowest and the highest estimate of twenty seconds, in bits per second.
     public struct EstimateModel: Encodable, Sendable, Hashable {
-        /// When they began: milliseconds since 1970.
+        /// When the twenty seconds began: milliseconds since 1970.
         var at: Int64
         var min: Int64
         var max: Int64

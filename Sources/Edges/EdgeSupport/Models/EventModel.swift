@@ -3,17 +3,17 @@ import Rooms
 
 /// An event of a room as JSON shows it, in event streams and webhooks. Absent members do not apply to its type.
 public struct EventModel: Codable, Sendable, Hashable {
-    /// Its place among all events: a reader that brings it is told what came after.
+    /// Its position among all events: a reader that sends it gets the events after it.
     public var id: String
-    /// Its gap-free number in the life of the room, from 1; of those that concern the server, in the life of that.
+    /// Its gap-free number within the life of the room, or, for an event of the server, within the life of the server, from 1.
     public var sequence: UInt64
     /// Milliseconds since 1970.
     public var at: Int64
     /// What happened, for example `participantJoined`.
     public var type: String
-    /// The room's name; empty where it concerns the server rather than one room.
+    /// The room's name; empty if the event is about the server rather than a room.
     public var room: String
-    /// `RM_…`, one a life of the room; empty as `room`.
+    /// `RM_…`, one per life of the room; empty if `room` is.
     public var roomSid: String
     /// `PA_…`, the participant that it is about.
     public var participant: String?
@@ -25,35 +25,35 @@ public struct EventModel: Codable, Sendable, Hashable {
     public var track: TrackModel?
     /// Why it happened.
     public var reason: String?
-    /// Of somebody who left: whether one of its peer connections ever came up.
+    /// For a participant who left: whether one of its peer connections was ever up.
     public var hasConnected: Bool?
     /// The name of the peer connection.
     public var connection: String?
     /// The state of the peer connection.
     public var state: String?
-    /// What the server offered to connect with.
+    /// The candidates that the server offered.
     public var serverCandidates: String?
-    /// What the client offered to connect with.
+    /// The candidates that the client offered.
     public var clientCandidates: String?
     /// Network quality, 0 to 5.
     public var quality: Int?
-    /// Who may come in: `open`, `password` or `closed`.
+    /// Who may join: `open`, `password` or `closed`.
     public var lock: String?
-    /// `PA_…` of who did it; absent: an operator. Of a change of the policy and of a revocation: the API key, and the identity in the token where it has one.
+    /// `PA_…` of the participant who did it; absent: an operator. For a change of the policy and for a revocation: the API key, and the identity in the token if it has one.
     public var by: String?
     /// The revision of the rules in force.
     public var revision: UInt64?
-    /// What the participant may do now.
+    /// The participant's permissions from now on.
     public var permissions: PermissionsModel?
-    /// What somebody who waits is called.
+    /// The name of the guest who waits.
     public var name: String?
-    /// Of somebody who waited: whether it was let in.
+    /// For a guest who waited: whether it was let in.
     public var letIn: Bool?
-    /// Why somebody could not come in, or could not publish.
+    /// Why somebody could not join, or could not publish.
     public var code: String?
     /// When a ban or a revocation ends: milliseconds since 1970.
     public var until: Int64?
-    /// The `jti` of the token that was revoked; of all tokens of a participant `identity` stands in its place.
+    /// The `jti` of the token that was revoked; if all tokens of a participant were revoked, `identity` takes its place.
     public var tokenId: String?
     /// `RC_…`, the recording that it is about.
     public var recording: String?
@@ -63,11 +63,11 @@ public struct EventModel: Codable, Sendable, Hashable {
     public var job: String?
     /// `PB_…`, the playback that it is about.
     public var playback: String?
-    /// Length of what is missing in a recording.
+    /// The length of the gap in a recording.
     public var milliseconds: Int64?
-    /// `CA_…`, the capture of a participant's decrypted packets; `by` is then the API key, and the identity in the token where it has one.
+    /// `CA_…`, the capture of a participant's decrypted packets; `by` is then the API key, and the identity in the token if it has one.
     public var capture: String?
-    /// Of a capture: whether it has what is said and shown, or headers alone.
+    /// For a capture: whether it contains the media, or headers only.
     public var payload: Bool?
 
     /// Every word that `type` may be.

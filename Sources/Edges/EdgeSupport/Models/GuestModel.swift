@@ -1,6 +1,6 @@
 public import Rooms
 
-/// Somebody who waits to be let into a room, as JSON shows it.
+/// A guest who waits to be let into a room, as JSON shows it.
 public struct GuestModel: Codable, Sendable, Hashable {
     /// Who it is.
     public var identity: String

@@ -2,13 +2,13 @@ import MediaControl
 import Primitives
 public import RoomService
 
-/// How a participant's network and media did, in the last hour or over a stay; oldest first. Bitrates are in bits a second.
+/// How a participant's network and media performed, in the last hour or over a stay; oldest first. Bitrates are in bits per second.
 public struct HistoryModel: Encodable, Sendable, Hashable {
     /// One in 5 s.
     public var samples: [SampleModel]
-    /// Decisions about what it was sent, the last ones complete; absent where they are shown by themselves.
+    /// Decisions about what it was sent, the last ones complete; absent if they are shown separately.
     public var decisions: [DecisionModel]?
-    /// What its path was believed to carry; absent where they are shown by themselves.
+    /// The bandwidth estimates of its path; absent if they are shown separately.
     public var estimates: [DecisionsModel.EstimateModel]?
 
     /// What some seconds were like.

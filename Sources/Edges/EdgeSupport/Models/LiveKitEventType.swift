@@ -1,4 +1,4 @@
-/// What LiveKit's servers post to webhooks, as far as it happens here.
+/// The events that LiveKit's servers post to webhooks, if they occur here.
 public enum LiveKitEventType: String, Sendable, Hashable, CaseIterable {
     case roomStarted = "room_started"
     case roomFinished = "room_finished"

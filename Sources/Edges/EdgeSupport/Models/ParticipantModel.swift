@@ -15,7 +15,7 @@ public struct ParticipantModel: Codable, Sendable, Hashable {
     public var profile: String
     /// What it may do.
     public var permissions: PermissionsModel
-    /// true: it encrypts its media end to end, as it says itself.
+    /// true: it encrypts its media end to end, by its own account.
     public var encrypted: Bool?
     /// Milliseconds since 1970.
     public var joinedAt: Int64
@@ -25,7 +25,7 @@ public struct ParticipantModel: Codable, Sendable, Hashable {
     public var tracks: [TrackModel]
     /// Grows with each change.
     public var version: UInt32
-    /// How well its network does, 0 to 5; nil before it was measured.
+    /// Its network quality, 0 to 5; nil before it was measured.
     public var quality: Int?
 
     /// The model of `info`.

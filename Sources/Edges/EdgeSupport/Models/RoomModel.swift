@@ -13,11 +13,11 @@ public struct RoomModel: Codable, Sendable, Hashable {
     public var topology: String
     /// nil: no limit of its own.
     public var maxParticipants: Int?
-    /// Who may come in: `open`, `password` or `closed`.
+    /// Who may join: `open`, `password` or `closed`.
     public var lock: String
-    /// `false`: the policy lets nobody send messages; nil: whoever may.
+    /// `false`: the policy lets nobody send messages; nil: everybody with the permission may.
     public var allowMessages: Bool?
-    /// Members that others may know about.
+    /// The number of members, without hidden ones.
     public var participants: Int
     /// Members that publish.
     public var publishers: Int
@@ -42,7 +42,7 @@ public struct RoomModel: Codable, Sendable, Hashable {
     }
 }
 
-/// A recording in progress, as members are told.
+/// A recording in progress, as it is announced to members.
 public struct RecordingInProgressModel: Codable, Sendable, Hashable {
     /// `RC_…`.
     public var sid: String
@@ -52,9 +52,9 @@ public struct RecordingInProgressModel: Codable, Sendable, Hashable {
     public var track: String?
     /// The sources that are recorded; nil: all.
     public var sources: [String]?
-    /// The only participants that are recorded, by sid or identity, where the room's policy names some.
+    /// The only participants that are recorded, by sid or identity, if the room's policy names some.
     public var participants: [String]?
-    /// Whether the room's policy began it; nil: it did not.
+    /// Whether the room's policy started it; nil: it did not.
     public var byPolicy: Bool?
     /// Milliseconds since 1970.
     public var startedAt: Int64

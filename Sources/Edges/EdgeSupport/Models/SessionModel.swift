@@ -19,7 +19,7 @@ public struct SessionModel: Codable, Sendable, Hashable {
         public var unpublishedAt: Int64
     }
 
-    /// `PA_…`, the participant; whoever was moved has a stay in each room, all with the same.
+    /// `PA_…`, the participant; one that was moved has a stay in each room, all with the same sid.
     public var session: String
     /// The room's name.
     public var room: String
@@ -39,9 +39,9 @@ public struct SessionModel: Codable, Sendable, Hashable {
     public var durationSeconds: Double
     /// Why it ended.
     public var reason: String
-    /// Until the first peer connection was up; absent where none ever was.
+    /// The time until the first peer connection was up; absent if none ever was.
     public var connectedAfterMilliseconds: Int64?
-    /// How long the token was verified, in microseconds, before the join.
+    /// How long the verification of the token took before the join, in microseconds.
     public var tokenVerifiedInMicroseconds: Int64?
     /// Milliseconds from the join until each step that was reached: `offer`, `ice`, `dtls`, `received`, `receivedKeyframe`, `sent`, `sentVideo`.
     public var reachedAfterMilliseconds: [String: Int64]
@@ -51,13 +51,13 @@ public struct SessionModel: Codable, Sendable, Hashable {
     public var bytesReceived: UInt64
     /// To the participant.
     public var bytesSent: UInt64
-    /// Network quality, 0 to 5; absent where it was not measured.
+    /// Network quality, 0 to 5; absent if it was not measured.
     public var averageQuality: Double?
     /// The worst of it.
     public var worstQuality: Int?
-    /// What the client called itself, or its HTTP user agent.
+    /// The name that the client gave, or its HTTP user agent.
     public var client: String?
-    /// Freezes of the videos that it played, as its client reported; absent where it reported nothing.
+    /// Freezes of the videos that it played, as its client reported; absent if it reported nothing.
     public var freezeCount: UInt64?
     /// How long they took together.
     public var freezeSeconds: Double?

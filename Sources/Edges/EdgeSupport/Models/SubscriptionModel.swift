@@ -21,9 +21,9 @@ public struct SubscriptionModel: Codable, Sendable, Hashable {
     public var paused: Bool
     /// Which layer is wanted.
     public var preference: PreferenceModel
-    /// Frames a second that are enough; nil: all.
+    /// The frame rate that is enough; nil: all frames.
     public var framesPerSecond: Double?
-    /// `low`, `standard` or `high`; nil: as the publisher says.
+    /// `low`, `standard` or `high`; nil: the publisher's.
     public var priority: String?
     /// Before everything else.
     public var pinned: Bool
@@ -51,11 +51,11 @@ public struct SubscriptionModel: Codable, Sendable, Hashable {
     }
 }
 
-/// Which layer is wanted: at most one member is set; none means the best.
+/// The preferred layer: at most one member is set; none means the best.
 public struct PreferenceModel: Codable, Sendable, Hashable {
     /// By `a=rid`.
     public var rid: String?
-    /// The smallest at least so high, in pixels.
+    /// The smallest layer that is at least this tall, in pixels.
     public var height: Int?
     /// By quality, 0 is the lowest.
     public var spatial: Int?
@@ -70,7 +70,7 @@ public struct PreferenceModel: Codable, Sendable, Hashable {
         }
     }
 
-    /// What it says; nil when it contradicts itself or a number is out of range.
+    /// The preference; nil if it contradicts itself or a number is out of range.
     public var value: LayerPreference? {
         switch (rid, height, spatial) {
         case (nil, nil, nil): .best

@@ -51,7 +51,7 @@ public struct TraceModel: Encodable, Sendable {
         var status: Status?
     }
 
-    /// `traces` of the server called `server` ("martlet/0.1.0"). `random` names spans, and traces that nobody else has begun.
+    /// `traces` of the server called `server` ("martlet/0.1.0"). `random` makes the ids of spans, and of traces that no client has begun.
     public init(_ traces: [JoinTrace], server: String, using random: inout some RandomNumberGenerator) {
         let parts = server.split(separator: "/", maxSplits: 1).map(String.init)
         var attributes = [Attribute("service.name", parts[0])]
@@ -65,10 +65,10 @@ public struct TraceModel: Encodable, Sendable {
         ]
     }
 
-    /// A request that arrived longer before the join than this has waited for its client, not for the server: 10 s, within which a client must join.
+    /// If a request arrived longer than this before the join, it waited for its client, not for the server: 10 s, within which a client must join.
     private static let longestWait: Int64 = 10_000
 
-    /// The step that comes before each, and the name of its span.
+    /// The step before each step, and the name of its span.
     private static let steps: [(step: JoinStep, after: JoinStep?, name: String)] = [
         (.offer, nil, "offer"), (.ice, .offer, "ICE"), (.dtls, .ice, "DTLS"),
         (.received, .dtls, "first packet received"),

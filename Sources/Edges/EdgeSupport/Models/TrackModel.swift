@@ -17,9 +17,9 @@ public struct TrackModel: Codable, Sendable, Hashable {
     public var source: TrackSource
     /// Nothing is forwarded.
     public var muted: Bool
-    /// No packets come although it is not muted.
+    /// No packets arrive although it is not muted.
     public var silent: Bool
-    /// What the publisher sends, once known.
+    /// The codec that the publisher sends, once known.
     public var codec: String?
     /// Of the largest layer, once known.
     public var width: Int?
@@ -31,9 +31,9 @@ public struct TrackModel: Codable, Sendable, Hashable {
     public var mid: String
     /// The publisher's own id (msid).
     public var clientTrackId: String?
-    /// `motion`, `detail` or `text`, where the publisher said it.
+    /// `motion`, `detail` or `text`, if the publisher announced it.
     public var hint: ContentHint?
-    /// `low` or `high`, where it is not the standard.
+    /// `low` or `high`, if it is not the default.
     public var priority: String?
 
     /// The model of `info`.

@@ -4,7 +4,7 @@ import MediaControl
 import Rooms
 
 extension ClientFrame {
-    /// Reads one text frame. Never fails: what is wrong becomes the frame's error, with the request's id where it has one.
+    /// Reads one text frame. Never fails: what is wrong becomes the frame's error, with the request's id if it has one.
     init(text: String) {
         do {
             self = try JSONCoding.decode(Self.self, from: Array(text.utf8))
@@ -110,14 +110,14 @@ extension ClientRequest {
         return reports
     }
 
-    /// A subscription may begin with its preferences: nothing is sent before they hold.
+    /// A subscription may begin with its preferences: nothing is sent before they apply.
     private static func subscribing(_ fields: Fields) throws(SignallingError) -> [SessionRequest] {
         let track = try fields.track(), view = try fields.view()
         return view == TrackView()
             ? [.subscribe(track: track)] : [.subscribe(track: track), .setView(track: track, view)]
     }
 
-    /// More than this many in one message is no honest client's.
+    /// No honest client sends more than this many in one message.
     private static let maximumAnnouncements = 64
 
     private static func announcements(_ fields: Fields) throws(SignallingError) -> [SessionRequest] {
@@ -162,8 +162,8 @@ extension JoinFields {
 }
 
 extension JoinFields {
-    /// The request that the token's claims and these fields make; `queryRoom` is the room in the address, `userAgent` what the
-    /// client calls itself where the fields do not say it.
+    /// The request that follows from the token's claims and these fields; `queryRoom` is the room in the URL, `userAgent` the client's
+    /// name if the fields contain none.
     func request(_ claims: AccessClaims, queryRoom: String?, userAgent: String?) -> JoinRequest {
         var request = JoinRequest(claims: claims, room: room ?? queryRoom)
         request.password = password

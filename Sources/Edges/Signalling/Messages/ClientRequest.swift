@@ -9,12 +9,12 @@ struct ClientFrame: Sendable {
     var request: Result<ClientRequest, SignallingError>
 }
 
-/// What a client may ask (Protocol.md sections 3 to 6).
+/// What a client may request (Protocol.md sections 3 to 6).
 enum ClientRequest: Sendable, Hashable {
     case join(JoinFields)
     case resume(session: SessionID, after: UInt64, room: String? = nil)
     case snapshot
-    /// What one is shown, and why not more.
+    /// What the client is sent, and why it is not more.
     case allocation
     case offer(connection: String, sdp: String)
     case answer(connection: String, sdp: String)
@@ -22,7 +22,7 @@ enum ClientRequest: Sendable, Hashable {
     case bye(connection: String, keepsSubscriptions: Bool)
     /// Everything that `RoomHost.perform` does; `announce` may bring several at once.
     case perform([SessionRequest])
-    /// nil: nobody but moderators may come in.
+    /// nil: only moderators may join.
     case lock(password: String?)
     case unlock
     /// Another token for the stay.
@@ -52,7 +52,7 @@ struct JoinFields: Sendable, Hashable {
     var bandwidth = BandwidthProfile()
 }
 
-/// A refusal as it stands in an `error` message.
+/// A refusal, as an `error` message carries it.
 struct SignallingError: Error, Sendable, Hashable {
     var code: String
     var message: String
@@ -75,14 +75,14 @@ struct SignallingError: Error, Sendable, Hashable {
         self.init(error.code.rawValue, error.sentence, retryAfterSeconds: error.retryAfter?.seconds)
     }
 
-    /// A field that is missing or has the wrong type, or no JSON at all.
+    /// A field that is missing or has the wrong type, or text that is not JSON.
     static func malformed(_ place: JSONFault) -> Self { Self("malformed_message", place) }
     /// A field with a value that is not allowed.
     static func invalid(_ place: JSONFault) -> Self { Self("invalid_request", place) }
     static let unknownType = Self("unknown_type", "Unknown message type.")
     static let notJoined = Self("not_joined", "Join first.")
     static let alreadyJoined = Self("already_joined", "This socket already has a session.")
-    /// The same, with what stands in `text` where something else was wanted.
+    /// The same, with what `text` contains where something else was expected.
     func explained(by text: String) -> Self {
         guard let place else { return self }
         var error = Self(code, JSONCoding.explained(place, by: Array(text.utf8)))

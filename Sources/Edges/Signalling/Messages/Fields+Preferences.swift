@@ -3,10 +3,10 @@ import MediaControl
 import Primitives
 import Rooms
 
-// What clients say about layers and bandwidth (Protocol.md section 6).
+// Clients' preferences for layers and bandwidth (Protocol.md section 6).
 
 extension Fields {
-    /// All that a viewer says about one track; what is absent has its standard.
+    /// All of a viewer's preferences for one track; absent ones have their defaults.
     func view() throws(SignallingError) -> TrackView {
         var view = TrackView()
         view.preference = try preference()
@@ -23,7 +23,7 @@ extension Fields {
         return view
     }
 
-    /// All that a participant says about its bandwidth; what is absent is as the room says.
+    /// All of a participant's bandwidth settings; absent ones are the room's.
     func bandwidth() throws(SignallingError) -> BandwidthProfile {
         var model = BandwidthModel()
         model.mode = try text("mode")
@@ -58,7 +58,7 @@ extension Fields {
     /// Three years.
     private static let maximumFreezeSeconds = 100_000_000.0
 
-    /// What a publisher says about one track.
+    /// A publisher's announcement of one track.
     func announcement() throws(SignallingError) -> TrackAnnouncement {
         let source = try required(word("source") as TrackSource?, "source")
         var announcement = TrackAnnouncement(try track(), source: source)

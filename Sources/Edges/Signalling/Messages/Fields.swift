@@ -79,7 +79,7 @@ struct Fields {
         return priority
     }
 
-    /// The layer that `rid`, `height` or `spatial` asks for.
+    /// The layer that `rid`, `height` or `spatial` selects.
     func preference() throws(SignallingError) -> LayerPreference {
         var model = PreferenceModel(.best)
         model.rid = try text("rid")

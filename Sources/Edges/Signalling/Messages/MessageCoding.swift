@@ -74,7 +74,7 @@ extension Fields {
         return message
     }
 
-    /// By which the room knows a message that is sent again after a resume.
+    /// The number by which the room recognizes a message that is sent again after a resume.
     private func messageNumber() throws(SignallingError) -> UInt32? {
         guard let number = try integer("sequence") else { return nil }
         guard let sequence = UInt32(exactly: number), sequence > 0 else {

@@ -156,7 +156,7 @@ extension RoomEvent {
 }
 
 extension CaptureNotice {
-    /// What the participant is told; who asked stays with the operators.
+    /// The fields for the participant; who requested it is shown only to operators.
     fileprivate func encode(to fields: inout FieldWriter) throws {
         try fields.set("active", isActive)
         try fields.set("payload", keepsPayload)

@@ -3,7 +3,7 @@ import Primitives
 import RoomService
 import Rooms
 
-/// What the server says beside events (Protocol.md).
+/// The server's messages other than events (Protocol.md).
 enum ServerMessage: Sendable {
     case hello(Hello)
     /// New credentials before the last ones expire.
@@ -118,6 +118,6 @@ extension SessionSnapshot {
 
 /// That the server is about to end, and when, as JSON shows it.
 private struct MigrationModel: Encodable {
-    /// Milliseconds since 1970; absent: nobody has said.
+    /// Milliseconds since 1970; absent: not known.
     var deadline: Int64?
 }

@@ -1,5 +1,5 @@
 extension CommandSyntax {
-    /// Commands that speak to a running server.
+    /// Commands that call a running server.
     static let operators = [rooms, participants, kick, move, policy, events, sessions, jobs, reach]
 
     private static let exitStatus = """

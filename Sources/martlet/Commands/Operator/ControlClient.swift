@@ -6,9 +6,9 @@ import HTTPServing
 import NetworkIO
 import Primitives
 
-/// Speaks to the control API of a running server for a command.
+/// Calls the control API of a running server for a command.
 struct ControlClient {
-    /// The answer to a call: its body, and the tag that a later edit may name.
+    /// The response to a call: its body, and the entity tag for a later edit.
     struct Answer {
         var body: [UInt8]
         var tag: String?
@@ -18,10 +18,10 @@ struct ControlClient {
     }
 
     private let server: String
-    /// Where WHIP is: the control API may be on the private listener alone.
+    /// The address of WHIP: the control API may be on the private listener only.
     private let publicServer: String
     private let token: String
-    /// What signs further tokens; nil: the token was given.
+    /// The key that signs further tokens; nil: the token was given.
     private let key: APIKey?
     private let certificatesPath: String?
     /// The server is on this machine, under an address that its certificate does not name: the certificates in the configuration's file are trusted instead.
@@ -107,13 +107,13 @@ struct ControlClient {
         parts.map { "/" + PercentCoding.encode($0) }.joined()
     }
 
-    /// The query with these members; absent values are left out.
+    /// The query with these members; absent values are omitted.
     static func query(_ members: KeyValuePairs<String, String?>) -> String {
         let pairs = members.compactMap { name, value in value.map { "\(name)=\(path($0).dropFirst())" } }
         return pairs.isEmpty ? "" : "?" + pairs.joined(separator: "&")
     }
 
-    /// Calls the API; refusals are errors in the server's words.
+    /// Calls the API; refusals become errors with the server's text.
     func call(
         _ method: String, _ path: String, _ body: [UInt8]? = nil, type: String = "application/json",
         ifMatch tag: String? = nil
@@ -132,7 +132,7 @@ struct ControlClient {
         }
     }
 
-    /// All pages of a list in one, whose elements are the member `name` of each; those alone that a filter of the query leaves.
+    /// All pages of a list in one; `name` is the member with the elements. A filter in the query applies.
     func all(
         _ path: String, _ name: String, only filter: (name: String, value: String?) = ("", nil)
     ) throws(CommandError) -> Answer {
@@ -146,9 +146,9 @@ struct ControlClient {
         return Answer(body: JSONCoding.encode([name: elements]))
     }
 
-    /// Follows an event stream: each event's data. The server ends a stream with its token, and that of a reader who is too slow: it is asked again, after a
-    /// `pause` and with another token, for what came after the last event. Returns when nobody listens there any more. `remark` is given what whoever watches
-    /// should know beside.
+    /// Follows an event stream, and passes on each event's data. The server ends a stream when its token expires, or when its reader is too slow: after a `pause`, another
+    /// request with another token gets the events after the last one. Returns when the server no longer listens. `remark` gets messages for the user that are
+    /// not events.
     func follow(
         _ path: String, pause: TimeInterval = .seconds(2), remark: @escaping (String) -> Void = { _ in },
         _ event: @escaping (String) -> Void
@@ -163,7 +163,7 @@ struct ControlClient {
             call.timeout = nil
             lines.begin()
             let outcome = call.perform { status, bytes in
-                // The beginning of a stream comes at once, its first event perhaps in hours.
+                // The head of a stream arrives at once, its first event perhaps after hours.
                 if status == 200, !isAgain { remark("martlet: connected to \(server); waiting for events") }
                 if status == 200 { (isAgain, hasFailed) = (true, false) }
                 let found = lines.append(bytes, areEvents: status == 200)
@@ -175,13 +175,13 @@ struct ControlClient {
             case .answered(200, _): break
             case .answered(let status, _): throw refused(status, lines.rest)
             case .nobodyListens where isAgain: return
-            // A server that ends may cut off what it has not read; then nobody listens the next time.
+            // A server that shuts down may reset a connection that it has not read; the next attempt then finds no listener.
             case .failed where isAgain && !hasFailed: hasFailed = true
             case .failed(let words), .nobodyListens(let words): throw unreachable(words)
             case .addressRefused: throw unreachable("its address is not allowed")
             }
             isAgain = true
-            // Where the stream ended before it named an id, what happens during a pause would be lost.
+            // If the stream ended before it named an id, events during a pause would be lost.
             if lines.lastID != nil || hasFailed || MonotonicClock.now() - begun < pause {
                 usleep(UInt32(clamping: pause.microseconds))
             }
@@ -192,13 +192,13 @@ struct ControlClient {
     /// A gap in the events that are shown.
     static let missed = "martlet: earlier events are no longer kept and not shown"
 
-    /// The token for a further request of a command that outlives the first one's.
+    /// The token for a further request of a command that runs longer than the first token is valid.
     private func renewedToken() throws(CommandError) -> String {
         guard let key else { return token }
         return try Self.mint(key)
     }
 
-    /// Publishes into a room by WHIP, with a token of its own; `end` takes it back.
+    /// Publishes into a room by WHIP, with a separate token; `end` ends the session.
     func publish(
         _ offer: String, room: String, token: String
     ) throws(CommandError) -> (answer: String, end: () -> Void) {
@@ -245,12 +245,12 @@ struct ControlClient {
 }
 
 extension Configuration {
-    /// Where this machine reaches one of the server's listeners.
+    /// The address at which this machine reaches one of the server's listeners.
     fileprivate func address(ofPrivateListener isPrivate: Bool) -> String {
         let listener = isPrivate ? privateListener : http
         let host =
             switch SocketAddress(numeric: listener.host) {
-            // A listener of `::` serves IPv4, too, and alone where a machine has no IPv6.
+            // A listener on `::` serves IPv4, too, and only IPv4 on a machine without IPv6.
             case let address? where address.isUnspecified: "127.0.0.1"
             default: listener.host
             }

@@ -1,23 +1,23 @@
 import Glibc
 
-/// The user's editor, which has the terminal while the command waits for it.
+/// The user's editor, which uses the terminal while the command waits for it.
 ///
-/// It is started by hand: Foundation puts what it starts into a process group of its own, and the kernel stops a program of another group than the terminal's
-/// as soon as it reads from there.
+/// It is not started by Foundation, which puts every process that it starts into a separate process group: the kernel stops a program of another group than the
+/// terminal's as soon as it reads from the terminal.
 struct Editor {
     /// More than any policy has.
     private static let longest = 1 << 20
     private static let ending = ".json"
 
-    /// What the editor finds in its environment, and what says which one it is.
+    /// The editor's environment, which also names the editor.
     private let environment: [String: String]
 
     init(environment: [String: String]) { self.environment = environment }
 
-    /// A command of the shell: `nano`, `code --wait`.
+    /// A shell command: `nano`, `code --wait`.
     var command: String { environment["EDITOR"].flatMap { $0.isEmpty ? nil : $0 } ?? "vi" }
 
-    /// What the user has made of `text`.
+    /// The text after the user has edited it.
     func edit(_ text: String) throws(CommandError) -> [UInt8] {
         let path = try makeFile(text)
         defer { unlink(path) }
@@ -31,7 +31,7 @@ struct Editor {
         }
     }
 
-    /// A new file with `text`, which nobody else can read.
+    /// A new file with `text`, which no other user can read.
     private func makeFile(_ text: String) throws(CommandError) -> String {
         let folder = environment["TMPDIR"].flatMap { $0.isEmpty ? nil : $0 } ?? "/tmp"
         var name = Array("\(folder)/martlet-policy-XXXXXX\(Self.ending)".utf8CString)
@@ -53,15 +53,15 @@ struct Editor {
         return path
     }
 
-    /// Runs the editor as a shell would, in the group that has the terminal; how it ended, as `waitpid` says it. What is typed to interrupt it is its own
-    /// business: this process must be there to remove the file.
+    /// Runs the editor as a shell would, in the terminal's process group; returns its status as `waitpid` reports it. Only the editor handles interrupts from the
+    /// keyboard: this process must survive to remove the file.
     private func run(on path: String) throws(CommandError) -> Int32 {
         let before = (signal(SIGINT, SIG_IGN), signal(SIGQUIT, SIG_IGN))
         defer {
             signal(SIGINT, before.0)
             signal(SIGQUIT, before.1)
         }
-        // What is ignored here would be ignored there.
+        // Signals that are ignored here would be ignored in the editor, too.
         var usual = sigset_t()
         sigemptyset(&usual)
         for number in [SIGINT, SIGQUIT] { sigaddset(&usual, number) }
@@ -83,7 +83,7 @@ struct Editor {
         return status
     }
 
-    /// The texts as C has them: pointers that end with none.
+    /// The texts as a C array: pointers that end with a null pointer.
     private static func strings(_ texts: [String]) -> [UnsafeMutablePointer<CChar>?] {
         texts.map { strdup($0) } + [nil]
     }

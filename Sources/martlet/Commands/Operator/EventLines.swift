@@ -1,9 +1,9 @@
-/// What arrives of an event stream (HTML standard, section 9.2.6), as far as the server's streams go: an event has its `id` before its `data`, which is one
-/// line. The stream begins with an `id` alone.
+/// Parses an event stream (HTML standard, section 9.2.6) in the form that the server sends: an event has its `id` before its `data`, which is one
+/// line. The stream begins with an `id` without data.
 struct EventLines {
-    /// What no line has ended yet; all of an answer that is no event stream.
+    /// Bytes whose line has not ended yet; the whole body if the response is no event stream.
     private(set) var rest: [UInt8] = []
-    /// The id of the last event whose data came, or that with which the stream began.
+    /// The id of the last event whose data arrived, or the one with which the stream began.
     private(set) var lastID: String?
     private var id: String?
     private var missesEvents = false
@@ -32,7 +32,7 @@ struct EventLines {
         return found
     }
 
-    /// Whether the server has said, since this was last asked, that it no longer keeps all events that were asked for.
+    /// Whether the server has reported, since the last call of this, that it no longer keeps all requested events.
     mutating func consumeMissed() -> Bool {
         defer { missesEvents = false }
         return missesEvents

@@ -3,25 +3,25 @@ import ICE
 import NetworkIO
 import Primitives
 
-/// A media port that a server's answer names, asked as a client asks it first: by a connectivity check (RFC 8445 section 7.2.4).
+/// A media port from a server's answer, probed the way a client begins: with a connectivity check (RFC 8445 section 7.2.4).
 struct MediaPort: Hashable {
     var isTCP: Bool
     var host: String
     var port: UInt16
 
-    /// RFC 8489 section 6.2.1: requests over UDP are sent again; three are enough for an answer to "does it answer at all".
+    /// RFC 8489 section 6.2.1: requests over UDP are sent again; three are enough to find out whether the port answers at all.
     private static let attempts = 3
     private static let attemptMilliseconds: Int32 = 1_000
     private static let longestMessage = 1_500
 
-    /// How long one attempt may take, and over TCP its connection. TCP sends again by itself, so its one attempt has the time of all.
+    /// How long one attempt may take, and over TCP its connection. TCP retransmits by itself, so its single attempt has the time of all.
     private var patienceMilliseconds: Int32 { Self.attemptMilliseconds * Int32(isTCP ? Self.attempts : 1) }
 
     init(isTCP: Bool, host: String, port: UInt16) {
         (self.isTCP, self.host, self.port) = (isTCP, host, port)
     }
 
-    /// An `a=candidate:` line's value (RFC 8839 section 5.1, RFC 6544 section 4.5); nil when it is another kind of candidate.
+    /// An `a=candidate:` line's value (RFC 8839 section 5.1, RFC 6544 section 4.5); nil if it is another kind of candidate.
     init?(candidate: some StringProtocol) {
         let words = candidate.split(separator: " ")
         guard words.count >= 8, let port = UInt16(words[5]), words[1] == "1" else { return nil }
@@ -36,7 +36,7 @@ struct MediaPort: Hashable {
     /// "udp 192.0.2.1:7900"
     var text: String { "\(isTCP ? "tcp" : "udp") \(host.contains(":") ? "[\(host)]" : host):\(port)" }
 
-    /// How long its answer took, in milliseconds; nil without an authentic one.
+    /// How long the answer took, in milliseconds; nil without an authentic one.
     func ask(local: ICECredential, remote: ICECredential) -> Double? {
         let agent = STUNAgent(tieBreaker: 1)
         var batch = OutboundBatch(datagrams: 1, bytes: Self.longestMessage)
@@ -49,7 +49,7 @@ struct MediaPort: Hashable {
         else { return nil }
         defer { close(socket) }
         var message = Array(batch.arena[entry.offset..<(entry.offset + entry.length)])
-        // RFC 4571: over TCP its length stands before each.
+        // RFC 4571: over TCP, the length precedes each message.
         if isTCP { message = [UInt8(message.count >> 8), UInt8(message.count & 255)] + message }
         let started = MonotonicClock.now()
         for _ in 0..<(isTCP ? 1 : Self.attempts) {
@@ -67,7 +67,7 @@ struct MediaPort: Hashable {
         return nil
     }
 
-    /// A socket that reaches nobody but the port; nil where there is no way, or nobody listens.
+    /// A socket connected to the port; nil if there is no route, or nobody listens.
     private func connected() -> Int32? {
         let kind = Int32(isTCP ? SOCK_STREAM.rawValue : SOCK_DGRAM.rawValue)
         var hints = addrinfo()
@@ -94,7 +94,7 @@ struct MediaPort: Hashable {
         return poll(&one, 1, milliseconds) > 0
     }
 
-    /// The next message; nil when none comes in time, or never will.
+    /// The next message; nil if none arrives in time, or the connection has ended.
     private func received(from socket: Int32) -> [UInt8]? {
         guard isTCP else { return next(Self.longestMessage, from: socket, isWhole: false) }
         guard let length = next(2, from: socket, isWhole: true) else { return nil }

@@ -3,7 +3,7 @@ import EdgeSupport
 extension OperatorCommand {
     private static let words = ["list", "show", "create", "cancel", "delete"]
 
-    /// Work on finished recordings: what there is, one more, or one less.
+    /// Jobs on finished recordings: lists, creates or removes them.
     func jobs(_ output: @escaping (String) -> Void) throws(CommandError) {
         switch given.operands.first {
         case nil, "list":
@@ -31,7 +31,7 @@ extension OperatorCommand {
         }
     }
 
-    /// A job that has just changed its state is not what was meant: the server refuses it then.
+    /// If the job has just changed its state, it is not the one that was meant: the server then refuses.
     private func remove(_ job: String, which state: String) throws(CommandError) -> ControlClient.Answer {
         try client.call("DELETE", ControlClient.path("jobs", job) + ControlClient.query(["state": state]))
     }
@@ -47,7 +47,7 @@ extension OperatorCommand {
         return table.text
     }
 
-    /// A share of one in percent. Whatever the server sends, it is shown as no less than nothing and no more than all.
+    /// A share in percent. Whatever the server sends, the result is from 0 to 100 %.
     static func percent(_ share: JSONValue) -> String {
         let part: Double
         switch share {
@@ -55,7 +55,7 @@ extension OperatorCommand {
         case .number(let number): part = number
         default: return ""
         }
-        // What is not a number is not above zero either.
+        // NaN is not above zero either.
         return "\(Int((part > 0 ? min(part, 1) : 0) * 100))%"
     }
 }

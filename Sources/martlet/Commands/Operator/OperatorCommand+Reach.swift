@@ -3,12 +3,12 @@ import Foundation
 import ICE
 
 extension OperatorCommand {
-    /// Rooms that are opened at most: they go to the media threads in turn where all have equally much to do.
+    /// The most rooms that are opened: they are assigned to the media threads in turn if all are equally busy.
     private static let rooms = 16
-    /// So many in a row that came to no other media thread: there are no more, or the others have more to do.
+    /// After so many rooms in a row on known media threads, there are no more threads, or the others are busier.
     private static let repetitions = 3
 
-    /// Asks every media port of the server from here, as clients do, without media: in rooms of pre-call checks, which nobody else learns of.
+    /// Probes every media port of the server from this machine, as clients do, without media: in rooms of pre-call checks, which are visible to nobody else.
     func reach(_ output: @escaping (String) -> Void) throws(CommandError) {
         var asked: [(port: MediaPort, milliseconds: Double?)] = []
         var sessions: [() -> Void] = []
@@ -20,7 +20,7 @@ extension OperatorCommand {
             do throws(CommandError) {
                 check = try client.call("POST", "/checks").value
             } catch  where number > 0 {
-                // As many as the server allows at once.
+                // The server allows no more at once.
                 break
             }
             let (local, offer) = Self.offer()
@@ -38,7 +38,7 @@ extension OperatorCommand {
             stale = fresh.isEmpty ? stale + 1 : 0
             let remote = ICECredential(ufrag: String(ufrag), password: String(password))
             asked += fresh.map { ($0, $0.ask(local: local, remote: remote)) }
-            // A client needs one address of a kind, and a machine that has one family of addresses reaches those of the other nowhere.
+            // A client needs only one address per transport, and a machine with one address family cannot reach addresses of the other.
             for isTCP in [false, true] {
                 let kind = ports.filter { $0.isTCP == isTCP }
                 let isReached = asked.contains { kind.contains($0.port) && $0.milliseconds != nil }
@@ -71,7 +71,7 @@ extension OperatorCommand {
                 }))
     }
 
-    /// The least that a publisher of audio offers: whatever codec the server's rooms allow.
+    /// A minimal offer of audio, with every codec that the server's rooms may permit.
     private static func offer() -> (ICECredential, String) {
         var random = SystemRandomNumberGenerator()
         func text(_ bytes: Int) -> String {

@@ -2,7 +2,7 @@ import EdgeSupport
 import Foundation
 import NetworkIO
 
-/// What operators ask of a running server on the command line: `martlet rooms`, `participants`, `kick`, `move`, `policy`, `events`, `sessions`, `jobs`, `reach`.
+/// The commands with which operators call a running server: `martlet rooms`, `participants`, `kick`, `move`, `policy`, `events`, `sessions`, `jobs`, `reach`.
 struct OperatorCommand {
     let syntax: CommandSyntax
     let given: CommandArguments
@@ -14,7 +14,7 @@ struct OperatorCommand {
         client = try ControlClient(given)
     }
 
-    /// Does it; prints by `output`, and by `remark` what is no part of that.
+    /// Runs the command; prints its output with `output`, and messages that are not part of it with `remark`.
     func run(
         _ output: @escaping (String) -> Void, remark: @escaping (String) -> Void = { _ in }
     ) throws(CommandError) {
@@ -34,7 +34,7 @@ struct OperatorCommand {
         }
     }
 
-    /// What is given for these names, and behind them nothing, or more where that may be.
+    /// The operands for these names; more are an error unless `hasMore` is set.
     func operands(_ names: String..., andMore hasMore: Bool = false) throws(CommandError) -> [String] {
         guard given.operands.count >= names.count else { throw syntax.wrong("missing \(names[given.operands.count])") }
         guard hasMore || given.operands.count == names.count else {
@@ -43,7 +43,7 @@ struct OperatorCommand {
         return given.operands
     }
 
-    /// The answer as it is for scripts, else what `table` makes of it.
+    /// Prints the response unchanged for scripts, or else what `table` makes of it.
     func show(
         _ answer: ControlClient.Answer, _ output: @escaping (String) -> Void, _ table: (JSONValue) -> String
     ) {
@@ -124,7 +124,7 @@ struct OperatorCommand {
             output(given.has("--json") ? text : Self.line(ofEvent: value))
         }
         guard given.has("--follow") else {
-            // Pages follow each other until one brings nothing new.
+            // Reads page after page until one contains nothing new.
             var after = given["--after"] ?? "0"
             while true {
                 let value = try client.call("GET", base + ControlClient.query(["after": after, "limit": "1000"])).value
@@ -144,9 +144,9 @@ struct OperatorCommand {
         let rest = members.filter { !known.contains($0.key) }.sorted { $0.key < $1.key }
         let fields =
             rest.map { "\($0.key)=\($0.value.cell)" } + (members["track"].map { ["track=\($0["sid"].cell)"] } ?? [])
-        // What concerns the server is of no room.
+        // Events of the server have no room.
         let place = [event["room"].cell].filter { !$0.isEmpty }
-        // An identity that a join was refused for is as its token has it.
+        // The identity of a refused join is unchecked text from its token.
         return TextTable.safe(([time(event["at"])] + place + [event["type"].cell] + fields).joined(separator: "  "))
     }
 
@@ -214,7 +214,7 @@ extension OperatorCommand {
         }
     }
 
-    /// FIELD=VALUE as members of an object beside those that there are: a value that is JSON is that, anything else a text, and nothing is null.
+    /// FIELD=VALUE as members of an object, added to the given ones: a value that is JSON is used as such, an empty one is null, anything else is a text.
     func members(
         of words: some Sequence<String>, _ others: [String: JSONValue] = [:]
     ) throws(CommandError) -> [String: JSONValue] {
@@ -227,7 +227,7 @@ extension OperatorCommand {
         return members
     }
 
-    /// A merge patch: nothing lets the layer below decide.
+    /// A merge patch: an empty value lets the layer below decide.
     private func patch() throws(CommandError) -> [UInt8] {
         let members = try members(of: given.operands.dropFirst(2))
         guard !members.isEmpty else { throw syntax.wrong("missing FIELD=VALUE") }
@@ -239,7 +239,7 @@ extension OperatorCommand {
         return (try? JSONCoding.decode(JSONValue.self, from: Array(text.utf8))) ?? .text(text)
     }
 
-    /// Opens the policy in the user's editor and writes what was changed.
+    /// Opens the policy in the user's editor and applies the changes.
     private func edit(_ path: String, _ output: @escaping (String) -> Void) throws(CommandError) {
         let read = try client.call("GET", path)
         let before = read.value
@@ -251,11 +251,11 @@ extension OperatorCommand {
             throw CommandError(
                 message: "martlet: what was edited is no JSON object; the policy is unchanged", exitCode: 1)
         }
-        // Only what differs: the rest stays what the layers below say.
+        // Only the differences: everything else stays as the layers below define it.
         var changes = new.filter { old[$0.key] != $0.value }
         for name in old.keys where new[name] == nil { changes[name] = .null }
         guard !changes.isEmpty else { return output("the policy is unchanged") }
-        // Whoever edits decides about what was shown: where somebody else changed the policy meanwhile, the server refuses.
+        // The edit applies to the policy that was shown: if somebody else changed it meanwhile, the server refuses.
         let answer = try client.call(
             "PATCH", path, JSONCoding.encode(JSONValue.object(changes)), type: Self.mergePatch, ifMatch: read.tag)
         show(answer, output) { Self.pretty($0) }

@@ -9,7 +9,7 @@ struct TextTable {
 
     mutating func add(_ cells: String...) { rows.append(cells.map(Self.visible)) }
 
-    /// Columns as wide as their widest cell; the last is not filled up.
+    /// Columns as wide as their widest cell; the last is not padded.
     var text: String {
         let all = [headings] + rows
         let widths = headings.indices.map { column in all.map { $0[column].count }.max() ?? 0 }
@@ -25,7 +25,7 @@ struct TextTable {
         return text.isEmpty ? "-" : text
     }
 
-    /// What others have chosen, such as names, must not act on a terminal.
+    /// Text that others have chosen, such as names, must not control the terminal.
     static func safe(_ text: String) -> String {
         String(
             String.UnicodeScalarView(
@@ -34,7 +34,7 @@ struct TextTable {
 }
 
 extension JSONValue {
-    /// A member of an object; null where there is none.
+    /// A member of an object; null if there is none.
     subscript(name: String) -> JSONValue {
         if case .object(let members) = self { members[name] ?? .null } else { .null }
     }
@@ -42,7 +42,7 @@ extension JSONValue {
     /// The elements of an array.
     var elements: [JSONValue] { if case .array(let elements) = self { elements } else { [] } }
 
-    /// The value as a cell shows it: empty where there is none.
+    /// The value as a cell shows it: empty if there is none.
     var cell: String {
         switch self {
         case .null: ""
