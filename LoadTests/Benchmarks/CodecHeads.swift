@@ -1,7 +1,7 @@
 import MediaControl
 import Simulation
 
-/// What stands ahead of the coded bytes in each packet of a frame, and the header extension that goes with it, as libwebrtc writes them for
+/// The bytes before the coded data in each packet of a frame, and its header extension, as libwebrtc writes them for
 /// one layer of 640x360.
 struct CodecHeads {
     let codec: Codec
@@ -50,7 +50,7 @@ struct CodecHeads {
         if isKey, part == 0 {
             var sets: [UInt8] = [0x78]
             for unit in [Self.sequenceSet, [0x68, 0xce, 0x3c, 0x80]] { sets += [0, UInt8(unit.count)] + unit }
-            // Filler takes the rest of the packet.
+            // Filler fills the rest of the packet.
             let rest = size - sets.count - 2
             return sets + [UInt8(rest >> 8), UInt8(rest & 0xff), 0x0c]
         }
@@ -85,7 +85,7 @@ struct CodecHeads {
         bits.put(0b10000, 5)
         bits.put(0, 6)
         bits.put(1, 5)
-        // A second template of the same layer, and one of a second temporal layer, which never comes: each receiver's descriptors announce that.
+        // A second template of the same layer, and one of a second temporal layer, which is never sent: each receiver's descriptors announce that.
         bits.put(0b00_01_11, 6)
         // The first two are switching points of both targets.
         bits.put(0b1010_1010_0001, 12)
@@ -100,7 +100,7 @@ struct CodecHeads {
         return bits.bytes
     }
 
-    /// Bits from the most significant on, the last byte filled with zeros.
+    /// Bits, the most significant first; the last byte is filled with zeros.
     private struct Bits {
         var bytes: [UInt8] = []
         private var count = 0

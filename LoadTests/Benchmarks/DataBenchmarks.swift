@@ -1,6 +1,6 @@
 import Primitives
 
-/// What a message costs the media thread for each receiver, system calls not counted: SCTP, DTLS and the engine, with acknowledgements.
+/// What a message costs the media thread for each receiver, without system calls: SCTP, DTLS and the engine, with acknowledgements.
 enum DataBenchmarks {
     private static let receivers = 100
 

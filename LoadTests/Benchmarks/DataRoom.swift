@@ -6,8 +6,8 @@ import MediaEngine
 import Primitives
 import Simulation
 
-/// An engine whose peers exchange messages in virtual time. Only the engine's processor time counts: what arrives, what the control plane commands, and what is
-/// written. The clients acknowledge as real ones do.
+/// An engine whose peers exchange messages in virtual time. Only the engine's processor time counts: for receiving datagrams, carrying out commands of the control plane, and
+/// writing. The clients acknowledge as real ones do.
 final class DataRoom {
     private static let server = SocketAddress(ipv4: 0x7f00_0001, port: 7_900)
     private static let labels = (reliable: "reliable", lossy: "lossy")
@@ -109,7 +109,7 @@ final class DataRoom {
         flush()
     }
 
-    /// Carries datagrams to the clients; their answers come in the next turn.
+    /// Carries datagrams to the clients; their answers arrive in the next turn.
     private func flush() {
         for entry in batch.entries {
             let index = Int(entry.destination.port) - 40_000

@@ -5,7 +5,7 @@ import Primitives
 enum Descriptions {
     static let room = RoomID(1)
 
-    /// Ids on the publisher's side (`shift` 0) and, different, on the subscribers' side. Only AV1 comes with dependency descriptors.
+    /// Ids on the publisher's side (`shift` 0) and, different, on the subscribers' side. Only AV1 has dependency descriptors.
     static func extensions(shift: UInt8, _ codec: Codec) -> HeaderExtensionIDs {
         var ids = HeaderExtensionIDs()
         ids[.audioLevel] = 1 + shift

@@ -5,7 +5,7 @@ import Primitives
 import RTP
 import Simulation
 
-/// An engine with one publisher and its subscribers in virtual time, without sockets: what is sent is thrown away.
+/// An engine with one publisher and its subscribers in virtual time, without sockets: what is sent is discarded.
 final class EngineRoom {
     static let server = SocketAddress(ipv4: 0x7f00_0001, port: 7_900)
     let engine: WorkerEngine
@@ -28,7 +28,7 @@ final class EngineRoom {
         certificate = try Certificate.selfSigned()
         context = try ClientContext(certificate: try Certificate.selfSigned(), profiles: profiles)
         var configuration = EngineConfiguration()
-        // Virtual hours without checks from the clients.
+        // Virtual hours pass without checks from the clients.
         configuration.consentTimeout = .seconds(1_000_000)
         engine = try WorkerEngine(configuration: configuration, certificate: certificate, seed: 7)
         publisher = Self.client(1, context, certificate)
@@ -69,7 +69,7 @@ final class EngineRoom {
         SocketAddress(ipv4: 0x0a00_0000 | UInt32(number), port: 40_000)
     }
 
-    /// ICE and DTLS, to the end.
+    /// Completes ICE and DTLS.
     private func connect(_ client: ClientTransport, as number: UInt64, profile: PeerProfile = .full) {
         let description = PeerDescription(
             id: PeerID(number), room: Descriptions.room, profile: profile, localICE: Self.credentials("srv", number),
@@ -96,7 +96,7 @@ final class EngineRoom {
         _ = engine.takeEvents()
     }
 
-    /// Adds connected members that may only publish, with a camera and a microphone or without.
+    /// Adds connected members that may only publish, with or without a camera and a microphone.
     func addPublishers(_ count: Int, from first: UInt64, tracks: Bool) {
         for number in first..<(first + UInt64(count)) {
             let client = Self.client(number, context, certificate)
@@ -110,7 +110,7 @@ final class EngineRoom {
         endTurn()
     }
 
-    /// Frees the clients' side, which a memory figure is not about.
+    /// Frees the clients' side, which a memory figure does not include.
     func forgetClients() { subscribers = [] }
 
     private func receive(_ datagrams: [[UInt8]], from number: UInt64) {
@@ -126,7 +126,7 @@ final class EngineRoom {
 
     // MARK: - Media
 
-    /// `count` protected pictures of packets with these payload sizes; the first is a key frame.
+    /// `count` encrypted frames of packets with these payload sizes; the first is a keyframe.
     func frames(_ count: Int, sizes: [Int], keyframeFirst: Bool = true) -> [[[UInt8]]] {
         (0..<count).map { index in
             video.frame(keyframe: keyframeFirst && index == 0, sizes: sizes).map { packet in
@@ -139,7 +139,7 @@ final class EngineRoom {
         }
     }
 
-    /// A protected compound of a subscriber.
+    /// An encrypted compound from a subscriber.
     func compound(of subscriber: Int, _ build: (inout RTCPWriter) -> Void) -> [UInt8] {
         var writer = RTCPWriter(UnsafeMutableRawBufferPointer(rebasing: slot[..<1_200]))
         build(&writer)
@@ -149,7 +149,7 @@ final class EngineRoom {
         return Array(slot[..<length])
     }
 
-    /// One turn: `packets` come from the publisher, everything due leaves.
+    /// One turn: `packets` arrive from the publisher, and everything due is sent.
     @inline(never) func forward(_ packets: [[UInt8]]) {
         for packet in packets { receive(packet, from: Self.address(1)) }
         endTurn()

@@ -3,14 +3,14 @@ import MediaEngine
 import Primitives
 import RTP
 
-/// What subscribers send back: transport-wide feedback and NACKs, from the encrypted datagram to what it causes.
+/// What subscribers send back: transport-wide feedback and NACKs, from the encrypted datagram to its effects.
 enum FeedbackBenchmarks {
     static func run(_ runner: Runner) throws {
         try transportWide(runner)
         try nack(runner)
     }
 
-    /// A browser tells every 50 to 100 ms what came: here of 20 packets.
+    /// A browser reports every 50 to 100 ms which packets arrived: here 20 of them.
     private static func transportWide(_ runner: Runner) throws {
         guard runner.wants("feedback: TWCC of 20 packets") else { return }
         let room = try EngineRoom(subscribers: 1)

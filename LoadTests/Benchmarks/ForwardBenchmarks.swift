@@ -4,7 +4,7 @@ import MediaControl
 import MediaEngine
 import Primitives
 
-/// The whole engine without sockets: a picture of four packets comes in and leaves for every subscriber.
+/// The whole engine without sockets: a frame of four packets arrives and is sent to every subscriber.
 enum ForwardBenchmarks {
     static let receivers = [1, 16, 256, 1_000]
     static let sizes = [1_080, 1_080, 1_079, 1_079]
@@ -26,7 +26,7 @@ enum ForwardBenchmarks {
                     normalized: time / unit))
         }
         runner.note("forward: 1,000 receivers against 16", perReceiver[3] / perReceiver[1])
-        // What a member receives comes on top of what it sends; its reports are left out, which is in its favour.
+        // The cost of what a member receives is added to that of what it sends; its reports are omitted, which makes it look cheaper.
         let received = 9 * Double(sizes.count) * perReceiver[1]
         runner.note("forward: publish-only against receiving 9", alone / (alone + received))
         let codecs = try [Codec.vp8, .vp9, .h264].map { try measure(runner, receivers: 16, codec: $0) }
@@ -53,10 +53,10 @@ enum ForwardBenchmarks {
         }
     }
 
-    /// What a million packets more, in the same virtual time and to the same receivers, allocate, lock and retain: nothing.
+    /// What another million packets, in the same virtual time and to the same receivers, allocate, lock and retain: nothing.
     ///
-    /// Two runs of equal length, one with twice the packets. So what happens by the clock (layers shared out once a second, reports,
-    /// consent checks in libnice) is in both and cancels out, and what is left is what packets cost.
+    /// Two runs of equal length, one with twice the packets. So the periodic work (allocation of layers once per second, reports,
+    /// consent checks in libnice) is in both and cancels out, and the rest is the cost of packets.
     private static func countSins(_ runner: Runner) throws {
         let few = try sins(packetsATurn: 4), many = try sins(packetsATurn: 8)
         let packets = Double(many.packets - few.packets)
@@ -72,7 +72,7 @@ enum ForwardBenchmarks {
         let receivers = 105, turns = 2_400
         let room = try EngineRoom(subscribers: receivers)
         let sizes = (0..<count).map { $0 % 4 < 2 ? 1_080 : 1_079 }
-        // Histories and rings grow to their bounds first.
+        // First, histories and rings grow to their bounds.
         for frame in room.frames(1_200, sizes: sizes) {
             room.pass(.milliseconds(1))
             room.forward(frame)

@@ -40,7 +40,7 @@ final class FramedSocket {
         }
     }
 
-    /// Reads what waits; `consume` gets each datagram.
+    /// Reads what has arrived; `consume` gets each datagram.
     func drain(_ consume: (UnsafeMutableRawBufferPointer) -> Void) {
         while case .bytes(let count) = socket.read(into: buffer) {
             let bytes = UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
@@ -49,6 +49,6 @@ final class FramedSocket {
         }
     }
 
-    /// Reads what waits and looks at none of it.
+    /// Reads what has arrived and ignores it.
     func discard() { while case .bytes = socket.read(into: buffer) {} }
 }

@@ -1,13 +1,13 @@
 import CInstruments
 import Primitives
 
-/// Memory of the server's side of a peer, in what the allocator has given out.
+/// Memory of the server's side of a peer, as the allocator counts it.
 enum MemoryBenchmarks {
     static let peers = 200
 
     static func run(_ runner: Runner) throws {
         guard runner.wants("memory") else { return }
-        // The first room pays for what the libraries keep for ever.
+        // The first room allocates what the libraries never free.
         _ = try EngineRoom(subscribers: 2)
         runner.note("memory: kB a subscriber that just joined", try subscriber(seconds: 0))
         runner.note("memory: kB a subscriber of 1 Mbit/s", try subscriber(seconds: 3))
@@ -18,7 +18,7 @@ enum MemoryBenchmarks {
 
     private static func subscriber(seconds: Int) throws -> Double {
         let room = try EngineRoom(subscribers: 0)
-        // What the track keeps for all is the room's, not the subscriber's: it is there before they come.
+        // What the track keeps for everybody belongs to the room, not to subscribers: it is allocated before they join.
         play(room, seconds)
         let before = cinstruments_live_bytes()
         try room.join(peers)

@@ -5,7 +5,7 @@ import Primitives
 import RTP
 import Recording
 
-/// What recording costs: the media thread for each packet that it hands on, and the recorder's thread for each packet that it writes.
+/// What recording costs: the media thread for each packet that it passes on, and the recorder's thread for each packet that it writes.
 enum RecordingBenchmarks {
     static func run(_ runner: Runner) throws {
         guard runner.wants("recording") else { return }
@@ -14,7 +14,7 @@ enum RecordingBenchmarks {
         muxing(runner, "recording: H.264 packet to file", codec: .h264)
     }
 
-    /// A turn of four packets without viewers, recorded and not: the difference is what the media thread pays.
+    /// A turn of four packets without viewers, recorded and not: the difference is the cost for the media thread.
     private static func handOn(_ runner: Runner) throws {
         let times = try [false, true].map { isRecorded in
             let room = try EngineRoom(subscribers: 0)
@@ -42,7 +42,7 @@ enum RecordingBenchmarks {
                 normalized: each / runner.referenceNanoseconds))
     }
 
-    /// From packets to the bytes of a file, which are thrown away.
+    /// From packets to the bytes of a file, which are discarded.
     private static func muxing(_ runner: Runner, _ name: String, codec: Codec) {
         var source = PacketSource(ssrc: 1, codec: codec)
         // 1 Mbit/s at 30 frames per second, and a keyframe every ten seconds.
@@ -64,7 +64,7 @@ enum RecordingBenchmarks {
         }
     }
 
-    /// With the recorder's payload type, and without extensions.
+    /// The packet with the recorder's payload type, and without extensions.
     static func marked(_ packet: [UInt8], _ codec: Codec) -> [UInt8] {
         guard let header = RTPHeader(packet.span.bytes) else { preconditionFailure("the source makes RTP") }
         var bytes = Array(packet[..<12])
@@ -75,7 +75,7 @@ enum RecordingBenchmarks {
 }
 
 extension EngineRoom {
-    /// Hands the records of the last turn on to nobody; their bytes.
+    /// Discards the records of the last turn; returns their size in bytes.
     func takeRecords() -> Int {
         var count = 0
         engine.handOnRecords { bytes in

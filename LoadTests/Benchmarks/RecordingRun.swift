@@ -8,7 +8,7 @@ import Recorder
 import RoomService
 import Rooms
 
-/// `bench record FOLDER [TRACKS]`: records made videos in real time until somebody kills it, which is what it is for.
+/// `bench record FOLDER [TRACKS]`: records synthetic videos in real time until it is killed, which is its purpose.
 struct RecordingRun {
     let folder: String
     let tracks: Int
@@ -45,7 +45,7 @@ struct RecordingRun {
         send(from: &sources, to: ring)
     }
 
-    /// 30 frames per second of each track, for ever.
+    /// Sends 30 frames per second of each track, for ever.
     private func send(from sources: inout [PacketSource], to ring: RecordRing) {
         let start = MonotonicClock.now()
         var batch = RecordBatch(capacity: 1 << 20)

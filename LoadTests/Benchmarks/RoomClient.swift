@@ -5,7 +5,7 @@ import NetworkIO
 import Primitives
 import Simulation
 
-/// One peer with a socket of its own.
+/// One peer with its own socket.
 final class RoomClient {
     let number: UInt64
     let isPublisher: Bool
@@ -15,7 +15,7 @@ final class RoomClient {
     private let transport: ClientTransport
     private let server: SocketAddress
     private var socket: UDPSocket
-    /// Its connection where it has no UDP.
+    /// Its connection if it has no UDP.
     private let stream: FramedSocket?
     private var batch = OutboundBatch(datagrams: 16, bytes: 32_768)
     private var video: PacketSource
@@ -50,7 +50,7 @@ final class RoomClient {
         audio = PacketSource(ssrc: UInt32(number * 2 + 1) << 8)
     }
 
-    /// ICE and DTLS to the end.
+    /// Completes ICE and DTLS.
     func connect() throws {
         let start = MonotonicClock.now()
         while !transport.isConnected {
@@ -62,7 +62,7 @@ final class RoomClient {
         }
     }
 
-    /// Takes and answers what waits.
+    /// Receives and answers what has arrived.
     func drain() {
         if let stream {
             guard !transport.isConnected else { return stream.discard() }
@@ -105,7 +105,7 @@ final class RoomClient {
 
 /// Processor time of another thread of this process.
 enum ThreadTime {
-    /// Of the thread with this name, by the scheduler's account.
+    /// The time of the thread with this name, as the scheduler counts it.
     static func nanoseconds(of name: String) -> Int64 {
         let folder = "/proc/self/task"
         for thread in (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? [] {

@@ -11,8 +11,8 @@ import Simulation
 
 /// A worker with real sockets under load, in one process: the key figure without a load generator, for profiling.
 ///
-/// Receivers have sockets that nobody empties: the kernel then drops at the last step, which costs the sender what delivery does
-/// (measured, +-5 %). The load test proper (`make loadtest`) has receivers that check every byte.
+/// Nobody reads the receivers' sockets: the kernel then drops packets at the last step, which costs the sender as much as delivery
+/// (measured, +-5 %). The real load test (`make loadtest`) has receivers that check every byte.
 struct RoomRun {
     var publishers = 1
     var subscribers = 100
@@ -21,7 +21,7 @@ struct RoomRun {
     var videoKilobits = 1_000
     var hasAudio = true
     var audioBytes = 80
-    /// Only so many microphones are forwarded; nil: all.
+    /// How many microphones are forwarded; nil: all.
     var loudest: Int?
     var seconds = 10
     /// Subscribers have no UDP.
@@ -137,7 +137,7 @@ struct RoomRun {
         }
     }
 
-    /// All microphones are open: two people speak at a time, others after two seconds, and the rest is the noise of rooms.
+    /// All microphones are open: two people speak at a time, others after two seconds, and the rest is background noise.
     private func level(of publisher: Int, at time: Primitives.TimeInterval) -> UInt8 {
         let turn = Int(time.seconds / 2) * 7 % publishers
         return publisher == turn || publisher == (turn + 1) % publishers ? 30 : 70 + UInt8(publisher % 10)

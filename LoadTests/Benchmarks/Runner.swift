@@ -13,11 +13,11 @@ struct Figure: Encodable {
     var name: String
     var unit: Unit
     var value: Double
-    /// The value in reference packets; the value itself where the unit is plain.
+    /// The value in reference packets; the value itself if the unit is plain.
     var normalized: Double
 }
 
-/// Runs benchmarks in rounds, each beside a sample of the reference packet, and keeps medians.
+/// Runs benchmarks in rounds, each with a sample of the reference packet, and keeps medians.
 final class Runner {
     static let rounds = 9
     private let reference: ReferencePacket
@@ -34,7 +34,7 @@ final class Runner {
 
     func wants(_ name: String) -> Bool { filter.map { name.contains($0) } ?? true }
 
-    /// The time of one operation, where `body` does `operations` of them.
+    /// The time of one operation; `body` does `operations` of them.
     @discardableResult
     func time(_ name: String, operations: Int, _ body: () -> Void) -> Double {
         guard wants(name) else { return 0 }
@@ -60,5 +60,5 @@ final class Runner {
     }
 }
 
-/// Keeps the optimiser from removing what computes `value`.
+/// Keeps the optimiser from removing the computation of `value`.
 @inline(never) @_optimize(none) func consume<Value>(_ value: Value) {}

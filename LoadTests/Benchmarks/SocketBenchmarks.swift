@@ -2,15 +2,15 @@ import Glibc
 import NetworkIO
 import Primitives
 
-/// One socket for all receivers against a connected one for each, on the same port: what decided for the one.
+/// One socket for all receivers against a connected one for each, on the same port. These figures decided in favour of the single socket.
 ///
-/// A connected socket spares the kernel the search for a route, and costs a call of the kernel for each message and memory of its own that
-/// is cold when its turn comes. Receivers drop what they get, so nothing is fetched in the time that is measured.
+/// A connected socket saves the kernel's route lookup, and costs one system call per message and memory of its own that
+/// is cold when its turn comes. Receivers drop what they get, so nothing is read during the measured time.
 enum SocketBenchmarks {
     private static let receivers = 100
 
     static func run(_ runner: Runner) throws {
-        // (datagrams to each receiver, their bytes): sound, and a picture.
+        // (datagrams to each receiver, their bytes): audio, and a video frame.
         for (count, size) in [(1, 160), (4, 1_100)] {
             let name = "send: \(count) x \(size) B to \(receivers)"
             guard runner.wants(name) else { continue }
@@ -43,7 +43,7 @@ enum SocketBenchmarks {
         }
     }
 
-    /// A socket on `port` of 127.0.0.1 that sends to `address` alone, in segments.
+    /// A socket on `port` of 127.0.0.1 that sends only to `address`, in segments.
     private static func connect(
         from port: UInt16, beside first: Int32, to address: UInt32, _ remotePort: UInt16, segment: Int
     ) -> Int32 {

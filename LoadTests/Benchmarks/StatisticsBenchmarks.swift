@@ -2,9 +2,9 @@ import MediaControl
 import MediaEngine
 import Primitives
 
-/// What the quality of a large room's members costs the media thread every five seconds: all at once, and a part as the worker asks for it.
+/// What the quality of a large room's members costs the media thread every five seconds: all at once, and in the parts that the worker requests.
 enum StatisticsBenchmarks {
-    /// Entries of a part, as `MediaWorker` gathers them.
+    /// Entries of one part, as `MediaWorker` collects them.
     private static let part = 128
 
     static func run(_ runner: Runner) throws {

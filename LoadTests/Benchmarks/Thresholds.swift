@@ -1,6 +1,6 @@
 import Foundation
 
-/// What each figure may be at most. A change that needs more says why beside the file's new number.
+/// The maximum of each figure. A change that needs more states the reason next to the new number in the file.
 struct Thresholds {
     private let limits: [String: Double]
 
@@ -11,14 +11,14 @@ struct Thresholds {
 
     subscript(name: String) -> Double? { limits[name] }
 
-    /// Prints the figures as a table; how many are above their limits, and how many limits in whose name `isWanted` finds what was asked for have no figure: a benchmark
-    /// that goes, or gets another name, would leave its limit kept for ever.
+    /// Prints the figures as a table; returns how many exceed their limits, plus how many limits that `isWanted` accepts have no figure: so the limit of a benchmark that was
+    /// removed or renamed is noticed.
     func report(_ figures: [Figure], isWanted: (String) -> Bool) -> Int {
         var failures = 0
         print(column("figure", 44), right("value", 12), right("in ref. packets", 16), right("limit", 10))
         for figure in figures {
             let limit = self[figure.name]
-            // What is no number keeps no limit.
+            // NaN is over every limit.
             let isOver = limit.map { !(figure.normalized <= $0) } ?? false
             if isOver { failures += 1 }
             let value = figure.unit == .nanoseconds ? String(format: "%.1f ns", figure.value) : text(figure.value)

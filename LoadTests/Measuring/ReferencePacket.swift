@@ -1,17 +1,17 @@
 import COpenSSL
 import Glibc
 
-/// The unit that machine speed cancels out of: the processor time of a fixed piece of work.
+/// A unit in which the speed of the machine cancels out: the processor time of a fixed piece of work.
 ///
-/// AES-128-GCM over 1,050 bytes with 12 bytes of additional data (what an SRTP packet of a video costs through OpenSSL), one
+/// AES-128-GCM over 1,050 bytes with 12 bytes of additional data (the cost of an SRTP packet of a video through OpenSSL), one
 /// loopback send and one receive: about 4 us on a quiet machine. These machines change their speed by a factor of two within an
-/// hour, so every run samples it all the way through and gives its figures in reference packets too.
+/// hour, so every run samples it throughout and also gives its figures in reference packets.
 ///
 /// Not Sendable: one thread samples.
 public final class ReferencePacket {
     /// Bytes that are encrypted and sent.
     public static let length = 1_050
-    /// Packets of one sample: long enough for the clock, short enough (half a millisecond) to disturb nobody.
+    /// Packets of one sample: long enough for the clock, short enough (half a millisecond) not to disturb others.
     public static let packetsPerSample = 128
 
     private let context: OpaquePointer
@@ -23,7 +23,7 @@ public final class ReferencePacket {
     /// Nanoseconds per packet of every sample so far.
     public private(set) var samples: [Double] = []
 
-    /// nil when the machine has no loopback UDP or no AES-GCM.
+    /// nil if the machine has no loopback UDP or no AES-GCM.
     public init?() {
         guard let context = EVP_CIPHER_CTX_new() else { return nil }
         let key = [UInt8](repeating: 7, count: 16)
@@ -50,7 +50,7 @@ public final class ReferencePacket {
     /// Nanoseconds of one reference packet: the median of all samples.
     public var nanoseconds: Double { samples.median }
 
-    /// Takes one sample; its nanoseconds per packet.
+    /// Takes one sample; returns its nanoseconds per packet.
     @discardableResult public func sample() -> Double {
         let start = ProcessorTime.thread
         for _ in 0..<Self.packetsPerSample { carryOne() }

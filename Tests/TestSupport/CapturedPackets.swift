@@ -3,15 +3,15 @@ public import Primitives
 
 /// One packet that a real client sent, decrypted.
 public struct CapturedPacket: Sendable {
-    /// When it came, counted from the start of the capture.
+    /// When it arrived, counted from the start of the capture.
     public let time: MonotonicTime
-    /// Whether it came as RTCP.
+    /// Whether it is RTCP.
     public let isRTCP: Bool
     /// The datagram without SRTP's trailer.
     public let bytes: [UInt8]
 }
 
-/// Files under Tests/Vectors, found by way of this file's own path.
+/// Files in Tests/Vectors, found relative to this file's own path.
 public enum Vectors {
     /// The folder.
     public static let root = URL(fileURLWithPath: #filePath)
@@ -31,14 +31,14 @@ public enum CapturedPackets {
         public let line: Int
     }
 
-    /// Every capture there is.
+    /// All captures.
     public static let all = [
         "whip_chromium_av1_l3t3", "whip_chromium_h264_sim3", "whip_chromium_vp8_sim3", "whip_chromium_vp9_l3t3key",
         "whip_chromium_vp9_sim3", "whip_ffmpeg_h264", "whip_firefox_av1", "whip_firefox_vp8_sim3", "whip_gst_h264",
         "whip_gst_vp8_mtu1400",
     ]
 
-    /// The packets of a capture in the order in which they came, such as `load("whip_chromium_vp8_sim3")`.
+    /// The packets of a capture in the order in which they arrived, such as `load("whip_chromium_vp8_sim3")`.
     public static func load(_ name: String) throws -> [CapturedPacket] {
         let text = try Vectors.text("rtp/\(name).rtphex")
         var packets: [CapturedPacket] = []
@@ -58,7 +58,7 @@ public enum CapturedPackets {
     /// The offer that the client of a capture had sent.
     public static func offer(_ name: String) throws -> String { try Vectors.text("rtp/\(name).offer.sdp") }
 
-    /// The bytes of a hexadecimal text; nil when it is none. Spaces and line breaks are skipped.
+    /// The bytes of a hexadecimal text; nil if it is none. Spaces and line breaks are skipped.
     public static func bytes(_ hex: String) -> [UInt8]? {
         bytes(hex: hex.utf8.filter { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "\n") }[...])
     }

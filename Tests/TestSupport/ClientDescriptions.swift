@@ -1,4 +1,4 @@
-/// Session descriptions as a small WebRTC client writes them, for tests of whoever answers them.
+/// Session descriptions as a small WebRTC client writes them, for tests of the code that answers them.
 public struct ClientDescriptions: Sendable {
     /// One m-section of an offer.
     public struct Section: Sendable {
@@ -24,7 +24,7 @@ public struct ClientDescriptions: Sendable {
                 codecs: [(111, "opus/48000/2", fmtp)], extra: [])
         }
 
-        /// VP8 (or what `codecs` says) with retransmissions.
+        /// VP8 (or `codecs`) with retransmissions.
         public static func video(
             _ mid: String, _ direction: String = "sendonly", track: String? = nil, rids: [String] = [],
             codecs: [(payloadType: Int, map: String, fmtp: String?)] = [
@@ -92,7 +92,7 @@ public struct ClientDescriptions: Sendable {
         return lines.joined(separator: "\r\n") + "\r\n"
     }
 
-    /// An offer of nothing but data channels; `size` is its line for the longest message.
+    /// An offer of data channels only; `size` is its line for the longest message.
     public func dataOffer(size: String = "a=max-message-size:262144") -> String {
         var lines = header(["0"])
         lines += ["m=application 9 UDP/DTLS/SCTP webrtc-datachannel", "c=IN IP4 0.0.0.0"] + transport("actpass")
@@ -100,7 +100,7 @@ public struct ClientDescriptions: Sendable {
         return lines.joined(separator: "\r\n") + "\r\n"
     }
 
-    /// The answer of a client that takes everything a server offers, except the codecs in `without`.
+    /// The answer of a client that accepts everything a server offers, except the codecs in `without`.
     public func answer(to offer: String, without refused: Set<String> = []) -> String {
         let parts = offer.split(separator: "\r\nm=")
         let sections = parts.dropFirst().map { ("m=" + $0).split(separator: "\r\n").map(String.init) }

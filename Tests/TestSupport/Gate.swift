@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Opens once; tests wait at it instead of sleeping.
+/// A gate that opens once; tests wait for it instead of sleeping.
 public final class Gate: Sendable {
     private let state = Mutex<(isOpen: Bool, waiters: [CheckedContinuation<Void, Never>])>((false, []))
 
@@ -28,8 +28,8 @@ public final class Gate: Sendable {
     }
 }
 
-/// Lets others go on while a test waits for what they do, and throws when the test's time is over: the limit by itself
-/// ends no loop, and the whole run would go on with it for ever.
+/// Lets other tasks run while a test waits for them, and throws when the test's time is over: the limit by itself
+/// ends no loop, and the whole run would never end.
 public func giveWay() async throws {
     try Task.checkCancellation()
     await Task.yield()

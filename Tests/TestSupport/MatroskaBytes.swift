@@ -5,7 +5,7 @@ public enum MatroskaBytes {
         element(0x1a45_dfa3, element(0x4282, Array(docType.utf8)))
     }
 
-    /// A segment with `content`; without a size, as live encoders write it, where that is not `isKnown`.
+    /// A segment with `content`; without a size, as live encoders write it, unless `isKnown`.
     public static func segment(isKnown: Bool = true, _ content: [UInt8]...) -> [UInt8] {
         element(0x1853_8067, content.flatMap { $0 }, isKnown: isKnown)
     }
@@ -55,7 +55,7 @@ public enum MatroskaBytes {
         _ track: UInt8, at time: Int16, isKey: Bool = true, lacing: UInt8 = 0, _ content: [UInt8]
     ) -> [UInt8] { element(0xa3, body(track, time, (isKey ? 0x80 : 0) | lacing << 1, content)) }
 
-    /// A `BlockGroup`, which says how long its block is shown, and whether it needs another one.
+    /// A `BlockGroup`, with the duration of its block, and whether it refers to another one.
     public static func group(
         _ track: UInt8, at time: Int16, duration: UInt64? = nil, refersTo reference: Int8? = nil, _ content: [UInt8]
     ) -> [UInt8] {

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What a real client sent to a lite server before any media: Tests/Vectors/wire.
+/// What a real client sent to an ICE-lite server before any media: Tests/Vectors/wire.
 public struct WireCapture: Decodable, Sendable {
     /// The client's name and version.
     public let client: String
@@ -12,7 +12,7 @@ public struct WireCapture: Decodable, Sendable {
     /// The datagrams that carry the ClientHello.
     public let clientHelloDatagrams: [String]
 
-    /// Every capture there is.
+    /// All captures.
     public static let all = ["chromium156", "chromium156_nopqc", "firefox153", "gstreamer122"]
 
     /// A capture by name.

@@ -1,9 +1,9 @@
 import CSoup
 import Synchronization
 
-/// An HTTP and WebSocket client: libsoup on a GLib thread of its own.
+/// An HTTP and WebSocket client: libsoup on its own GLib thread.
 ///
-/// Everything of libsoup happens on that thread; calls hop to it and come back as continuations.
+/// libsoup is used only on that thread; calls are sent to it, and continuations resume with the results.
 final class SoupClient: Sendable {
     /// What a server answered.
     struct Reply: Sendable {
@@ -12,7 +12,7 @@ final class SoupClient: Sendable {
         var body: String
     }
 
-    // GMainContext is made to be used from any thread; the session is touched on the loop's thread only.
+    // GMainContext may be used from any thread; the session is used only on the loop's thread.
     nonisolated(unsafe) private let context: OpaquePointer
     nonisolated(unsafe) private let session: UnsafeMutablePointer<SoupSession>
     nonisolated(unsafe) private let loop: OpaquePointer
@@ -93,7 +93,7 @@ final class SoupClient: Sendable {
         return message
     }
 
-    /// Opens a WebSocket, with a subprotocol where the server has one.
+    /// Opens a WebSocket, with a subprotocol if the server has one.
     func webSocket(_ url: String, subprotocol: String? = nil, token: String?) async throws(LoadError) -> WebSocketClient
     {
         let result = await withCheckedContinuation { (continuation: CheckedContinuation<WebSocketClient?, Never>) in

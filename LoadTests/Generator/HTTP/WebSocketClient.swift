@@ -13,7 +13,7 @@ final class WebSocketClient: Sendable {
     let messages: AsyncStream<[UInt8]>
     private let continuation: AsyncStream<[UInt8]>.Continuation
     private let client: SoupClient
-    // Touched on the client's thread only.
+    // Used only on the client's thread.
     nonisolated(unsafe) private let connection: OpaquePointer
     private let wasClosed = Atomic<Bool>(false)
 
@@ -24,7 +24,7 @@ final class WebSocketClient: Sendable {
 
     var isClosed: Bool { wasClosed.load(ordering: .relaxed) }
 
-    /// Takes over an open connection; on the client's thread.
+    /// Takes over an open connection; called on the client's thread.
     init(_ connection: OpaquePointer, _ client: SoupClient) {
         self.connection = connection
         self.client = client

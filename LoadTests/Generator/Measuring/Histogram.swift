@@ -1,4 +1,4 @@
-/// How often which value came, with a relative error of at most 1/32, in constant memory.
+/// How often each value occurred, with a relative error of at most 1/32, in constant memory.
 ///
 /// Values are nanoseconds; up to 32 ns each has a bucket of its own, above that 32 buckets share each power of two.
 public struct Histogram: Sendable {
@@ -12,7 +12,7 @@ public struct Histogram: Sendable {
 
     public init() {}
 
-    /// Counts one value; negative ones (clocks that disagree) count as 0.
+    /// Counts one value; negative ones (from clocks that disagree) count as 0.
     public mutating func add(_ value: Int64) {
         let value = max(0, value)
         buckets[Self.bucket(of: value)] &+= 1

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What the figures of a run were measured on.
+/// The machine on which the figures of a run were measured.
 enum Machine {
     static var description: String {
         let text = (try? String(contentsOfFile: "/proc/cpuinfo", encoding: .utf8)) ?? ""

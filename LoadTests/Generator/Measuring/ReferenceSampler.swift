@@ -2,7 +2,7 @@ import Measuring
 import NetworkIO
 import Synchronization
 
-/// Measures the reference packet through a run: a burst of packets four times a second, on a thread of its own.
+/// Measures the reference packet through a run: a burst of packets four times per second, on its own thread.
 final class ReferenceSampler: Sendable {
     private let state = Mutex(State())
 
@@ -38,7 +38,7 @@ final class ReferenceSampler: Sendable {
         thread?.join()
     }
 
-    /// CPU time of the sampling itself in nanoseconds: it measures the machine and is no part of the load.
+    /// CPU time of the sampling itself in nanoseconds: it measures the machine and is not part of the load.
     var time: Int64 { state.withLock { $0.time } }
 
     /// Microseconds of CPU, the median of all samples and the last one.

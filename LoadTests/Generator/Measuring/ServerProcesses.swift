@@ -5,7 +5,7 @@ import Foundation
 struct ServerProcesses: Sendable {
     let ids: [Int32]
 
-    /// CPU time of all threads of all processes in nanoseconds; nil when one is gone.
+    /// CPU time of all threads of all processes in nanoseconds; nil if one has ended.
     func cpuTime() -> Int64? {
         var sum: Int64 = 0
         for id in ids {

@@ -1,6 +1,6 @@
 import CSyntheticMedia
 
-/// Encoded frames of a real encoder, made once at start.
+/// Frames from a real encoder, made once at the start.
 struct EncodedLoop: Sendable {
     /// One encoded frame.
     struct Frame: Sendable {
@@ -15,7 +15,7 @@ struct EncodedLoop: Sendable {
     /// Nanoseconds from one frame to the next.
     var nanosecondsPerFrame: Int64
 
-    /// A moving picture of which only the first frame is a keyframe. Throws libvpx's or OpenH264's error code.
+    /// A moving image of which only the first frame is a keyframe. Throws libvpx's or OpenH264's error code.
     static func video(
         _ codec: VideoCodec, width: Int, height: Int, framesPerSecond: Int, kilobitsPerSecond: Int, seconds: Int
     ) throws(EncoderError) -> EncodedLoop {

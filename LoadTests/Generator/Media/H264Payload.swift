@@ -1,4 +1,4 @@
-/// One RTP payload of H.264 (RFC 6184 section 5.2), as the generator cuts them.
+/// One RTP payload of H.264 (RFC 6184 section 5.2), as the generator makes them.
 struct H264Payload {
     /// NAL unit types of payloads that hold several units, or part of one.
     static let aggregate: UInt8 = 24
@@ -7,12 +7,12 @@ struct H264Payload {
 
     /// Parameter sets: a keyframe follows.
     var isKey = false
-    /// First of its frame. The slices of a keyframe follow its parameter sets.
+    /// Whether it is the first of its frame. The slices of a keyframe follow its parameter sets.
     var startsFrame = false
     /// Its part of the byte stream, start codes included.
     var stream: [UInt8] = []
 
-    /// Reads a payload; nil when it is none that the generator sends.
+    /// Reads a payload; nil if it is none that the generator sends.
     init?(_ payload: UnsafeRawBufferPointer) {
         guard payload.count > 2 else { return nil }
         switch payload[0] & 0x1f {

@@ -1,12 +1,12 @@
 extension PacketLoop {
-    /// What stands before the trace: a start code, and a NAL unit of a type that no decoder knows (ITU-T H.264 table 7-1: 0, unspecified).
+    /// The bytes before the trace: a start code, and a NAL unit of a type that no decoder knows (ITU-T H.264 table 7-1: 0, unspecified).
     private static let traceHead: [UInt8] = [0, 0, 1, 0]
 
     /// Cuts H.264 frames into payloads as libwebrtc does: parameter sets together (STAP-A), small NAL units by themselves, large ones in
     /// fragments of nearly equal size (FU-A; RFC 6184 sections 5.6 to 5.8).
     ///
-    /// The trace follows the last NAL unit behind a start code, inside the same payload. That is not what RFC 6184 has in mind; a receiver that makes a
-    /// byte stream of what it gets, as all of libwebrtc's decoders want it, finds one more NAL unit and skips it.
+    /// The trace follows the last NAL unit after a start code, inside the same payload. RFC 6184 does not intend this, but a receiver that turns
+    /// what it gets into a byte stream, as all of libwebrtc's decoders need it, finds one more NAL unit and skips it.
     convenience init(h264 loop: EncodedLoop) {
         var builder = Builder()
         for frame in loop.frames {

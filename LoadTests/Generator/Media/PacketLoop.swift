@@ -1,14 +1,14 @@
 /// A loop cut into RTP payloads, in one piece of memory that every publisher of the same media shares.
 ///
 /// What differs between publishers is written when a packet is sent: VP8's picture numbers in the descriptor, and the trace
-/// behind the last packet of each frame. Everything else is known to the receiving side, which compares byte by byte.
+/// after the last packet of each frame. The receiving side knows everything else, and compares it byte by byte.
 final class PacketLoop: Sendable {
     /// What the payloads are.
     enum Kind: Sendable { case vp8, h264, opus }
 
     /// One payload of the loop.
     struct Packet: Sendable {
-        /// Where its bytes lie in the loop's memory.
+        /// Where its bytes are in the loop's memory.
         var offset: Int
         /// Bytes of payload, the trace's included.
         var length: Int
@@ -16,12 +16,12 @@ final class PacketLoop: Sendable {
         var descriptorLength: Int
         var endsFrame: Bool
 
-        /// The bytes that arrive as they are in the loop: without descriptor and trace.
+        /// The bytes that arrive unchanged from the loop: without descriptor and trace.
         var fixed: Range<Int> { descriptorLength..<(length - (endsFrame ? Trace.length : 0)) }
     }
 
     let kind: Kind
-    /// All payloads, one behind the other.
+    /// All payloads, one after the other.
     let memory: [UInt8]
     let packets: [Packet]
     /// The packets of each frame.
@@ -30,12 +30,12 @@ final class PacketLoop: Sendable {
     let ticksPerFrame: UInt32
     let nanosecondsPerFrame: Int64
 
-    /// Bytes of one RTP payload at most: 1,200 less header and extensions, as libwebrtc keeps to.
+    /// The most bytes of one RTP payload: 1,200 less header and extensions, as in libwebrtc.
     static let maximumPayload = 1_150
 
     /// Cuts VP8 frames into payloads of nearly equal size, as libwebrtc does (RFC 7741 section 4.2).
     ///
-    /// The trace follows the last partition, whose bool decoder never reads so far: any VP8 decoder shows the picture.
+    /// The trace follows the last partition, whose bool decoder never reads so far: any VP8 decoder shows the frame.
     ///
     /// ```text
     ///  0 1 2 3 4 5 6 7
@@ -65,7 +65,7 @@ final class PacketLoop: Sendable {
         self.init(.vp8, builder, loop)
     }
 
-    /// Gives every Opus frame a packet of its own, with the trace as padding that decoders skip (RFC 6716 section
+    /// Gives every Opus frame its own packet, with the trace as padding that decoders skip (RFC 6716 section
     /// 3.2.5: code 3, one frame, padding).
     convenience init(opus loop: EncodedLoop) {
         var builder = Builder()

@@ -1,15 +1,15 @@
-/// What a publisher writes behind the last payload of each frame, and a subscriber reads after decryption: which stream of
+/// What a publisher writes after the last payload of each frame, and a subscriber reads after decryption: which stream of
 /// this run, which packet of it, and when it was sent.
 ///
 /// ```text
 /// |  magic (4)  | stream (4) | counter (4) | send time in ns (8) | check (4) |
 /// ```
 /// Packets between two traces need none: their sequence number is as far from the traced one as their counter is, the
-/// publisher's ledger tells what such a packet held and when it left, and the payload is compared with it.
+/// publisher's ledger says what such a packet contained and when it was sent, and the payload is compared with it.
 struct Trace: Hashable {
     static let length = 24
     private static let magic: UInt32 = 0x4d6c_5472
-    /// Every byte is turned with this, so that small numbers are no rows of zeros: H.264 would take those for a start code.
+    /// Every byte is combined with this by XOR, so that small numbers are not rows of zeros, which H.264 would mistake for a start code.
     private static let turned = Int64(bitPattern: 0xa5a5_a5a5_a5a5_a5a5)
 
     /// The sending stream's index in its media thread.
@@ -25,7 +25,7 @@ struct Trace: Hashable {
         self.time = time
     }
 
-    /// The trace at `bytes`; nil when there is none or it is damaged.
+    /// The trace at `bytes`; nil if there is none or it is damaged.
     init?(_ bytes: UnsafeRawPointer) {
         guard bytes.loadUnaligned(as: UInt32.self) == Self.magic ^ UInt32(truncatingIfNeeded: Self.turned),
             bytes.loadUnaligned(fromByteOffset: 20, as: UInt32.self) == Self.check(bytes)

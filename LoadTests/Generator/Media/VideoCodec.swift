@@ -1,8 +1,8 @@
-/// What publishers encode their pictures with.
+/// The codec in which publishers encode their video.
 public enum VideoCodec: String, Codable, Sendable, Hashable {
     case vp8, h264
 
-    /// The payload types that are offered, as Chromium numbers them: pictures, and their repeats.
+    /// The payload types that are offered, as Chromium numbers them: video, and its retransmissions.
     var payloadTypes: (media: UInt8, repeats: UInt8) {
         switch self {
         case .vp8: (96, 97)
@@ -17,7 +17,7 @@ public enum VideoCodec: String, Codable, Sendable, Hashable {
         }
     }
 
-    /// Its lines in an offer: constrained baseline 3.1, cut by FU-A, for H.264 (RFC 6184 section 8.1).
+    /// Its lines in an offer: constrained baseline 3.1, fragmented as FU-A, for H.264 (RFC 6184 section 8.1).
     var mediaLines: [String] {
         switch self {
         case .vp8: ["a=rtpmap:96 VP8/90000"]

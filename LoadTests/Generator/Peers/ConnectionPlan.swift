@@ -1,7 +1,7 @@
 public import MediaControl
 public import Primitives
 
-/// What the generator plays on one peer connection, as the descriptions of both sides agreed on.
+/// What the generator plays on one peer connection, as negotiated by the descriptions of both sides.
 public struct ConnectionPlan: Sendable {
     /// A number that no other connection of the run has.
     public var id: ConnectionID
@@ -17,7 +17,7 @@ public struct ConnectionPlan: Sendable {
     /// Whether this side sends the ClientHello.
     public var isDTLSClient: Bool
     public var sends: [SendPlan]
-    /// What the payload types that may come mean.
+    /// The meaning of the payload types that may arrive.
     public var receives: [UInt8: ReceivedFormat]
     public var extensions: ExtensionNumbers
     /// Whether every packet is decrypted and compared, and whether frames are really decoded.
@@ -25,9 +25,9 @@ public struct ConnectionPlan: Sendable {
     public var decodes = false
     /// Whether the time to the first frame is that of a video frame.
     public var expectsVideo = true
-    /// The network that the scenario puts before the peer.
+    /// The network that the scenario emulates before the peer.
     public var link = LinkSettings()
-    /// Whose silences are measured, over all of its connections; empty: nobody's.
+    /// The participant whose silences are measured, over all of its connections; empty: none.
     public var participant = ""
 }
 
@@ -48,7 +48,7 @@ public struct SendPlan: Sendable {
     public var rtxSSRC: UInt32
     /// Which loop is replayed: the layer of a video, 0 for others.
     public var layer: Int
-    /// Frames leave together every so many nanoseconds; 0: each in its time.
+    /// Frames are sent together every so many nanoseconds; 0: each at its time.
     public var burst: Int64 = 0
 }
 
@@ -58,13 +58,13 @@ public enum TrackKind: String, Sendable, Hashable { case audio, video }
 /// What a payload type stands for.
 public enum ReceivedFormat: Sendable, Hashable {
     case opus, vp8, h264
-    /// Repeats of the payload type given.
+    /// Retransmissions of the given payload type.
     case rtx(of: UInt8)
 
     var isVideo: Bool { self == .vp8 || self == .h264 }
 }
 
-/// The header extensions agreed on, by their numbers; 0 where there is none.
+/// The numbers of the negotiated header extensions; 0 if there is none.
 public struct ExtensionNumbers: Sendable, Hashable {
     public var mid: UInt8 = 0
     public var rid: UInt8 = 0
@@ -74,7 +74,7 @@ public struct ExtensionNumbers: Sendable, Hashable {
     public var absoluteSendTime: UInt8 = 0
 }
 
-/// The network before one peer, played inside the generator.
+/// The network before one peer, emulated inside the generator.
 public struct LinkSettings: Sendable, Hashable {
     /// Shares of datagrams lost on the way to and from the peer, 0 to 1.
     public var lossDown = 0.0

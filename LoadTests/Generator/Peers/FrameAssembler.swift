@@ -1,9 +1,9 @@
 import CSyntheticMedia
 
-/// Puts frames together in order, and decodes them where the scenario wants that. Like a player it waits for repeats and
-/// starts again at a keyframe when they do not come.
+/// Puts frames together in order, and decodes them if the scenario requests it. Like a player, it waits for retransmissions and
+/// starts again at a keyframe if they do not arrive.
 final class FrameAssembler {
-    /// Packets that wait for an earlier one at most: a third of a second at 1,000 packets/s.
+    /// The most packets that wait for an earlier one: a third of a second at 1,000 packets/s.
     private static let patience = 300
     private struct Part {
         var bytes: [UInt8]
@@ -15,7 +15,7 @@ final class FrameAssembler {
     private var frame: [UInt8] = []
     private let codec: VideoCodec
     private let decoder: UnsafeMutableRawPointer?
-    /// A keyframe must come before anything can be shown.
+    /// A keyframe must arrive before anything can be shown.
     private(set) var needsKeyframe = true
     private(set) var frames: UInt64 = 0
     private(set) var decoded: UInt64 = 0
@@ -31,7 +31,7 @@ final class FrameAssembler {
         codec == .vp8 ? synthetic_decoder_free(decoder) : synthetic_h264_decoder_free(decoder)
     }
 
-    /// Takes one packet's share of a frame, without descriptor; `isKey`: the first one of a keyframe.
+    /// Adds one packet's part of a frame, without descriptor; `isKey`: the first one of a keyframe.
     func add(_ bytes: UnsafeRawBufferPointer, sequence: Int64, starts: Bool, isKey: Bool, ends: Bool) {
         if needsKeyframe, isKey, sequence >= next ?? 0 {
             needsKeyframe = false

@@ -15,7 +15,7 @@ public struct MediaSettings: Sendable, Hashable {
     public var codec = VideoCodec.vp8
     /// Opus; 0: no audio.
     public var audioKilobitsPerSecond = 32
-    /// Audio frames leave in bursts of so many milliseconds; 0: each in its time.
+    /// Audio frames are sent in bursts of so many milliseconds; 0: each at its time.
     public var audioBurstMilliseconds = 0
     /// Seconds until a loop starts again, with a keyframe.
     public var loopSeconds = 10
@@ -28,7 +28,7 @@ final class LoopLibrary: Sendable {
     private let video: [PacketLoop]
     private let audio: PacketLoop?
 
-    /// Encodes everything that `settings` asks for. Takes about a second for ten seconds of video.
+    /// Encodes everything that `settings` requests. Takes about a second for ten seconds of video.
     init(_ settings: MediaSettings) throws(LoadError) {
         do throws(EncoderError) {
             var video: [PacketLoop] = []

@@ -83,7 +83,7 @@ extension MediaThread {
         if peer.transport.hasEnded { return end(peer) }
         if peer.transport.isConnected, !peer.isConnected { start(peer) }
         let next = peer.transport.nextDeadline.nanoseconds
-        // An alarm that is set and comes earlier does as well.
+        // An earlier alarm that is already set is enough.
         if next < peer.wakeAt || peer.wakeAt <= now {
             peer.wakeAt = min(next, now + 3_000_000_000)
             schedule(.transport, peer.index, at: peer.wakeAt)

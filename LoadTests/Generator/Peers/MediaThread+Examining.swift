@@ -2,8 +2,8 @@ import Glibc
 import Primitives
 import RTP
 
-/// Where the media bytes of a VP8 payload begin, and what its descriptor numbers (RFC 7741 section 4.2). A reader of the generator's own: what it checks the
-/// server's packets with must not share the server's faults.
+/// Where the media bytes of a VP8 payload begin, and what its descriptor numbers (RFC 7741 section 4.2). The generator has its own reader, because its checks of the
+/// server's packets must not share the server's faults.
 struct VP8Descriptor {
     var length = 1
     var startsFrame: Bool
@@ -30,7 +30,7 @@ struct VP8Descriptor {
 }
 
 extension MediaThread {
-    /// Looks at a decrypted packet: which one it is, whether it is as it was sent, and what it shows.
+    /// Examines a decrypted packet: which one it is, whether it is unchanged, and what it shows.
     func examine(
         _ packet: UnsafeMutableRawBufferPointer, _ sequence: Int64, _ stream: ReceiveStream, _ peer: Peer,
         at time: Int64
@@ -69,7 +69,7 @@ extension MediaThread {
         guard let source = stream.source else { return }
         let counter = UInt32(truncatingIfNeeded: sequence - stream.counterOffset)
         if matches(payload, counter, source, hasTrace: trace != nil) { return }
-        // The numbering may have moved since the last trace: the frame's end will tell.
+        // The numbering may have moved since the last trace: the frame's end will show it.
         if trace != nil || header.marker || stream.format == .opus {
             counters.corrupted &+= 1
         } else if stream.suspects.count < 64 {
@@ -77,7 +77,7 @@ extension MediaThread {
         }
     }
 
-    /// Takes over what a trace says about the numbering.
+    /// Applies what a trace says about the numbering.
     private func follow(_ trace: Trace, _ header: RTPHeader, _ sequence: Int64, _ stream: ReceiveStream) {
         guard Int(trace.stream) < sendStreams.count, let source = sendStreams[Int(trace.stream)] else { return }
         let offset = sequence - Int64(trace.counter)
@@ -95,7 +95,7 @@ extension MediaThread {
         stream.suspects.removeAll(keepingCapacity: true)
     }
 
-    /// Whether a payload is that of the source's packet `counter`, but for what a server may rewrite.
+    /// Whether a payload is that of the source's packet `counter`, except for what a server may rewrite.
     private func matches(
         _ payload: UnsafeRawBufferPointer, _ counter: UInt32, _ source: SendStream, hasTrace: Bool
     ) -> Bool {

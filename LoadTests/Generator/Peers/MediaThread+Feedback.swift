@@ -3,7 +3,7 @@ import Primitives
 import RTP
 
 extension MediaThread {
-    /// Sender and receiver reports, once a second.
+    /// Sends sender and receiver reports, once per second.
     func sendReports(_ peer: Peer) {
         schedule(.report, peer.index, at: now + 1_000_000_000)
         guard peer.isConnected else { return }
@@ -38,7 +38,7 @@ extension MediaThread {
         }
     }
 
-    /// Transport-wide feedback as libwebrtc times it.
+    /// Sends transport-wide feedback at libwebrtc's times.
     func sendTransportFeedback(_ peer: Peer) {
         peer.feedbackScheduled = false
         let since = now - peer.lastFeedback
@@ -56,7 +56,7 @@ extension MediaThread {
         schedule(.feedback, peer.index, at: now + peer.arrivals.interval(since: since))
     }
 
-    /// A gap was found: video asks for the numbers at once.
+    /// A gap was found: for video, the numbers are requested at once.
     func noteGap(_ stream: ReceiveStream, _ peer: Peer) {
         counters.gaps &+= 1
         lastGap = now
@@ -65,7 +65,7 @@ extension MediaThread {
         schedule(.nack, peer.index, at: now)
     }
 
-    /// Asks for what is missing: at once, then every 50 ms, ten times at most; what does not come by then is lost.
+    /// Requests what is missing: at once, then every 50 ms, at most ten times; what has not arrived by then is lost.
     func requestMissing(_ peer: Peer) {
         peer.nackScheduled = false
         expireMissing(peer)
@@ -94,7 +94,7 @@ extension MediaThread {
             stream.missing.removeAll { now - $0.since > 500_000_000 }
             let lost = before - stream.missing.count
             counters.lost &+= UInt64(lost)
-            // A player misses a frame now.
+            // A player would now miss a frame.
             if lost > 0, stream.format.isVideo { askForKeyframe(stream, peer) }
         }
     }
@@ -112,7 +112,7 @@ extension MediaThread {
         sendRTCP(peer) { $0.appendPictureLoss(senderSSRC: peer.reporterSSRC, mediaSSRC: stream.ssrc) }
     }
 
-    /// At the end of a run: what is missing now will not come any more.
+    /// At the end of a run: what is missing now will no longer arrive.
     func finishCounting() {
         for case .some(let peer) in peers where !peer.isEnded { countAbandoned(of: peer) }
     }
@@ -124,7 +124,7 @@ extension MediaThread {
         }
     }
 
-    /// Takes a decrypted RTCP compound that came at `time`.
+    /// Processes a decrypted RTCP compound that arrived at `time`.
     func receiveRTCP(_ datagram: UnsafeMutableRawBufferPointer, _ peer: Peer, at time: Int64) {
         let bytes = UnsafeRawBufferPointer(datagram).bytes
         guard var compound = RTCPCompound(bytes) else { return }

@@ -2,7 +2,7 @@ import CLoadIO
 import Primitives
 
 extension MediaThread {
-    /// Fetches what waits at a socket, but not for so long that timers suffer; whether that was all.
+    /// Reads what has arrived at a socket, but not for so long that timers are late; returns whether that was all.
     func drain(_ socket: Int) -> Bool {
         for _ in 0..<32 {
             let count = sockets.receive(socket)
@@ -19,7 +19,7 @@ extension MediaThread {
         return bySocket[socket]
     }
 
-    /// Asks for the memory of those who got the runs just fetched: a peer's is cold by the time its next packets come.
+    /// Prefetches the memory of the peers of the runs just read: it is cold by the time the next packets arrive.
     private func warm(_ count: Int, _ socket: Int) {
         for index in 0..<count {
             guard let found = receiver(sockets.runs[index], socket), found < places.count, let place = places[found]
@@ -34,7 +34,7 @@ extension MediaThread {
         }
     }
 
-    /// Asks for the memory of the peer whose timer comes after the next.
+    /// Prefetches the memory of the peer whose timer comes after the next.
     func warm(timer key: UInt64) {
         let index = Int(key >> 3)
         guard key & 7 != Timer.frame.rawValue, index < places.count, let place = places[index] else { return }

@@ -3,7 +3,7 @@ import RTP
 import Simulation
 
 extension MediaThread {
-    /// Takes one datagram from the server.
+    /// Receives one datagram from the server.
     func receive(
         _ datagram: UnsafeMutableRawBufferPointer, _ peer: Peer, at time: Int64
     ) {
@@ -30,7 +30,7 @@ extension MediaThread {
         }
     }
 
-    /// The scenario's link: random loss and a bottleneck with a queue. Packets that it delays keep their place and get
+    /// The scenario's link: random loss and a bottleneck with a queue. Packets that it delays keep their order and get
     /// the later time.
     private func passes(_ bytes: Int, _ peer: Peer, _ time: inout Int64) -> Bool {
         let link = peer.plan.link
@@ -118,7 +118,7 @@ extension MediaThread {
         }
     }
 
-    /// Counts a media packet and, where its number tells which one it is, its delay.
+    /// Counts a media packet and, if its number identifies it, its delay.
     private func count(
         _ bytes: Int, _ header: RTPHeader, _ sequence: Int64, _ stream: ReceiveStream, at time: Int64
     ) {
@@ -131,7 +131,7 @@ extension MediaThread {
         delay.add(time - entry.time)
     }
 
-    /// Everything, where everything is compared; else what is needed to know the numbering, to show a frame, and to
+    /// Whether the packet must be decrypted: always if everything is compared, otherwise if it is needed to know the numbering, to show a frame, or to
     /// keep SRTP's rollover count.
     private func mustDecrypt(
         _ datagram: UnsafeMutableRawBufferPointer, _ header: RTPHeader, _ sequence: Int64, _ stream: ReceiveStream,
@@ -143,7 +143,7 @@ extension MediaThread {
         return ends && sequence & 63 < 2
     }
 
-    /// A repeat: its number inside says which packet it is.
+    /// Receives a retransmission: the number inside identifies the packet.
     private func receiveRepeat(
         _ datagram: UnsafeMutableRawBufferPointer, of payloadType: UInt8, _ peer: Peer, at time: Int64
     ) {
@@ -161,7 +161,7 @@ extension MediaThread {
             return
         }
         guard let stream = peer.stream(missing: number, of: payloadType) else {
-            // Bandwidth probes repeat what has long arrived.
+            // Bandwidth probes retransmit what has long arrived.
             counters.padding &+= 1
             return
         }

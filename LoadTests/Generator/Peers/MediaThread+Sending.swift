@@ -13,7 +13,7 @@ extension MediaThread {
         now = loadio_monotonic()
         let due = stream.nextFrame
         if now - due > 5_000_000 + stream.plan.burst { counters.lateFrames &+= 1 }
-        // A generator that hangs behind sends what it owes, but not more than half a second at once.
+        // A generator that is late catches up, but with at most half a second at once.
         if now - due > 500_000_000 + stream.plan.burst { stream.skip(to: now - stream.plan.burst) }
         repeat {
             for loopIndex in stream.beginFrame(at: now) { sendPacket(loopIndex, of: stream, by: peer) }
@@ -33,7 +33,7 @@ extension MediaThread {
         counters.sentBytes &+= UInt64(length)
     }
 
-    /// Repeats a packet that the server misses.
+    /// Retransmits a packet that the server misses.
     func resend(_ number: UInt16, of stream: SendStream, by peer: Peer) {
         guard let slot = batch.reserve(Self.slotLength) else { return }
         peer.transportSequence &+= 1
@@ -44,7 +44,7 @@ extension MediaThread {
         counters.resent &+= 1
     }
 
-    /// Protects and queues an RTCP compound written by `write`.
+    /// Encrypts and queues an RTCP compound written by `write`.
     func sendRTCP(_ peer: Peer, _ write: (inout RTCPWriter) -> Void) {
         guard peer.transport.isConnected, let slot = batch.reserve(Self.slotLength) else { return }
         var writer = RTCPWriter(UnsafeMutableRawBufferPointer(rebasing: slot[0..<1_200]))

@@ -7,9 +7,9 @@ import SRTP
 import Simulation
 import Synchronization
 
-/// The media of many peers on one thread: sockets, timers, ICE, DTLS, SRTP, what publishers send and subscribers find.
+/// The media of many peers on one thread: sockets, timers, ICE, DTLS, SRTP, what publishers send and subscribers receive.
 ///
-/// Only its own thread touches it; others post commands and read snapshots.
+/// Only its own thread uses it; others post commands and read snapshots.
 final class MediaThread {
     /// What a timer is for; the low bits of its key.
     enum Timer: UInt64 { case transport, report, feedback, nack, frame }
@@ -21,7 +21,7 @@ final class MediaThread {
     var wheel: TimingWheel
     private let reportStep: Int64
     var peers: [Peer?] = []
-    /// Where each peer lies, without owning it: for asking for its memory ahead.
+    /// The address of each peer, without ownership, to prefetch its memory.
     var places: [UnsafeRawPointer?] = []
     var byAddress: [UInt32: Int] = [:]
     var bySocket: [Int: Int] = [:]
@@ -40,14 +40,14 @@ final class MediaThread {
     var silences: [String: Silence] = [:]
     var random: RandomSource
     var now: Int64
-    /// CLOCK_REALTIME less CLOCK_MONOTONIC: the kernel stamps by the former.
+    /// CLOCK_REALTIME less CLOCK_MONOTONIC: the kernel's timestamps use the former.
     var clockDifference: Int64
     var batch = OutboundBatch(datagrams: 512, bytes: 1 << 20)
     /// Where each datagram of the batch comes from.
     var origins: [PeerSockets.Origin] = []
     private var due: [UInt64] = []
     private var ready: [UInt32] = []
-    /// When sockets are looked at next, and when something was last missing.
+    /// When sockets are read next, and when something was last missing.
     private var nextLook: Int64 = 0
     var lastGap: Int64 = 0
     /// Peers behind a link of the scenario that loses or delays.
@@ -71,7 +71,7 @@ final class MediaThread {
         shared.becomeReady(firstAddress: sockets.firstAddress)
     }
 
-    /// Runs until the handle says stop.
+    /// Runs until the handle stops it.
     func run() {
         while !shared.isStopped {
             sleep()
@@ -93,11 +93,11 @@ final class MediaThread {
         publish()
     }
 
-    /// Sleeps until a timer is due, somebody asks for something, or it is time to look what has come.
+    /// Sleeps until a timer is due, a command is posted, or it is time to read the sockets.
     ///
-    /// While all connections are up it does not let packets wake it, but looks every 12 ms, and every 4 ms where packets are lost: the
-    /// kernel stamps arrivals, so nothing is measured worse, the generator turns less often, and the server is not billed for
-    /// waking its own load, which on a real network is another machine's business.
+    /// While all connections are up, packets do not wake it: it reads every 12 ms, and every 4 ms while packets are lost. The
+    /// kernel timestamps arrivals, so no measurement suffers, the generator runs fewer turns, and the server does not pay for
+    /// waking its own load, which on a real network is another machine.
     private func sleep() {
         now = loadio_monotonic()
         if connecting > 0 {
@@ -133,12 +133,12 @@ final class MediaThread {
     }
 
     func schedule(_ timer: Timer, _ index: Int, at time: Int64) {
-        // Feedback and reports in steps: fewer turns, more datagrams in each.
+        // Feedback and reports are sent in steps: fewer turns, with more datagrams in each.
         let step = timer == .feedback || timer == .report ? reportStep : 1
         wheel.schedule(UInt64(index) << 3 | timer.rawValue, at: (time + step - 1) / step * step)
     }
 
-    /// Marks what a peer's machines have written as that peer's. It leaves at the end of the turn, all peers' together.
+    /// Marks what a peer's state machines have written as that peer's. It is sent at the end of the turn, together for all peers.
     func send(_ peer: Peer) {
         guard batch.count > origins.count else { return }
         for _ in origins.count..<batch.count {

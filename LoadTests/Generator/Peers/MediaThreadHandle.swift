@@ -2,13 +2,13 @@ import NetworkIO
 import Primitives
 import Synchronization
 
-/// What other threads may ask of a media thread.
+/// Commands of other threads to a media thread.
 enum MediaCommand: Sendable {
     case open(ConnectionPlan)
     /// Payload types and extensions after a renegotiation.
     case update(ConnectionID, receives: [UInt8: ReceivedFormat], extensions: ExtensionNumbers)
     case close(ConnectionID)
-    /// Starts counting afresh: the warm-up is over.
+    /// Resets the counters: the warm-up is over.
     case resetCounters
     /// Silences are measured from now on.
     case restartSilences
@@ -23,7 +23,7 @@ final class MediaThreadHandle: Sendable {
         var commands: [MediaCommand] = []
         var isStopped = false
         var snapshot = Snapshot()
-        /// The first peer's address with the port that all share; nil where each has a socket of its own.
+        /// The first peer's address with the port that all share; nil if each has its own socket.
         var firstAddress: SocketAddress?
         var isReady = false
         var placesTaken = 0
@@ -71,7 +71,7 @@ final class MediaThreadHandle: Sendable {
         }
     }
 
-    /// Replaces the counters, and adds to histograms that nobody has taken yet.
+    /// Replaces the counters, and adds to the histograms that have not been taken yet.
     func publish(_ new: Snapshot) {
         state.withLock { state in
             var sum = new

@@ -4,7 +4,7 @@ import Simulation
 
 /// One peer connection that the generator plays.
 final class Peer {
-    // What each packet needs comes first, in few lines of memory.
+    // What each packet needs comes first, in few cache lines.
     var isConnected = false
     var isEnded = false
     var feedbackScheduled = false
@@ -16,7 +16,7 @@ final class Peer {
     private var numbers: [UInt32] = []
     private(set) var streams: [ReceiveStream] = []
     var arrivals = ArrivalLog()
-    /// Bytes from the start of the object to here, about.
+    /// About the number of bytes from the start of the object to here.
     static let hotBytes = 192
 
     let plan: ConnectionPlan
@@ -26,13 +26,13 @@ final class Peer {
     /// Where it sends from: its address (0: the socket's) and the socket.
     let address: UInt32
     let socket: Int
-    /// Who it is in RTCP while it sends no media itself.
+    /// Its SSRC in RTCP while it sends no media itself.
     let reporterSSRC: UInt32
     let cname: [UInt8]
     var sends: [SendStream] = []
     var transportSequence: UInt16 = 0
     var hasFrame = false
-    /// Shared with the participant's other connections; nil where silences are not measured.
+    /// Shared with the participant's other connections; nil if silences are not measured.
     var silence: Silence?
     var wakeAt: Int64 = .max
     var lastFeedback: Int64 = 0
@@ -61,13 +61,13 @@ final class Peer {
         cname = Array("load\(index)".utf8)
     }
 
-    /// Asks for what a packet of this SSRC will need.
+    /// Prefetches what a packet of this SSRC will need.
     func warm(_ ssrc: UInt32) {
         arrivals.warm()
         stream(ssrc)?.warm()
     }
 
-    /// The stream of an SSRC; nil when nothing came with it yet.
+    /// The stream of an SSRC; nil if nothing has arrived with it yet.
     func stream(_ ssrc: UInt32) -> ReceiveStream? {
         if let lastStream, lastStream.ssrc == ssrc { return lastStream }
         guard let index = numbers.firstIndex(of: ssrc) else { return nil }
@@ -76,7 +76,7 @@ final class Peer {
     }
 
     func add(_ stream: ReceiveStream) {
-        // A server that renumbers with new SSRCs for hours: the oldest stream goes.
+        // If a server uses new SSRCs for hours, the oldest stream is removed.
         if streams.count >= 512 {
             streams.removeFirst()
             numbers.removeFirst()
@@ -85,7 +85,7 @@ final class Peer {
         numbers.append(stream.ssrc)
     }
 
-    /// The media stream that repeats of `payloadType` may belong to and that misses `number`.
+    /// The media stream to which retransmissions of `payloadType` may belong and that misses `number`.
     func stream(missing number: UInt16, of payloadType: UInt8) -> ReceiveStream? {
         streams.first { stream in
             stream.payloadType == payloadType

@@ -1,14 +1,14 @@
 import Primitives
 import RTP
 
-/// What a sequence number says about its packet.
+/// What a sequence number shows about its packet.
 enum SequenceVerdict {
-    /// The next one, or one behind a gap of `missing` numbers.
+    /// The next one, or one after a gap of `missing` numbers.
     case newest(missing: Int)
-    /// Behind a later one, and not seen before.
+    /// After a later one, and not seen before.
     case late
     case duplicate
-    /// Too far away to be loss: the numbering jumped, and what was `missing` before will not come any more.
+    /// Too far away to be loss: the numbering jumped, and what was `missing` before will no longer arrive.
     case jump(missing: Int)
 }
 
@@ -26,7 +26,7 @@ final class ReceiveStream {
     /// One bit for each of the last numbers: seen or not.
     private let window: UnsafeMutablePointer<UInt64>
 
-    /// A number that has not come yet.
+    /// A number that has not arrived yet.
     struct Missing {
         var sequence: Int64
         var since: Int64
@@ -35,12 +35,12 @@ final class ReceiveStream {
     }
     var missing: [Missing] = []
 
-    // Where packets come from, once a trace has told.
+    // The source of its packets, once a trace has identified it.
     var source: SendStream?
     /// Sequence number less the source's counter.
     var counterOffset: Int64 = 0
     var timestampOffset: UInt32 = 0
-    /// Packets that differ from what their number says, until the frame's trace tells whether the numbering moved.
+    /// Packets that differ from what their number says, until the frame's trace shows whether the numbering moved.
     var suspects: [(sequence: Int64, payload: [UInt8])] = []
     var assembler: FrameAssembler?
     var pictures = PictureNumbers()
@@ -67,7 +67,7 @@ final class ReceiveStream {
 
     deinit { window.deallocate() }
 
-    /// Asks for what the next packet will need.
+    /// Prefetches what the next packet will need.
     func warm() {
         Prefetch.lines(Unmanaged.passUnretained(self).toOpaque(), 256)
         Prefetch.lines(window + (Int(max(0, highest) % Self.windowBits) >> 6), 8)
@@ -157,18 +157,18 @@ final class ReceiveStream {
     }
 }
 
-/// Checks that VP8's picture numbers go on without a jump where the packets do.
+/// Checks that VP8's picture ids are consecutive if the packets are.
 struct PictureNumbers {
     private var last: (sequence: Int64, picture: UInt16, level: UInt8)?
 
-    /// Takes note of the first packet of a picture; false when its numbers do not follow those of the picture before.
+    /// Notes the first packet of a frame; false if its numbers do not follow those of the previous frame.
     mutating func note(picture: UInt16, level: UInt8, at sequence: Int64) -> Bool {
         defer { last = (sequence, picture, level) }
         guard let last, last.sequence == sequence - 1 else { return true }
         return picture == (last.picture &+ 1) & 0x7fff && level == last.level &+ 1
     }
 
-    /// The picture goes on with packet `sequence`.
+    /// The frame continues with packet `sequence`.
     mutating func extend(to sequence: Int64) {
         if let last, last.sequence == sequence - 1 { self.last?.sequence = sequence }
     }

@@ -3,7 +3,7 @@ import Primitives
 import RTP
 import Simulation
 
-/// One RTP stream of a publisher: replays its loop, remembers what it sent and when, and can repeat it.
+/// One RTP stream of a publisher: replays its loop, remembers what it sent and when, and can retransmit it.
 final class SendStream {
     let index: UInt32
     let plan: SendPlan
@@ -22,13 +22,13 @@ final class SendStream {
     /// When the next frame is due, and when the stream began.
     var nextFrame: Int64
     private let startedAt: Int64
-    /// The receiver of a new keyframe waits: the loop starts again at its first frame.
+    /// A keyframe was requested: the loop starts again at its first frame.
     private(set) var wantsKeyframe = false
     private var lastKeyframe: Int64 = 0
     private(set) var lastTimestamp: UInt32 = 0
     private(set) var lastFrameTime: Int64 = 0
 
-    /// What was sent as packet `counter`, for as long as the ring lasts.
+    /// What was sent as packet `counter`, as long as the ring holds it.
     struct Entry {
         var counter: UInt32 = .max
         var loopIndex: UInt32 = 0
@@ -54,7 +54,7 @@ final class SendStream {
         // Publishers do not tick together.
         nextFrame = now + Int64(random.next() % UInt64(loop.nanosecondsPerFrame))
         startedAt = nextFrame
-        // Twenty seconds of sound, about ten of video at 1 Mbit/s.
+        // Twenty seconds of audio, about ten of video at 1 Mbit/s.
         let size = plan.kind == .audio ? 1_024 : 2_048
         ring = .allocate(capacity: size)
         ring.initialize(repeating: Entry(), count: size)
@@ -63,25 +63,25 @@ final class SendStream {
 
     deinit { ring.deallocate() }
 
-    /// What was sent as number `counter`; nil when that is too long ago or not yet.
+    /// What was sent as number `counter`; nil if it was sent too long ago or not yet.
     func entry(_ counter: UInt32) -> Entry? {
         let entry = ring[Int(counter & ringMask)]
         return entry.counter == counter ? entry : nil
     }
 
-    /// The packet number that a sequence number of this stream stands for; about the last 32,768.
+    /// The packet number of a sequence number of this stream, for about the last 32,768.
     func counter(ofSequence number: UInt16) -> UInt32 {
         let last = firstSequence &+ UInt16(truncatingIfNeeded: counter &- 1)
         return (counter &- 1) &- UInt32(last &- number)
     }
 
-    /// Starts again at the keyframe, at most twice a second (encoders do not make more either).
+    /// Starts again at the keyframe, at most twice per second (encoders do not make more either).
     func requestKeyframe(at now: Int64) {
         guard plan.kind == .video, now - lastKeyframe > 500_000_000 else { return }
         wantsKeyframe = true
     }
 
-    /// Takes the next frame: the packets to send now, in order.
+    /// Begins the next frame: the packets to send now, in order.
     func beginFrame(at now: Int64) -> Range<Int> {
         if wantsKeyframe { position = 0 }
         if position == 0 { lastKeyframe = now }
@@ -95,13 +95,13 @@ final class SendStream {
         return frame
     }
 
-    /// Lets the clock of the media go on without sending.
+    /// Advances the media clock without sending.
     func leaveOut(_ frames: UInt32) {
         frameCount &+= frames
         nextFrame = startedAt + Int64(frameCount) * loop.nanosecondsPerFrame
     }
 
-    /// Writes the next packet, number `loopIndex` of the loop, and remembers it; its length without protection.
+    /// Writes the next packet, number `loopIndex` of the loop, and remembers it; returns its length before encryption.
     func write(_ loopIndex: Int, at now: Int64, transportSequence: UInt16, to slot: UnsafeMutableRawBufferPointer)
         -> Int
     {
@@ -116,7 +116,7 @@ final class SendStream {
         return length
     }
 
-    /// Writes a repeat (RFC 4588) of a packet that was sent before; nil when it is forgotten or cannot be repeated.
+    /// Writes a retransmission (RFC 4588) of a packet that was sent before; nil if it is forgotten or cannot be retransmitted.
     func writeRepeat(_ number: UInt16, transportSequence: UInt16, to slot: UnsafeMutableRawBufferPointer) -> Int? {
         guard let payloadType = plan.rtxPayloadType, let entry = entry(counter(ofSequence: number)) else { return nil }
         rtxSequence &+= 1
@@ -155,7 +155,7 @@ final class SendStream {
         return start + packet.length
     }
 
-    /// mid and rid ride on the first packets of a stream only, as browsers do until they have feedback; a few more here,
+    /// mid and rid are only in the first packets of a stream, as in browsers until they have feedback; here in a few more,
     /// because the first ones may be lost.
     private func writeExtensions(
         to slot: UnsafeMutableRawBufferPointer, isRepeat: Bool, transportSequence: UInt16
@@ -163,7 +163,7 @@ final class SendStream {
         var writer = HeaderExtensionWriter(slot, at: RTPHeader.fixedLength, allowsTwoByte: false)
         if extensions.transportSequence != 0 { _ = writer.append(id: extensions.transportSequence, transportSequence) }
         if extensions.audioLevel != 0, plan.kind == .audio {
-            // A voice at -30 dBov that breathes, so that speaker detection has something to do.
+            // A voice at -30 dBov with pauses, so that speaker detection has work to do.
             let level = UInt8(30 + (counter / 50 + index) % 20)
             _ = writer.append(id: extensions.audioLevel, 0x80 | level)
         }
@@ -183,7 +183,7 @@ final class SendStream {
 }
 
 extension SendStream {
-    /// Leaves out the frames before `now`.
+    /// Omits the frames before `now`.
     func skip(to now: Int64) {
         let frames = UInt32(clamping: (now - nextFrame) / loop.nanosecondsPerFrame)
         leaveOut(frames)

@@ -16,7 +16,7 @@ public struct Comparison {
     let labels: [String]
     private let cells: [String: Cell]
 
-    /// Groups reports by scenario and label; the first label is what the others are compared with.
+    /// Groups reports by scenario and label; the others are compared with the first label.
     public init(_ reports: [RunReport]) {
         func unique(_ names: [String]) -> [String] {
             names.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
@@ -28,7 +28,7 @@ public struct Comparison {
 
     func cell(_ scenario: String, _ label: String) -> Cell? { cells["\(scenario)/\(label)"] }
 
-    /// One row per scenario and server: key figure, ratio to the first server, what it carried, delay, loss, memory.
+    /// One row per scenario and server: key figure, ratio to the first server, throughput, delay, loss, memory.
     public var table: String {
         var rows = [
             [

@@ -1,7 +1,7 @@
 import Foundation
 
 extension RunReport {
-    /// The run as one page that needs nothing else.
+    /// The run as one self-contained page.
     public func html() throws -> String {
         let rows = table.split(separator: "\n", omittingEmptySubsequences: true).map { line in
             let cells = line.split(separator: "  ", maxSplits: 1, omittingEmptySubsequences: true)

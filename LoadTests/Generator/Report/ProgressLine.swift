@@ -1,6 +1,6 @@
 import Foundation
 
-/// One line at the terminal's bottom that says how far a run is; lines of their own where there is no terminal.
+/// One line at the bottom of the terminal that shows the progress of a run; separate lines if there is no terminal.
 final class ProgressLine: Sendable {
     private let isQuiet: Bool
     private let isTerminal = isatty(2) == 1
@@ -12,7 +12,7 @@ final class ProgressLine: Sendable {
         write("\r\u{1b}[K\(text)")
     }
 
-    /// A bar for `share`, 0 to 1, and what there is to say.
+    /// Shows a bar for `share`, 0 to 1, and a text.
     func show(share: Double, _ text: String) {
         let filled = Int(min(1, max(0, share)) * 20)
         let bar = String(repeating: "#", count: filled) + String(repeating: ".", count: 20 - filled)

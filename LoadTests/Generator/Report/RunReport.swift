@@ -1,4 +1,4 @@
-/// What one run found. Everything else, table, page and comparison, is made of it.
+/// The results of one run. Table, page and comparison are made from it.
 public struct RunReport: Codable, Sendable {
     /// One second of the run.
     public struct Second: Codable, Sendable {
@@ -8,7 +8,7 @@ public struct RunReport: Codable, Sendable {
         public var serverCores: Double
         public var generatorCores: Double
         public var residentBytes: Int
-        /// Packets delivered to subscribers, and numbers that did not come.
+        /// Packets delivered to subscribers, and numbers that did not arrive.
         public var delivered: Double
         public var lost: Double
         /// Added delay in milliseconds.
@@ -21,7 +21,7 @@ public struct RunReport: Codable, Sendable {
 
     public var scenario: Scenario
     public var server: String
-    /// What the server is called in comparisons.
+    /// The name of the server in comparisons.
     public var label = ""
     public var driver: String
     public var date = ""
@@ -29,13 +29,13 @@ public struct RunReport: Codable, Sendable {
     public var seconds = 0.0
     public var peers = 0
     public var failedJoins = 0
-    /// SRTP profiles that connections agreed on.
+    /// SRTP profiles that connections negotiated.
     public var srtpProfiles: [String] = []
     /// How the peers behaved: when their timers fired, and whether they received runs of datagrams in one piece.
     public var timers = PeerTimers.shared.rawValue
     public var receiveOffload = true
     public var firstFailure: String?
-    /// How often a peer has moved to another server, and the longest time without media of each: milliseconds; nil where nobody follows drains.
+    /// How often a peer has moved to another server, and the longest time without media of each: milliseconds; nil if no peer follows drains.
     public var moves: Int? = nil
     public var silenceP50: Double? = nil, silenceP95: Double? = nil, silenceMax: Double? = nil
     /// Each peer's, the shortest first.

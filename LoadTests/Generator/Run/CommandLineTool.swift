@@ -1,7 +1,7 @@
 import AccessTokens
 import Foundation
 
-/// `loadtest run`, and what else the command can do.
+/// `loadtest run` and the other subcommands.
 public enum CommandLineTool {
     private static let usage = """
         usage: loadtest run SCENARIO.json [--url URL] [--driver martlet|livekit|whip|janus] [--NAME VALUE …] [options]
@@ -79,7 +79,7 @@ public enum CommandLineTool {
     }
 }
 
-/// The words behind the command, sorted.
+/// The arguments of the command, by kind.
 struct ParsedLine {
     var files: [String] = []
     var options = RunOptions()

@@ -59,7 +59,7 @@ public final class LoadRun {
         throw LoadError.system("opening the peers' sockets")
     }
 
-    /// Each thread counts its peers' addresses up from a start of its own.
+    /// Each thread counts its peers' addresses up from its own start.
     private static func share(_ addresses: PeerAddresses, _ index: Int) -> PeerAddresses {
         guard case .range(let first) = addresses else { return addresses }
         return .range(first: first &+ UInt32(index) << 18)
@@ -88,7 +88,7 @@ public final class LoadRun {
         return report
     }
 
-    /// All joins: publishers first, so that listeners find something to hear.
+    /// All joins: publishers first, so that listeners find something to receive.
     private func fill(_ report: inout RunReport) async throws {
         let specs = population.specs
         for room in population.rooms { try await driver.prepare(room: room) }
@@ -99,7 +99,7 @@ public final class LoadRun {
             let wait = due - ConnectionHub.now()
             if wait > 0 { try await Task.sleep(for: .nanoseconds(wait)) }
             population.join(spec, by: driver, hub: hub)
-            // A listener that comes before its publisher is answered differently by WHEP servers.
+            // WHEP servers differ in their answer to a listener that comes before its publisher.
             let isLastSender = spec.sends && (index + 1 == specs.count || !specs[index + 1].sends)
             if isLastSender {
                 await population.settle()
@@ -174,7 +174,7 @@ public final class LoadRun {
     }
 }
 
-/// What was read at one moment.
+/// The values read at one moment.
 struct Sample {
     var time: Int64
     var serverTime: Int64

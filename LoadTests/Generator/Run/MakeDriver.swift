@@ -1,4 +1,4 @@
-/// The driver of that name; a new one gets a line here.
+/// The driver of that name; add a line here for a new one.
 func makeDriver(_ options: RunOptions) throws(LoadError) -> any SignallingDriver {
     let http = SoupClient()
     let tokens = TokenSource(fixed: options.token, key: options.key)

@@ -1,7 +1,7 @@
 import Primitives
 import Synchronization
 
-/// Who is in the rooms: makes the members of a scenario, brings them in and takes them out.
+/// The members of a scenario's rooms: makes them, and lets them join and leave.
 final class Population: Sendable {
     let rooms: [String]
     let specs: [PeerSpec]
@@ -18,14 +18,14 @@ final class Population: Sendable {
         var random: RandomSource
     }
 
-    /// Those whose server is about to end join once more within this time, not all at once.
+    /// Members whose server is about to end join again spread over this time, not all at once.
     private static let moveSpread: UInt64 = 1_000
-    /// By then a proxy has noticed that the server is not ready any more.
+    /// By then a proxy has noticed that the server is no longer ready.
     private static let moveDelay: UInt64 = 500
-    /// How long somebody who has moved stays in the old place, too: until everybody has.
+    /// How long a member that has moved also stays on the old server: until all have moved.
     private static let overlap = Duration.milliseconds(3_000)
 
-    /// With `followsDrains`, those whose server is about to end move.
+    /// With `followsDrains`, members whose server is about to end move.
     init(_ scenario: Scenario, prefix: String, followsDrains: Bool = false) {
         self.followsDrains = followsDrains
         state = Mutex(State(random: RandomSource(seed: scenario.seed &+ 1)))
@@ -36,7 +36,7 @@ final class Population: Sendable {
         for room in rooms {
             let senders = (0..<scenario.publishers).map { "pub\($0)" } + (0..<scenario.members).map { "member\($0)" }
             func add(_ identity: String, sends: Bool, receives: Bool) {
-                // Every 1/share-th checks, so that a small room has one too.
+                // Every (1/share)th member checks, so that a small room has one too.
                 let number = specs.count
                 func isPicked(_ share: Double) -> Bool {
                     share > 0 && Int(Double(number) * share) != Int(Double(number + 1) * share)
@@ -68,7 +68,7 @@ final class Population: Sendable {
     /// How many could not join, and why the first could not.
     var failures: (Int, String?) { state.withLock { ($0.failed, $0.firstFailure) } }
 
-    /// Brings a member in. One that also sends begins to receive later, when all publishers are there.
+    /// Lets a member join. One that also sends begins to receive later, when all publishers have joined.
     func join(_ spec: PeerSpec, by driver: any SignallingDriver, hub: ConnectionHub) {
         start {
             () async throws(LoadError) in
@@ -79,14 +79,14 @@ final class Population: Sendable {
         }
     }
 
-    /// Lets those who send and receive begin to receive.
+    /// Lets members that send and receive begin to receive.
     func startMembers() {
         for (spec, peer) in state.withLock({ $0.joined }) where spec.sends && spec.receives {
             start { () async throws(LoadError) in try await peer.startReceiving() }
         }
     }
 
-    /// How often somebody has moved to another server.
+    /// How often members have moved to another server.
     var moves: Int { state.withLock { $0.moves } }
 
     private func follow(_ peer: any JoinedPeer, _ spec: PeerSpec, by driver: any SignallingDriver, hub: ConnectionHub)
@@ -96,7 +96,7 @@ final class Population: Sendable {
         await peer.onDrain { self.move(peer, spec, by: driver, hub: hub) }
     }
 
-    /// Joins where joins lead now, and then leaves `old`.
+    /// Joins wherever the URL leads now, and then leaves `old`.
     private func move(_ old: any JoinedPeer, _ spec: PeerSpec, by driver: any SignallingDriver, hub: ConnectionHub) {
         start {
             () async throws(LoadError) in
@@ -129,7 +129,7 @@ final class Population: Sendable {
         state.withLock { $0.joining.append(task) }
     }
 
-    /// Waits for all joins that are under way.
+    /// Waits for all joins in progress.
     func settle() async {
         let tasks = state.withLock { state in
             defer { state.joining = [] }
@@ -138,7 +138,7 @@ final class Population: Sendable {
         for task in tasks { await task.value }
     }
 
-    /// Lets the subscriber that is there for the longest time leave, and another one come.
+    /// Lets the subscriber that joined first leave, and another one join.
     func replaceOne(by driver: any SignallingDriver, hub: ConnectionHub) {
         let leaver = state.withLock { state -> (spec: PeerSpec, peer: any JoinedPeer)? in
             guard let index = state.joined.firstIndex(where: { !$0.spec.sends }) else { return nil }
@@ -158,7 +158,7 @@ final class Population: Sendable {
         await leave { _ in true }
     }
 
-    /// Takes out those whom `isChosen` names.
+    /// Lets the members that `isChosen` accepts leave.
     func leave(_ isChosen: @Sendable (PeerSpec) -> Bool) async {
         let leaving = state.withLock { state in
             defer { state.joined.removeAll { isChosen($0.spec) } }

@@ -2,9 +2,9 @@ public import AccessTokens
 
 /// When peers' timers fire.
 public enum PeerTimers: String, Sendable {
-    /// On a grid that all peers share, frames each millisecond and reports each four: the generator costs less, and so does a server that is woken less often.
+    /// All peers share a grid, with frames every millisecond and reports every four: the generator costs less, and so does a server that is woken less often.
     case shared
-    /// Each peer's at its own time, within 100 us, as those of peers on machines of their own.
+    /// Each peer has its own times, within 100 us, like peers on separate machines.
     case independent
 
     /// Length of a slot of the timing wheel.
@@ -19,11 +19,11 @@ public struct RunOptions: Sendable {
     public var url = "http://127.0.0.1:7880"
     /// Which signalling: "martlet", "whip" or "janus".
     public var driver = "martlet"
-    /// What the server is called in comparisons; the driver's name when empty.
+    /// The name of the server in comparisons; the driver's name if empty.
     public var label = ""
     public var token: String?
     public var key = APIKey(name: "devkey", secret: "devsecret-devsecret-devsecret-00")
-    /// The server's processes; empty: who listens on the URL's port.
+    /// The server's processes; empty: those that listen on the URL's port.
     public var serverProcesses: [Int32] = []
     public var threads = 1
     public var timers = PeerTimers.shared
@@ -32,7 +32,7 @@ public struct RunOptions: Sendable {
     public var addresses = PeerAddresses.range(first: 0x7f01_0001)
     public var roomPrefix = "load"
     public var isQuiet = false
-    /// Peers whose server says that it is about to end join once more, where the URL leads them then.
+    /// Peers whose server announces that it is about to end join again, wherever the URL leads then.
     public var followsDrains = false
 
     public init() {}

@@ -45,7 +45,7 @@ extension RunReport {
 }
 
 extension Snapshot {
-    /// Adds what another thread has seen.
+    /// Adds what another thread has counted.
     mutating func add(_ other: Snapshot) {
         counters.add(other.counters)
         delay.add(other.delay)

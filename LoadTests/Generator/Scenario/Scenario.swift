@@ -1,15 +1,15 @@
-/// What a run plays. Every number has a default, may stand in a scenario file, and may be overridden on the command line.
+/// What a run plays. Every number has a default, may be set in a scenario file, and may be overridden on the command line.
 public struct Scenario: Codable, Sendable, Hashable {
     public var name = "webinar"
     public var description = ""
 
-    /// Rooms, and in each of them: who only publishes, who only subscribes, who does both.
+    /// Rooms, and the members of each: those that only publish, only subscribe, or do both.
     public var rooms = 1
     public var publishers = 1
     public var subscribers = 100
     public var members = 0
 
-    /// Opus; 0 kbit/s: none. With a burst, sound leaves in lumps of so many milliseconds, as captured app audio does.
+    /// Opus; 0 kbit/s: none. With a burst, audio is sent in bursts of so many milliseconds, like captured app audio.
     public struct Audio: Codable, Sendable, Hashable {
         public var kbps = 32
         public var burstMilliseconds = 0
@@ -32,11 +32,11 @@ public struct Scenario: Codable, Sendable, Hashable {
     /// Seconds measured, and seconds between the last join and the measuring.
     public var seconds = 30.0
     public var warmupSeconds = 4.0
-    /// Joins a second while the rooms fill, and members replaced by new ones a second while it is measured.
+    /// Joins per second while the rooms fill, and members replaced by new ones per second during the measurement.
     public var joinsPerSecond = 50.0
     public var churnPerSecond = 0.0
 
-    /// Shares of subscribers that compare every packet with what was sent, and that really decode.
+    /// Shares of subscribers that compare every packet with what was sent, and that decode the frames.
     public var verifyShare = 0.1
     public var decodeShare = 0.0
 

@@ -1,10 +1,10 @@
-/// What the self-test's relay does to packets, and how often it did.
+/// What the self-test's relay does to packets, and how often it has done so.
 struct FaultPlan: Sendable {
-    /// One packet in so many of each stream, for each kind of fault; primes, so that they seldom meet.
+    /// For each kind of fault, one packet in how many of each stream; primes, so that they seldom coincide.
     static let rhythm: [(Fault, Int)] = [
         (.drop, 53), (.corrupt, 59), (.duplicate, 61), (.swap, 67), (.leaveOut, 71), (.damage, 73), (.jump, 151),
     ]
-    /// Clean packets at the start of a stream, and after each fault: what one fault does must not hide another.
+    /// Clean packets at the start of a stream, and after each fault: the effect of one fault must not hide another.
     static let lead = 60
     static let rest = 12
 
@@ -18,15 +18,15 @@ struct FaultPlan: Sendable {
 enum Fault: String, Sendable, CaseIterable {
     /// It does not arrive.
     case drop
-    /// Its payload is changed before it is protected: what a broken server would do.
+    /// Its payload is changed before encryption, as by a broken server.
     case corrupt
     /// It arrives twice.
     case duplicate
     /// It arrives behind its successor.
     case swap
-    /// It is left out and the numbering goes on without a gap.
+    /// It is omitted, and the numbering continues without a gap.
     case leaveOut
-    /// It is changed after it was protected: what a broken network would do.
+    /// It is changed after encryption, as by a broken network.
     case damage
     /// The numbering jumps by thousands.
     case jump

@@ -7,8 +7,8 @@ import Primitives
 import RTP
 import Synchronization
 
-/// A forwarding server of the simplest kind that does to packets what its plan says: the self-test knows by it what the generator must
-/// find. It speaks real ICE, DTLS and SRTP on a socket of its own.
+/// A minimal forwarding server that applies its plan's faults to packets, so that the self-test knows what the generator must
+/// find. It uses real ICE, DTLS and SRTP on its own socket.
 final class FaultRelay {
     /// One connection to it.
     private final class Member {
@@ -51,7 +51,7 @@ final class FaultRelay {
         try poller.add(socket.descriptor)
     }
 
-    /// Relays until the handle says stop.
+    /// Relays until the handle stops it.
     func run() {
         shared.update { $0.port = self.socket.port }
         while !shared.isStopped {
@@ -102,7 +102,7 @@ final class FaultRelay {
         }
     }
 
-    /// Sends a clear packet on, with the fault that is due.
+    /// Forwards a clear packet, with the fault that is due.
     private func forward(_ packet: UnsafeRawBufferPointer, to member: Member) {
         guard let header = RTPHeader(packet.bytes) else { return }
         let plan = shared.plan
@@ -147,7 +147,7 @@ final class FaultRelay {
         if shared.plan.hold == 0 { release() }
     }
 
-    /// Lets go of what has been held long enough, in order.
+    /// Sends what has been held long enough, in order.
     private func release() {
         var count = 0
         let time = loadio_monotonic()

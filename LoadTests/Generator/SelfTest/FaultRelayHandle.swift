@@ -2,7 +2,7 @@ import Cryptography
 import MediaControl
 import Synchronization
 
-/// The side of the relay that the self-test holds, and the driver that joins peers to it.
+/// The self-test's handle of the relay, and the driver that joins peers to it.
 final class FaultRelayHandle: SignallingDriver {
     /// A member to come.
     struct Entry: Sendable {

@@ -2,8 +2,8 @@ import CLoadIO
 import Cryptography
 import NetworkIO
 
-/// Loads a relay of its own that drops, changes, doubles, swaps, leaves out, damages and delays packets, and compares what the
-/// generator reports with what the relay did.
+/// Loads its own relay, which drops, changes, duplicates, reorders, omits, damages and delays packets, and compares the
+/// generator's report with what the relay did.
 public struct SelfTest {
     /// One thing that was checked.
     public struct Finding: Sendable {
@@ -85,7 +85,7 @@ public struct SelfTest {
         let population = Population(scenario, prefix: "self-test")
         try await waitUntil { relay.port != 0 && media.isReady }
         relay.update { $0.plan = plan }
-        // Subscribers first, so that they are there for the first packet.
+        // Subscribers first, so that they get the first packet.
         for spec in population.specs.reversed() {
             population.join(spec, by: relay, hub: hub)
             await population.settle()
@@ -93,7 +93,7 @@ public struct SelfTest {
         }
         try await waitUntil { media.takeSnapshot().open == 3 }
         try await Task.sleep(for: .seconds(seconds))
-        // What is missing at the very end cannot be told from what has not come yet: the last packets are clean.
+        // At the very end, missing packets cannot be distinguished from ones that have not arrived yet: the last packets are clean.
         relay.update { $0.plan.hasFaults = false }
         try await Task.sleep(for: .milliseconds(700))
         await population.leave { $0.sends }

@@ -3,7 +3,7 @@ import Cryptography
 import MediaControl
 import Synchronization
 
-/// Where drivers turn descriptions into connections of the media threads.
+/// Turns descriptions from drivers into connections of the media threads.
 final class ConnectionHub: Sendable {
     let fingerprint: String
     private let threads: [MediaThreadHandle]
@@ -16,17 +16,17 @@ final class ConnectionHub: Sendable {
         self.fingerprint = fingerprint
     }
 
-    /// A place and credentials for a connection of `peer` to come.
+    /// A place and credentials for a future connection of `peer`.
     func makeLocal(for peer: PeerSpec) -> LocalSide {
         LocalSide(ice: Offered.credentials(), fingerprint: fingerprint, place: thread(of: peer.room).takePlace())
     }
 
-    /// An offer for a connection of `peer` to come.
+    /// An offer for a future connection of `peer`.
     func makeOffer(_ offered: OfferedMedia, for peer: PeerSpec) -> LocalSide {
         LoadGenerator.makeOffer(offered, peer.videoCodec, from: makeLocal(for: peer), name: peer.identity)
     }
 
-    /// Opens the connection that both descriptions agree on.
+    /// Opens the connection that both descriptions have negotiated.
     func open(_ local: LocalSide, _ remote: RemoteSide, for peer: PeerSpec, since: Int64) -> ConnectionID {
         let id = ConnectionID(nextID.add(1, ordering: .relaxed).oldValue)
         var sends = local.sends
@@ -45,7 +45,7 @@ final class ConnectionHub: Sendable {
         return id
     }
 
-    /// The server may have chosen other numbers for the codecs than were offered, or left out repeats.
+    /// The server may have chosen other numbers for the codecs than were offered, or omitted retransmissions.
     private func adopt(_ remote: RemoteSide, _ codec: VideoCodec, _ send: inout SendPlan) {
         let wanted: ReceivedFormat = send.kind == .audio ? .opus : codec.format
         if remote.receives[send.payloadType] != wanted, let other = remote.receives.first(where: { $0.value == wanted })
@@ -56,7 +56,7 @@ final class ConnectionHub: Sendable {
         send.rtxPayloadType = remote.receives.first { $0.value == .rtx(of: payloadType) }?.key
     }
 
-    /// Tells a connection what a renegotiation has changed.
+    /// Updates a connection after a renegotiation.
     func update(_ id: ConnectionID, _ remote: RemoteSide, for peer: PeerSpec) {
         thread(of: peer.room).post(.update(id, receives: remote.receives, extensions: remote.extensions))
     }

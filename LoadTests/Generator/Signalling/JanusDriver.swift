@@ -2,7 +2,7 @@ import Foundation
 
 /// Janus VideoRoom over its HTTP interface: publishers join and configure, subscribers attach to feeds and answer offers.
 ///
-/// All peers are handles of one Janus session, so that one long poll serves them all: signalling is not what is measured.
+/// All peers are handles of one Janus session, so that one long poll serves them all: signalling is not measured.
 struct JanusDriver: SignallingDriver {
     private let session: JanusSession
 
@@ -10,7 +10,7 @@ struct JanusDriver: SignallingDriver {
 
     func prepare(room: String) async throws(LoadError) {
         let handle = try await session.attach()
-        // No bit rate cap, and no keyframes that nobody asked for.
+        // No bit rate cap, and no keyframes that nobody requested.
         _ = try await session.send(
             to: handle,
             [
@@ -80,7 +80,7 @@ private actor JanusPeer: JoinedPeer {
         connections.append(hub.open(local, remote, for: peer, since: since))
     }
 
-    /// Janus knows a feed only once its media is up, so a subscriber may have to come again.
+    /// Janus knows a feed only once its media is up, so a subscriber may have to retry.
     private func subscribe(_ handle: Int, to feeds: [String]) async throws(LoadError) -> JanusSession.Message {
         var attempts = 0
         while true {
@@ -105,7 +105,7 @@ private actor JanusPeer: JoinedPeer {
     }
 }
 
-/// The Janus session: requests, and the long poll that brings what they lead to.
+/// The Janus session: requests, and the long poll that delivers the resulting events.
 private actor JanusSession {
     struct Message: Decodable, Sendable {
         struct Data: Decodable, Sendable { var id: Int? }
@@ -151,7 +151,7 @@ private actor JanusSession {
         _ = try? await post("/\(id)/\(handle)", ["janus": "detach"])
     }
 
-    /// Sends a message to the plugin and waits for what comes of it.
+    /// Sends a message to the plugin and waits for the resulting event.
     func send(
         to handle: Int, _ body: [String: any Sendable], jsep: (type: String, sdp: String)? = nil
     ) async throws(LoadError) -> Message {
@@ -161,7 +161,7 @@ private actor JanusSession {
         let transaction = "t\(nextTransaction)"
         var reply = try await post("/\(session)/\(handle)", message)
         if reply.janus == "ack" {
-            // The event may have come already: what nobody waits for is kept for a while.
+            // The event may have arrived already: events that nobody waits for are kept for a while.
             guard let event = await event(of: transaction) else { throw .signalling("Janus: the session has ended") }
             reply = event
         }

@@ -28,7 +28,7 @@ struct LiveKitDriver: SignallingDriver {
 
 /// One member's signalling.
 private actor LiveKitSession: JoinedPeer {
-    /// What the server sends, as far as the driver acts on it.
+    /// The messages of the server on which the driver acts.
     private enum Incoming: Sendable {
         case join
         case answer(String)
@@ -42,11 +42,11 @@ private actor LiveKitSession: JoinedPeer {
     private let peer: PeerSpec
     private let hub: ConnectionHub
     private let since: Int64
-    /// Whoever waits for the next message, and the number of that wait.
+    /// The task that waits for the next message, and the number of that wait.
     private var waiting: (number: Int, continuation: CheckedContinuation<Incoming?, Never>)?
     private var waits = 0
     private var publishing: ConnectionID?
-    /// The connection that the server offers, and its credentials, which stay over renegotiations.
+    /// The connection that the server offers, and its credentials, which stay the same over renegotiations.
     private var receiving: (id: ConnectionID, local: LocalSide)?
     private var reading: Task<Void, Never>?
     private var isOver = false
@@ -70,7 +70,7 @@ private actor LiveKitSession: JoinedPeer {
         let offered = OfferedMedia(sendsAudio: peer.sendsAudio, videoLayers: peer.videoLayers)
         let offer = hub.makeOffer(offered, for: peer)
         for kind in [peer.sendsAudio ? "audio" : nil, peer.videoLayers > 0 ? "video" : nil].compactMap({ $0 }) {
-            // As the offer names the track.
+            // The track's id in the offer.
             post(.addTrack(cid: "\(peer.identity)-\(kind)", isVideo: kind == "video"))
             guard case .published = try await next("track_published") else {
                 throw .signalling("LiveKit: a track was not published")
@@ -142,7 +142,7 @@ private actor LiveKitSession: JoinedPeer {
         }
     }
 
-    /// Takes the server's offer, the first or a later one. Its data section is declined: messages are not what is measured.
+    /// Answers the server's offer, the first or a later one. Its data section is rejected, because messages are not measured.
     private func answer(_ sdp: String, _ id: UInt32) {
         guard let remote = try? RemoteSide(sdp) else { return }
         let local = receiving?.local ?? hub.makeLocal(for: peer)
@@ -163,7 +163,7 @@ private actor LiveKitSession: JoinedPeer {
     }
 }
 
-/// A `SignalRequest`, written with protobuf-c's own structures: the server's writer is not used on both ends.
+/// A `SignalRequest`, written with protobuf-c's own structures, so that the server's writer is not used on both ends.
 private enum LiveKitRequest {
     case offer(String)
     case answer(String, id: UInt32)

@@ -44,7 +44,7 @@ private actor MartletSession: JoinedPeer {
     private var nextID = 1
     private var waiting: [Int: CheckedContinuation<Incoming?, Never>] = [:]
     private var connections: [String: ConnectionID] = [:]
-    /// The ICE credentials of connections that the server offered; they stay over renegotiations.
+    /// The ICE credentials of connections that the server offered; they stay the same over renegotiations.
     private var locals: [String: LocalSide] = [:]
     private var reading: Task<Void, Never>?
     private var isDraining = false
@@ -95,7 +95,7 @@ private actor MartletSession: JoinedPeer {
         waiting = [:]
     }
 
-    /// Takes the server's offer, the first or a later one.
+    /// Answers the server's offer, the first or a later one.
     private func answer(_ connection: String, _ sdp: String) {
         guard let remote = try? RemoteSide(sdp) else { return }
         let local =

@@ -2,7 +2,7 @@ import MediaControl
 import Primitives
 import SDP
 
-/// What one peer connection shall carry, before anything was agreed on.
+/// What one peer connection is to carry, before negotiation.
 struct OfferedMedia: Sendable {
     var sendsAudio = false
     /// Number of video layers sent; 0: no video, more than one: simulcast.
@@ -34,7 +34,7 @@ struct LocalSide: Sendable {
     }
 }
 
-/// Which peer of its media thread a connection is, and where it sends from when that is known ahead.
+/// Which peer of its media thread a connection is, and the address from which it sends, if that is known in advance.
 struct PeerPlace: Sendable, Hashable {
     var index: Int
     var address: SocketAddress?
@@ -63,7 +63,7 @@ enum Offered {
     }
 }
 
-/// Writes an offer for a offered.
+/// Writes an offer of this media.
 func makeOffer(_ offered: OfferedMedia, _ codec: VideoCodec, from side: LocalSide, name: String) -> LocalSide {
     var local = side
     var sections: [String] = []

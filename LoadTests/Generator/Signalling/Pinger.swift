@@ -1,7 +1,7 @@
 import Synchronization
 
-/// Keeps WebSocket sessions alive as the protocol asks, each every eight seconds: one timer and one hop for an eighth of them, because
-/// the signalling of thousands of idle members must not cost what their media does.
+/// Keeps WebSocket sessions alive as the protocol requires, each every eight seconds: one timer and one hop per eighth of them, because
+/// the signalling of thousands of idle members must not cost as much as their media.
 final class Pinger: Sendable {
     private static let turns = 8
     private let ping: WebSocketClient.Frame
@@ -12,7 +12,7 @@ final class Pinger: Sendable {
     }
     private let state = Mutex(State())
 
-    /// `ping` is what a client of the protocol sends to be taken for alive.
+    /// `ping` is the protocol's keep-alive message.
     init(_ ping: WebSocketClient.Frame) { self.ping = ping }
 
     deinit { state.withLock { $0.task?.cancel() } }

@@ -2,7 +2,7 @@ import MediaControl
 import Primitives
 import SDP
 
-/// What the server's description says, offer or answer.
+/// The content of the server's description, offer or answer.
 struct RemoteSide {
     var ice = ICECredentials(ufrag: "", password: "")
     var fingerprint: [UInt8] = []
@@ -39,7 +39,7 @@ struct RemoteSide {
         }
     }
 
-    /// The formats of a section that the generator takes.
+    /// The formats of a section that the generator accepts.
     func wanted(of section: DescriptionSection) -> [String] {
         section.formats.filter { word in
             guard section.port != 0 || section.attributes.has("bundle-only"), let payloadType = UInt8(word) else {
@@ -97,7 +97,7 @@ func ipv4(_ text: String) -> UInt32? {
     return parts.reduce(0) { $0 << 8 | UInt32($1) }
 }
 
-/// Answers the server's offer: takes everything that it sends as Opus, VP8 or H.264, and sends nothing.
+/// Answers the server's offer: accepts everything that it sends as Opus, VP8 or H.264, and sends nothing.
 func makeAnswer(to remote: RemoteSide, from local: LocalSide) -> String {
     var lines = ["v=0", "o=- 4611686018427387905 2 IN IP4 127.0.0.1", "s=-", "t=0 0"]
     let taken = remote.description.sections.filter { !remote.wanted(of: $0).isEmpty }

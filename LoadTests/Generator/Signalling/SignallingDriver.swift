@@ -1,8 +1,8 @@
-/// One member of a room as a scenario wants it.
+/// One member of a room, as a scenario defines it.
 public struct PeerSpec: Sendable {
     public var room: String
     public var identity: String
-    /// What it sends: audio, and so many video layers (0: none, more than one: simulcast).
+    /// What it sends: audio, and how many video layers (0: none, more than one: simulcast).
     public var sendsAudio: Bool
     public var videoLayers: Int
     public var videoCodec = VideoCodec.vp8
@@ -10,7 +10,7 @@ public struct PeerSpec: Sendable {
     public var receives: Bool
     public var receivesVideo: Bool
     public var receivesAudio: Bool
-    /// Who publishes in the room, for signalling that asks for each by name.
+    /// The publishers in the room, for signalling that requests each by name.
     public var publishers: [String]
     public var verifies: Bool
     public var decodes: Bool
@@ -21,25 +21,25 @@ public struct PeerSpec: Sendable {
     public var sends: Bool { sendsAudio || videoLayers > 0 }
 }
 
-/// A member that is in its room.
+/// A member that has joined its room.
 protocol JoinedPeer: Sendable {
-    /// Begins to play what the room's publishers send; called once all of them are there, and only for those who receive.
-    /// Nothing to do where the server subscribes by itself.
+    /// Begins to play what the room's publishers send; called once all of them have joined, and only for members that receive.
+    /// Does nothing if the server subscribes by itself.
     func startReceiving() async throws(LoadError)
     /// Leaves as a well-behaved client does.
     func leave() async
-    /// Calls `moved` when the server says that it is about to end.
+    /// Calls `moved` when the server announces that it is about to end.
     func onDrain(_ moved: @escaping @Sendable () -> Void) async
 }
 
 /// How peers join rooms of one kind of server. A new server is one file with one of these.
 ///
-/// A driver speaks the server's signalling and turns descriptions into connections through the hub; the media is the same for
+/// A driver implements the server's signalling and turns descriptions into connections through the hub; the media is the same for
 /// all. It must put the peer's receiving and sending into as many connections as the server's own clients would.
 protocol SignallingDriver: Sendable {
-    /// Brings one member in; returns when its connections are agreed on (not: up).
+    /// Lets one member join; returns when its connections are negotiated, not yet up.
     func join(_ peer: PeerSpec, hub: ConnectionHub) async throws(LoadError) -> any JoinedPeer
-    /// Makes a room ready where the server wants that done once.
+    /// Prepares a room, if the server requires that once.
     func prepare(room: String) async throws(LoadError)
 }
 

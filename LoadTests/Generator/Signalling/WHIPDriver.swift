@@ -1,8 +1,8 @@
 import AccessTokens
 
-/// WHIP (RFC 9725) to publish and WHEP to play: any server that speaks them.
+/// WHIP (RFC 9725) to publish and WHEP to play, for any server that supports them.
 ///
-/// WHEP plays one publisher a connection, so a member that hears nine others holds nine.
+/// WHEP plays one publisher per connection, so a member that receives nine others has nine.
 struct WHIPDriver: SignallingDriver {
     let base: String
     let http: SoupClient
@@ -39,7 +39,7 @@ private actor WHIPPeer: JoinedPeer {
     func startReceiving() async throws(LoadError) {
         let offered = OfferedMedia(receivesAudio: peer.receivesAudio, receivesVideo: peer.receivesVideo)
         for publisher in peer.publishers where publisher != peer.identity {
-            // Each connection is a session of its own; two of one identity would push each other out.
+            // Each connection is a separate session; two with one identity would replace each other.
             try await connect(
                 "\(driver.base)/whep/\(peer.room)/\(publisher)", offered, as: "\(peer.identity)-sees-\(publisher)")
         }
@@ -69,7 +69,7 @@ struct TokenSource: Sendable {
     var fixed: String?
     var key: APIKey
 
-    /// A token for `peer`, under another identity where one is given.
+    /// A token for `peer`, with another identity if one is given.
     func token(for peer: PeerSpec, as identity: String? = nil) -> String? {
         if let fixed { return fixed }
         var grant = VideoGrant.join(peer.room)

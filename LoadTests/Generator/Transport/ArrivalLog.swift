@@ -3,19 +3,19 @@ import RTP
 
 /// When packets of one connection arrived, by their transport-wide number, until they are reported to the server.
 struct ArrivalLog {
-    /// Arrivals waiting at most: 250 ms at 16,000 packets/s.
+    /// The most arrivals that wait: 250 ms at 16,000 packets/s.
     private static let limit = 4_096
     private var arrivals: [PacketArrival] = []
     private var unwrapper = SequenceUnwrapper()
     private var next: Int64?
     private var feedbackCount: UInt8 = 0
-    /// Bytes since the last feedback: they decide how often feedback is sent.
+    /// Bytes since the last feedback, which decide how often feedback is sent.
     private var bytes = 0
     private var isSorted = true
 
     var isEmpty: Bool { arrivals.isEmpty }
 
-    /// Asks for the place of the next arrival.
+    /// Prefetches the place of the next arrival.
     func warm() {
         arrivals.withUnsafeBufferPointer { buffer in
             if let base = buffer.baseAddress { Prefetch.lines(base + buffer.count, 32) }
@@ -38,7 +38,7 @@ struct ArrivalLog {
         return Int64(min(250, max(50, 68 * 8 / (0.05 * bitsPerSecond) * 1_000)) * 1e6)
     }
 
-    /// Appends what has arrived by `now` to a compound; false when nothing was written.
+    /// Appends what has arrived by `now` to a compound; false if nothing was written.
     mutating func write(to writer: inout RTCPWriter, sender: UInt32, media: UInt32, now: MonotonicTime) -> Bool {
         if !isSorted {
             arrivals.sort { $0.sequence < $1.sequence }
@@ -52,11 +52,11 @@ struct ArrivalLog {
         var ready = arrivals
         var rest: [PacketArrival] = []
         if let last = arrivals.last, last.time > now {
-            // The scenario's link delivers some of them in the future.
+            // The scenario's link delivers some of them later than now.
             ready = arrivals.filter { $0.time <= now }
             rest = arrivals.filter { $0.time > now }
         }
-        // Numbers reported before and duplicates would break the ascent.
+        // The numbers must ascend, without duplicates and numbers that were reported before.
         let base = next ?? ready.first?.sequence ?? 0
         ready.removeAll { $0.sequence < base }
         var previous = Int64.min
@@ -69,7 +69,7 @@ struct ArrivalLog {
         return taken > 0
     }
 
-    /// Whether all that waits is behind what was reported, without duplicates.
+    /// Whether everything that waits comes after what was reported, without duplicates.
     private var ascends: Bool {
         var previous = (next ?? .min + 1) - 1
         for arrival in arrivals {
@@ -79,7 +79,7 @@ struct ArrivalLog {
         return true
     }
 
-    /// Writes what fits of `ready`, which ascends; how many.
+    /// Writes as much of `ready`, which ascends, as fits; returns how many.
     private mutating func append(
         _ ready: [PacketArrival], to writer: inout RTCPWriter, sender: UInt32, media: UInt32
     ) -> Int {

@@ -3,14 +3,14 @@ import Primitives
 
 /// The addresses that simulated peers send from.
 public enum PeerAddresses: Sendable, Hashable {
-    /// Every peer has an IPv4 address of its own, counted up from this one, all on one socket: for servers that are
-    /// reached over loopback (127.0.0.0/8 is ours as it stands) or a net routed to this machine. The cheapest way.
+    /// Every peer has its own IPv4 address, counted up from this one, all on one socket: for servers that are
+    /// reached over loopback (all of 127.0.0.0/8 is available) or a network routed to this machine. The cheapest way.
     case range(first: UInt32)
-    /// Every peer has a port of its own on this address (0: any): for servers anywhere.
+    /// Every peer has its own port on this address (0: any): for servers anywhere.
     case ports(address: UInt32)
 }
 
-/// The sockets of one media thread: what arrives is told apart by the address or the socket it arrived at.
+/// The sockets of one media thread: the address or the socket at which a datagram arrives identifies its peer.
 struct PeerSockets: ~Copyable {
     /// Bytes of the receive buffer of a socket that many peers share, and of one that one peer has.
     private static let sharedBuffer: Int32 = 128 << 20
@@ -68,13 +68,13 @@ struct PeerSockets: ~Copyable {
         }
     }
 
-    /// Where the first peer sends from, where all share a port; the others' addresses are counted up.
+    /// The address of the first peer, if all share a port; the others' addresses are counted up.
     var firstAddress: SocketAddress? {
         guard case .range(let first) = addresses, let socket = descriptors.first else { return nil }
         return SocketAddress(ipv4: first, port: UInt16(clamping: loadio_port(socket)))
     }
 
-    /// Sleeps until a socket is readable; marks of those that are.
+    /// Sleeps until a socket is readable; returns the marks of those that are.
     mutating func wait(_ nanoseconds: Int64, into ready: inout [UInt32]) {
         ready.removeAll(keepingCapacity: true)
         let count = loadio_epoll_wait(epoll, &marks, Int32(marks.count), nanoseconds)
@@ -90,16 +90,16 @@ struct PeerSockets: ~Copyable {
     /// Whether all peers share the first socket.
     var isShared: Bool { if case .range = addresses { true } else { false } }
 
-    /// Fetches the next runs of a socket into `runs`; how many.
+    /// Reads the next runs of a socket into `runs`; returns how many.
     func receive(_ socket: Int) -> Int { Int(loadio_receive(descriptors[socket], receiver, runs)) }
 
-    /// Who sends a datagram: the address it comes from (0: the socket's) and the socket; a negative one sends nothing.
+    /// The sender of a datagram: its source address (0: the socket's) and the socket; a negative one sends nothing.
     struct Origin {
         var address: UInt32
         var socket: Int32
     }
 
-    /// Sends each datagram of `batch` from its origin; how many left.
+    /// Sends each datagram of `batch` from its origin; returns how many were sent.
     func send(_ batch: borrowing OutboundBatch, from origins: [Origin]) -> Int {
         let entries = batch.entries
         guard let arena = batch.arena.baseAddress else { return 0 }
@@ -123,7 +123,7 @@ struct PeerSockets: ~Copyable {
                 let left = Int(
                     loadio_send(descriptors[Int(origin.socket)], messages + done, UInt32(count - done), isAny))
                 sent += left
-                // The one behind those that left cannot leave; the others may.
+                // The one after those that were sent cannot be sent; the others may be.
                 done += left + (left == count - done ? 0 : 1)
             }
         }
@@ -138,9 +138,9 @@ struct PeerSockets: ~Copyable {
 public enum LoadError: Error, CustomStringConvertible {
     /// A system call that failed.
     case system(String)
-    /// The server said no, or what it said cannot be understood.
+    /// The server refused, or its response cannot be understood.
     case signalling(String)
-    /// The scenario or the command line asks for what cannot be.
+    /// The scenario or the command line requests something impossible.
     case usage(String)
     /// An encoder or the cryptography failed.
     case library(String)

@@ -1,6 +1,6 @@
 /// Timers of thousands of peers at the cost of an array append: slots of one length, about four seconds ahead.
 ///
-/// A timer that is no longer wanted is not removed: its owner looks at the time when it is called.
+/// A timer that is no longer wanted is not removed: its owner checks the time when it is called.
 struct TimingWheel {
     /// How far ahead a timer can be set: longer than any interval of a peer.
     private static let span: Int64 = 4_096_000_000
@@ -18,7 +18,7 @@ struct TimingWheel {
         current = now / slotNanoseconds
     }
 
-    /// Calls `key` at `time` or up to a slot later; times further ahead than the wheel come early.
+    /// Calls `key` at `time` or up to a slot later; times further ahead than the wheel are called early.
     mutating func schedule(_ key: UInt64, at time: Int64) {
         let tick = max(current + 1, (time + slotNanoseconds - 1) / slotNanoseconds)
         slots[Int(min(tick, current + Int64(slotCount - 1)) % Int64(slotCount))].append(key)
@@ -39,7 +39,7 @@ struct TimingWheel {
         }
     }
 
-    /// When the next slot with a key comes, at most `limit` nanoseconds after `now`.
+    /// When the next slot with a key is due, at most `limit` nanoseconds after `now`.
     func nextDeadline(now: Int64, limit: Int64) -> Int64 {
         let last = (now + limit) / slotNanoseconds
         var tick = current + 1

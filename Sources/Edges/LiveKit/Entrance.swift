@@ -144,8 +144,8 @@ struct Entrance: Sendable {
 }
 
 extension RoomPolicy {
-    /// What clients may publish, preferred codecs first. A client that chose a codec which is not permitted sends the answer's, but mistakes the demand for that one for the demand for a
-    /// backup codec, and publishes the video a second time.
+    /// What clients may publish, preferred codecs first. A client that chose a codec which is not permitted sends the answer's, but takes the demand for that
+    /// codec for the demand for a backup codec, and publishes the video a second time.
     fileprivate var publishedCodecs: [Codec] {
         func codecs(_ kind: MediaKind, _ permitted: [Codec]) -> [Codec] {
             let known = Codec.enabled.filter { $0.kind == kind }

@@ -302,7 +302,7 @@ extension MetricsPage {
             known: ["rate_limited"])
     }
 
-    /// How the export of traces works.
+    /// How the export of traces performs.
     mutating func add(traces: TraceExporter.Statistics) {
         add("traces_exported_total", .counter, "Traces of joins that the collector accepted.", traces.exported)
         add(

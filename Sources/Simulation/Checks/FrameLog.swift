@@ -25,20 +25,20 @@ public struct FrameLog: Sendable {
         var first: PacketFacts?
     }
 
-    /// Frames in the making, by the number of their first packet.
+    /// Incomplete frames, by the number of their first packet.
     private var frames: [Int64: Frame] = [:]
     /// The number from which on nothing has been shown yet; nil before the first keyframe.
     private(set) var next: Int64?
-    /// What frames refer to, held against what was shown.
+    /// Checks what frames refer to against what was shown.
     var references = ReferenceChecker()
 
     init(at now: MonotonicTime) { start = now }
 
-    /// The beginning of a keyframe has come, so that there is something to go on from.
+    /// The beginning of a keyframe has arrived, from which later frames can continue.
     private(set) var hasBegun = false
 
-    /// The longest time without a new frame from the first one on, and until `now`: a freeze that has not ended counts. What never showed
-    /// a frame is frozen since it was subscribed to.
+    /// The longest time without a new frame from the first one on, and until `now`: a freeze that has not ended counts. A view that never showed
+    /// a frame has been frozen since it was subscribed to.
     public func longestFreeze(until now: MonotonicTime) -> TimeInterval { max(longestPause, now - (lastTime ?? start)) }
 
     /// Takes a new packet.
@@ -51,11 +51,11 @@ public struct FrameLog: Sendable {
         frame.received += 1
         frame.isKey = frame.isKey || packet.startsKeyframe
         if index == 0 { frame.first = packet }
-        // A frame of several spatial layers is shown when its last one is there, in the size of that.
+        // A frame of several spatial layers is shown when the last one has arrived, in that layer's size.
         if packet.marker, let trace = packet.trace { frame.layer = max(trace.origin.layer, packet.spatialLayer) }
         frames[begin] = frame
         guard frame.received == frame.count else { return }
-        // A whole keyframe begins anew, whatever is missing before it.
+        // A complete keyframe starts anew, whatever is missing before it.
         if frame.isKey, next.map({ $0 < begin }) ?? true { next = begin }
         show(at: now)
         if frames.count > 512, let next { frames = frames.filter { $0.key >= next } }

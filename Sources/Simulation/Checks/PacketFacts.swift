@@ -3,7 +3,7 @@ import PayloadFormats
 import Primitives
 import RTP
 
-/// What the checks want to know of one received packet.
+/// What the checks need to know about one received packet.
 struct PacketFacts: Sendable {
     var number: Int64 = 0
     var sequenceNumber: UInt16
@@ -16,11 +16,11 @@ struct PacketFacts: Sendable {
     var tl0PictureIndex: UInt8?
     var temporalLayer = 0
     var spatialLayer = 0
-    /// What its frame refers to, where the packet tells.
+    /// What its frame refers to, if the packet says so.
     var references: FrameReferences?
-    /// Of the server's making: parameter sets ahead of a keyframe, or padding.
+    /// Made by the server: parameter sets before a keyframe, or padding.
     var isOwn = false
-    /// Padding in the place of a packet that is not forwarded.
+    /// Padding in place of a packet that is not forwarded.
     var isFiller: Bool { payloadLength == 0 }
 
     /// `repairs`: the packet is a retransmission, whose payload begins with the number that it repairs (RFC 4588).
@@ -54,7 +54,7 @@ struct PacketFacts: Sendable {
 }
 
 extension PayloadCodec {
-    /// The payload format of a video codec; sound is not looked into.
+    /// The payload format of a video codec; audio is not examined.
     init?(_ codec: Codec) {
         switch codec {
         case .vp8: self = .vp8

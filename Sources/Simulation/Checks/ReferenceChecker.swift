@@ -7,14 +7,14 @@ struct FrameReferences: Sendable {
     var number: UInt16
     /// Bits of `number`.
     var mask: UInt16
-    /// `number` counts pictures, of which each spatial layer has a frame; else frames.
+    /// `number` counts pictures, each with a frame per spatial layer; otherwise it counts frames.
     var countsPictures: Bool
-    /// So far back in these numbers; for VP9 in the same spatial layer.
+    /// How far back in these numbers; for VP9 within the same spatial layer.
     var distances: [UInt16] = []
     /// The frame below, of the same picture (VP9; AV1 has it among `distances`).
     var refersDown = false
 
-    /// nil where nothing is told: VP8, H.264, VP9 with a fixed pattern.
+    /// nil if the packet does not say: VP8, H.264, VP9 with a fixed pattern.
     init?(_ summary: PayloadSummary, codec: PayloadCodec, payload: RawSpan, descriptor: DependencyDescriptor?) {
         switch codec {
         case .av1:
@@ -29,7 +29,7 @@ struct FrameReferences: Sendable {
             mask = summary.isLongPictureID ? 0x7fff : 0x7f
             countsPictures = true
             refersDown = summary.usesLowerSpatialLayer
-            // Behind I, picture id and layer indices: P_DIFF and whether another follows.
+            // After I, picture id and layer indices: P_DIFF and whether another follows.
             var offset = summary.pictureIDOffset + (summary.isLongPictureID ? 2 : 1) + 1
             guard payload.readUInt8(0) & 0x40 != 0 else { return }
             repeat {
@@ -41,12 +41,12 @@ struct FrameReferences: Sendable {
     }
 }
 
-/// Holds a stream with layers inside to what a decoder needs: whatever a frame refers to was shown before, under the number by which the
-/// frame calls it; and each picture has an end.
+/// Checks that a stream with layers inside has what a decoder needs: every frame that a frame refers to was shown before, under the number by which it is
+/// referred to; and each picture has an end.
 public struct ReferenceChecker: Sendable {
-    /// What went wrong; at most a few sentences.
+    /// Violations; at most a few sentences.
     public private(set) var faults: [String] = []
-    /// Of the track, inside its stream.
+    /// Spatial layers of the track, inside its stream.
     var spatialLayers = 1
 
     private struct Shown: Sendable {
@@ -62,7 +62,7 @@ public struct ReferenceChecker: Sendable {
 
     init() {}
 
-    /// Takes the first packet of a frame, in the order of numbers, when all of it is there.
+    /// Checks the first packet of a complete frame, in the order of numbers.
     mutating func check(_ packet: PacketFacts, endsPicture: Bool) {
         guard let trace = packet.trace, let references = packet.references else { return }
         if packet.startsKeyframe {

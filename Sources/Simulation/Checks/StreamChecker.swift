@@ -3,33 +3,33 @@ import PayloadFormats
 public import Primitives
 import RTP
 
-/// Holds one SSRC, as its subscriber receives it, to what must always be true.
+/// Checks that what must always be true holds for one SSRC, as its subscriber receives it.
 ///
-/// It sees every packet as the server sends it, before the link does anything to it. What must be true of two packets is looked at
-/// as soon as both are there, in whichever order they leave; so it also holds for packets that were repaired.
+/// It sees every packet as the server sends it, before the link does anything to it. What must be true of two packets is checked
+/// as soon as both have been sent, in whichever order; so the checks include packets that were repaired.
 public struct StreamChecker: Sendable {
     /// Numbers sent, whether at once or as a repair.
     public private(set) var packets = 0
     /// Packets sent once more.
     public private(set) var repeats = 0
-    /// Frames that end in the middle, before a keyframe: the rest of them was lost on the publisher's way when the layer was left,
-    /// or the view was paused amid them. Without loss or pause there must be none.
+    /// Frames that end in the middle, before a keyframe: the rest was lost on the way from the publisher when the layer was left,
+    /// or the view was paused within them. Without loss or pause there must be none.
     public private(set) var framesCut = 0
-    /// What went wrong; at most a few sentences.
+    /// Violations; at most a few sentences.
     public private(set) var faults: [String] = []
     /// The track and layer shown, each time they changed.
     public private(set) var origins: [MediaTrace.Origin] = []
     /// The lowest and the highest number seen, extended.
     public private(set) var first: Int64?
     public private(set) var last: Int64?
-    /// Numbers between the first and the last that were never sent: lost on the publisher's way for good.
+    /// Numbers between the first and the last that were never sent: finally lost on the way from the publisher.
     public var missing: Int {
         guard let first, let last else { return 0 }
         return Int(last - first) + 1 - packets
     }
-    /// Tracks whose packets may come here; anything else is a fault.
+    /// Tracks whose packets may be sent here; anything else is a fault.
     public var allowedTracks: Set<UInt64> = []
-    /// Frames of higher temporal layers may be left out.
+    /// Frames of higher temporal layers may be omitted.
     public var allowsThinning = false
     /// Media time may differ from sending time by this much between neighbours; nil: timestamps may
     /// jump.
@@ -41,7 +41,7 @@ public struct StreamChecker: Sendable {
     private var mayStartAnywhere = false
     /// Something other than padding was sent.
     private var hasBegun = false
-    /// The packets that are remembered, a second or two of them: a power of two.
+    /// The remembered packets, a second or two of them: a power of two.
     private var facts: [PacketFacts?]
 
     /// A stream of this kind that has not begun.
@@ -89,7 +89,7 @@ public struct StreamChecker: Sendable {
 
     private mutating func checkOrigin(_ packet: PacketFacts) {
         guard let origin = packet.trace?.origin else {
-            // Only parameter sets are of the server's own making.
+            // The server itself makes only parameter sets.
             if !packet.isOwn { fault("packet \(packet.sequenceNumber) is nobody's") }
             return
         }
@@ -99,7 +99,7 @@ public struct StreamChecker: Sendable {
 
     /// `b` follows `a` on the wire.
     private mutating func check(_ a: PacketFacts, _ b: PacketFacts) {
-        // Receivers take no time and no frame from padding.
+        // Padding has neither a time nor a frame for receivers.
         guard !a.isFiller, !b.isFiller else { return }
         let step = Int32(bitPattern: b.timestamp &- a.timestamp)
         if let paceTolerance { checkPace(a, b, step, paceTolerance) }
@@ -127,7 +127,7 @@ public struct StreamChecker: Sendable {
     private mutating func checkPictureNumbers(_ a: PacketFacts, _ b: PacketFacts, isNewFrame: Bool) {
         guard let x = a.pictureID, let y = b.pictureID else { return }
         let jump = (y &- x) & 0x7fff
-        // Where frames tell what they refer to by distance, those left out keep their numbers.
+        // If frames refer to others by distance, omitted frames keep their numbers.
         let isThinned = allowsThinning && isNewFrame && b.references != nil && (1..<0x100).contains(jump)
         if jump != (isNewFrame ? 1 : 0), !isThinned {
             fault("picture id goes from \(x) to \(y) at \(b.number): \(a), \(b)")
@@ -137,7 +137,7 @@ public struct StreamChecker: Sendable {
         if w &- v != expected { fault("TL0PICIDX goes from \(v) to \(w) at \(b.number)") }
     }
 
-    /// A spatial layer has all lower ones under it.
+    /// A spatial layer needs all lower ones.
     private mutating func checkSpatialLayers(_ a: PacketFacts, _ b: PacketFacts, isNewFrame: Bool) {
         guard isNewFrame else {
             if b.spatialLayer > a.spatialLayer + 1 { fault("spatial layer \(b.spatialLayer) on \(a.spatialLayer)") }
@@ -147,7 +147,7 @@ public struct StreamChecker: Sendable {
     }
 
     /// Frames of one layer follow each other without a gap; anything else starts with a keyframe, and only that may follow a
-    /// frame that was given up.
+    /// frame that was abandoned.
     private mutating func checkFrames(_ a: PacketFacts, _ b: PacketFacts) {
         guard let x = a.trace else { return }
         guard let y = b.trace else {

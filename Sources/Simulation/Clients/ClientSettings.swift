@@ -3,28 +3,28 @@ public import Primitives
 
 /// Who a simulated client is and how it is connected.
 public struct ClientSettings: Sendable {
-    /// How much the server does for it.
+    /// The features that the server provides for it.
     public var profile = PeerProfile.full
-    /// The way to the server, and the way back.
+    /// The link to the server, and the link back.
     public var uplink = LinkModel(delay: .milliseconds(10))
     public var downlink = LinkModel(delay: .milliseconds(10))
     /// How its transport behaves.
     public var behaviour = ClientBehaviour()
-    /// How often it sends transport-wide feedback; libwebrtc: 50 to 250 ms by the rate, about 5 % of it.
+    /// How often it sends transport-wide feedback; libwebrtc: every 50 to 250 ms, so that it takes about 5 % of the rate.
     public var transportFeedbackInterval = TimeInterval.milliseconds(50)
-    /// Reports packets that came after later ones, within half a second, as libwebrtc does. False: they stay reported as lost.
+    /// Reports packets that arrived after later ones, within half a second, as libwebrtc does. False: they stay reported as lost.
     public var reportsLatePackets = false
-    /// Says what it can receive itself (REMB), once a second and when that falls.
+    /// Reports its own receive estimate (REMB), once per second and when that falls.
     public var estimatesItself = false
     /// How often it sends reports.
     public var reportInterval = TimeInterval.seconds(1)
     /// Sends NACKs, keyframe requests, reports and transport-wide feedback. False: silent, as some viewers are.
     public var sendsFeedback = true
-    /// Takes retransmissions in a stream of their own (RFC 4588). False: they come on the media SSRC again, as does padding.
+    /// Accepts retransmissions in a separate stream (RFC 4588). False: they arrive on the media SSRC, as does padding.
     public var hasRTX = true
-    /// Takes packets of the retransmission stream only after one of them carried the mid, as Firefox does; earlier ones are neither read nor reported.
+    /// Accepts packets of the retransmission stream only after one of them carried the mid, as Firefox does; earlier ones are neither read nor reported.
     public var learnsRTXByMID = false
-    /// Sends again what the server asks for.
+    /// Retransmits what the server requests.
     public var answersNACK = true
 
     /// The IPv4 address of the NAT that it shares with others; nil: an address of its own.
@@ -50,7 +50,7 @@ public struct ClientSettings: Sendable {
     }
 }
 
-/// What came to a client, by kind. Bytes are those of datagrams.
+/// What a client received, by kind. Bytes are those of datagrams.
 public struct ReceivedTraffic: Sendable, Hashable {
     public var rtpPackets = 0
     public var rtpBytes = 0

@@ -7,7 +7,7 @@ struct FeedbackState {
     let ssrc: UInt32
     var nextReport = MonotonicTime.distantFuture
     var nextTransportFeedback = MonotonicTime.distantFuture
-    /// When a view wants something repaired or a keyframe.
+    /// When a view next requests a repair or a keyframe.
     var nextRepair = MonotonicTime.distantFuture
     var arrivals: [PacketArrival] = []
     /// The first number that the next feedback covers.
@@ -24,7 +24,7 @@ struct FeedbackState {
     /// How long a late packet can still be reported.
     private static let memory = TimeInterval.milliseconds(500)
 
-    /// `reportsLate`: late packets are reported with everything that arrived since, again.
+    /// `reportsLate`: late packets are reported, together with everything that has arrived since, once more.
     mutating func arrived(_ sequence: UInt16, at now: MonotonicTime, interval: TimeInterval, reportsLate: Bool) {
         let number = unwrapper.unwrap(sequence)
         if reportsLate, let next = nextNumber {

@@ -2,9 +2,9 @@ import Primitives
 
 /// Writes the extension elements of one packet (RFC 8285) into a slot, as a client does.
 ///
-/// Starts with one-byte headers and, where the receiver allows it (`a=extmap-allow-mixed`, or ids that need it), turns
-/// what it has written into two-byte headers when an element comes that one-byte headers cannot express: an id above
-/// 14, no value, or more than 16 bytes (an AV1 dependency descriptor with its structure). Not the server's writer (`ExtensionBlockWriter`): a fault that
+/// Starts with one-byte headers and, if the receiver permits it (`a=extmap-allow-mixed`, or ids that need it), converts
+/// what it has written to two-byte headers when an element is added that one-byte headers cannot express: an id above
+/// 14, no value, or more than 16 bytes (an AV1 dependency descriptor with its structure). It is not the server's writer (`ExtensionBlockWriter`), because a fault that
 /// both sides share would cancel out.
 public struct HeaderExtensionWriter {
     /// The most elements of one packet: 14 ids in one-byte form, with slack for two-byte ids.
@@ -20,7 +20,7 @@ public struct HeaderExtensionWriter {
     /// Whether two-byte headers are in use.
     public private(set) var isTwoByte: Bool
 
-    /// A writer into `packet`; the extension's profile word goes to `offset`, right behind the CSRC list.
+    /// A writer into `packet`; the extension's profile word goes to `offset`, right after the CSRC list.
     public init(
         _ packet: UnsafeMutableRawBufferPointer, at offset: Int, twoByte: Bool = false, allowsTwoByte: Bool = true
     ) {
@@ -31,8 +31,8 @@ public struct HeaderExtensionWriter {
         self.allowsTwoByte = allowsTwoByte || twoByte
     }
 
-    /// Room for an element's value; returns the offset where the caller writes `length` bytes. nil when it cannot be
-    /// expressed or does not fit; nothing is written then.
+    /// Reserves room for an element's value; returns the offset where the caller writes `length` bytes. nil if it cannot be
+    /// expressed or does not fit; then nothing is written.
     public mutating func append(id: UInt8, length: Int) -> Int? {
         guard id != 0, length >= 0, length <= 255, count < Self.maximumElements else { return nil }
         if !isTwoByte, id > 14 || length == 0 || length > 16 {
@@ -54,7 +54,7 @@ public struct HeaderExtensionWriter {
         return value
     }
 
-    /// Appends an element whose value is copied from `length` bytes at `offset` of `source`; false when it does not fit.
+    /// Appends an element whose value is copied from `length` bytes at `offset` of `source`; false if it does not fit.
     public mutating func append(id: UInt8, copying source: RawSpan, offset: Int, length: Int) -> Bool {
         guard let value = append(id: id, length: length) else { return false }
         for index in 0..<length { packet[value + index] = source.readUInt8(offset + index) }
@@ -92,7 +92,7 @@ public struct HeaderExtensionWriter {
         return end
     }
 
-    /// Whether `more` bytes, and the padding to a word behind them, have room.
+    /// Whether `more` bytes, and the padding to a word after them, fit.
     private func fits(_ more: Int) -> Bool { start + ((end + more - start + 3) & ~3) <= packet.count }
 
     /// Gives each written element one more header byte, from the last to the first.

@@ -18,7 +18,7 @@ public struct OutgoingStream: Sendable {
     public internal(set) var keyframeRequests: [MonotonicTime] = []
     /// Each number that was requested again, with the time.
     public internal(set) var nacks: [(time: MonotonicTime, number: UInt16)] = []
-    /// As in the last receiver report.
+    /// The fraction in the last receiver report.
     public internal(set) var fractionLost: UInt8 = 0
     /// A receiver report has named it: mid and rid are no longer sent, as libwebrtc does.
     var isKnown = false
@@ -47,7 +47,7 @@ public struct OutgoingStream: Sendable {
     /// The RTP timestamp of a source's media time.
     func timestamp(_ media: UInt32) -> UInt32 { media &+ timestampOffset }
 
-    /// Writes a new packet; its length.
+    /// Writes a new packet; returns its length.
     mutating func write(
         _ packet: MediaPacket, transportSequence: UInt16, at now: MonotonicTime,
         into slot: UnsafeMutableRawBufferPointer
@@ -60,7 +60,7 @@ public struct OutgoingStream: Sendable {
         return write(packet, stamp, original: nil, into: slot)
     }
 
-    /// Writes a packet again; nil when it is too old.
+    /// Writes a packet again; nil if it is too old.
     mutating func writeAgain(
         _ number: UInt16, transportSequence: UInt16, at now: MonotonicTime, into slot: UnsafeMutableRawBufferPointer
     ) -> Int? {

@@ -9,7 +9,7 @@ public final class Publication {
     public let description: TrackDescription
     /// One per layer, in the publisher's order.
     public var streams: [OutgoingStream]
-    /// Sends by its plan's clock. While false nothing is sent, as when a camera stops or a call interrupts.
+    /// Sends by its plan's clock. While false, nothing is sent, as when a camera stops or a phone call interrupts.
     public var isSending = true
     unowned let client: VirtualClient
     var source: Source
@@ -77,7 +77,7 @@ public final class Publication {
         }
     }
 
-    /// Another camera in the same stream: its first frame is a keyframe of the new plan's size.
+    /// Switches to another camera in the same stream: its first frame is a keyframe of the new plan's size.
     public func replaceSource(_ plan: VideoPlan) {
         video = plan
         makeKeyframes()

@@ -1,11 +1,11 @@
 import Primitives
 
-/// What a receiver says that it can receive, as libwebrtc's receivers without transport-wide feedback do (draft-alvestrand-rmcat-remb-03): 0.85 of what
-/// comes when packets wait on the way, else 8 % more a second, and never more than one and a half times what comes. It begins with what comes.
+/// A receiver's estimate of what it can receive, as in libwebrtc's receivers without transport-wide feedback (draft-alvestrand-rmcat-remb-03): 0.85 of what
+/// arrives when packets wait on the path, otherwise 8 % more per second, and never more than one and a half times what arrives. It begins with what arrives.
 struct ReceiverEstimate: Sendable {
     private static let interval = TimeInterval.milliseconds(1_000)
     private static let urgent = TimeInterval.milliseconds(200)
-    /// A wait that is no frame's own.
+    /// A wait longer than a frame causes by itself.
     private static let standing = TimeInterval.milliseconds(60)
 
     private var bytes = 0
@@ -15,7 +15,7 @@ struct ReceiverEstimate: Sendable {
     private var lastSaid = MonotonicTime.zero
     private var value = 0.0
 
-    /// A datagram came that had waited at the bottleneck for `wait`; the figure to be said now, in bits a second.
+    /// Adds a datagram that had waited at the bottleneck for `wait`; returns the figure to report now, in bits per second.
     mutating func add(_ length: Int, wait: TimeInterval, at now: MonotonicTime) -> Double? {
         bytes += length
         if wait > Self.standing { isWaiting = true }

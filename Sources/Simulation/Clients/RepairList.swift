@@ -1,7 +1,7 @@
 import Primitives
 
-/// Numbers that a subscriber misses and when it asks for them again, as libwebrtc does: at once, then once a round trip, ten
-/// times at most.
+/// Numbers that a subscriber misses, and when it requests them, as libwebrtc does: at once, then once per round trip, at most ten
+/// times.
 struct RepairList: Sendable {
     static let maximumTries = 10
 
@@ -17,7 +17,7 @@ struct RepairList: Sendable {
     var isEmpty: Bool { missing.isEmpty }
     var nextDeadline: MonotonicTime { missing.lazy.map(\.due).min() ?? .distantFuture }
 
-    /// Notes that `number` came; gaps before it are asked for. `false` when so much is missing that only a keyframe helps.
+    /// Notes that `number` arrived; gaps before it will be requested. `false` if so much is missing that only a keyframe helps.
     mutating func received(_ number: Int64, at now: MonotonicTime) -> Bool {
         guard let highest else {
             self.highest = number
@@ -36,14 +36,14 @@ struct RepairList: Sendable {
         return true
     }
 
-    /// Everything from `number` on can be shown, as a whole keyframe begins there: what is missing before it is of no use any more (libwebrtc's
+    /// Everything from `number` on can be shown, because a complete keyframe begins there: what is missing before it is no longer needed (libwebrtc's
     /// `RtpVideoStreamReceiver2::FrameContinuous`, `NackRequester::ClearUpTo`).
     mutating func clear(before number: Int64) {
         guard !missing.isEmpty else { return }
         missing.removeAll { $0.number < number }
     }
 
-    /// The numbers to ask for now; `gaveUp` when some were asked for often enough.
+    /// The numbers to request now; `gaveUp` if some have reached the most requests.
     mutating func dueRequests(at now: MonotonicTime, interval: TimeInterval, gaveUp: inout Bool) -> [Int64] {
         var due: [Int64] = []
         for index in missing.indices where missing[index].due <= now {

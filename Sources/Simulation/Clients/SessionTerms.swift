@@ -1,7 +1,7 @@
 public import MediaControl
 
 /// What the simulated sessions have negotiated. Publishers and subscribers have different payload types and extension ids, so that a missing
-/// translation shows.
+/// translation is noticed.
 public enum SessionTerms {
     /// The format as a publisher sends it.
     public static func published(_ codec: Codec) -> PayloadFormat {

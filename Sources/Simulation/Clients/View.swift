@@ -11,7 +11,7 @@ public final class View {
     public internal(set) var description: SubscriptionDescription
     /// The invariants of the stream.
     public var checker: StreamChecker
-    /// What a decoder could have shown of it.
+    /// The frames that a decoder could have shown.
     public internal(set) var frames: FrameLog
     /// When the last packet arrived, new or not.
     public private(set) var lastArrival: MonotonicTime?
@@ -25,35 +25,35 @@ public final class View {
     public private(set) var repaired = 0
     /// A packet of the retransmission stream has carried the mid.
     var knowsRTX = false
-    /// Bytes of payload that came, doubles not.
+    /// Bytes of payload that arrived, without duplicates.
     public private(set) var payloadBytes = 0
-    /// Numbers between the first and the last that the server sent and that never came.
+    /// Numbers between the first and the last that the server sent and that never arrived.
     public var missing: Int { checker.packets - packets }
     /// Numbers requested again, and keyframes requested.
     public internal(set) var nacks = 0
     public internal(set) var keyframeRequests = 0
-    /// Each new packet's time from its sending, where `keepsDelays`.
+    /// The delay of each new packet from its sending, if `keepsDelays`.
     public private(set) var delays: [TimeInterval] = []
     /// Keeps ``delays``.
     public var keepsDelays = false
     /// Called for every new packet, in order of arrival.
     public var onPacket: ((_ trace: MediaTrace?, _ marker: Bool, _ now: MonotonicTime) -> Void)?
-    /// Hears every retransmission, new or not, with the number that it repairs.
+    /// Called for every retransmission, new or not, with the number that it repairs.
     public var onRepair: ((_ number: Int64, _ now: MonotonicTime) -> Void)?
 
-    /// What went wrong, by what was sent and by what a decoder could do with what came.
+    /// Violations in what was sent, and in what a decoder could do with what arrived.
     var faults: [String] { checker.faults + frames.references.faults }
-    /// As of what the server sent, and of what came.
+    /// For what the server sent, and for what arrived.
     var sentDescriptors = DependencyDescriptorReader()
-    /// The decode targets that the server says there are, one bit each; 0 before it has said any.
+    /// The active decode targets that the server announced, one bit each; 0 before it has announced any.
     public var activeDecodeTargets: UInt32 { sentDescriptors.activeDecodeTargets }
     private var descriptors = DependencyDescriptorReader()
     var repairs = RepairList()
     var report = ReceptionState()
-    /// Waits for a keyframe since then, because something could not be repaired.
+    /// Since when it has waited for a keyframe, because something could not be repaired.
     var brokenSince: MonotonicTime?
     private var unwrapper = SequenceUnwrapper()
-    /// Numbers that came lately, each at its place.
+    /// Numbers that arrived recently, each at its place.
     private var seen = [Int64](repeating: -1, count: 1_024)
     /// By payload type: what it carries, and whether it is a repair.
     private let codecs: [UInt8: (codec: Codec, repairs: Bool)]
@@ -73,7 +73,7 @@ public final class View {
         self.codecs = codecs
     }
 
-    /// From now on frames of higher temporal layers may be left out.
+    /// From now on frames of higher temporal layers may be omitted.
     public func allowThinning() { checker.allowsThinning = true }
 
     /// Forgets the longest gap, to measure from now on.
@@ -82,7 +82,7 @@ public final class View {
         lastArrival = now
     }
 
-    /// What a packet of its SSRCs is; nil when its payload type is not agreed or nothing is in it.
+    /// The facts of a packet of its SSRCs; nil if its payload type was not negotiated or it is empty.
     func facts(
         _ packet: RawSpan, _ header: RTPHeader, descriptors: inout DependencyDescriptorReader
     ) -> PacketFacts? {
@@ -132,7 +132,7 @@ public final class View {
     }
 }
 
-/// What receiver reports are made of (RFC 3550 section 6.4.1 and appendix A).
+/// The state from which receiver reports are made (RFC 3550 section 6.4.1 and appendix A).
 struct ReceptionState: Sendable {
     private var unwrapper = SequenceUnwrapper()
     private var base: Int64?

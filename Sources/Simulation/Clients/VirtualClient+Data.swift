@@ -5,7 +5,7 @@ public import Primitives
 // A client with data channels, over its links.
 
 extension VirtualClient {
-    /// Has data channels from now on, and opens this one.
+    /// Enables data channels from now on, and opens this one.
     public func openData(_ terms: DataChannelTerms, settings: DataChannelSettings = .init()) {
         let transport = DataTransport(port: DataChannelSettings.port, longestMessage: settings.longestMessage)
         world.apply(.acceptData(id, transport), on: node)
@@ -13,7 +13,7 @@ extension VirtualClient {
         withData { _ = $0.open(terms, at: world.now) }
     }
 
-    /// Does something with its data channels now; what follows from it goes up the link.
+    /// Calls `body` with its data channels now; what they then write is sent up the link.
     public func withData(_ body: (DataChannelSession) -> Void) {
         transport.withData(at: world.now, into: &world.clientBatch, body)
         flushTransport()

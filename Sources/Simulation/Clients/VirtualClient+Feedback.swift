@@ -2,11 +2,11 @@ import MediaControl
 import Primitives
 import RTP
 
-// What a browser sends about what it receives: NACK and keyframe requests at once, transport-wide feedback some times a second,
-// sender and receiver reports once a second.
+// What a browser sends about what it receives: NACK and keyframe requests at once, transport-wide feedback several times per second,
+// sender and receiver reports once per second.
 
 extension VirtualClient {
-    /// A keyframe that does not come is asked for again after this.
+    /// A keyframe that does not arrive is requested again after this.
     private static let keyframeInterval = TimeInterval.milliseconds(500)
 
     func sendFeedback() {

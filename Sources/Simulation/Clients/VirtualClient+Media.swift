@@ -1,7 +1,7 @@
 public import MediaControl
 import Primitives
 
-// What a client's script does with tracks. Commands reach the worker at once: the control plane is not what is simulated.
+// What a client's script does with tracks. Commands reach the worker at once, because the control plane is not simulated.
 
 extension VirtualClient {
     /// Publishes a camera or a screen.
@@ -59,7 +59,7 @@ extension VirtualClient {
         world.apply(.removeTrack(publication.id), on: node)
     }
 
-    /// Begins to send again after `isSending` was false, or at another pace: looks at the clock anew.
+    /// Starts sending again after `isSending` was false, or at another pace, from the current time.
     public func resume(_ publication: Publication) {
         publication.isSending = true
         publication.hold(until: world.now)
@@ -94,7 +94,7 @@ extension VirtualClient {
         return view
     }
 
-    /// Unsubscribes. Packets in flight are no fault.
+    /// Unsubscribes. Packets in flight are not faults.
     public func unsubscribe(_ view: View) {
         ownFaults += view.faults.map { "view \(view.id.rawValue): \($0)" }
         views.removeAll { $0 === view }
@@ -125,7 +125,7 @@ extension VirtualClient {
         world.apply(.setSubscriptionPaused(view.id, paused), on: node)
     }
 
-    /// Another track behind the same section (WHEP follow mode); nil: none.
+    /// Shows another track in the same section (WHEP follow mode); nil: none.
     public func show(_ publication: Publication?, in view: View) {
         if let publication { view.checker.allowedTracks.insert(publication.id.rawValue) }
         world.apply(.switchSubscription(view.id, to: publication?.id), on: node)
@@ -145,7 +145,7 @@ extension VirtualClient {
         sendRTP(length)
     }
 
-    /// Protects what lies in the world's slot and sends it.
+    /// Encrypts the packet in the world's slot and sends it.
     func sendRTP(_ length: Int) {
         guard let total = transport.protectRTP(world.slot, length: length) else { return }
         world.carryUp(UnsafeRawBufferPointer(rebasing: world.slot[..<total]), from: self)

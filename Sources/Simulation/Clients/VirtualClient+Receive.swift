@@ -3,7 +3,7 @@ import Primitives
 import RTP
 
 extension VirtualClient {
-    /// Opens an RTP packet that the server sends and holds it to the invariants; nil for anything else, and before there are keys.
+    /// Decrypts an RTP packet that the server sends and checks it against the invariants; nil for anything else, and before there are keys.
     func inspect(_ datagram: UnsafeRawBufferPointer) -> UnsafeMutableRawBufferPointer? {
         guard datagram.count >= RTPHeader.fixedLength, (128...191).contains(datagram[0]),
             !RTCPType.contains(datagram[1])
@@ -24,7 +24,7 @@ extension VirtualClient {
             fault("packet of unknown SSRC \(header.ssrc)")
             return clear
         }
-        // Padding beside repeats has numbers of its own; on the media SSRC it takes one of the stream's.
+        // Padding in the retransmission stream has separate numbers; on the media SSRC it uses one of the stream's.
         guard header.payloadLength > 0 || header.ssrc == view.description.ssrc else { return clear }
         if let facts = view.facts(bytes, header, descriptors: &view.sentDescriptors) {
             view.checker.check(facts)
@@ -34,7 +34,7 @@ extension VirtualClient {
         return clear
     }
 
-    /// Takes one datagram from the server; it lies in the world's slot. `isClear`: RTP that was opened already.
+    /// Receives one datagram from the server, which is in the world's slot. `isClear`: RTP that was decrypted already.
     func receive(_ datagram: UnsafeMutableRawBufferPointer, isClear: Bool) {
         let count = datagram.count
         let received =
@@ -92,7 +92,7 @@ extension VirtualClient {
             reportsLate: settings.reportsLatePackets)
     }
 
-    /// What it would see as a delay that grows is what still waits behind the packet.
+    /// What still waits behind the packet is what the client would see as a growing delay.
     private func estimate(_ length: Int) {
         let wait = downlink.backlog(at: world.now)
         guard let estimate = receiverEstimate.add(length, wait: wait, at: world.now) else { return }
@@ -106,7 +106,7 @@ extension VirtualClient {
     private func receiveRTCP(_ packet: UnsafeRawBufferPointer) {
         let datagram = packet.bytes
         guard var compound = RTCPCompound(datagram) else { return fault("malformed RTCP") }
-        // Repeats are written into the world's slot, where the datagram lies: they wait until it is read.
+        // Retransmissions are written into the world's slot, where the datagram still is: they wait until it is read.
         var asked: [(ssrc: UInt32, number: UInt16)] = []
         while let part = compound.next(in: datagram) {
             switch part {

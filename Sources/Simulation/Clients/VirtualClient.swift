@@ -17,7 +17,7 @@ public final class VirtualClient {
     /// Its links; models may be changed at any time.
     public var uplink: VirtualLink
     public var downlink: VirtualLink
-    /// The bottleneck ahead of its downlink that it shares with others; nil for none.
+    /// The bottleneck before its downlink that it shares with others; nil for none.
     public var bottleneck: SharedBottleneck?
     public internal(set) var publications: [Publication] = []
     public internal(set) var views: [View] = []
@@ -25,16 +25,16 @@ public final class VirtualClient {
     public internal(set) var connectedAt: MonotonicTime?
     /// What came.
     public internal(set) var traffic = ReceivedTraffic()
-    /// SSRCs that RTCP to this client spoke about.
+    /// SSRCs that RTCP to this client mentioned.
     public internal(set) var reportedSSRCs: Set<UInt32> = []
     /// The transport's last estimate of what this client may send (REMB), when the server sends any.
     public internal(set) var maximumBitrate: Bitrate?
-    /// Transport-wide feedback that came: packets reported, of these not received.
+    /// Transport-wide feedback that arrived: packets reported, and how many of these as not received.
     public internal(set) var feedbackReported = 0
     public internal(set) var feedbackLost = 0
     /// The number of the last packet with a transport-wide sequence number.
     public internal(set) var transportSequence: UInt16 = 0
-    /// What it says as a receiver of REMB's kind, where its settings ask for that.
+    /// Its own estimate for REMB, if its settings enable that.
     var receiverEstimate = ReceiverEstimate()
 
     unowned let world: World
@@ -56,7 +56,7 @@ public final class VirtualClient {
         index = world.clientTable.count
         random = RandomSource(seed: world.random.next())
         let number = UInt32(truncatingIfNeeded: id.rawValue)
-        // Behind a NAT clients differ by their port.
+        // Behind a NAT, clients differ in their port.
         address =
             settings.sharedAddress.map {
                 SocketAddress(ipv4: $0, port: 40_000 + UInt16(truncatingIfNeeded: number & 0xfff))
@@ -104,10 +104,10 @@ public final class VirtualClient {
 
     // MARK: - Address and network
 
-    /// The NAT drops its mapping: from now on datagrams come from another port.
+    /// The NAT drops its mapping: from now on its datagrams have another port.
     public func rebind() { move(to: SocketAddress(high: address.high, low: address.low, port: address.port + 1)) }
 
-    /// The client goes to another network, with other links.
+    /// The client switches to another network, with other links.
     public func switchNetwork(uplink: LinkModel? = nil, downlink: LinkModel? = nil) {
         if let uplink { self.uplink.model = uplink }
         if let downlink { self.downlink.model = downlink }
@@ -115,7 +115,7 @@ public final class VirtualClient {
     }
 
     private func move(to new: SocketAddress) {
-        // What is sent to the old address is lost, but looked at.
+        // Datagrams to the old address are lost, but still checked.
         address = new
         world.addresses[address] = index
     }
@@ -136,7 +136,7 @@ public final class VirtualClient {
 
     // MARK: - Leaving
 
-    /// Leaves properly: by signalling, after which the server removes the peer.
+    /// Leaves by signalling, after which the server removes the peer.
     public func leave() {
         world.apply(.removePeer(id), on: node)
         forget()
@@ -160,7 +160,7 @@ public final class VirtualClient {
 
     // MARK: - Time
 
-    /// Makes sure that it is woken when it has something to do.
+    /// Plans to wake it when it has something to do.
     func schedule() {
         let next = nextDeadline
         guard next < plannedWake else { return }
@@ -169,7 +169,7 @@ public final class VirtualClient {
     }
 
     func wake() {
-        // An older plan that a nearer one replaced.
+        // This was an older plan, replaced by a nearer one.
         guard plannedWake <= world.now else { return }
         plannedWake = .distantFuture
         advance()

@@ -1,5 +1,5 @@
 /// Writes dependency descriptors (AV1 RTP 1.0 appendix A.8) of one pattern: for each spatial layer a template of keyframes and one of each
-/// temporal layer; what a frame refers to is told with each frame. No chains.
+/// temporal layer; each frame names the frames that it refers to. There are no chains.
 struct DescriptorWriter {
     let pattern: LayerPattern
     let width: Int
@@ -18,7 +18,7 @@ struct DescriptorWriter {
         bits.append(Int(frame.number & 0xffff), 16)
         let hasStructure = isFirst && frame.isKey && frame.spatial == 0
         bits.append(hasStructure ? 1 : 0, 1)
-        // No mask, no indications of its own, references of its own, no chains of its own.
+        // No mask, no custom indications, custom references, no custom chains.
         bits.append(0b0010, 4)
         if hasStructure { appendStructure(to: &bits) }
         if frame.refersDown { bits.append(1 << 4 | 0, 6) }
@@ -44,7 +44,7 @@ struct DescriptorWriter {
             }
         }
         bits.append(0, pattern.spatialLayers * templates)
-        // ns(n) of 0 has as many bits as n has behind its highest.
+        // ns(n) of 0 has as many bits as n has after its highest.
         bits.append(0, Int.bitWidth - 1 - (targets + 1).leadingZeroBitCount)
         bits.append(1, 1)
         for below in (0..<pattern.spatialLayers).reversed() {
@@ -53,7 +53,7 @@ struct DescriptorWriter {
         }
     }
 
-    /// What a frame is to each decode target: 0 no part of it, 1 discardable, 2 switch, 3 required.
+    /// What a frame is to each decode target: 0 not part of it, 1 discardable, 2 switch, 3 required.
     private func appendIndications(spatial: Int, temporal: Int, isKey: Bool, to bits: inout Bits) {
         for target in 0..<targets {
             let targetSpatial = target / pattern.temporalLayers, targetTemporal = target % pattern.temporalLayers

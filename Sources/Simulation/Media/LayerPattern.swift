@@ -17,7 +17,7 @@ struct LayerPattern: Sendable {
         var number: UInt32
         /// The frame below, of the same picture.
         var refersDown: Bool
-        /// So many pictures back; nil where it refers to no earlier one.
+        /// How many pictures back; nil if it refers to no earlier one.
         var distance: Int?
     }
 

@@ -28,7 +28,7 @@ public struct VideoPlan: Sendable {
     public var framesPerSecond = 30.0
     /// VP8, VP9 and AV1.
     public var temporalLayers = 1
-    /// Layers are inside the stream and each frame says what it refers to: VP9's flexible mode, AV1's dependency descriptors.
+    /// Layers are inside the stream, and each frame names those that it refers to: VP9's flexible mode, AV1's dependency descriptors.
     public var isScalable = false
     /// Spatial layers inside each scalable stream, each twice as large as the one below.
     public var spatialLayers = 1
@@ -50,7 +50,7 @@ public struct VideoPlan: Sendable {
         return plan
     }
 
-    /// Three layers as Chromium makes them of a 720p camera.
+    /// Three layers as Chromium makes them from a 720p camera.
     public static func simulcast(_ codec: Codec = .vp8, framesPerSecond: Double = 30) -> VideoPlan {
         var plan = VideoPlan(layers: [
             Layer(rid: "q", width: 320, height: 180, bitrate: .kilobitsPerSecond(150)),
@@ -74,18 +74,18 @@ public struct VideoPlan: Sendable {
         return plan
     }
 
-    /// These layers, 30 frames a second of VP8.
+    /// These layers, with 30 frames per second of VP8.
     public init(layers: [Layer]) { self.layers = layers }
 }
 
 /// What a simulated microphone sends. May be changed while it sends.
 public struct AudioPlan: Sendable {
-    /// Sound in one packet (10 to 120 ms are legal).
+    /// Audio in one packet (10 to 120 ms are legal).
     public var packetDuration = TimeInterval.milliseconds(20)
-    /// Sound in one callback of the capturer, used in turn; the packets that are full by then leave at once. Empty: one packet a
+    /// Audio in each callback of the capturer, used in turn; packets that are full by then are sent at once. Empty: one packet per
     /// callback. Long callbacks make bursts, odd ones uneven spacing.
     public var callbacks: [TimeInterval] = []
-    /// Silence behind each packet, which is not sent (DTX, RFC 7587 section 3.1.3); the media clock goes on. Not with ``callbacks``.
+    /// Silence after each packet, which is not sent (DTX, RFC 7587 section 3.1.3); the media clock continues. Not with ``callbacks``.
     public var pause = TimeInterval.zero
     /// Bytes of a packet's payload.
     public var payloadBytes = 80

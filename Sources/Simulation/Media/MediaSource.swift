@@ -5,7 +5,7 @@ import Primitives
 struct MediaPacket: Sendable {
     var layer: Int
     var payload: [UInt8]
-    /// Dependency descriptor; empty where there is none.
+    /// Dependency descriptor; empty if there is none.
     var descriptor: [UInt8] = []
     var marker: Bool
     /// Media clock, counted from the source's start.
@@ -18,7 +18,7 @@ struct MediaPacket: Sendable {
 struct VideoSource: Sendable {
     var plan: VideoPlan
     private(set) var nextFrame: MonotonicTime
-    /// Layers that owe a keyframe, one bit each.
+    /// Layers that have to send a keyframe, one bit each.
     var wantsKeyframe: UInt32 = .max
     private var layers: [Encoder]
     private let start: MonotonicTime
@@ -34,7 +34,7 @@ struct VideoSource: Sendable {
         start = now
         layers = plan.layers.enumerated().map { index, layer in
             let origin = MediaTrace.Origin(track: track, layer: index)
-            // AV1 is never without its descriptors here.
+            // AV1 always has its descriptors here.
             guard plan.isScalable || plan.codec == .av1 else {
                 return .plain(
                     SyntheticVideo(
@@ -114,7 +114,7 @@ struct AudioSource: Sendable {
     private let origin: MediaTrace.Origin
     private var timestamp: UInt32 = 0
     private var callback = 0
-    /// Sound that waits for its packet to be full.
+    /// Captured audio that waits for its packet to be full.
     private var captured = TimeInterval.zero
 
     init(_ plan: AudioPlan, track: UInt64, at now: MonotonicTime) {
@@ -128,7 +128,7 @@ struct AudioSource: Sendable {
         timestamp &- UInt32(truncatingIfNeeded: (nextCallback - now).microseconds * 48 / 1_000)
     }
 
-    /// Nothing before `time`; the media clock goes on, as a sound card's does.
+    /// Sends nothing before `time`; the media clock continues, as an audio device's does.
     mutating func hold(until time: MonotonicTime) {
         guard time > nextCallback else { return }
         timestamp &+= UInt32(truncatingIfNeeded: (time - nextCallback).microseconds * 48 / 1_000)

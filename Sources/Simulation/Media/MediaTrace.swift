@@ -1,7 +1,7 @@
 public import Primitives
 
-/// What the last bytes of every simulated payload say about it, so that a receiver can tell whose it is, how long it took, and
-/// whether it is all there.
+/// The last bytes of every simulated payload, by which a receiver can see which track it belongs to, how long it took, and
+/// whether it is complete.
 ///
 /// ```text
 ///  0                   1                   2                   3
@@ -25,7 +25,7 @@ public struct MediaTrace: Sendable, Hashable {
     /// Which packet of its frame, and how many the frame has.
     public var index: UInt8
     public var count: UInt8
-    /// Whose it is: track and layer.
+    /// Its origin: track and layer.
     public var origin: Origin
     /// Frames of one layer count up by one.
     public var frame: UInt32
@@ -67,7 +67,7 @@ public struct MediaTrace: Sendable, Hashable {
         time = MonotonicTime(nanoseconds: Int64(bitPattern: payload.readUInt64(start + 12)))
     }
 
-    /// Makes the payload `length` bytes long, at least so long that the trace fits, with the trace at its end.
+    /// Makes the payload `length` bytes long, or longer if the trace does not fit, with the trace at its end.
     func finish(_ payload: inout [UInt8], length: Int) {
         let start = max(payload.count, length - Self.length)
         payload.append(contentsOf: repeatElement(0x5a, count: start + Self.length - payload.count))

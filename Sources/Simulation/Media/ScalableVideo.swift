@@ -3,7 +3,7 @@ import Primitives
 
 /// A stream with layers inside, as libwebrtc sends it: VP9 in flexible mode (RFC 9628), AV1 with dependency descriptors.
 ///
-/// Filler behind the heads, a ``MediaTrace`` in every packet whose frame counts those of all layers.
+/// Headers are followed by filler; every packet has a ``MediaTrace`` whose frame number counts the frames of all layers.
 struct ScalableVideo: Sendable {
     /// One packet of a picture.
     struct Packet: Sendable {
@@ -34,7 +34,7 @@ struct ScalableVideo: Sendable {
         pictureID = UInt16.random(in: 0...0x7fff, using: &random)
     }
 
-    /// The packets of the next picture, about `bytes` long in all; each layer is four times as large as the one below, as its pictures are.
+    /// The packets of the next picture, about `bytes` long in all; each layer is four times as large as the one below, as is its number of pixels.
     mutating func picture(isKey: Bool, bytes: Int, at now: MonotonicTime) -> [Packet] {
         pictures += 1
         pictureID = (pictureID + 1) & 0x7fff
@@ -68,7 +68,7 @@ struct ScalableVideo: Sendable {
         return packet
     }
 
-    /// RFC 9628 section 4.2 in flexible mode: picture id, layer indices, what is referred to; the sizes ahead of a keyframe.
+    /// RFC 9628 section 4.2 in flexible mode: picture id, layer indices, references; the sizes before a keyframe.
     private func vp9(_ frame: LayerPattern.Frame, isFirst: Bool, isLast: Bool) -> [UInt8] {
         let hasSizes = frame.isKey && isFirst && frame.spatial == 0
         let isTop = frame.spatial == pattern.spatialLayers - 1

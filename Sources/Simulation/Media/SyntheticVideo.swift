@@ -22,7 +22,7 @@ public struct SyntheticVideo: Sendable {
     private var keyIndex: UInt8 = 0
     private var position = 0
 
-    /// Pictures of a layer; first picture id and index are random, as encoders have it.
+    /// The frames of a layer; the first picture id and index are random, as in encoders.
     public init(codec: Codec, origin: MediaTrace.Origin, width: Int, height: Int, random: inout RandomSource) {
         precondition(codec.kind == .video, "audio is not video")
         self.codec = codec
@@ -79,12 +79,12 @@ public struct SyntheticVideo: Sendable {
         return index == 0 ? head + Self.vp8FrameHeader(isKey: isKey, width: width, height: height) : head
     }
 
-    /// The header of a frame that is shown, with its size where it is a keyframe.
+    /// The header of a frame that is shown, with its size if it is a keyframe.
     public static func vp8FrameHeader(isKey: Bool, width: Int, height: Int) -> [UInt8] {
         isKey ? [0x10, 0, 0, 0x9d, 0x01, 0x2a] + littleEndian(width) + littleEndian(height) : [0x11, 0, 0]
     }
 
-    /// RFC 9628 section 4.2: picture id, layer indices where there are layers, and the size ahead of a keyframe.
+    /// RFC 9628 section 4.2: picture id, layer indices if there are layers, and the size before a keyframe.
     private func vp9(index: Int, count: Int, isKey: Bool, temporalLayer: Int) -> [UInt8] {
         let hasLayers = temporalLayers > 1
         let hasSize = isKey && index == 0
@@ -96,7 +96,7 @@ public struct SyntheticVideo: Sendable {
         return head + [0x82, 0x49, 0x83, 0x42]
     }
 
-    /// RFC 6184: an aggregate of SPS, PPS and filler ahead of an IDR picture; pictures in fragments or single units.
+    /// RFC 6184: an aggregate of SPS, PPS and filler before an IDR picture; frames in fragments or single units.
     private func h264(index: Int, count: Int, isKey: Bool) -> [UInt8] {
         if isKey, index == 0 {
             let sets = [Self.sequenceParameterSet, Self.pictureParameterSet].flatMap { Self.bigEndian($0.count) + $0 }

@@ -1,6 +1,6 @@
 public import Primitives
 
-/// Things that will happen, in order of time; what was planned first happens first at the same time, so that one seed gives
+/// Future events, in order of time; of events at the same time, the one that was planned first happens first, so that one seed gives
 /// one run. A binary heap.
 public struct EventQueue<Event> {
     private struct Planned {
@@ -17,7 +17,7 @@ public struct EventQueue<Event> {
     /// Nothing planned.
     public init() {}
 
-    /// When the next thing happens; nil when nothing is planned.
+    /// The time of the next event; nil if none is planned.
     public var nextTime: MonotonicTime? { heap.first?.time }
 
     /// Whether nothing is planned.
@@ -34,7 +34,7 @@ public struct EventQueue<Event> {
         }
     }
 
-    /// Takes the next thing that happens no later than `time`.
+    /// Removes and returns the next event no later than `time`.
     public mutating func next(until time: MonotonicTime) -> (time: MonotonicTime, event: Event)? {
         guard let first = heap.first, first.time <= time else { return nil }
         heap.swapAt(0, heap.count - 1)

@@ -6,7 +6,7 @@ public struct LinkModel: Sendable, Hashable {
     public var delay = TimeInterval.zero
     /// Each datagram is delayed by up to this much more, evenly spread. Order is kept unless `keepsOrder` or `reorder` say otherwise.
     public var jitter = TimeInterval.zero
-    /// Jitter lets datagrams wait for those before them, as radio links do; false: each comes when its own delay is over.
+    /// With jitter, datagrams wait for those before them, as on radio links; false: each arrives when its own delay is over.
     public var keepsOrder = true
     /// Share of datagrams that are lost, 0 to 1.
     public var loss = 0.0
@@ -16,11 +16,11 @@ public struct LinkModel: Sendable, Hashable {
     public var duplicates = 0.0
     /// Share of datagrams that overtake the ones before them, 0 to 1.
     public var reorder = 0.0
-    /// What passes the bottleneck; nil for no bottleneck.
+    /// The rate of the bottleneck; nil for no bottleneck.
     public var rate: Bitrate?
     /// How long a datagram may wait at the bottleneck; one that would wait longer is dropped (tail drop).
     public var queueLimit = TimeInterval.milliseconds(300)
-    /// Drops what exceeds a rate, ahead of the bottleneck; nil for none.
+    /// Drops what exceeds a rate, before the bottleneck; nil for none.
     public var policer: Policer?
 
     /// A perfect wire.
@@ -34,7 +34,7 @@ public struct LinkModel: Sendable, Hashable {
     }
 }
 
-/// One direction of a link with what it remembers between datagrams.
+/// One direction of a link, with its state between datagrams.
 public struct VirtualLink: Sendable {
     /// How it treats datagrams; may be changed at any time.
     public var model: LinkModel
@@ -55,7 +55,7 @@ public struct VirtualLink: Sendable {
     /// An idle link.
     public init(_ model: LinkModel) { self.model = model }
 
-    /// When a datagram sent now arrives: never (empty), once, or twice. `wait` was spent at a bottleneck ahead of it.
+    /// When a datagram sent now arrives: never (empty), once, or twice. `wait` was spent at a bottleneck before it.
     public mutating func arrivals(
         of length: Int, at now: MonotonicTime, behind wait: TimeInterval = .zero, random: inout RandomSource
     ) -> [MonotonicTime] {
@@ -86,7 +86,7 @@ public struct VirtualLink: Sendable {
     /// How long a datagram sent now would wait at the bottleneck.
     public func backlog(at now: MonotonicTime) -> TimeInterval { max(busyUntil - now, .zero) }
 
-    /// The bottleneck carries nothing for so long from now on, and then all that waits at its full rate, as radio links do.
+    /// The bottleneck carries nothing for `time` from now on, and then everything that waits at its full rate, as radio links do.
     public mutating func stall(for time: TimeInterval, at now: MonotonicTime) { busyUntil = max(busyUntil, now) + time }
 
     private mutating func isLost(_ random: inout RandomSource) -> Bool {

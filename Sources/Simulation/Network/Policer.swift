@@ -1,8 +1,8 @@
 public import Primitives
 
-/// A token bucket without a queue, as providers police with: what comes above the rate once the bucket is empty is dropped, and nothing waits.
+/// A token bucket without a queue, as providers use for policing: what exceeds the rate once the bucket is empty is dropped, and nothing waits.
 public struct Policer: Sendable, Hashable {
-    /// What passes in the long run, IPv4 and UDP headers included.
+    /// The long-term rate, IPv4 and UDP headers included.
     public var rate: Bitrate
     /// Bytes that pass at once after a pause.
     public var burst: Int

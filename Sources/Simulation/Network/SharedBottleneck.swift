@@ -1,8 +1,8 @@
 public import Primitives
 
-/// A bottleneck that several clients are behind, as a household or an office is behind its access: one queue for all of their datagrams.
+/// A bottleneck that several clients share, like the access link of a household or an office: one queue for all of their datagrams.
 ///
-/// Delay, jitter and losses stay those of each client's own link, which has no rate of its own then.
+/// Delay, jitter and losses stay those of each client's own link, which then has no rate of its own.
 public final class SharedBottleneck {
     /// Rate and queue; may be changed at any time.
     public var link: VirtualLink
@@ -15,7 +15,7 @@ public final class SharedBottleneck {
         link = VirtualLink(model)
     }
 
-    /// When a datagram that comes now has passed; nil when it is dropped.
+    /// When a datagram that arrives now has passed; nil if it is dropped.
     func pass(_ length: Int, at now: MonotonicTime, random: inout RandomSource) -> MonotonicTime? {
         link.arrivals(of: length, at: now, random: &random).first
     }

@@ -3,9 +3,9 @@ internal import DTLS
 internal import ICE
 public import SRTP
 
-/// What simulated clients share: certificate, OpenSSL context, STUN agent. Clients of one kind use one.
+/// What simulated clients share: certificate, OpenSSL context, STUN agent. Clients of one kind share one.
 public final class ClientContext {
-    /// The certificate that the clients show.
+    /// The certificate that the clients present.
     public let certificate: Certificate
     let dtls: DTLSContext
     let stun: STUNAgent

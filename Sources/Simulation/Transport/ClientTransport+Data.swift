@@ -6,7 +6,7 @@ public import Primitives
 // The client's data channels. It opens them itself, as browsers do.
 
 extension ClientTransport {
-    /// Serves data channels from now on; `longestMessage` is what the server's answer says.
+    /// Serves data channels from now on; `longestMessage` is the limit in the server's answer.
     public func useData(settings: DataChannelSettings = .init(), longestMessage: Int = 65_536, at now: MonotonicTime) {
         let session = DataChannelSession(
             settings: settings, remotePort: DataChannelSettings.port, longestRemoteMessage: longestMessage,
@@ -40,7 +40,7 @@ extension ClientTransport {
         writeData(at: now, into: &output)
     }
 
-    /// Opens a channel, or sends on one, and writes what follows from it.
+    /// Opens a channel, or sends on one, and writes the resulting packets.
     public func withData(
         at now: MonotonicTime, into output: inout OutboundBatch, _ body: (DataChannelSession) -> Void
     ) {

@@ -9,11 +9,11 @@ internal import SRTP
 public struct ClientBehaviour: Sendable {
     /// Every check nominates (as Firefox does), or none after the first answer when false.
     public var nominatesAlways = true
-    /// The first check nominates nothing, and the next one, so long after its answer, does (as libwebrtc does); nil: the first one does.
+    /// The first check does not nominate, and the next one, this long after its answer, does (as in libwebrtc); nil: the first one does.
     public var nominationDelay: TimeInterval?
     /// Answers the server's consent checks (all clients should).
     public var answersChecks = true
-    /// Goes on checking after it is connected; ffmpeg does not.
+    /// Continues to send checks after it is connected; ffmpeg does not.
     public var keepsChecking = true
     /// Time between checks before the first answer, and after.
     public var firstInterval = TimeInterval.milliseconds(50)
@@ -24,7 +24,7 @@ public struct ClientBehaviour: Sendable {
     public init() {}
 }
 
-/// What became of a datagram at the client.
+/// What the client made of a datagram.
 public enum ClientReceived: Sendable, Hashable {
     case nothing
     case dropped(DropReason)
@@ -34,8 +34,8 @@ public enum ClientReceived: Sendable, Hashable {
 
 /// The other end of a `WebRTCTransport`: a controlling ICE agent with one candidate pair, DTLS and SRTP. Sans-IO.
 ///
-/// It has no address of its own: who carries its datagrams decides where they come from, so a NAT rebinding is a
-/// matter of the network model.
+/// It has no address: the code that carries its datagrams decides about their source, so that a NAT rebinding is
+/// part of the network model.
 public final class ClientTransport {
     let context: ClientContext
     let behaviour: ClientBehaviour
@@ -52,7 +52,7 @@ public final class ClientTransport {
     var isDataStarted = false
     /// Answers to its checks so far.
     public internal(set) var answers = 0
-    /// Whether no check under the present credentials was answered yet: it checks often until one is.
+    /// Whether no check under the current credentials was answered yet: until one is, it sends checks often.
     var isChecking = true
     /// Checks of the server that it answered.
     public internal(set) var serverChecks = 0
@@ -63,7 +63,7 @@ public final class ClientTransport {
     /// Set while the client is dead: it does nothing at all (kill -9).
     public var isKilled = false
 
-    /// A client that talks to the server at `destination`.
+    /// A client of the server at `destination`.
     public init(
         context: ClientContext, behaviour: ClientBehaviour = .init(), local: ICECredentials, server: ICECredentials,
         serverFingerprint: [UInt8], destination: SocketAddress
@@ -80,9 +80,9 @@ public final class ClientTransport {
     public var isConnected: Bool { srtp != nil }
     /// A check was answered.
     public var isICEConnected: Bool { answers > 0 }
-    /// The agreed SRTP profile; empty before.
+    /// The negotiated SRTP profile; empty before.
     public var srtpProfileName: String { srtp?.profile.name ?? "" }
-    /// When `advance` wants to be called.
+    /// When `advance` has to be called.
     public var nextDeadline: MonotonicTime {
         if isKilled { return .distantFuture }
         let deadline = min(hasEnded ? .distantFuture : nextCheck, dtls?.nextDeadline ?? .distantFuture)
@@ -90,7 +90,7 @@ public final class ClientTransport {
         return min(deadline, data.nextDeadline)
     }
 
-    /// New credentials on both sides (ICE restart); DTLS and SRTP go on.
+    /// New credentials on both sides (ICE restart); DTLS and SRTP continue.
     public func restart(local: ICECredentials, server: ICECredentials, at now: MonotonicTime) {
         self.local = ICECredential(ufrag: local.ufrag, password: local.password)
         self.server = ICECredential(ufrag: server.ufrag, password: server.password)
@@ -99,7 +99,7 @@ public final class ClientTransport {
         nextCheck = now
     }
 
-    /// Checks at once, as after a network switch.
+    /// Sends a check at once, as after a network switch.
     public func checkNow(at now: MonotonicTime) { nextCheck = now }
 
     /// Encrypts an RTP packet in place.

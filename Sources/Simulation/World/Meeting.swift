@@ -45,7 +45,7 @@ public final class Meeting {
         add(member.client.publish(plan), of: member)
     }
 
-    /// Somebody takes a track back; the others' sections go.
+    /// A participant unpublishes a track; the subscriptions of the others end.
     public func unpublish(_ publication: Publication, by member: Member) {
         member.publications.removeAll { $0 === publication }
         member.client.unpublish(publication)

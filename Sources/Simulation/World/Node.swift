@@ -4,13 +4,13 @@ public import Primitives
 
 /// One worker of the simulated world: an engine, its address, and the batch that its loop would own.
 ///
-/// It drives an engine over links, in order of events. Four others exist because each leaves out what it must not measure or vary:
+/// It drives an engine over links, in order of events. There are four other drivers, because each omits what it must not measure or vary:
 /// - `EngineHarness` (Tests/MediaEngineTests) delivers within the turn, so that a test sees what one turn does.
 /// - `FuzzRoom` (Tests/Fuzz/Targets) installs keys instead of handshakes, so that each input is one room.
 /// - `EngineRoom` (LoadTests/Benchmarks) prepares all packets, so that only the engine is measured.
-/// - `DataRoom` (LoadTests/Benchmarks) has clients that acknowledge at once, and counts the engine's time alone: what a message costs.
+/// - `DataRoom` (LoadTests/Benchmarks) has clients that acknowledge at once, and counts only the engine's time: the cost of a message.
 ///
-/// What all have in common, the two loops in `finishTurn`, is the engine's own contract; one driver with a switch for each of these would be longer than they are.
+/// What all have in common, the two loops in `finishTurn`, is the engine's own contract; one driver with a switch for each of these would be longer than all of them.
 public final class Node {
     /// The engine under test.
     public let engine: WorkerEngine
@@ -26,7 +26,7 @@ public final class Node {
         self.address = address
     }
 
-    /// What its engine says about everything.
+    /// The statistics of its whole engine.
     public var statistics: WorkerStatistics { engine.statistics }
 
     /// The recorded decisions about a peer's videos, oldest first.

@@ -9,7 +9,7 @@ extension World {
     /// Does something at `time`.
     public func plan(at time: MonotonicTime, _ body: @escaping () -> Void) { agenda.plan(.script(body), at: time) }
 
-    /// Does something now and after every `interval`, `count` times in all, with the number of the turn.
+    /// Performs an action now and after every `interval`, `count` times in all, with the number of the turn.
     public func `repeat`(every interval: TimeInterval, count: Int, _ body: @escaping (Int) -> Void) {
         for turn in 0..<count { plan(in: interval * Int64(turn)) { body(turn) } }
     }
@@ -17,7 +17,7 @@ extension World {
     /// Lets time pass.
     public func run(for interval: TimeInterval) { run(until: now + interval) }
 
-    /// Lets time pass until `isEnough`, looked at every 10 ms, for at most `limit`; whether it became true.
+    /// Lets time pass until `isEnough`, checked every 10 ms, for at most `limit`; returns whether it became true.
     public func run(atMost limit: TimeInterval, until isEnough: () -> Bool) -> Bool {
         let end = now + limit
         while !isEnough() {
@@ -27,7 +27,7 @@ extension World {
         return true
     }
 
-    /// Lets time pass up to and including `end`, from one thing to the next; everything of one moment is one turn of the workers.
+    /// Lets time pass up to and including `end`, from event to event; all events of one moment are one turn of the workers.
     public func run(until end: MonotonicTime) {
         finishTurns()
         while true {
@@ -47,7 +47,7 @@ extension World {
             for event in node.engine.takeEvents() {
                 events.append((now, event))
                 if case .peerMeasured(let peer, var last) = event {
-                    // Handshakes are signed with randomness of OpenSSL's own, and such a signature has a byte more or less.
+                    // OpenSSL signs handshakes with its own randomness, and the length of such a signature varies by a byte.
                     (last.bytesReceived, last.bytesSent) = (0, 0)
                     digest.add("\(MediaEvent.peerMeasured(peer, last))", at: now)
                 } else {
@@ -77,13 +77,13 @@ extension World {
 
     // MARK: - Links
 
-    /// A datagram of a worker goes down its client's link.
+    /// Sends a datagram of a worker down its client's link.
     func carryDown(_ entry: OutboundBatch.Entry, _ bytes: UnsafeRawBufferPointer) {
         guard let index = addresses[entry.destination], let client = clientTable[index] else {
             undeliverable += 1
             return
         }
-        // RTP is opened here, so that also what gets lost is looked at; it goes on in the clear.
+        // RTP is decrypted here, so that packets that will be lost are checked, too; it continues in the clear.
         let clear = client.inspect(bytes)
         guard client.address == entry.destination else {
             undeliverable += 1
@@ -106,7 +106,7 @@ extension World {
         return client.downlink.arrivals(of: length, at: now, behind: leaves - now, random: &client.random)
     }
 
-    /// A datagram of a client goes up its link.
+    /// Sends a datagram of a client up its link.
     func carryUp(_ bytes: UnsafeRawBufferPointer, from client: VirtualClient) {
         for time in client.uplink.arrivals(of: Self.chargedLength(bytes), at: now, random: &client.random) {
             agenda.plan(.up(node: client.node, source: client.address, bytes: Array(bytes)), at: time)
@@ -118,8 +118,8 @@ extension World {
         agenda.plan(.up(node: node, source: source, bytes: bytes), at: now)
     }
 
-    /// What a bottleneck counts. Handshake datagrams differ by some bytes from run to run, because an ECDSA signature's length
-    /// does; they count alike, so that the same seed gives the same times.
+    /// The length that counts at a bottleneck. Handshake datagrams differ by some bytes from run to run, because the length of an ECDSA signature
+    /// does; they all count with the same length, so that the same seed gives the same times.
     private static func chargedLength(_ bytes: UnsafeRawBufferPointer) -> Int {
         (20...63).contains(bytes[0]) ? 1_200 : bytes.count
     }

@@ -20,7 +20,7 @@ public final class World {
     public internal(set) var events: [(time: MonotonicTime, event: MediaEvent)] = []
     /// The run so far: clear RTP and engine events with their times.
     public internal(set) var digest = RunDigest()
-    /// Datagrams sent to addresses that nobody has any more.
+    /// Datagrams sent to addresses that no client has any more.
     public internal(set) var undeliverable = 0
     let certificate: Certificate
     let clientContext: ClientContext
@@ -30,11 +30,11 @@ public final class World {
     var agenda = EventQueue<Happening>()
     var oldFaults: [String] = []
     var lastID: UInt64 = 0
-    /// Where a client writes one packet or reads one datagram.
+    /// The buffer in which a client writes one packet or reads one datagram.
     let slot = UnsafeMutableRawBufferPointer.allocate(byteCount: 4_096, alignment: 16)
-    /// Where a datagram is looked at before it goes down a link.
+    /// The buffer in which a datagram is checked before it is sent down a link.
     let glass = UnsafeMutableRawBufferPointer.allocate(byteCount: 4_096, alignment: 16)
-    /// Where a client writes what it has to say while a datagram lies in `slot`.
+    /// The buffer in which a client writes its feedback while a datagram is in `slot`.
     let feedbackSlot = UnsafeMutableRawBufferPointer.allocate(byteCount: 512, alignment: 16)
     /// What a client's transport sends in one call.
     var clientBatch = OutboundBatch(datagrams: 64, bytes: 1 << 17)
@@ -91,7 +91,7 @@ public final class World {
         events.filter { isMatch($0.event) }.map(\.time)
     }
 
-    /// What its worker reports about a room.
+    /// The report of its worker about a room.
     public func statistics(of room: RoomID) -> MediaReport? {
         rooms[room].flatMap { nodes[$0].engine.report(.room(room)) }
     }
@@ -106,13 +106,13 @@ public final class World {
         return room
     }
 
-    /// Closes a room that nobody is in.
+    /// Closes an empty room.
     public func closeRoom(_ room: RoomID) {
         guard let node = rooms.removeValue(forKey: room) else { return }
         apply(.removeRoom(room), on: node)
     }
 
-    /// A client joins: its description is there at once, then it connects over its links.
+    /// A client joins: descriptions are exchanged at once, then it connects over its links.
     public func join(_ room: RoomID, _ settings: ClientSettings = .init()) -> VirtualClient {
         guard let node = rooms[room] else { preconditionFailure("join a room that is open") }
         let client = VirtualClient(id: PeerID(makeID()), room: room, node: node, settings: settings, world: self)

@@ -168,7 +168,7 @@ extension TrackRequest {
         backupCodecPolicy = BackupCodecPolicy(request.backup_codec_policy)
         details.encryption = TrackDetails.Encryption(rawValue: Int(request.encryption.rawValue)) ?? .none
         details.stream = String(request.stream)
-        // Flags that features have replaced: clients use one of them or both, depending on their age.
+        // Flags that features have replaced: clients send one or both, depending on their age.
         func has(_ feature: Livekit__AudioTrackFeature) -> Bool {
             (0..<request.n_audio_features).contains { request.audio_features[$0] == feature }
         }

@@ -14,7 +14,7 @@ struct OperatorCommand {
         client = try ControlClient(given)
     }
 
-    /// Runs the command; prints its output with `output`, and messages that are not part of it with `remark`.
+    /// Runs the command; prints its results with `output`, and other messages with `remark`.
     func run(
         _ output: @escaping (String) -> Void, remark: @escaping (String) -> Void = { _ in }
     ) throws(CommandError) {
