@@ -5,7 +5,7 @@
 //     room.on("trackSubscribed", ({ publication }) => document.body.append(publication.attach()));
 //     await room.publishAll(await openDevices());
 //
-// Copy this file and the folder martlet/ beside it, or import it from the server. The page /examples of every server explains it.
+// Copy this file and the folder martlet/ next to it, or import it from the server. The page /examples of every server explains it.
 
 import { Room } from "./martlet/room.js";
 

@@ -6,21 +6,21 @@ const VIDEO = { width: { ideal: 1280 }, height: { ideal: 720 }, frameRate: { ide
 const AUDIO = { echoCancellation: true, noiseSuppression: true };
 /** Text and slides are read: few frames, each of them sharp. */
 const SCREEN = { frameRate: { max: 15 } };
-/** All that the machine plays is shared without what this page plays of it: the others would hear themselves. Browsers that cannot leave that out ignore it. */
+/** The machine's audio is shared without what this page plays: the others would hear themselves. Browsers that cannot exclude it ignore this. */
 const SCREEN_AUDIO = { restrictOwnAudio: true };
-/** Why a device does not open, by the name of the browser's error, or by what it could not meet, of which Chromium gives no message. */
+/** Why a device does not open, by the name of the browser's error, or by the constraint that it cannot meet, for which Chromium gives no message. */
 const REASONS = { NotAllowedError: "permission was denied", deviceId: "the chosen device is no longer there" };
 const KINDS = { videoinput: "cameras", audioinput: "microphones", audiooutput: "speakers" };
 
 /**
- * A track with what it is.
+ * A track with its source.
  * @typedef {object} Source
  * @property {MediaStreamTrack} track
  * @property {"camera" | "microphone" | "screen" | "screenAudio"} source
  */
 
 /**
- * The devices that there are. Browsers give them labels once a camera or microphone was opened.
+ * The available devices. Browsers give them labels once a camera or microphone was opened.
  * @returns {Promise<{ cameras: MediaDeviceInfo[], microphones: MediaDeviceInfo[], speakers: MediaDeviceInfo[] }>}
  */
 export async function listDevices() {
@@ -30,9 +30,9 @@ export async function listDevices() {
 }
 
 /**
- * Opens a camera, a microphone, or both: `true` for the browser's choice, an id for one that is preferred, or constraints. Rejects with `no_devices` where a person or
- * the browser forbids it, and with the browser's own `NotFoundError` where there is none.
- * @param {{ camera?: boolean | string | MediaTrackConstraints, microphone?: boolean | string | MediaTrackConstraints }} [what] both unless said otherwise
+ * Opens a camera, a microphone, or both: `true` for the browser's choice, an id for a preferred one, or constraints. Rejects with `no_devices` if a person or
+ * the browser forbids it, and with the browser's own `NotFoundError` if there is none.
+ * @param {{ camera?: boolean | string | MediaTrackConstraints, microphone?: boolean | string | MediaTrackConstraints }} [what] both by default
  * @returns {Promise<Source[]>}
  */
 export async function openDevices({ camera = true, microphone = true } = {}) {
@@ -41,8 +41,8 @@ export async function openDevices({ camera = true, microphone = true } = {}) {
 }
 
 /**
- * Opens a screen, a window or a tab, which the person chooses; with its audio where the browser has that. Rejects with the browser's `NotAllowedError` where the person
- * chose none, and with `no_devices` where the browser or the operating system forbids it.
+ * Opens a screen, a window or a tab, which the person chooses; with its audio if the browser supports that. Rejects with the browser's `NotAllowedError` if the person
+ * chose none, and with `no_devices` if the browser or the operating system forbids it.
  * @param {{ audio?: boolean, video?: MediaTrackConstraints }} [options]
  * @returns {Promise<Source[]>}
  */
@@ -51,7 +51,7 @@ export async function openScreen({ audio = true, video = SCREEN } = {}) {
     try {
         return screenOf(await navigator.mediaDevices.getDisplayMedia({ video, audio: audio && SCREEN_AUDIO }));
     } catch (problem) {
-        // Chromium's words, as on macOS before a person has permitted it in the settings. Whoever chose something would see nothing happen.
+        // Chromium's words, as on macOS before a person has permitted it in the settings. A person who chose a screen would see nothing happen.
         if (problem.name === "NotAllowedError" && problem.message.includes("by system")) {
             throw unavailable("The operating system does not let this browser record the screen. Permit it in the system’s settings.");
         }
@@ -59,19 +59,19 @@ export async function openScreen({ audio = true, video = SCREEN } = {}) {
     }
 }
 
-/** What shows a screen, of any origin. @param {MediaStream} stream @returns {Source[]} */
+/** The sources of a stream that shows a screen, of any origin. @param {MediaStream} stream @returns {Source[]} */
 export function screenOf(stream) {
     for (const track of stream.getVideoTracks()) track.contentHint = "detail";
     return sourcesOf(stream, { audio: "screenAudio", video: "screen" });
 }
 
 /**
- * The track of another camera or microphone, muted where the old one is, and opened with the same constraints; where it cannot meet them, as near to them as it can. The old one
- * goes on until it is stopped; where a machine opens one camera at a time, it is stopped here.
- * Where the other one does not open even then, as while another program has it, this rejects, and the old device is opened again for `putBack`. Without
- * `putBack`, or where that fails, the old track has the event `ended`.
+ * The track of another camera or microphone, muted if the old one is, and opened with the same constraints; if it cannot meet them, as close to them as possible. The old one
+ * continues until it is stopped; on a machine that opens only one camera at a time, it is stopped here.
+ * If the other one does not open even then, for example while another program uses it, this rejects, and the old device is opened again for `putBack`. Without
+ * `putBack`, or if that fails, the old track gets the event `ended`.
  * @param {MediaStreamTrack} old
- * @param {string} [deviceId] the browser's choice without it, as for one that was unplugged
+ * @param {string} [deviceId] without it the browser's choice, as after one was unplugged
  * @param {(track: MediaStreamTrack) => any} [putBack] puts another track of the old device in place of the old track
  * @returns {Promise<MediaStreamTrack>}
  */
@@ -91,7 +91,7 @@ export async function openOther(old, deviceId, putBack) {
     }
 }
 
-/** A track of a device, of the old one's kind, and with all that was asked of the old one but which device it is. */
+/** A track of a device, of the old one's kind, with all constraints of the old one except the device. */
 async function openLike(old, deviceId) {
     const { deviceId: _, groupId: __, facingMode, ...asked } = old.getConstraints();
     const which = deviceId ? { deviceId: { exact: deviceId } } : facingMode && { facingMode };
@@ -105,7 +105,7 @@ async function openLike(old, deviceId) {
     return track;
 }
 
-/** What was required of a device, as preferences: another one may not have that size or rate, and a call goes on with another size. */
+/** The required constraints of a device as preferences: another device may not have that size or rate, and a call continues with another size. */
 function softened(constraints) {
     return Object.fromEntries(Object.entries(constraints).map(([name, value]) => {
         const ideal = value?.ideal ?? value?.exact ?? value?.max ?? value?.min;
@@ -113,7 +113,7 @@ function softened(constraints) {
     }));
 }
 
-/** The old device again, for a track that was stopped in vain. Browsers fire no event for a track that a page stops: everybody would take it for live. */
+/** Opens the old device again if its track was stopped in vain. Browsers fire no event for a track that a page stops, so it would seem to be live. */
 async function reopen(old, deviceId, putBack) {
     try {
         if (!deviceId || !putBack) throw unavailable("The device cannot be opened again.");

@@ -1,16 +1,16 @@
-// Messages of the application (Protocol.md, sections 5 and 11): over data channels where there are any, over the WebSocket otherwise.
+// Messages of the application (Protocol.md, sections 5 and 11): over data channels if there are any, otherwise over the WebSocket.
 
 import { MartletError, TOO_SOON } from "./errors.js";
 
-/** The channels by their labels, which decide how the server sends what comes on them. */
+/** The channels by their labels, which decide how the server forwards their messages. */
 const CHANNELS = { reliable: {}, lossy: { ordered: false, maxRetransmits: 0 } };
-/** Bytes that may wait in a channel before `send` waits: enough to keep it busy, and little to wait behind for a short message. */
+/** Bytes that may wait in a channel before `send` waits: enough to keep it busy, and not long for a short message to wait behind. */
 const BUFFERED = 128 * 1024;
-/** Bytes that may wait in a channel for a message that may be lost, as the server lets wait for a receiver (Protocol.md, section 10): what comes after them is too late. */
+/** Bytes that may wait in the channel of messages that may be lost, as many as the server lets wait for a receiver (Protocol.md, section 10): anything after them would be too late. */
 const LOSSY_BUFFERED = 256 * 1024;
 /** What a description without `a=max-message-size` means (RFC 8841, section 6.1). */
 const DEFAULT_MESSAGE_BYTES = 65_536;
-/** Milliseconds for a channel to open that was negotiated: ICE and DTLS take a few round trips. What is sent before goes over the WebSocket. */
+/** Milliseconds for a negotiated channel to open: ICE and DTLS take a few round trips. Until then messages are sent over the WebSocket. */
 const OPEN_WITHIN = 2_000;
 /** Milliseconds before a channel that the server closed, because this side read too slowly, is opened again. */
 const REOPEN_AFTER = 1_000;
@@ -31,7 +31,7 @@ export class DataChannels {
         for (const label of Object.keys(CHANNELS)) this.make(label);
     }
 
-    /** The connection was closed on this side, of which browsers send the channels no event: whoever waits until one has room goes on. */
+    /** The connection was closed on this side, for which browsers fire no event on the channels: senders that wait for room continue. */
     reset() {
         for (const channel of this.open.values()) channel.dispatchEvent(new Event("close"));
         this.open.clear();
@@ -56,7 +56,7 @@ export class DataChannels {
         this.open.set(label, channel);
     }
 
-    /** The server closed a channel; its messages come over the WebSocket until there is another. */
+    /** The server closed a channel; its messages arrive over the WebSocket until there is another. */
     closedByServer({ label }) {
         const { connection } = this;
         setTimeout(() => {
@@ -93,19 +93,19 @@ export class DataChannels {
         const size = typeof message === "string" ? new TextEncoder().encode(message).length : message.byteLength;
         const limit = this.connection.sctp?.maxMessageSize ?? DEFAULT_MESSAGE_BYTES;
         if (size > limit) throw new MartletError("too_large", `The message has ${size} bytes; on this connection, ${limit} are permitted.`);
-        // While a link stands still, a browser would keep all of it, and send it when nobody wants it any more.
+        // While a link stalls, a browser would keep everything, and send it when it is no longer useful.
         if (label === "lossy" && channel.bufferedAmount > LOSSY_BUFFERED) return;
         channel.send(message);
         if (label === "reliable" && channel.bufferedAmount > BUFFERED) await drained(channel);
     }
 
     async sendBySocket(content, fields) {
-        // It may be lost, and waits for no other socket, nor behind what waits for replies.
+        // It may be lost, so it waits neither for another socket nor behind requests that wait for replies.
         if (!fields.reliable && (this.signal.isOpen === false || this.signal.isFull)) return;
         const body = typeof content === "string" ? { text: content } : { bytes: encoded(bytesOf(content)) };
         while (true) {
             try {
-                // A request without a reply is sent again after a resume: by its number the server knows what it has delivered. The number is that of the request,
+                // A request without a reply is sent again after a resume: its number shows the server what it has already delivered. The number is that of the request,
                 // which grows from session to session: a message that waits may be sent on a later one.
                 await this.signal.request("data", { ...fields, ...body, sequence: this.signal.nextID });
                 return;
@@ -117,7 +117,7 @@ export class DataChannels {
     }
 }
 
-/** A channel that is closed takes no more, either: what comes next goes another way. */
+/** A closed channel accepts no more either: the next message is sent another way. */
 function drained(channel) {
     return new Promise((resolve) => {
         channel.addEventListener("bufferedamountlow", resolve, { once: true });

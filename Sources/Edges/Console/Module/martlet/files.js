@@ -1,5 +1,5 @@
 // Files over messages (Protocol.md, section 11, "Files"): offered to members, sent in chunks to those who accept, no faster than the slowest of them
-// reads, and sent again from where one of them lost something.
+// reads, and sent again from the place where one of them lost something.
 
 import { MartletError } from "./errors.js";
 
@@ -9,23 +9,23 @@ export const FILE_TOPIC = "martlet.file";
 export const CHUNK_BYTES = 32 * 1024;
 /** Bytes before a chunk's content: the file's id (16) and the chunk's place (8). */
 export const HEADER_BYTES = 24;
-/** Bytes that are under way at most: half of what the server holds for a slow receiver before it closes its channel (Protocol.md, section 10). */
+/** The most bytes in flight: half of what the server holds for a slow receiver before it closes its channel (Protocol.md, section 10). */
 const WINDOW_BYTES = 512 * 1024;
-/** A receiver reports after so many bytes: a quarter of the window, so that reports never hold the sender up. */
+/** A receiver reports after so many bytes: a quarter of the window, so that reports never delay the sender. */
 const REPORT_BYTES = 128 * 1024;
-/** Milliseconds after which a receiver reports with the next chunk: at 131 kbit/s, which messages have beside media, so many bytes take eight seconds. */
+/** Milliseconds after which a receiver reports with the next chunk: at 131 kbit/s, the share of messages next to media, so many bytes take eight seconds. */
 const REPORT_AFTER = 2_000;
-/** Milliseconds for the members to accept, and for the others after the first. */
+/** Milliseconds for the first member to accept, and then for the others. */
 const ACCEPT_WITHIN = 13_000;
 const OTHERS_WITHIN = 3_000;
-/** Milliseconds without progress after which a chunk is taken for lost, and after which a receiver is given up. */
+/** Milliseconds without progress after which a chunk counts as lost, and after which a receiver is abandoned. */
 const LOST_AFTER = 5_000;
 const GIVE_UP_AFTER = 30_000;
-/** Milliseconds without a chunk after which a receiver gives the sender up: twice as long as that may wait for another receiver. */
+/** Milliseconds without a chunk after which a receiver abandons the sender: twice as long as the sender may wait for another receiver. */
 const SENDER_WITHIN = 60_000;
-/** Offers that may still be accepted: far more than a person reads at a time. Of older ones it is no longer noticed that their sender left. */
+/** Offers that may still be accepted: far more than a person reads at a time. For older ones it is not noticed when their sender leaves. */
 const MAX_OFFERS = 100;
-/** What a receiver accepts unless it says otherwise: it keeps the file in memory. */
+/** The largest file that a receiver accepts by default: it keeps the file in memory. */
 export const MAX_FILE_BYTES = 100 * 1024 * 1024;
 
 /** One chunk as it is sent: id, place, content. @param {Uint8Array} id @param {number} offset @param {Uint8Array} content */
@@ -37,14 +37,14 @@ export function chunkOf(id, offset, content) {
     return chunk;
 }
 
-/** The parts of a chunk; null where it is none. @param {Uint8Array} chunk */
+/** The parts of a chunk; null if it is none. @param {Uint8Array} chunk */
 export function readChunk(chunk) {
     if (chunk.length <= HEADER_BYTES) return null;
     const view = new DataView(chunk.buffer, chunk.byteOffset);
     return { id: hex(chunk.subarray(0, 16)), offset: Number(view.getBigUint64(16)), content: chunk.subarray(HEADER_BYTES) };
 }
 
-/** What arrives of one file, in order: a chunk that is there already, or that comes after a gap, is ignored. */
+/** What has arrived of one file, in order: a chunk that has arrived already, or that follows a gap, is ignored. */
 export class Assembly {
     /** @param {number} size of the file in bytes */
     constructor(size) {
@@ -69,10 +69,10 @@ export class IncomingFile {
     constructor(exchange, from, { file, name, type, size }) {
         this.exchange = exchange;
         /** @type {string} */ this.id = file;
-        /** As its sender calls it: text to show, no path to write to. @type {string} */ this.name = name;
-        /** Its media type, as its sender says; may be empty. @type {string} */ this.type = type;
+        /** The sender's name for it: text to show, not a path to write to. @type {string} */ this.name = name;
+        /** Its media type according to its sender; may be empty. @type {string} */ this.type = type;
         /** In bytes. @type {number} */ this.size = size;
-        /** The sid of whoever sends it. @type {string} */ this.from = from;
+        /** The sid of its sender. @type {string} */ this.from = from;
         this.assembly = new Assembly(size);
         this.reported = 0;
     }
@@ -81,7 +81,7 @@ export class IncomingFile {
     get bytes() { return this.assembly.bytes; }
 
     /**
-     * Receives the file into memory, once, however often it is called. Rejects with `file_cancelled`, or with `file_incomplete`, as where nothing comes for 60 s.
+     * Receives the file into memory, once, however often it is called. Rejects with `file_cancelled`, or with `file_incomplete`, for example if nothing arrives for 60 s.
      * @param {{ onProgress?: (bytes: number, size: number) => void }} [options]
      * @returns {Promise<Blob>}
      */
@@ -90,7 +90,7 @@ export class IncomingFile {
         if (this.problem) return Promise.reject(this.problem);
         if (onProgress) this.onProgress = onProgress;
         return this.accepted ??= new Promise((resolve, reject) => {
-            // A chunk may come before the first report, which waits for data channels.
+            // A chunk may arrive before the first report, which waits for data channels.
             Object.assign(this, { resolve, reject, reportedAt: performance.now() });
             this.exchange.receiving.set(this.id, this);
             this.awaitChunk();
@@ -102,7 +102,7 @@ export class IncomingFile {
         });
     }
 
-    /** Says no, or no longer. @param {string} [reason] a word for the sender's program */
+    /** Declines the file, or cancels its transfer. @param {string} [reason] a word for the sender's program */
     decline(reason = "declined") {
         this.refuse(reason, new MartletError("file_cancelled", `The file “${this.name}” was declined.`));
     }
@@ -112,7 +112,7 @@ export class IncomingFile {
         this.fail(problem);
     }
 
-    /** A sender may stay in the room and send nothing more. The last seconds begin when the page runs: where it stood still, what came meanwhile is read in them. */
+    /** A sender may stay in the room but send nothing more. The last seconds are counted only while the page runs: after a suspension, what arrived meanwhile is read in them. */
     awaitChunk() {
         clearTimeout(this.waiting);
         const giveUp = () => {
@@ -123,7 +123,7 @@ export class IncomingFile {
 
     take(offset, content) {
         this.awaitChunk(); // Also for one that is sent again: another receiver lost it.
-        // What does not fit was lost, or sent again: where the file stands tells the sender which.
+        // A chunk that does not fit follows a lost one, or was sent again: the reported position tells the sender which.
         if (!this.assembly.add(offset, content)) return;
         this.onProgress?.(this.bytes, this.size);
         const isDue = this.bytes - this.reported >= REPORT_BYTES || performance.now() - this.reportedAt >= REPORT_AFTER;
@@ -140,7 +140,7 @@ export class IncomingFile {
     finish() {
         clearTimeout(this.waiting);
         this.exchange.receiving.delete(this.id);
-        // A page that shows what a stranger sent would run it: scripts in HTML or SVG are the page's own where it opens them. An app that
+        // A page that shows an unknown sender's file would run it: scripts in HTML or SVG that the page opens count as its own. An app that
         // wants to show a file makes a Blob of a type that it trusts.
         this.resolve(new Blob(this.assembly.parts, { type: this.type }));
     }
@@ -167,7 +167,7 @@ class OutgoingFile {
         this.wake = () => {};
     }
 
-    /** Waits for an answer, a report or a cancellation; whether one came within so many milliseconds. */
+    /** Waits for an answer, a report or a cancellation; resolves with whether one arrived within so many milliseconds. */
     changed(within) {
         return new Promise((resolve) => {
             const timer = setTimeout(() => resolve(false), Math.max(within, 0));
@@ -209,7 +209,7 @@ class OutgoingFile {
             if (!active.length) return;
             const slowest = Math.min(...active.map(([, { bytes }]) => bytes));
             this.onProgress?.(slowest, size);
-            position = Math.max(position, slowest); // What was taken for lost may have come all the same.
+            position = Math.max(position, slowest); // What was considered lost may have arrived after all.
             if (position < size && position - slowest < WINDOW_BYTES) {
                 const content = new Uint8Array(await this.blob.slice(position, position + CHUNK_BYTES).arrayBuffer());
                 await this.exchange.send(chunkOf(this.key, position, content), { topic: FILE_TOPIC, to: active.map(([sid]) => sid) });
@@ -221,7 +221,7 @@ class OutgoingFile {
         }
     }
 
-    /** Gives receivers up that have made no progress. Where the page itself stood still, what they reported meanwhile is read before the next time that it looks. */
+    /** Abandons receivers that have made no progress. If the page itself was suspended, their reports are read before the next check. */
     giveUpOverdue(receivers) {
         for (const [sid, one] of receivers) {
             const idle = performance.now() - one.at;
@@ -230,7 +230,7 @@ class OutgoingFile {
         }
     }
 
-    /** A receiver has so many bytes: 0 where it has just accepted. */
+    /** A receiver has so many bytes: 0 if it has just accepted. */
     reported(sid, bytes) {
         this.expected.delete(sid);
         const known = this.receivers.get(sid);
@@ -240,7 +240,7 @@ class OutgoingFile {
         this.wake();
     }
 
-    /** A receiver that makes no progress, and that may wait for more: it is told that nothing comes. */
+    /** Abandons a receiver that makes no progress, and notifies it that nothing more will arrive, because it may be waiting. */
     giveUp(sid) {
         this.receivers.delete(sid);
         this.exchange.tell({ file: this.id, state: "cancelled" }, [sid]);
@@ -266,16 +266,16 @@ export class FileExchange {
         Object.assign(this, { send, onFile, limit, prepare });
         this.sending = new Map(); // id -> OutgoingFile
         this.receiving = new Map(); // id -> IncomingFile
-        this.offers = new Set(); // those that are neither accepted nor declined, oldest first
+        this.offers = new Set(); // offers that are neither accepted nor declined, oldest first
     }
 
     tell(message, to) {
         const sent = this.send(JSON.stringify(message), { topic: FILE_TOPIC, to });
-        sent.catch(() => {}); // Whoever is gone needs no report; an offer is awaited by its sender.
+        sent.catch(() => {}); // A member who has left needs no report; the sender waits for the answer to its offer.
         return sent;
     }
 
-    /** Sends a file to `to`, or all `expected`: sids of those who may accept. */
+    /** Sends a file to `to`, or to everybody; `expected`: sids of those who may accept. */
     async sendFile(blob, { to, signal, ...options }, expected) {
         const file = new OutgoingFile(this, blob, options, expected);
         const abort = () => file.cancel(new MartletError("file_cancelled", `“${file.name}” was cancelled.`));
@@ -293,7 +293,7 @@ export class FileExchange {
         }
     }
 
-    /** A message of FILE_TOPIC. Nothing of it is trusted: whoever is in the room may have sent it. */
+    /** A message of FILE_TOPIC. Nothing in it is trusted: anybody in the room may have sent it. */
     receive({ from, text, bytes }) {
         if (bytes) {
             const chunk = readChunk(bytes);
@@ -311,14 +311,14 @@ export class FileExchange {
         } else if (message.state === "received" && Number.isSafeInteger(message.bytes)) {
             const outgoing = this.sending.get(message.file);
             if (outgoing) outgoing.reported(from, message.bytes);
-            // Accepted after it was cancelled. Whoever has all of it heeds no such word any more.
+            // Accepted after it was cancelled. A receiver that has the whole file ignores this message.
             else this.tell({ file: message.file, state: "cancelled" }, [from]);
         } else if (message.state === "declined") this.sending.get(message.file)?.without(from, String(message.reason ?? "declined"));
     }
 
     offered(from, { file, name, type, size }) {
         if (!/^[0-9a-f]{32}$/.test(file) || !Number.isSafeInteger(size) || size < 0) return;
-        // Of two with one id the second is a stranger's, and would take the place of the first.
+        // A second file with the same id is from somebody else, and would replace the first.
         if ([...this.offers].some((one) => one.id === file)) return;
         const offer = new IncomingFile(this, from, { file, name: shown(String(name ?? "")), type: String(type ?? ""), size });
         if (size > this.limit()) return offer.decline("too_large");
@@ -342,7 +342,7 @@ export class FileExchange {
     }
 }
 
-/** A name without what hides its end or leads elsewhere: controls, bidirectional controls, separators of paths; at most 200 characters, the end kept. */
+/** A name without characters that hide its end or make it a path: controls, bidirectional controls, path separators; at most 200 characters, without losing the end. */
 function shown(name) {
     const text = name.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "").replace(/[/\\]/g, "_");
     return [...text].slice(-200).join("") || "file";

@@ -5,8 +5,8 @@ import { left } from "./errors.js";
 import { start } from "./receiving.js";
 
 /**
- * @typedef {object} View what a subscriber prefers about one track (Protocol.md, section 5, `view`); each field that is absent has its default
- * @property {number} [height] the smallest layer that is at least so tall, in pixels
+ * @typedef {object} View a subscriber's preferences for one track (Protocol.md, section 5, `view`); an absent field has its default
+ * @property {number} [height] the smallest layer that is at least this tall, in pixels
  * @property {string} [rid] one simulcast layer
  * @property {number} [spatial] one spatial layer; 0 is the lowest
  * @property {number} [framesPerSecond] the highest frame rate that is useful, 0.1 to 240
@@ -20,9 +20,9 @@ import { start } from "./receiving.js";
 export class Participant {
     constructor(info, isLocal) {
         /** Whether it is this client itself. @type {boolean} */ this.isLocal = isLocal;
-        /** By the sid of the track; of oneself none (`Room.publications`). @type {Map<string, Publication>} */ this.publications = new Map();
-        /** Whether it speaks now, where the room was joined with `speakers`. @type {boolean} */ this.isSpeaking = false;
-        /** Of its network, 0 (lost) to 5 (excellent); null before it is known. @type {number | null} */ this.quality = null;
+        /** By the sid of the track; empty for this client itself (see `Room.publications`). @type {Map<string, Publication>} */ this.publications = new Map();
+        /** Whether it speaks now, if the room was joined with `speakers`. @type {boolean} */ this.isSpeaking = false;
+        /** Its network quality, 0 (lost) to 5 (excellent); null before it is known. @type {number | null} */ this.quality = null;
         this.update(info);
     }
 
@@ -32,17 +32,17 @@ export class Participant {
     }
 
     /** Changes with each join. @returns {string} */ get sid() { return this.info.sid; }
-    /** What the token says. @returns {string} */ get identity() { return this.info.identity; }
-    /** May be empty. Text from a stranger: show it as text. @returns {string} */ get name() { return this.info.name; }
+    /** The identity in its token. @returns {string} */ get identity() { return this.info.identity; }
+    /** May be empty. It comes from others: show it only as text. @returns {string} */ get name() { return this.info.name; }
     /** @returns {string} */ get metadata() { return this.info.metadata; }
     /** @returns {any} */ get permissions() { return this.info.permissions; }
-    /** All that it publishes; of oneself nothing (`Room.publications`). @returns {Publication[]} */ get tracks() { return [...this.publications.values()]; }
+    /** All that it publishes; empty for this client itself (see `Room.publications`). @returns {Publication[]} */ get tracks() { return [...this.publications.values()]; }
 }
 
 /** What an element shows: the publication that was attached to it last. @type {WeakMap<HTMLMediaElement, Showable>} */
 const shownIn = new WeakMap();
 
-/** Elements that were paused while the page was seen, by a person or the app: browsers pause those of a page in the background. @type {WeakSet<HTMLMediaElement>} */
+/** Elements that were paused while the page was visible, by a person or the app: browsers pause those of a page in the background. @type {WeakSet<HTMLMediaElement>} */
 const halted = new WeakSet();
 
 function notePause({ target, type }) {
@@ -53,15 +53,15 @@ function notePause({ target, type }) {
 /** A track that can be shown in elements. */
 class Showable {
     constructor(track) {
-        /** What is sent, or received of it; null where nothing is received. @type {MediaStreamTrack | null} */ this.track = track;
+        /** The track that is sent or received; null while nothing is received. @type {MediaStreamTrack | null} */ this.track = track;
         this.elements = new Map(); // element -> whether it was made here
     }
 
     /**
-     * Shows a video in an element: in the one that is given, or in one that is made here, the same at each call. Also what is received later: an app that appends it at
-     * each `trackSubscribed` moves it. `detach` and the end of the publication take an element that was made here out of the page.
-     * An element shows one publication: what is attached to it later takes the place of what it showed.
-     * (Audio of others is played without this, unless the room has `playAudio: false`.)
+     * Shows a video in an element: in the given one, or in one that is made here, the same at each call. The element also shows what is received later: an app that appends it at
+     * each `trackSubscribed` moves it. `detach` and the end of the publication remove an element that was made here from the page.
+     * An element shows one publication: attaching another one replaces it.
+     * (The audio of others is played without this, unless the room has `playAudio: false`.)
      * @param {HTMLMediaElement} [element]
      * @returns {HTMLMediaElement}
      */
@@ -88,7 +88,7 @@ class Showable {
     silenced() {}
 
     /**
-     * Takes it out of an element, or of all, and those that were made here out of the page. An element that an app throws away goes on playing what is attached to it.
+     * Detaches it from an element, or from all, and removes those that were made here from the page. An element that an app discards continues to play what is attached to it.
      * @param {HTMLMediaElement} [element]
      */
     detach(element) {
@@ -103,7 +103,7 @@ class Showable {
         }
     }
 
-    /** Those that stand still; without those that a person has paused, where that counts. @param {boolean} isAll */
+    /** Elements that do not play; unless `isAll`, without those that a person or the app has paused. @param {boolean} isAll */
     paused(isAll) { return this.track ? [...this.elements.keys()].filter((one) => one.paused && (isAll || !halted.has(one))) : []; }
 
     setTrack(track) {
@@ -131,7 +131,7 @@ export class Publication extends Showable {
 
     silenced() { this.room.fire("audioBlocked", {}); }
 
-    /** What is shown of it, complete: what is absent has its default. The same twice is sent once. @param {View} view */
+    /** Sets all preferences for it: absent ones have their defaults. Repetitions are not sent. @param {View} view */
     view(view = {}) { this.room.receiving?.view(this.sid, view); }
 
     /** Receives it: needed only without `autoSubscribe`. @param {View} [view] */
@@ -140,14 +140,14 @@ export class Publication extends Showable {
         await this.room.receiving.subscribe(this.sid, view);
     }
 
-    /** Receives it no longer. */
+    /** Stops receiving it. */
     async unsubscribe() { await this.room.request("unsubscribe", { track: this.sid }); }
 
-    /** Asks its publisher for a keyframe; rarely of use, for the server does it by itself. */
+    /** Requests a keyframe from its publisher; rarely useful, because the server does so by itself. */
     async requestKeyframe() { await this.room.request("keyframe", { track: this.sid }); }
 }
 
-/** A track of one's own. It outlives a fresh join, and a move to a room of another media worker: then it is published again, under another sid. */
+/** A local track. It outlives a fresh join, and a move to a room of another media worker: then it is published again, under another sid. */
 export class LocalPublication extends Showable {
     constructor(owner, { track, source, ...options }, stream) {
         super(track);
@@ -161,8 +161,8 @@ export class LocalPublication extends Showable {
     /** @returns {boolean} */ get muted() { return !this.track.enabled; }
 
     /**
-     * Stops or resumes sending at once, and tells the others. Where the server takes that only later (`rate_limited`), this rejects, and it is announced again by itself.
-     * A camera goes on capturing: its light stays on.
+     * Stops or resumes sending at once, and notifies the others. If the server accepts that only later (`rate_limited`), this rejects, and it is announced again automatically.
+     * A camera continues to capture: its light stays on.
      * @param {boolean} muted
      */
     async setMuted(muted) {
@@ -171,8 +171,8 @@ export class LocalPublication extends Showable {
     }
 
     /**
-     * Another camera or microphone, without negotiation; muted as before. Rejects with `left` where it opens only after this was unpublished or the room ended.
-     * Where the other one does not open, the old device goes on; its track may be another one then (`openOther`).
+     * Switches to another camera or microphone, without negotiation; muted as before. Rejects with `left` if it opens only after this was unpublished or the room ended.
+     * If the other one does not open, the old device continues, possibly with another track (`openOther`).
      * @param {string} deviceId
      * @returns {Promise<MediaStreamTrack>}
      */
@@ -187,7 +187,7 @@ export class LocalPublication extends Showable {
         });
     }
 
-    /** Takes the track of a device. One that nobody would stop later stays on: here it is stopped. */
+    /** Uses the track of a device. If it cannot be used, it is stopped here, because nobody would stop it later. */
     async exchangeDevice(track) {
         try {
             if (!await this.exchange(track)) throw left();
@@ -210,12 +210,12 @@ export class LocalPublication extends Showable {
     /** Whether the room sends it, or will when it is connected again. */
     get isCurrent() { return this.owner.holds(this); }
 
-    /** Whether it took the new track: not after it was unpublished. */
+    /** Resolves with whether the new track was accepted: not after it was unpublished. */
     async exchange(track) {
         const old = this.track;
         track.enabled = old.enabled;
         let publishing;
-        // Where the connection ends meanwhile, the next one has begun with the old track.
+        // If the connection ends meanwhile, the next one has begun with the old track.
         while (publishing !== this.owner.publishing) {
             publishing = this.owner.publishing;
             await publishing?.replace(old, track).catch((problem) => { if (problem.code !== "lost") throw problem; });

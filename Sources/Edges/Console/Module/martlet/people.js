@@ -1,28 +1,28 @@
-// Who is in the room and what of it is received: the events about participants and tracks, applied in order.
+// Who is in the room and which tracks are received: the events about participants and tracks, applied in order.
 
 import { Participant, Publication } from "./participants.js";
 
 export class People {
-    /** `fire(type, detail)` tells the app; `onChange()`: what is received may have a place now; `onLeft(sid)`. */
+    /** `fire(type, detail)` notifies the app; `onChange()`: received tracks may now be known; `onLeft(sid)`. */
     constructor({ fire, onChange, onLeft }) {
         Object.assign(this, { fire, onChange, onLeft });
         this.others = new Map(); // sid -> Participant
         this.local = null; // oneself
     }
 
-    /** All of a fresh session. */
+    /** Everybody in a fresh session. */
     start(room, { participant, participants }) {
         this.room = room;
         this.local = new Participant(participant, true);
         for (const info of participants) this.add(info);
     }
 
-    /** Everybody has left, as far as the app is concerned: a fresh session knows them by other sids. */
+    /** For the app, everybody has left: a fresh session knows them by other sids. */
     clear(reason) {
         for (const sid of [...this.others.keys()]) this.removed({ participant: sid, reason });
     }
 
-    /** Tells of everybody who was there already. */
+    /** Reports everybody who was in the room already. */
     introduce() {
         for (const participant of this.others.values()) this.present(participant);
     }
@@ -32,7 +32,7 @@ export class People {
         for (const publication of participant.tracks) this.fire("trackPublished", { publication, participant });
     }
 
-    /** Applies an event about people or tracks; whether it was one. */
+    /** Applies an event about people or tracks; returns whether it was one. */
     handle(event) {
         switch (event.type) {
         case "participantJoined":
@@ -48,7 +48,7 @@ export class People {
         return false;
     }
 
-    /** A participant, oneself included. */
+    /** A participant, this client's own included. */
     find(sid) { return sid === this.local?.sid ? this.local : this.others.get(sid); }
 
     add(info) {
@@ -61,7 +61,7 @@ export class People {
         return { participant, isNew: !known };
     }
 
-    /** Keeps what the server says of a track; whether that is new. */
+    /** Stores the server's description of a track; returns whether the track is new. */
     describe(participant, info) {
         const known = participant.publications.get(info.sid);
         if (known) known.info = info;

@@ -1,27 +1,27 @@
-// What one publishes: tracks that outlive the connection and the session that they are sent on.
+// The local publications: tracks that outlive the connection and the session on which they are sent.
 
 import { openScreen } from "./capture.js";
 import { MartletError, left } from "./errors.js";
 import { LocalPublication } from "./participants.js";
 import { Publishing } from "./publishing.js";
 
-/** Refusals of an offer that another try may not meet. */
+/** Refusals of an offer after which another try may succeed. */
 const PASSING = new Set(["media_unavailable", "overloaded", "rate_limited", "too_many_requests"]);
 
 /**
- * All of one's own publications, and the `Publishing` of the present session.
+ * All local publications, and the `Publishing` of the current session.
  *
  * @typedef {import("./room.js").PublishOptions} PublishOptions
  */
 export class LocalPublications {
     /**
-     * `fire(type, detail)` tells the app; `complain(problem)`: something went wrong beside its actions; `isOver()`: whether the room was left or has ended;
+     * `fire(type, detail)` notifies the app; `complain(problem)`: something failed that was not an action of the app; `isOver()`: whether the room was left or has ended;
      * `defaults()`, `onConnection(connection)` and `onClosed()` are those of `Publishing`.
      */
     constructor({ fire, complain, isOver, defaults, onConnection, onClosed }) {
         Object.assign(this, { fire, complain, isOver, defaults, onConnection, onClosed });
         this.byTrack = new Map(); // MediaStreamTrack -> LocalPublication
-        this.captured = new Set(); // the tracks that `shareScreen` has opened, and nobody else would stop
+        this.captured = new Set(); // the tracks that `shareScreen` has opened, which nobody else would stop
         this.publishing = null; // without a session
         this.offeringLater = null; // the `publishing` that is about to offer once more
     }
@@ -38,7 +38,7 @@ export class LocalPublications {
         this.sendAll();
     }
 
-    /** The server gave the connection up: everything is sent on another one. */
+    /** The server abandoned the connection: everything is sent on another one. */
     restart() {
         const { signal, configuration } = this.publishing;
         this.publishing.close();
@@ -56,7 +56,7 @@ export class LocalPublications {
         }
     }
 
-    /** Everything, on a new connection: one offer for what belongs together. */
+    /** Sends everything on a new connection, with one offer for what belongs together. */
     async sendAll() {
         const { publishing } = this;
         for (const stream of new Set([...this.byTrack.values()].map((one) => one.stream))) {
@@ -64,7 +64,7 @@ export class LocalPublications {
         }
     }
 
-    /** Whatever becomes of it, the others go on: it is tried again while the server has no room for it, and else it is published no more. */
+    /** If it fails, the others continue: it is tried again while the server has no room for it, and otherwise no longer published. */
     async sendTogether(publications, stream, publishing) {
         const own = publications.filter((one) => one.isCurrent);
         if (!own.length || publishing !== this.publishing) return;
@@ -88,7 +88,7 @@ export class LocalPublications {
         this.fire("publicationDenied", { source, track });
     }
 
-    /** What is not sent any more is not captured either, where the module has opened it. */
+    /** A track that is no longer sent is no longer captured either, if the module opened it. */
     release(track) { if (this.captured.delete(track)) track.stop(); }
 
     // MARK: What the app does; `Room` documents it
@@ -106,7 +106,7 @@ export class LocalPublications {
         for (const one of made) this.byTrack.set(one.track, one);
         let failure = null;
         await this.publishing?.add(sources, stream).catch((problem) => { failure = problem; });
-        // They may be another room's by now: what the application opened is its own to stop.
+        // Another room may use them by now: the application stops what it opened.
         if (this.isOver()) throw left();
         // Lost meanwhile: the next session publishes it.
         if (failure && failure.code !== "lost") {
@@ -129,7 +129,7 @@ export class LocalPublications {
         if (this.isOver()) throw left();
         const sources = await openScreen(options);
         let made = [];
-        // From now on: a person may end it while it is being published.
+        // From now on, because a person may end it while it is being published.
         const end = () => this.unpublish(made).catch(this.complain);
         for (const { track } of sources) {
             this.captured.add(track);
@@ -172,7 +172,7 @@ export class LocalPublications {
     // MARK: Events of the server
 
     /**
-     * The server publishes nothing on a section. What is no longer permitted is not sent any more: the next offer would bring it back under another source. What came too
+     * The server publishes nothing on a section. What is no longer permitted is no longer sent: the next offer would bring it back under another source. What came too
      * fast is offered again.
      */
     refused(event) {
@@ -184,7 +184,7 @@ export class LocalPublications {
         this.publishing?.remove([publication.track]).catch(this.complain); // A listener may have left.
     }
 
-    /** One more offer, in so many seconds, of all that is sent: with it the server takes what it has refused for a while. */
+    /** Makes another offer of everything, in so many seconds: with it the server accepts what it refused only for a while. */
     offerLater(seconds = 1) {
         const { publishing } = this;
         if (!publishing || this.offeringLater === publishing) return; // A listener may have left.
@@ -204,10 +204,10 @@ export class LocalPublications {
         return connection === "pub" ? this.byTrack.get(this.publishing?.onSection(mid)) ?? null : null;
     }
 
-    /** Somebody receives one's track for the first time; a moderator or operator muted it, or asks for it to be unmuted: that only this side's person does. */
+    /** Somebody receives a local track for the first time; a moderator or operator muted it, or requests to unmute it, which only the person on this side does. */
     async concerns(event) {
         const { publishing } = this;
-        // A track that was just published is known by its sid only when the server's answer was applied.
+        // The sid of a track that was just published is known only when the server's answer has been applied.
         if (!publishing.find(event.track)) await publishing.work;
         const publication = this.byTrack.get(publishing.find(event.track));
         if (!publication) return;

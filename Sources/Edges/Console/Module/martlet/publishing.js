@@ -1,4 +1,4 @@
-// What one sends: the connection "pub", on which only this side offers. One section for each track, reused where one ended.
+// The connection "pub", on which only this side offers. Each track has a section; sections of ended tracks are reused.
 
 import { TOO_SOON, lost } from "./errors.js";
 
@@ -9,7 +9,7 @@ const SIMULCAST = [
     { rid: "f", scaleResolutionDownBy: 1, maxBitrate: 2_000_000 },
 ];
 
-/** The same sizes inside one stream. Of three encodings in these codecs Chromium sends the first alone, the smallest (measured with 156). Firefox ignores the mode, and sends the whole size alone. */
+/** The same sizes inside one stream. Of three encodings in these codecs, Chromium sends only the first, the smallest (measured with 156). Firefox ignores the mode, and sends only the full size. */
 const SCALABLE = [{ scalabilityMode: "L3T3_KEY", maxBitrate: 2_000_000 }];
 const SCALABLE_CODECS = ["vp9", "av1"];
 
@@ -21,12 +21,12 @@ export class Publishing {
     constructor({ signal, configuration, defaults = {}, onConnection, onDenied, onClosed }) {
         Object.assign(this, { signal, configuration, defaults, onConnection, onDenied, onClosed });
         // MediaStreamTrack -> { source, transceiver, announced, ... }, the same object for another track in its place, and on the next connection.
-        // announced: as muted or not, once it was
+        // announced: whether it was announced as muted, once it was announced
         this.sent = new Map();
         this.sids = {}; // mid -> track sid
         this.demand = new Map(); // track sid -> its layers, and whether each is to be sent
         this.work = Promise.resolve();
-        // A closed connection answers no call any more: whoever waits for one goes on when this rejects, or, where another one takes its place, when `discarded` resolves.
+        // A closed connection no longer answers calls: callers continue when this rejects, or, if another connection replaces it, when `discarded` resolves.
         this.ended = new Promise((_, reject) => { this.fail = reject; });
         this.ended.catch(() => {});
         this.begin();
@@ -40,7 +40,7 @@ export class Publishing {
         await this.offer({}, sources.map(({ track, source, ...options }) => this.attach(track, { source, stream, options })));
     }
 
-    /** The connection, made where there is none yet; where that fails, whoever needs one next tries again. */
+    /** The connection, made if there is none yet; if that fails, the next caller tries again. */
     open() {
         return this.opening ??= this.connect().catch((problem) => {
             this.connection?.close();
@@ -64,7 +64,7 @@ export class Publishing {
         return entry;
     }
 
-    /** Stops sending tracks; the others go on. */
+    /** Stops sending tracks; the others continue. */
     async remove(tracks) {
         await this.opening;
         for (const track of tracks) {
@@ -98,12 +98,12 @@ export class Publishing {
             if (connection.iceConnectionState === "failed") this.offer({ iceRestart: true }).catch(() => {});
         };
         // The section of the data channels becomes the first, and stays. Chromium closes the transport of all when the first section ends
-        // (measured with 156), as that of a track does which is not sent any more.
+        // (measured with 156), as the section of a track does when the track is no longer sent.
         this.onConnection(connection);
         await Promise.race([connection.setLocalDescription(), this.ended]);
     }
 
-    /** One exchange; exchanges follow one after the other. `added` is what it is made for, of `sent`: where it fails, no later one may send that unasked. */
+    /** One exchange; exchanges follow one after the other. `added` are the entries of `sent` for which it is made: if it fails, no later one may send them unasked. */
     offer(options = {}, added = []) {
         const exchange = () => this.negotiate(options).catch(async (problem) => {
             if (problem.code !== "lost") await this.takeOut(added);
@@ -118,7 +118,7 @@ export class Publishing {
         let connection = this.connection;
         if (!connection) return;
         await connection.setLocalDescription(await connection.createOffer(options));
-        // The new offer may be the first that has what was added meanwhile, and that may be denied, too: no section is sent that was not announced. Each turn takes
+        // The new offer may be the first with tracks that were added meanwhile, which may be denied, too: no section is sent that was not announced. Each turn takes
         // tracks out, so there are no more of them than tracks.
         for (let denied = await this.announce(); denied.length; denied = await this.announce()) {
             for (const entry of denied) if (this.trackOf(entry)) this.onDenied?.(entry.source, this.trackOf(entry));
@@ -132,20 +132,20 @@ export class Publishing {
         if (connection.signalingState !== "have-local-offer") return;
         await connection.setRemoteDescription({ type: "answer", sdp: answer.sdp });
         this.sids = answer.tracks;
-        // The room takes none of its kind, as one without video.
+        // The room accepts no track of its kind, as a room without video.
         for (const [track, { source, transceiver }] of this.sent) {
             if (transceiver.currentDirection !== "stopped") continue;
             this.sent.delete(track);
             this.onDenied?.(source, track);
         }
-        // The server has the tracks: what fails from here on takes none of them out.
+        // The server has the tracks: failures from here on remove none of them.
         for (const sid of this.demand.keys()) await this.follow(sid).catch(cannotFollow);
-        // What was changed while the server answered.
+        // Reports mute states that changed while the server answered.
         await this.tellMuted().catch((problem) => console.warn("The server does not know what is muted:", problem.message));
     }
 
     /**
-     * The server has a connection of this name that a first offer does not fit: it made that from an offer of the former connection, which was under way when a
+     * The server has a connection of this name that does not fit a first offer: it made it from an offer of the former connection, which was in flight when a
      * move ended that one. It ends here; the server reports `pub` as closed, and the next one is made then, as after every end.
      */
     async displace(connection, problem) {
@@ -155,15 +155,15 @@ export class Publishing {
     }
 
     /**
-     * Says what the new tracks are, by their sections: Firefox names a track in its description otherwise than `track.id`. Returns what may
-     * not be sent because of its source.
+     * Announces the new tracks by their sections, because Firefox uses another name than `track.id` in its description. Returns the tracks that may
+     * not be sent because of their source.
      */
     async announce() {
         const denied = [];
         for (const [track, entry] of this.sent) {
             if (entry.announced !== undefined || !entry.transceiver.mid) continue;
             entry.announced = !track.enabled;
-            // Of a screen or a canvas that has shown no frame yet, Firefox says 0.
+            // For a screen or a canvas that has shown no frame yet, Firefox reports 0.
             const { width, height } = track.kind === "video" ? track.getSettings() : {}, isSized = width > 0 && height > 0;
             const announcement = {
                 track: entry.transceiver.mid, source: entry.source, muted: !track.enabled, ...(isSized && { width, height }),
@@ -179,14 +179,14 @@ export class Publishing {
         return denied;
     }
 
-    /** Takes entries out of an offer that has no answer; the others may get other sections, and are announced anew. */
+    /** Removes entries from an offer that has no answer; the others may get other sections, and are announced anew. */
     async takeOut(entries) {
         const { connection } = this;
         if (!connection) return;
         const isFirst = !connection.currentRemoteDescription;
         if (!isFirst && connection.signalingState === "have-local-offer") await connection.setLocalDescription({ type: "rollback" });
         for (const entry of entries) {
-            // Unless it was removed meanwhile. Of a connection that is closed nothing has to be stopped.
+            // Unless it was removed meanwhile. On a closed connection nothing has to be stopped.
             if (this.sent.delete(this.trackOf(entry)) && !isFirst) entry.transceiver.stop();
         }
         if (isFirst) return await this.beginAnew(connection);
@@ -233,7 +233,7 @@ export class Publishing {
         if (changes) await sender.setParameters(parameters);
     }
 
-    /** Tells of each track that is muted, or not any more, since it was announced. Where the server takes that only later, it is announced again, too: whoever unmuted would speak to nobody. */
+    /** Reports each track that was muted or unmuted since it was announced. If the server accepts that only later, it is reported again: a person who unmuted would otherwise speak to nobody. */
     async tellMuted() {
         for (const [track, entry] of this.sent) {
             const sid = this.sids[entry.transceiver.mid];
@@ -254,16 +254,16 @@ export class Publishing {
         this.telling = setTimeout(() => { if (this.connection) this.tellMuted().catch(() => {}); }, seconds * 1000);
     }
 
-    /** One's own track that is published as `sid`. */
+    /** The local track that is published as `sid`. */
     find(sid) { return [...this.sent].find(([, { transceiver }]) => this.sids[transceiver.mid] === sid)?.[0] ?? null; }
 
-    /** What is sent for an entry of `sent` now. */
+    /** The track that is sent for an entry of `sent` now. */
     trackOf(entry) { return [...this.sent].find(([, one]) => one === entry)?.[0]; }
 
-    /** What a track is published as; null before the server's answer. */
+    /** The sid of a published track; null before the server's answer. */
     sidOf(track) { return this.sids[this.sent.get(track)?.transceiver.mid] ?? null; }
 
-    /** What is sent on a section. */
+    /** The track that is sent on a section. */
     onSection(mid) { return [...this.sent].find(([, { transceiver }]) => transceiver.mid === mid)?.[0] ?? null; }
 
     close() {
@@ -275,12 +275,12 @@ export class Publishing {
     }
 }
 
-/** What an app has said to the browser of a video. Of audio there are other words, such as "speech", which mean nothing to the server. */
+/** The content hint that an app has set on a video. Audio has other hints, such as "speech", which mean nothing to the server. */
 function hintOf(track) { return (track.kind === "video" && track.contentHint) || undefined; }
 
 function cannotFollow(problem) { console.warn("Cannot change the layers that are sent:", problem.message); }
 
-/** Leaves the highest spatial layers inside a stream out of what its `whole` encoding has; whether that changes anything. */
+/** Omits the highest spatial layers inside a stream from its `whole` encoding; returns whether that changes anything. */
 function shrink(encoding, whole, layers) {
     const mode = /^[LS](\d)(T\d)(.*)$/.exec(whole.scalabilityMode ?? "");
     const demanded = layers.filter((layer) => layer.active).length;
@@ -292,7 +292,7 @@ function shrink(encoding, whole, layers) {
     if (mode && active) {
         encoding.scalabilityMode = count === 1 ? `L1${mode[2]}` : `${whole.scalabilityMode[0]}${count}${mode[2]}${mode[3]}`;
         encoding.scaleResolutionDownBy = (whole.scaleResolutionDownBy ?? 1) * 2 ** (all - count);
-        // What is left would be given all of it.
+        // Otherwise the remaining layers would get the whole bit rate.
         if (whole.maxBitrate) encoding.maxBitrate = Math.round(whole.maxBitrate / 4 ** (all - count));
     }
     return before !== [encoding.active, encoding.scalabilityMode].join();
@@ -304,7 +304,7 @@ function layersIn(codec) {
 }
 
 /**
- * The forms of a codec that the browser can send; VP9 in its everyday profile only. They are named as it receives them: it takes no others for preferences (webrtc-pc,
+ * The forms of a codec that the browser can send; VP9 only in its usual profile. They are named as the browser receives them: it accepts no others as preferences (webrtc-pc,
  * `setCodecPreferences`), and Chromium sends H.264 of other levels than it receives on macOS and Android.
  */
 function formsOf(name) {
@@ -321,7 +321,7 @@ function preferVideo(transceiver, name) {
     if (wanted.length) transceiver.setCodecPreferences([...wanted, ...rtx]);
 }
 
-/** Opus in RED (RFC 2198): each packet carries the one before again. */
+/** Opus in RED (RFC 2198): each packet also carries the previous one. */
 function preferRedundantAudio(transceiver) {
     const all = RTCRtpReceiver.getCapabilities("audio").codecs;
     const wanted = ["audio/red", "audio/opus"].flatMap((type) => all.filter((codec) => codec.mimeType === type));

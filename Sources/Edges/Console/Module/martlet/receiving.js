@@ -1,32 +1,32 @@
-// What one receives: the connection "sub", on which only the server offers, and the sound of it.
+// The connection "sub", on which only the server offers, and the playback of its audio.
 
 import { TOO_SOON, lost } from "./errors.js";
 
-/** How often in a row another "sub" is asked for after a failed exchange, and seconds before the first time, which double. */
+/** How often in a row another "sub" is requested after a failed exchange, and the seconds before the first time, which double. */
 const MOST_RENEWALS = 3;
 const RENEW_AFTER = 1;
 const RENEWAL = { connection: "sub", keepSubscriptions: true };
 
-/** Plays an element; `onSilenced()` where the browser wants a click first. It is asked for to hear something, not to see it. */
+/** Plays an element; `onSilenced()` if the browser requires a click first. The click is requested for audio, not for video. */
 export function start(element, onSilenced) {
     element.play().catch((problem) => { if (problem.name === "NotAllowedError" && !element.muted) onSilenced(); });
 }
 
 export class Receiving {
     /**
-     * `speaker()` is the id of the loudspeaker to play on, or "", or null: audio is not played here. `onTracks(tracks)` is called with all that is received, a Map of
-     * sid to MediaStreamTrack, whenever it may have changed; `onSilenced` when the browser wants a click first.
+     * `speaker()` is the id of the loudspeaker to play on, or "", or null: audio is not played here. `onTracks(tracks)` is called with everything that is received, a Map of
+     * sid to MediaStreamTrack, whenever it may have changed; `onSilenced` when the browser requires a click first.
      */
     constructor({ signal, configuration, speaker, onTracks, onSilenced, onProblem }) {
         Object.assign(this, { signal, configuration, speaker, onTracks, onSilenced, onProblem });
         this.tracks = new Map(); // mid -> track sid
         this.sounds = new Map(); // mid -> audio element
-        this.views = new Map(); // track sid -> what the server goes by, where that is certain
+        this.views = new Map(); // track sid -> the view that the server uses, if that is certain
         this.failures = 0; // exchanges in a row
         this.begin();
     }
 
-    /** A closed connection answers no call any more: whoever waits for one goes on when `ended` rejects. */
+    /** A closed connection no longer answers calls: callers continue when `ended` rejects. */
     begin() {
         this.ended = new Promise((_, reject) => { this.fail = reject; });
         this.ended.catch(() => {});
@@ -44,7 +44,7 @@ export class Receiving {
             await connection.setLocalDescription();
             if (connection !== this.connection) return;
             await this.signal.request("answer", { connection: "sub", sdp: connection.localDescription.sdp }, connection).catch((problem) => {
-                // It was sent again, for its first reply was lost with a socket: the server has taken it.
+                // It was sent again because its first reply was lost with a socket: the server has accepted it.
                 if (problem.code !== "unexpected_answer") throw problem;
             });
             if (connection !== this.connection) return;
@@ -56,7 +56,7 @@ export class Receiving {
         this.work = Promise.race([this.work.then(exchange), ended]).catch((problem) => this.failed(problem, ended));
     }
 
-    /** The server makes no other offer before it has an answer to this one: another "sub" is made, with all that is received. */
+    /** The server makes no other offer before it has an answer to this one: another "sub" is made, with everything that is received. */
     failed(problem, ended) {
         if (problem.code === "lost" || ended !== this.ended) return;
         this.onProblem(problem);
@@ -72,7 +72,7 @@ export class Receiving {
         const connection = new RTCPeerConnection(this.configuration);
         connection.ontrack = () => this.showAll();
         connection.oniceconnectionstatechange = () => {
-            // The server makes another "sub" for what waits then.
+            // The server then makes another "sub" for what waits.
             if (connection.iceConnectionState !== "failed" || connection !== this.connection) return;
             this.signal.request("bye", RENEWAL, connection).catch(() => {});
         };
@@ -92,7 +92,7 @@ export class Receiving {
             heard.add(transceiver.mid);
             this.play(transceiver.mid, track);
         }
-        // Also those of sections that the server has rejected, of which browsers keep no transceiver.
+        // Also those of sections that the server has rejected, for which browsers keep no transceiver.
         for (const mid of [...this.sounds.keys()]) if (!heard.has(mid)) this.play(mid, null);
         this.onTracks(live);
     }
@@ -105,7 +105,7 @@ export class Receiving {
         } else if (!sound && this.speaker() !== null) {
             const made = Object.assign(document.createElement("audio"), { srcObject: new MediaStream([track]) });
             document.body.append(made);
-            // Some browsers have one loudspeaker, and no such function.
+            // Some browsers support only one loudspeaker, and lack this function.
             if (this.speaker()) made.setSinkId?.(this.speaker()).catch(this.onProblem);
             this.sounds.set(mid, made);
             start(made, this.onSilenced);
@@ -115,7 +115,7 @@ export class Receiving {
     /** Plays everything on the chosen loudspeaker. */
     async changeSpeaker() { await Promise.all([...this.sounds.values()].map((sound) => sound.setSinkId(this.speaker()))); }
 
-    /** Says all that one wants of a track, the fields of `view`; {} is the default. The same twice only once. */
+    /** Sends all preferences for a track, the fields of `view`; {} is the default. Repetitions are not sent. */
     view(sid, preferences) {
         const text = JSON.stringify(preferences);
         if (text === this.views.get(sid)) return;
@@ -123,7 +123,7 @@ export class Receiving {
         this.sendView(sid, text);
     }
 
-    /** Until the server takes it, as where an app prefers something of each of hundreds of videos at once, or something else is preferred of this one. */
+    /** Repeats it until the server accepts it, as when an app sets preferences for hundreds of videos at once, or until this track's preferences change. */
     async sendView(sid, text) {
         while (this.views.get(sid) === text) {
             try {
@@ -135,10 +135,10 @@ export class Receiving {
         }
     }
 
-    /** Receives a track, with all that one wants of it. */
+    /** Receives a track, with all preferences for it. */
     async subscribe(sid, preferences) {
         const text = JSON.stringify(preferences);
-        // Where it is received already, the server keeps what was asked for before if all of this is the default.
+        // If it is received already, the server keeps the earlier preferences if all of these are defaults.
         if (this.views.has(sid)) this.views.delete(sid);
         else this.views.set(sid, text);
         try {
@@ -149,15 +149,15 @@ export class Receiving {
         }
     }
 
-    /** Whatever the server goes by, the next view is no repetition of one that it refused. */
+    /** Whatever view the server uses, the next one is not a repetition of one that it refused. */
     forgetViewOf(sid, text) {
         if (this.views.get(sid) === text) this.views.delete(sid);
     }
 
-    /** A track is received no longer: whenever it is again, the server begins with its defaults. */
+    /** A track is no longer received: if it is received again, the server begins with its defaults. */
     forgetView(sid) { this.views.delete(sid); }
 
-    /** What was received ends; the connection stays for what comes. */
+    /** All received tracks end; the connection stays for later ones. */
     forget() {
         this.tracks.clear();
         this.views.clear();
@@ -170,7 +170,7 @@ export class Receiving {
         this.reset();
     }
 
-    /** The connection ended; another may come. The server keeps what was asked for of a track (`views`) until its subscription ends. */
+    /** The connection ended; another may come. The server keeps the preferences for a track (`views`) until its subscription ends. */
     reset() {
         const { connection } = this;
         clearTimeout(this.renewing);

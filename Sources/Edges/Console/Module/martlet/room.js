@@ -1,4 +1,4 @@
-// A stay in a room: the session, who is here, what one sends and receives. It survives lost sockets and restarts of the server.
+// A stay in a room: the session, the participants, what is sent and received. It survives lost sockets and restarts of the server.
 
 import { listDevices } from "./capture.js";
 import { DataChannels } from "./channels.js";
@@ -9,32 +9,32 @@ import { LocalPublications } from "./publications.js";
 import { Receiving, start } from "./receiving.js";
 import { Signal } from "./signal.js";
 
-/** What the module itself makes of the options; the rest are the fields of `join`. */
+/** The options that the module itself uses; the others are fields of `join`. */
 const OWN_OPTIONS = ["codec", "red", "simulcast", "speaker", "playAudio", "maxFileBytes"];
 
 /**
  * @typedef {object} RoomOptions the fields of `join` (Protocol.md, section 3), and:
- * @property {string} [room] the room's name; needed only where the token names none
- * @property {string} [name] what others see, where the token has none
+ * @property {string} [room] the room's name; needed only if the token names none
+ * @property {string} [name] the name that others see, if the token has none
  * @property {string} [metadata]
- * @property {string} [password] of a room that asks for one
- * @property {boolean} [autoSubscribe] receive all tracks; true unless said otherwise
+ * @property {string} [password] of a room that requires one
+ * @property {boolean} [autoSubscribe] receive all tracks; true by default
  * @property {boolean} [audioOnly]
- * @property {boolean} [speakers] send the events `speakers`; true unless said otherwise
+ * @property {boolean} [speakers] send the events `speakers`; true by default
  * @property {"full" | "publishOnly"} [profile]
- * @property {string} [codec] of video: "VP8", "H264", "VP9" or "AV1"; the browser's choice unless said otherwise
- * @property {boolean} [simulcast] send a camera in three sizes; true unless said otherwise
+ * @property {string} [codec] of video: "VP8", "H264", "VP9" or "AV1"; by default the browser's choice
+ * @property {boolean} [simulcast] send a camera in three sizes; true by default
  * @property {boolean} [red] send audio with redundancy (RFC 2198)
- * @property {boolean} [playAudio] play the others' audio; true unless said otherwise
+ * @property {boolean} [playAudio] play the others' audio; true by default
  * @property {string} [speaker] the id of the loudspeaker
- * @property {number} [maxFileBytes] larger files are declined; 100 MB unless said otherwise
+ * @property {number} [maxFileBytes] larger files are declined; 100 MB by default
  *
  * @typedef {object} PublishOptions
- * @property {"microphone" | "camera" | "screen" | "screenAudio"} [source] `microphone` or `camera` unless said otherwise
+ * @property {"microphone" | "camera" | "screen" | "screenAudio"} [source] `microphone` or `camera` by default
  * @property {string} [name]
  * @property {"motion" | "detail" | "text"} [hint] what to preserve when bandwidth is short
  * @property {"low" | "standard" | "high"} [priority]
- * @property {string} [codec] in place of the room's option, as `simulcast` and `red`
+ * @property {string} [codec] overrides the room's option, as do `simulcast` and `red`
  * @property {boolean} [simulcast]
  * @property {boolean} [red]
  *
@@ -43,21 +43,21 @@ const OWN_OPTIONS = ["codec", "red", "simulcast", "speaker", "playAudio", "maxFi
  *
  * @typedef {object} Message
  * @property {string} [text]
- * @property {Uint8Array} [bytes] in place of `text`
+ * @property {Uint8Array} [bytes] instead of `text`
  * @property {string} [topic]
- * @property {Participant} [participant] the sender; absent where the application's server sent it, or somebody who cannot be seen
+ * @property {Participant} [participant] the sender; absent if the application's server or a hidden participant sent it
  * @property {string} [identity] the sender's
  */
 
 /**
  * A room. Its events (`room.on(type, listener)`, or `addEventListener` with the same in `event.detail`) are listed on the page /examples; every event of Protocol.md,
- * section 7, that is not listed there comes under its own name with its own fields.
+ * section 7, that is not listed there is fired under its own name with its own fields.
  */
 export class Room extends EventTarget {
     /**
      * Nothing happens before `connect`, so that listeners can be added first.
      * @param {string} url the server's address, "" for the one that served the page
-     * @param {string | (() => string | Promise<string>)} token an access token, or a function that gets one; it is called before each reconnect and before a token ends, and has 15 s then
+     * @param {string | (() => string | Promise<string>)} token an access token, or a function that gets one; it is called before each reconnect and before a token expires, and then has 15 s
      * @param {RoomOptions} [options]
      */
     constructor(url, token, options = {}) {
@@ -84,13 +84,13 @@ export class Room extends EventTarget {
     }
 
     /** The others, by sid. @type {Map<string, Participant>} */ get participants() { return this.people.others; }
-    /** Oneself; null before the first join. @type {Participant | null} */ get localParticipant() { return this.people.local; }
-    /** What one sends, by its track. @type {Map<MediaStreamTrack, LocalPublication>} */ get publications() { return this.own.byTrack; }
-    /** The connection that it is sent on; null without a session. */ get publishing() { return this.own.publishing; }
-    /** What the server calls the room; "" before the first join. @type {string} */ get name() { return this.info?.name ?? ""; }
+    /** This client itself; null before the first join. @type {Participant | null} */ get localParticipant() { return this.people.local; }
+    /** The local publications, by their tracks. @type {Map<MediaStreamTrack, LocalPublication>} */ get publications() { return this.own.byTrack; }
+    /** The connection on which they are sent; null without a session. */ get publishing() { return this.own.publishing; }
+    /** The server's name of the room; "" before the first join. @type {string} */ get name() { return this.info?.name ?? ""; }
 
     /**
-     * Joins, once, however often it is called. Rejects with the server's code where it refuses, such as `password_required`, and with `left` where the room was left before.
+     * Joins, once, however often it is called. Rejects with the server's code if it refuses, such as `password_required`, and with `left` if the room was left before.
      * @returns {Promise<Room>}
      */
     connect() {
@@ -118,7 +118,7 @@ export class Room extends EventTarget {
                 onSuspended: (seconds) => this.fire("suspended", { seconds }),
                 onEnd: (problem) => this.end(problem),
             });
-            // Whoever heard that it begins may have left.
+            // A listener of this event may have left.
             if (this.state === "closed") this.signal.leave();
         });
     }
@@ -127,7 +127,7 @@ export class Room extends EventTarget {
      * Adds a listener, which gets the event's detail.
      * @param {string} type
      * @param {(detail: any) => void} listener
-     * @returns {() => void} takes it away
+     * @returns {() => void} removes the listener
      */
     on(type, listener) {
         const wrapped = (event) => listener(event.detail);
@@ -140,7 +140,7 @@ export class Room extends EventTarget {
         if (!this.isSilent) this.dispatchEvent(new CustomEvent(type, { detail }));
     }
 
-    /** What went wrong beside an action of the app's; a lost connection says so itself, and the end of the stay, too. */
+    /** Reports a failure outside of the app's own calls; a lost connection and the end of the stay have their own events. */
     complain(error) {
         if (error.code !== "lost" && error.code !== "left") this.fire("problem", { error });
     }
@@ -153,7 +153,7 @@ export class Room extends EventTarget {
 
     // MARK: The session
 
-    /** A session, the first or a fresh one: everything of an older one is void, but what one publishes. */
+    /** A session, the first or a fresh one: everything of an older one is void, except local publications. */
     enter(reply, iceServers) {
         this.drop(lost());
         if (this.state === "closed") return; // A listener has left, here as below.
@@ -185,7 +185,7 @@ export class Room extends EventTarget {
 
     /** New credentials of the TURN servers: for the next connection, and for an ICE restart of those that are open. */
     renewICEServers(iceServers) {
-        if (!this.configuration) return; // Nobody has let one in yet: the join brings the newest.
+        if (!this.configuration) return; // Nobody has let this client in yet: the join brings the newest.
         Object.assign(this.configuration, { iceServers });
         for (const owner of [this.publishing, this.receiving]) owner?.connection?.setConfiguration(this.configuration);
     }
@@ -207,12 +207,12 @@ export class Room extends EventTarget {
         this.own.end();
         this.settled?.reject(error);
         this.settled = null;
-        // A listener may begin anew, and hears of that.
+        // A listener may connect anew, and is then notified again.
         this.isSilent = true;
         this.dispatchEvent(new CustomEvent("closed", { detail: { error } }));
     }
 
-    /** Leaves: the others see it at once. What was captured is stopped by whoever opened it: by the app, or, a screen of `shareScreen`, here. */
+    /** Leaves: the others see it at once. Captured tracks are stopped by their opener: by the app, or, for a screen of `shareScreen`, here. */
     leave() {
         if (this.state === "closed") return;
         const error = left();
@@ -234,7 +234,7 @@ export class Room extends EventTarget {
         case "connection": this.connectionChanged(event); break;
         case "publicationRefused": return this.own.refused(event);
         case "subscriptionEnded": this.receiving.forgetView(event.track); break;
-        // `trackSubscribed` is the event of what one receives oneself.
+        // `trackSubscribed` is the event of tracks that this client receives.
         case "trackSubscribed": return this.own.concerns({ ...event, type: "localTrackSubscribed" });
         case "trackMutedByOther":
         case "unmuteRequested": return this.own.concerns(event).catch((problem) => this.complain(problem));
@@ -243,11 +243,11 @@ export class Room extends EventTarget {
         }
         this.fire(event.type, event);
         if (event.type === "ended") this.ended(event);
-        // Listeners come first: what they prefer to see is told ahead of the answer.
+        // Listeners come first, so that their preferences are sent before the answer.
         if (event.type === "offer") this.receiving?.take(event);
     }
 
-    /** The server gave a connection up: what was on it starts again on a new one. */
+    /** The server abandoned a connection: its tracks start again on a new one. */
     connectionChanged({ connection, state }) {
         if (state !== "closed") return;
         if (connection === "sub") this.receiving.reset();
@@ -256,7 +256,7 @@ export class Room extends EventTarget {
         if (!this.publications.size) this.openDataChannels().catch((problem) => this.complain(problem));
     }
 
-    /** An operator moved one to another room: the others are other people. Connections and what one publishes go on, or `connectionChanged` follows. */
+    /** An operator moved this client to another room, with other people. Connections and local publications continue, or `connectionChanged` follows. */
     moved(event) {
         this.files.stop(new MartletError("moved", "You were moved to another room."));
         this.receiving.forget();
@@ -275,7 +275,7 @@ export class Room extends EventTarget {
     // MARK: What one publishes
 
     /**
-     * Publishes a track. Rejects with `permission_denied` where the token or the room does not permit its source, with `left` where the room has ended: see `publishAll`.
+     * Publishes a track. Rejects with `permission_denied` if the token or the room does not permit its source, and with `left` if the room has ended: see `publishAll`.
      * @param {MediaStreamTrack} track
      * @param {PublishOptions} [options]
      * @returns {Promise<LocalPublication>}
@@ -283,18 +283,18 @@ export class Room extends EventTarget {
     publish(track, options) { return this.own.publish(track, options); }
 
     /**
-     * Publishes what `openDevices` or `openScreen` gave, with one negotiation. What is not permitted is left out, and reported by `publicationDenied`. Rejects with `left`
-     * where the room has ended, and stops the tracks then: a person may answer the browser's question after they left, and nobody else would turn the camera off.
+     * Publishes what `openDevices` or `openScreen` returned, with one negotiation. What is not permitted is omitted, and reported by `publicationDenied`. Rejects with `left`
+     * if the room has ended, and then stops the tracks: a person may answer the browser's question after they left, and nobody else would turn the camera off.
      * @param {({ track: MediaStreamTrack } & PublishOptions)[]} sources
-     * @param {MediaStream} [stream] what belongs together is played in step
+     * @param {MediaStream} [stream] tracks of one stream are played in sync
      * @returns {Promise<LocalPublication[]>}
      */
     publishAll(sources, stream) { return this.own.publishAll(sources, stream); }
 
     /**
-     * Shares a screen, which the person chooses, until they end it by the browser's own button, `unpublish` is called, or the room ends or takes it no more.
+     * Shares a screen, which the person chooses, until they end it by the browser's own button, `unpublish` is called, or the room ends or no longer accepts it.
      * @param {Parameters<typeof import("./capture.js").openScreen>[0]} [options]
-     * @returns {Promise<LocalPublication[]>} its video, and its audio where there is some; none where the person has ended it already
+     * @returns {Promise<LocalPublication[]>} its video, and its audio if there is any; none if the person has ended it already
      */
     shareScreen(options) { return this.own.shareScreen(options); }
 
@@ -304,8 +304,8 @@ export class Room extends EventTarget {
     // MARK: Audio
 
     /**
-     * Plays the others on this loudspeaker, and on the system's, which is "", while it is unplugged. Rejects where the browser does not, as without a permission; the former
-     * one stays then.
+     * Plays the others on this loudspeaker, and on the system's, which is "", while it is unplugged. Rejects if the browser refuses, for example without a permission; the former
+     * one is then kept.
      * @param {string} deviceId
      */
     async setSpeaker(deviceId) {
@@ -314,16 +314,16 @@ export class Room extends EventTarget {
         try {
             await this.receiving?.changeSpeaker();
         } catch (problem) {
-            // Whoever comes next would be played on it in vain.
+            // Later participants would be played on it in vain.
             if (this.speaker === deviceId) Object.assign(this, { speaker, isSpeakerGone });
             throw problem;
         }
     }
 
-    /** Browsers go on playing on a loudspeaker that was unplugged, as a headset whose battery is empty, and nobody hears it. */
+    /** Browsers continue to play on a loudspeaker that was unplugged, such as a headset whose battery is empty, and nobody hears it. */
     async followSpeaker() {
         const { speaker } = this, { speakers } = await listDevices();
-        // A page that may not know of any loudspeaker learns nothing of this one.
+        // A page that may not list loudspeakers cannot know about this one.
         const isGone = Boolean(speaker) && speakers.length > 0 && !speakers.some(({ deviceId }) => deviceId === speaker);
         if (speaker !== this.speaker || isGone === this.isSpeakerGone) return;
         this.isSpeakerGone = isGone;
@@ -331,12 +331,12 @@ export class Room extends EventTarget {
     }
 
     /**
-     * To be called in a click after the event `audioBlocked`: browsers play no audio before a person has done something in the page, and no video where they save power.
-     * Plays all that is attached, too.
+     * To be called in a click handler after the event `audioBlocked`: browsers play no audio before a person has interacted with the page, and no video when they save power.
+     * Also plays everything that is attached.
      */
     startAudio() { this.playAll(() => {}, true); }
 
-    /** Plays what the browser did not, or has paused; with `isAll` also what a person or the app has paused. */
+    /** Plays what the browser has not played or has paused; with `isAll` also what a person or the app has paused. */
     playAll(onSilenced, isAll) {
         const sounds = [...this.receiving?.sounds.values() ?? []].filter(({ paused }) => paused);
         const shown = [...[...this.participants.values()].flatMap(({ tracks }) => tracks), ...this.publications.values()];
@@ -345,7 +345,7 @@ export class Room extends EventTarget {
 
     // MARK: Data
 
-    /** Messages of everybody come through here, from a channel or the socket. */
+    /** Receives everybody's messages, from a channel or the socket. */
     receive(message) {
         if (message.topic === FILE_TOPIC) return this.files.receive(message);
         const { from, ...fields } = message;
@@ -353,10 +353,10 @@ export class Room extends EventTarget {
     }
 
     /**
-     * Sends a message to everybody, or to those named. Over a data channel where one is open (it is, once something was published or `openDataChannels` was called), over
-     * the WebSocket otherwise. Resolves when the next may be sent: a message that the server refuses on a channel is reported by the event `dataRefused`.
+     * Sends a message to everybody, or to those named. Uses a data channel if one is open (it is, once something was published or `openDataChannels` was called), otherwise
+     * the WebSocket. Resolves when the next message may be sent: a message that the server refuses on a channel is reported by the event `dataRefused`.
      * @param {string | ArrayBuffer | ArrayBufferView} content text or bytes, up to 254 KB (64 KB to members without a peer connection)
-     * @param {{ topic?: string, to?: string[], reliable?: boolean }} [options] `to`: sids or identities; `reliable: false`: may be lost, and waits for nothing
+     * @param {{ topic?: string, to?: string[], reliable?: boolean }} [options] `to`: sids or identities; `reliable: false`: it may be lost, and waits for nothing
      * @returns {Promise<void>}
      */
     send(content, options) {
@@ -372,18 +372,18 @@ export class Room extends EventTarget {
         await (isMade ? publishing.work : publishing.offer()); // Its first offer may be under way.
     }
 
-    // Messages on channels leave the media that one receives what it needs; those on the WebSocket, which come where no channel is open, cannot.
+    // Messages on channels leave enough bandwidth to received media; those on the WebSocket, which are used if no channel is open, cannot.
     async prepareForFiles() {
-        // A room without media of the server's, whose members connect to each other, has none: the file goes over the WebSocket.
+        // A room whose members connect to each other rather than to the server has no channels: the file is sent over the WebSocket.
         if (this.localParticipant?.permissions.canPublishData) await this.openDataChannels().catch(() => {});
         await this.channels?.whenOpen();
     }
 
     /**
-     * Sends a file to everybody, or to those named, who accept it by the event `file`. Resolves when all of them have all of it.
+     * Sends a file to everybody, or to those named, who accept it by the event `file`. Resolves when all of them have the whole file.
      * @param {Blob} file
      * @param {{ to?: string[], name?: string, onProgress?: (bytes: number, size: number) => void, signal?: AbortSignal, acceptWithin?: number }} [options] `onProgress`:
-     *     what the slowest receiver has; `acceptWithin`: milliseconds, 13,000 unless said otherwise
+     *     what the slowest receiver has; `acceptWithin`: milliseconds, 13,000 by default
      * @returns {Promise<{ receivers: number }>} how many have it
      */
     async sendFile(file, options = {}) {

@@ -1,64 +1,64 @@
 // A client of martlet.v1 (Sources/Edges/Signalling/Protocol.md): requests with replies, events in order, resume after a
-// dropped socket, a fresh join where the server has forgotten the session.
+// dropped socket, a fresh join if the server has forgotten the session.
 
 import { MartletError, left, lost } from "./errors.js";
 
 /**
- * Close codes after which the session may go on, and after which a new one may be made (the table in Protocol.md, section 9). A page that slept reads 4007 when another device
- * may have its identity already, which a join would end, and a resume does not.
+ * Close codes after which the session may continue, and after which a new one may be made (the table in Protocol.md, section 9). A page that slept reads 4007 when another device
+ * may already have its identity: a join would end that session, a resume does not.
  */
 const RESUMABLE = new Set([1005, 1006, 1013, 4007]);
 const FRESH = new Set([1001, 4006, 4008]);
-/** Refusals of a rejoin that another try may not meet. */
+/** Refusals of a rejoin after which another try may succeed. */
 const TEMPORARY = new Set(["draining", "overloaded", "rate_limited", "media_unavailable"]);
-/** The server's close where nobody joins in time, as where a page slept while it waited to be let in, or just when its next socket had opened. */
+/** The server's close code if nobody joins in time, for example because a page slept while it waited to be let in, or just when its next socket had opened. */
 const NOT_JOINED = 4001;
-/** Requests by which a session begins or goes on; they hold for one socket. */
+/** Requests by which a session begins or continues; they are valid for one socket. */
 const ENTERING = new Set(["join", "resume", "ping"]);
 /**
- * Requests that have no reply yet, and their bytes: the server closes a socket of which 256 wait to be carried out, or 1 MiB, as where an app asks for a size of each of many
- * videos. More wait here.
+ * Requests that have no reply yet, and their bytes: the server closes a socket of which 256 requests, or 1 MiB, wait to be carried out, as when an app requests a size for each of many
+ * videos. Further ones wait here.
  */
 const MOST_UNANSWERED = 64;
 const MOST_UNANSWERED_BYTES = 524_288;
-/** The refusal of a request beyond 200 per second, or 400 at once (Protocol.md, section 10): of one that is refused the server has done nothing. */
+/** The refusal of a request beyond 200 per second, or 400 at once (Protocol.md, section 10): the server has not carried out any part of a refused one. */
 const TOO_MANY = "too_many_requests";
-/** What a person reads where a close code is the last word; usually the event `ended` has said it before. */
+/** Texts for people if a close code is the only explanation; usually the event `ended` has come before. */
 const LAST_WORDS = {
     4002: "This session was continued in another window.",
     4003: "You were removed from the room.",
     4004: "You joined this room from another window.",
     4005: "The room was closed.",
 };
-/** The same for programs: the reasons that `ended` gives, and a word of the module's own (`errors.js`). */
+/** The same for programs: the reasons that `ended` gives, and a code of the module (`errors.js`). */
 const LAST_CODES = { 4002: "resumed_elsewhere", 4003: "removed", 4004: "duplicate_identity", 4005: "room_deleted" };
-/** Milliseconds between two tries to reach a server that is away: 200, 400, … */
+/** Milliseconds between two tries to reach an unreachable server: 200, 400, … */
 const LONGEST_WAIT = 2_000;
 /**
- * Seconds without a message, after which the server is asked for one, and after which a socket is given up that looks open or is still
- * opening: where nothing ends a connection, TCP itself would wait for minutes. Counted in turns of a timer, so that time in
- * which the page did not run is not the server's silence.
+ * Seconds without a message after which the server is asked for one, and after which a socket is given up that seems open or is still
+ * opening: if nothing ends a connection, TCP itself would wait for minutes. They are counted in turns of a timer, so that time in
+ * which the page did not run does not count as the server's silence.
  */
 const ASK_AFTER = 2;
 const GIVE_UP_AFTER = 5;
 /**
- * How long that becomes, doubled with each socket on which the server has begun to speak: a browser shows nothing of a message before all of it is there, and on a slow
- * path the description of a large room takes longer than GIVE_UP_AFTER. Given up each time, it would be sent anew for ever.
+ * The maximum of that time, which doubles with each socket on which the server has begun to send: a browser delivers a message only when it is complete, and on a slow
+ * path the description of a large room takes longer than GIVE_UP_AFTER. If the socket were given up each time, it would be sent anew for ever.
  */
 const LONGEST_SILENCE = 40;
-/** Milliseconds between two turns of the timer that mean that the page did not run: the machine slept, or the browser was stopped. */
+/** Milliseconds between two turns of the timer that show that the page did not run: the machine slept, or the browser was stopped. */
 const SUSPENDED = 5_000;
-/** The server's own answers to a plain GET: it is reached, and no WebSocket is, or it takes no further one; and how many in a row end it. A 404 may be a proxy's whose server restarts. */
+/** The server's own answers to a plain GET: the server is reachable but no WebSocket is, or it accepts no further one; and how many in a row end the stay. A 404 may come from a proxy whose server restarts. */
 const NO_WEBSOCKET = 426;
 const FULL = 503;
 const UNPASSED_TRIES = 3;
-/** Seconds, beyond the time for which the server keeps a lost session, in which one's own former session may still have one's identity. */
+/** Seconds, after the time for which the server keeps a lost session, in which this client's former session may still have its identity. */
 const FORMER_SESSION = 5;
-/** Seconds within which the app's function gives a token for a stay that goes on: longer than any backend takes that still answers. */
+/** Seconds within which the app's function must return a token during a stay: longer than any working backend takes. */
 const TOKEN_WITHIN = 15;
-/** Milliseconds before a token's end when the app's function is asked for another one: as long as four tries of TOKEN_WITHIN. Of a shorter time half. */
+/** Milliseconds before a token's expiry at which the app's function is asked for another one: as long as four tries of TOKEN_WITHIN, or half of a shorter validity. */
 const RENEW_BEFORE = 60_000;
-/** Bytes of a request before the server has said what it takes (Protocol.md, section 10). */
+/** The most bytes of a request before the server has announced its limit (Protocol.md, section 10). */
 const MOST_BYTES = 262_144;
 /** Seconds that a farewell without an open socket may take. */
 const FAREWELL = 5;
@@ -66,9 +66,9 @@ const FAREWELL = 5;
 export class Signal {
     /**
      * `url` is the server's address (http, https, ws or wss); `join` is the join request's fields; `token` the access token, or a function that returns one, or a
-     * promise of one: it is called before each socket and before a token ends, so that a stay may outlast its first token. Before the first join it may take its time, as while a person logs in;
-     * later, a token that does not come within 15 s is as a server that does not answer.
-     * Handlers: onJoined(reply, iceServers), onGuest() while nobody has let one in, onICEServers(servers) with new credentials, onEvent(event), onState("connecting" | "connected" | "failed", cause), onSuspended(seconds),
+     * promise of one: it is called before each socket and before a token expires, so that a stay may outlast its first token. Before the first join it may take any time, as while a person logs in;
+     * later, a token that does not come within 15 s counts as a server that does not answer.
+     * Handlers: onJoined(reply, iceServers), onGuest() while nobody has let this client in, onICEServers(servers) with new credentials, onEvent(event), onState("connecting" | "connected" | "failed", cause), onSuspended(seconds),
      * onEnd(problem). `cause` is why a connection was lost: "stopping", "silent", "closed" or "unreachable".
      */
     constructor({ url, token, join, onJoined, onGuest, onICEServers, onEvent, onState, onSuspended, onEnd }) {
@@ -88,7 +88,7 @@ export class Signal {
         this.unpassed = 0; // answers of NO_WEBSOCKET in a row, or of FULL: which, `unpassedAs` says
         this.isGuest = false; // waits to be let in
         this.isRenewing = false; // another token was asked for, because the last one had expired
-        this.held = ""; // the token that the server goes by
+        this.held = ""; // the token that the server uses
         this.ahead = 0; // milliseconds by which the server's clock is ahead of this machine's
         this.renewAt = Infinity; // on the clock: when another token is due
         this.formerUntil = 0; // on the clock: until then a session that could not be resumed may still be known to the server
@@ -99,7 +99,7 @@ export class Signal {
         this.connect(); // Last: it may end at once.
     }
 
-    /** Where the socket is opened; with `isPlain`, where a GET says why it was refused. */
+    /** The address of the socket; with `isPlain`, the one at which a GET answers why it was refused. */
     address(isPlain) {
         const address = new URL(this.url || "/", location.href);
         address.protocol = (/^(https|wss):$/.test(address.protocol) ? "https" : "http").replace("http", isPlain ? "http" : "ws");
@@ -109,7 +109,7 @@ export class Signal {
         return address;
     }
 
-    /** Whether a server that is away is waited for: it may come back to a stay that has begun, and to somebody who waits to be let in. */
+    /** Whether to wait for an unreachable server: yes during a stay, and while this client waits to be let in. */
     get persists() { return this.entered || this.isGuest; }
 
     connect() {
@@ -119,7 +119,7 @@ export class Signal {
         this.greeted = this.isOpen = false;
         this.quiet = this.sinceAsked = 0;
         this.onState("connecting", this.cause);
-        if (!this.over) this.open(); // Whoever heard that may have left.
+        if (!this.over) this.open(); // A listener may have left.
     }
 
     async open() {
@@ -138,7 +138,7 @@ export class Signal {
         }
     }
 
-    /** The token of the app's function, which may wait for an answer that never comes; or for a person, whom only the first join waits for. */
+    /** The token from the app's function, which may wait for an answer that never comes, or for a person; only the first join waits for a person. */
     async newToken() {
         if (!this.entered) return this.token();
         let timer;
@@ -153,7 +153,7 @@ export class Signal {
     }
 
     /**
-     * Sends a request, again after a resume; resolves with its reply, rejects with an Error that has the reply's code. `owner` stands for the connection
+     * Sends a request, again after a resume; resolves with its reply, rejects with an Error that has the reply's code. `owner` identifies the connection
      * that it is about: see `cancel`.
      */
     request(type, fields = {}, owner = null) {
@@ -169,7 +169,7 @@ export class Signal {
         });
     }
 
-    /** Sends what was not sent on this socket. Before the session goes on, all waits for its turn, so that the server takes it in the order in which it was made. */
+    /** Sends what was not sent on this socket. Until the session continues, all requests wait their turn, so that the server gets them in the order in which they were made. */
     sendWaiting() {
         if (!this.isOpen || this.holding) return;
         let unanswered = 0, bytes = 0;
@@ -186,7 +186,7 @@ export class Signal {
         this.isFull = false;
     }
 
-    /** The server has refused a request because too many came: what follows would be refused, too, and where that goes on, the server closes the socket for good. */
+    /** The server has refused a request because there were too many: following ones would be refused, too, and if that continued, the server would close the socket for good. */
     hold(seconds) {
         clearTimeout(this.holding);
         this.isFull = true;
@@ -196,7 +196,7 @@ export class Signal {
         }, seconds * 1000);
     }
 
-    /** A connection ended: its requests are not sent again, for the next connection has its name, and nobody needs their replies. They reject with `lost`. */
+    /** A connection ended: its requests are not sent again, because the next connection has the same name, and nobody needs their replies. They reject with `lost`. */
     cancel(owner) {
         for (const [id, { owner: one, reject }] of this.waiting) {
             if (one !== owner) continue;
@@ -230,8 +230,8 @@ export class Signal {
     }
 
     /**
-     * The next sign of life, where no other goes first. A browser runs the timers of a hidden page once a minute, but only those that a timer began, as each turn of an
-     * interval is: this one is begun by a message of the server.
+     * Plans the next keep-alive, if nothing else is sent before. A browser runs the timers of a hidden page only once a minute if a timer started them, as each turn of an
+     * interval is: a message of the server starts this one.
      */
     pingLater() {
         clearTimeout(this.pinging);
@@ -242,7 +242,7 @@ export class Signal {
         }, this.pingInterval * 1000);
     }
 
-    /** Whenever the page runs: whether it did not for a while. A hidden page may run only when it pings. */
+    /** Called whenever the page runs: checks whether it did not run for a while. A hidden page may run only when it pings. */
     noticeSuspension() {
         const elapsed = Date.now() - this.ranAt;
         this.ranAt += elapsed;
@@ -256,7 +256,7 @@ export class Signal {
     /** Asks for another token in time: a room's policy may end stays with their tokens. */
     renewWhenDue() { if (Date.now() >= this.renewAt) this.renew(() => this.newToken()); }
 
-    /** Lets the server go by the token that `given` returns; where that fails, another one is asked for a little later. */
+    /** Sends the token that `given` returns to the server; if that fails, another one is requested a little later. */
     async renew(given) {
         this.renewAt = Infinity; // One after the other.
         try {
@@ -270,7 +270,7 @@ export class Signal {
         if (typeof this.token === "function" && left > 0) this.renewAt = Date.now() + Math.max(left - RENEW_BEFORE, left / 2);
     }
 
-    /** Gives the socket up without waiting for the server to close it too, which it may never do. */
+    /** Gives the socket up without waiting for the server to close it as well, which it may never do. */
     abandon(cause, options) {
         this.socket.onmessage = this.socket.onclose = null;
         this.socket.close();
@@ -288,7 +288,7 @@ export class Signal {
             if (message.code === TOO_MANY) this.hold(message.retryAfter ?? 1);
             this.sendWaiting();
             if (message.type !== "error") waiting.resolve(message);
-            // The server has ended the connection; the event that says so may come after this reply.
+            // The server has ended the connection; the event that reports it may come after this reply.
             else if (waiting.owner && message.code === "connection_not_found") waiting.reject(lost());
             else waiting.reject(MartletError.of(message));
         } else if (message.type === "hello") {
@@ -300,7 +300,7 @@ export class Signal {
             this.pingLater();
             this.enter(message);
         } else if (message.type === "pong") {
-            this.patience = GIVE_UP_AFTER; // Whatever the server had sent before it has come.
+            this.patience = GIVE_UP_AFTER; // Everything that the server sent before it has arrived.
             this.pingLater();
         } else if (message.type === "iceServers") {
             this.iceServers = message.iceServers;
@@ -318,7 +318,7 @@ export class Signal {
             if (this.session) {
                 await this.request("resume", { session: this.session, seq: this.sequence, room: this.room });
                 this.onICEServers(iceServers); // Those of the last socket expire.
-                // What was missed comes now. It may have ended connections (`cancel`), so what is about one waits for a round trip.
+                // Missed events arrive now. They may have ended connections (`cancel`), so requests about one wait for a round trip.
                 if ([...this.waiting.values()].some(({ owner }) => owner)) await this.request("ping");
             } else {
                 const reply = await this.joinOrWait();
@@ -333,17 +333,17 @@ export class Signal {
                 if (this.over) return; // Whoever heard that has left.
             }
             this.isOpen = true;
-            // All requests of the module's are harmless twice (Protocol.md, section 8).
+            // All requests of the module may be repeated (Protocol.md, section 8).
             this.sendWaiting();
             this.tries = 0;
             this.cause = undefined;
-            this.renew(() => this.used); // The server goes by it from now on, also where it ends earlier than the one before.
+            this.renew(() => this.used); // The server uses it from now on, even if it expires earlier than the previous one.
             this.onState("connected");
         } catch (problem) {
             if (this.over || problem.code === "lost") return;
             if (this.session) this.outlive();
             else if (this.persists && (TEMPORARY.has(problem.code) || this.isOwnFormer(problem))) this.abandon("closed");
-            // It expired while nobody let one in: the function gives another, once.
+            // It expired while nobody let this client in: the function is asked for another one, once.
             else if (problem.code === "token_expired" && typeof this.token === "function" && !this.isRenewing) {
                 this.isRenewing = true;
                 this.abandon("closed");
@@ -351,16 +351,16 @@ export class Signal {
         }
     }
 
-    /** The server resumes the session no more. Where it does not know that it is over, it keeps it, and its identity with it, for a while. */
+    /** The server no longer resumes the session. If it does not know that the session is over, it keeps it, and its identity, for a while. */
     outlive() {
         this.formerUntil = Date.now() + (this.resumeWindow + FORMER_SESSION) * 1000;
         this.startOver();
     }
 
-    /** Whether it is one's own former session that has the identity, where a room refuses a second one of the same. */
+    /** Whether this client's own former session has the identity, if a room refuses a second session of it. */
     isOwnFormer({ code }) { return code === "identity_taken" && Date.now() < this.formerUntil; }
 
-    /** Joins; a room with a waiting room is asked again until somebody there decides. */
+    /** Joins; with a waiting room, the join is repeated until somebody there decides. */
     async joinOrWait() {
         const { socket } = this;
         while (true) {
@@ -377,13 +377,13 @@ export class Signal {
         }
     }
 
-    /** The server knows the session no more: the next socket joins afresh. */
+    /** The server no longer knows the session: the next socket joins afresh. */
     startOver() {
         this.forget();
         this.abandon("closed");
     }
 
-    /** Without the session, whose requests get no reply: they reject with `problem`. */
+    /** Ends the session; its requests get no reply and reject with `problem`. */
     forget(problem = lost()) {
         this.session = null;
         this.sequence = 0;
@@ -401,14 +401,14 @@ export class Signal {
         return this.lost(code === 1001 ? "stopping" : this.greeted ? "closed" : "unreachable");
     }
 
-    /** The socket is of no more use: another one, unless the server says that it would refuse that one, too. */
+    /** The socket can no longer be used: opens another one, unless the server answers that it would refuse that one, too. */
     async lost(cause, { unanswered = false } = {}) {
         for (const [id, { message, reject }] of this.waiting) {
             if (!ENTERING.has(message.type)) continue;
             this.waiting.delete(id);
             reject(lost());
         }
-        // What happened first is what a person wants to know: later tries only find nobody there. A socket that merely closed says less than that.
+        // The first cause is what a person needs to know: later tries only find an unreachable server. A socket that merely closed is less informative than that.
         if (!this.cause || this.cause === "closed") this.cause = cause;
         this.onState("connecting", this.cause);
         const refusal = this.greeted || (unanswered && this.persists) ? null : await this.refusal();
@@ -417,12 +417,12 @@ export class Signal {
         this.retrying = setTimeout(() => this.retry(), Math.min(LONGEST_WAIT, 200 * 2 ** this.tries++));
     }
 
-    /** Now rather than when the next try is due. */
+    /** Tries now rather than when the next try is due. */
     retry() {
         if (this.retrying && !this.over) this.connect();
     }
 
-    /** Why the server takes no socket: browsers hide the answer to an upgrade, but a plain GET gets the same one. */
+    /** Why the server accepts no socket: browsers hide the answer to an upgrade, but a plain GET gets the same one. */
     async refusal() {
         try {
             const reply = await fetch(this.address(true), { signal: AbortSignal.timeout(GIVE_UP_AFTER * 1000) });
@@ -434,7 +434,7 @@ export class Signal {
                 return new MartletError("no_websocket", "The server answers, but no WebSocket reaches it: a proxy in between does not pass it on.");
             }
             if (status === 401 || status === 403) return await refusalOf(reply);
-            // What comes without a document is a proxy's, whose server may come back.
+            // An answer without a problem document is a proxy's, whose server may come back.
             if (isFutile && status === FULL && !this.persists) return await refusalOf(reply).catch(() => null);
             return null;
         } catch {
@@ -471,7 +471,7 @@ export class Signal {
         if (session && !isThere) this.sayFarewell(session, sequence).catch(() => {});
     }
 
-    /** The server keeps a session whose socket was lost, and the others see it: one more socket ends it. Where that fails, it ends by itself after a while. */
+    /** The server keeps a session whose socket was lost, and the others see it: one more socket ends it. If that fails, it ends by itself after a while. */
     async sayFarewell(session, sequence) {
         const deadline = Date.now() + FAREWELL * 1000;
         this.used = typeof this.token === "function" ? await this.token() : this.token;
@@ -489,7 +489,7 @@ export class Signal {
     }
 }
 
-/** When an access token ends, in milliseconds since 1970; NaN where it does not say. */
+/** When an access token ends, in milliseconds since 1970; NaN if it does not say. */
 function endOf(token) {
     try {
         return JSON.parse(atob(token.split(".")[1].replace(/-/g, "+").replace(/_/g, "/"))).exp * 1000;
@@ -498,7 +498,7 @@ function endOf(token) {
     }
 }
 
-/** What a problem document says. */
+/** The content of a problem document. */
 async function refusalOf(reply) {
     const { code, detail } = await reply.json();
     if (typeof code !== "string") throw new Error("This is no document of the server's, but a proxy's.");
