@@ -2,11 +2,11 @@
 
 import { developmentToken } from "./tokens.js";
 
-/** A read that takes longer is given up: a server that says nothing at all would look healthy. What changes something may take its time. */
+/** A longer read is abandoned: a server that does not answer at all would look healthy. Changes may take longer. */
 const PATIENCE_MS = 15_000;
 
 export class ControlAPI {
-    /** `token`: a pasted access token, or a development server's. `onTokenNeeded()`: there is none, or it does not permit what was asked for. */
+    /** `token`: a pasted access token, or a development server's. `onTokenNeeded()`: there is none, or it does not permit the call. */
     constructor(onTokenNeeded) { Object.assign(this, { onTokenNeeded, token: null, refusal: null }); }
 
     async accessToken() {
@@ -15,16 +15,16 @@ export class ControlAPI {
             if (this.token) return null; // Somebody gave one meanwhile.
             if (problem.code !== "token_needed") throw problem;
             this.onTokenNeeded();
-            // Why the one that was pasted is no good is worth more than that one is needed.
+            // Why the pasted token is not valid is more useful than that one is needed.
             throw this.refusal ?? problem;
         });
         return this.token ||= issued;
     }
 
-    /** The answer's JSON; null where it has none. */
+    /** The answer's JSON; null if it has none. */
     async call(method, path, options) { return (await this.exchange(method, path, options)).value; }
 
-    /** The answer's JSON and its entity tag. `body` is sent as JSON, to what is there already as a merge patch; `match` is the tag that must be the current one. */
+    /** The answer's JSON and its entity tag. `body` is sent as JSON, to an existing resource as a merge patch; `match` is the tag that must be the current one. */
     async exchange(method, path, { body, match } = {}) {
         const token = await this.accessToken();
         const headers = { Authorization: `Bearer ${token}`, Accept: "application/json" };
@@ -36,11 +36,11 @@ export class ControlAPI {
         if (reply.ok) return { value: reply.status === 204 ? null : await reply.json().catch(silent), tag: reply.headers.get("ETag") };
         const { detail, code, pointer } = await reply.json().catch(() => ({}));
         const problem = Object.assign(new Error(detail ?? `The server answered ${reply.status}.`), { status: reply.status, code, pointer });
-        // What was asked for with another one than the current one says nothing of that.
+        // A call with another token says nothing about the current one.
         if (token !== this.token) throw problem;
         if (reply.status === 401) {
             Object.assign(this, { token: null, refusal: problem });
-            // Some screens look only once: that a token is needed is said now.
+            // Some screens load only once, so a missing token is reported now.
             this.accessToken().catch(() => {});
         }
         if (code === "token_not_permitted") this.onTokenNeeded();
@@ -48,5 +48,5 @@ export class ControlAPI {
     }
 }
 
-/** Where a room lives; `parts` are ids below it. */
+/** The path of a room; `parts` are ids below it. */
 export function path(room, ...parts) { return ["/v1/rooms", ...[room, ...parts].map(encodeURIComponent)].join("/"); }

@@ -48,7 +48,7 @@ async function join() {
     element("join-button").disabled = true;
     element("join-button").textContent = "Joining…";
     try {
-        // Safari asks for a screen in the very click only, not after the server has answered.
+        // Safari asks for a screen only during the click, not after the server has answered.
         if (element("sending").value === "screen") media = await openMedia("screen", name);
         identity ??= newIdentity(name);
         const token = element("token").value.trim() || await developmentToken({ room: roomName, identity, name });
@@ -91,7 +91,7 @@ async function join() {
     }
 }
 
-/** Whether both names can be used; the first that cannot is said, and is where to type. */
+/** Whether both names can be used; the first one that cannot is reported and focused. */
 function areNames(roomName, name) {
     const problems = [[element("room-name"), problemOfRoom(roomName)], [element("your-name"), problemOfPerson(name)]];
     for (const [field, problem] of problems) field.setAttribute("aria-invalid", String(Boolean(problem)));
@@ -108,10 +108,10 @@ function leave() {
 }
 
 element("leave").addEventListener("click", leave);
-// A closed tab says goodbye, so that nobody looks at a ghost for the time that a lost socket is given.
+// A closed tab leaves, so that the others do not see a ghost until the time for a lost socket is over.
 addEventListener("pagehide", leave);
 
-/** Entered for the first time, or afresh: whatever the page shows of the room is what the server calls it. */
+/** Entered for the first time, or afresh: the page shows the server's name of the room. */
 function showRoom({ name }) {
     const isFromForm = !element("join").hidden;
     element("join").hidden = true;
@@ -140,7 +140,7 @@ function showLock(lock) {
     say("lock", { password: "Locked with a password", closed: "Locked" }[lock] ?? "");
 }
 
-/** Everybody is told that, and on hover what, is being recorded. */
+/** Shows everybody that the room is recorded, and on hover what. */
 function showRecording(recordings) {
     const isAll = recordings.some(({ participant, track, sources, participants }) => !participant && !track && !sources && !participants);
     say("recording", recordings.length === 0 ? "" : isAll ? "Recording" : "Recording in part");
@@ -150,23 +150,23 @@ function showRecording(recordings) {
     ].filter(Boolean).join(" ")).join("\n");
 }
 
-/** The server is about to end, or (null) is not any more. */
+/** The server is about to end, or (null) no longer is. */
 function showDrain(notice) {
     const end = notice?.deadline ? `, at ${moment(notice.deadline)} at the latest` : "";
     element("drain").textContent = notice ? `This server is about to be restarted${end}.` : "";
 }
 
-/** An operator captures one's packets, or (null) no longer does. */
+/** An operator captures this participant's packets, or (null) no longer does. */
 function showCapture(notice) {
     element("capture").textContent = notice
         ? `An operator captures your connection to find a fault (${notice.payload ? "with what you say and show, and receive" : "no audio and no video"}), until ${moment(notice.until)}.` : "";
 }
 
-/** Nobody has let one in yet: the form says so, and asks again by itself. */
+/** Nobody has let this person in yet: the form says so, and asks again by itself. */
 function showThatOneWaits() {
     element("join-button").textContent = "Waiting…";
     element("join-wait").hidden = false;
-    // The server was restarted, and whoever was in the room waits to be let in again.
+    // The server was restarted, and a person who was in the room waits to be let in again.
     if (element("join").hidden) complain(element("join-wait").textContent);
 }
 
@@ -200,7 +200,7 @@ function showState(state, cause) {
     const isLost = state === "connecting" && Boolean(room?.self);
     element("status").dataset.state = state;
     element("status").textContent = isLost ? "Reconnecting…" : STATES[state];
-    // Quality, speakers and reasons are the server's word; without it they are hidden until it speaks again.
+    // Quality, speakers and reasons come from the server: they are hidden until it answers again.
     element("floor").classList.toggle("lost", isLost);
     if (isLost) outage.lost(cause);
     else if (state === "connected") outage.over();
@@ -209,7 +209,7 @@ function showState(state, cause) {
 // MARK: Devices
 
 let previewed = null;
-/** Counts the previews: a camera that opens after its preview is over belongs to nobody, and is stopped. */
+/** Counts the previews: a camera that opens after its preview is over is not used, and is stopped. */
 let previews = 0;
 const preview = new DeviceChooser(element("preview-devices"), {
     media: () => previewed, onSpeaker() {}, onProblem: (text) => { element("join-problem").textContent = text; },
@@ -247,7 +247,7 @@ function showPreview() {
     element("preview-video").play().catch(() => {});
 }
 
-/** What is previewed, to be sent now, with the device that was chosen last; null where nothing is. */
+/** What is previewed, to be sent now, with the device that was chosen last; null if there is no preview. */
 async function takePreview() {
     await preview.settled();
     const taken = previewed;
@@ -352,7 +352,7 @@ element("copy-link").addEventListener("click", () => act(async () => {
     setTimeout(() => { label.textContent = "Copy link"; }, 1500);
 }));
 
-/** Browsers play no sound before a person has done something in the page. */
+/** Browsers play no audio before a person has interacted with the page. */
 function waitForClick() {
     complain("Click anywhere to hear the others.");
     document.addEventListener("click", () => {
@@ -361,7 +361,7 @@ function waitForClick() {
     }, { once: true });
 }
 
-/** The server has said that this many tracks of others wait. */
+/** The server has reported that this many tracks of others wait. */
 function showWaiting(count, limit) {
     const tracks = count === 1 ? "1 track of other participants is" : `${count} tracks of other participants are`;
     say("waiting", count ? `${tracks} not received yet: a participant receives at most ${limit} tracks.` : "");
@@ -373,7 +373,7 @@ async function act(action) {
     try {
         await action();
     } catch (problem) {
-        // A person changed their mind; or the connection was lost or the stay ended, which is said already, and what they chose is announced afresh.
+        // A person changed their mind; or the connection was lost or the stay ended, which is reported already, and their choice is announced afresh.
         if (problem.name !== "NotAllowedError" && problem.code !== "lost" && problem.code !== "left") complain(problem.message);
     }
 }
@@ -416,7 +416,7 @@ function choose(tab) {
 addEventListener("popstate", showPlace);
 if (readPlace(location.hash)) showPlace();
 
-// What tests and curious people read in the browser's own console.
+// For tests, and for curious people in the browser's own console.
 window.martlet = {
     get joined() { return room?.joined ?? false; },
     get room() { return room; },

@@ -1,4 +1,4 @@
-// One stay in a room, as the page shows it: what one sends and receives, and who is here. The stay itself is the module's (martlet.js).
+// One stay in a room, as the page shows it: what is sent and received, and who is here. The stay itself is the module's (martlet.js).
 
 import { Room, openOther } from "/martlet.js";
 import { chosen } from "./devices.js";
@@ -8,13 +8,13 @@ import { Tile } from "./grid.js";
 import { SendLimits } from "./limits.js";
 import { Figures, receivedStatistics, sentStatistics } from "./statistics.js";
 
-/** One's own tracks by their source, for a person. */
+/** Names of the local tracks by their source, for people. */
 const SOURCES = { camera: "camera", microphone: "microphone", screen: "screen", screenAudio: "screen's audio" };
-/** What sends each kind, where nothing is shared. */
+/** The source of each kind, if nothing is shared. */
 const DEVICES = { audio: "microphone", video: "camera" };
 /** Seconds between reports of what people see. */
 const REPORT_EVERY = 10;
-/** Between these states and a new connection nothing is sent. */
+/** In these states, until there is a new connection, nothing is sent. */
 const BROKEN = new Set(["disconnected", "failed", "closed"]);
 
 export class Call {
@@ -32,9 +32,9 @@ export class Call {
         this.limits = new SendLimits();
         this.received = []; // what the browser last measured
         this.sinceReport = 0; // seconds
-        this.reported = ""; // what the server was last told
+        this.reported = ""; // what was last reported to the server
         this.muted = { audio: false, video: false };
-        this.opening = {}; // kind -> the search for a device in place of one that is gone
+        this.opening = {}; // kind -> the search for a device to replace a missing one
         this.replacing = {}; // kind -> its last change of devices
         this.roster = new Roster({
             onView: () => this.tellViews(),
@@ -61,12 +61,12 @@ export class Call {
     get pub() { return this.publishing?.connection ?? null; }
     get sub() { return this.receiving?.connection ?? null; }
 
-    // What went wrong beside an action of the person's; a lost connection and the end of the stay say so themselves.
+    // Reports a failure outside of a person's actions; a lost connection and the end of the stay are shown elsewhere.
     complain(problem) {
         if (problem.code !== "lost" && problem.code !== "left") this.handlers.onProblem(problem.message);
     }
 
-    /** What the page does with what the room tells. */
+    /** The page's reactions to the room's events. */
     listen() {
         const { room, roster, handlers } = this;
         const listeners = {
@@ -98,7 +98,7 @@ export class Call {
                 handlers.onRecording(recordings);
                 handlers.onLock(lock);
             },
-            offer: () => this.tellViews(), // Ahead of the answer: nothing larger than the tiles is sent to begin with.
+            offer: () => this.tellViews(), // Before the answer, so that nothing larger than the tiles is sent at the beginning.
             subscriptionStarted: ({ track }) => this.started.add(track),
             speakers: ({ speakers }) => this.markSpeakers(speakers),
             quality: ({ participants }) => this.markQuality(participants),
@@ -124,7 +124,7 @@ export class Call {
     /** An event as the server sends it: tests send their own. */
     handle(event) { this.room.handle(event); }
 
-    /** A fresh session, or another room: everything of the one before is void. */
+    /** A fresh session, or another room: everything of the previous one is void. */
     enter({ room, participant, guests = [], migrate = null }) {
         const { handlers } = this;
         this.reported = "";
@@ -142,7 +142,7 @@ export class Call {
         if (this.hand) this.raiseHand(true, this.hand).catch((problem) => this.complain(problem));
     }
 
-    /** One's own tile, of what one sends now. */
+    /** The own tile, with what is sent now. */
     showOwn() {
         const { media, self } = this;
         this.ownTile?.remove();
@@ -156,14 +156,14 @@ export class Call {
         if (media?.videoTrack) this.ownTile.show(media.videoTrack);
     }
 
-    /** Oneself, as others see one: an operator may have changed that. */
+    /** The own participant, as others see it: an operator may have changed that. */
     changed({ name, identity, metadata }) {
         this.metadata = metadata;
         this.ownTile?.setName(name || identity);
         this.handlers.onPermissions();
     }
 
-    /** Somebody's tiles, and what is asked for them: before a publisher encodes a size that nobody looks at. */
+    /** A participant's tiles, and the requested sizes: before a publisher encodes a size that nobody sees. */
     arrange(participant) {
         this.roster.arrange(participant);
         for (const publication of participant.tracks) if (publication.track) this.show(publication);
@@ -192,14 +192,14 @@ export class Call {
 
     // MARK: Sending
 
-    /** Another camera or microphone; whether it is muted stays. One change of a kind after the other: a track that comes too late for its place is stopped. */
+    /** Switches to another camera or microphone, and keeps its mute state. Changes of one kind follow each other: a track that opens too late is stopped. */
     replaceDevice(old, track) {
         const { kind } = track, result = (this.replacing[kind] ?? Promise.resolve()).then(() => this.replaceNow(old, track));
         this.replacing[kind] = result.catch(() => {});
         return result;
     }
 
-    /** Whether this device is one's own still, in a stay that goes on. */
+    /** Whether this device is still used, in a stay that continues. */
     has(track) { return this.room.state !== "closed" && Boolean(this.media?.sources.some((one) => one.track === track)); }
 
     async replaceNow(old, track) {
@@ -219,7 +219,7 @@ export class Call {
         else track.onended = lost;
     }
 
-    /** Another camera or microphone takes the place of one that is gone. Where there is none, everybody sees that it is off, and turning it on looks again. */
+    /** Replaces a missing camera or microphone by another one. If there is none, everybody sees that it is off, and turning it on searches again. */
     async deviceLost(old) {
         const problem = await this.replaceGone(old).catch((failure) => failure);
         if (this.room.state === "closed") return;
@@ -227,7 +227,7 @@ export class Call {
         this.handlers.onProblem(`Your ${DEVICES[old.kind]} was disconnected. ${problem?.message ?? "Another one is used now."}`);
     }
 
-    /** Whoever asks while another one is being opened waits for that one. */
+    /** A call while another one is being opened waits for that one. */
     replaceGone(old) {
         return this.opening[old.kind] ??= this.openAnother(old).finally(() => { this.opening[old.kind] = null; });
     }
@@ -236,12 +236,12 @@ export class Call {
         const track = await openOther(old).catch((problem) => {
             throw problem.name === "NotFoundError" ? new Error(`There is no ${DEVICES[old.kind]}: connect one and turn it on.`) : problem;
         });
-        // Where one left meanwhile, or chose another device, its light goes out.
+        // If the person left meanwhile, or chose another device, it is stopped.
         if (!this.has(old)) track.stop();
         else await this.replaceDevice(old, track);
     }
 
-    /** Raises or lowers one's hand, for all to see, in one's metadata; a token's own metadata stays beside it. */
+    /** Raises or lowers the own hand, visible to all, in the participant's metadata; the token's own metadata is kept. */
     async raiseHand(isRaised, at = Date.now()) {
         const hand = isRaised ? at : null, metadata = handIn(this.metadata, hand);
         if (metadata === null) throw new Error("Your access token's metadata is no JSON object, so it has no place for a raised hand.");
@@ -251,7 +251,7 @@ export class Call {
         this.handlers.onHand(isRaised);
     }
 
-    /** Shares a screen beside the camera; its end, by the browser's own button too, is told by `onEnded`. */
+    /** Shares a screen in addition to the camera; `onEnded` reports its end, including by the browser's own button. */
     async share(screen, onEnded) {
         this.keepScreen(screen, onEnded);
         try {
@@ -263,7 +263,7 @@ export class Call {
         }
     }
 
-    /** A screen is sent until the person ends it, in the page or by the browser's own button, or the room takes it no more. */
+    /** A screen is sent until the person ends it, in the page or by the browser's own button, or the room no longer accepts it. */
     keepScreen(screen, onEnded) {
         this.screen = Object.assign(screen, { onEnded });
         for (const { track } of screen.sources) track.onended = () => { if (this.screen === screen) this.endScreen(); };
@@ -287,7 +287,7 @@ export class Call {
         if (screen) await this.room.unpublish(screen.sources.map(({ track }) => this.room.publications.get(track)).filter(Boolean));
     }
 
-    /** The server takes no more tracks of one participant; a screen that nobody would see is not captured either. */
+    /** The server accepts no more tracks from this participant; a screen that nobody would see is no longer captured either. */
     refused({ connection, publication, code }) {
         if (connection !== "pub") return;
         const why = {
@@ -311,9 +311,9 @@ export class Call {
         this.handlers.onMuted(kind, muted, byOther);
         if (kind === "audio") this.ownTile?.setAudioMuted(muted);
         else this.ownTile?.setVideoMuted(muted);
-        // At once, whether or not the server can be told: the next session announces the track as it is.
+        // At once, whether or not the server can be reached: the next session announces the track as it is.
         for (const { track } of own) track.enabled = !muted;
-        // What the room did not permit once it may permit now.
+        // The room may now permit what it refused before.
         const refused = muted || !this.joined ? [] : own.filter(({ track }) => !this.room.publications.has(track));
         if (refused.length) {
             await this.room.publishAll(refused, this.media.stream).catch(async (problem) => {
@@ -331,7 +331,7 @@ export class Call {
 
     // MARK: Receiving
 
-    /** Asks of each video for what its tile can show and no more, unless a person chose otherwise. */
+    /** Requests of each video what its tile can show and no more, unless a person chose otherwise. */
     tellViews() {
         if (!this.receiving || !this.self.permissions.canSubscribe) return;
         for (const { track, tile, choice } of this.roster.videos()) {
@@ -343,13 +343,13 @@ export class Call {
         }
     }
 
-    /** Says on each tile what is shown there, and why not more. */
+    /** Shows on each tile which layer it has, and why not more. */
     async explain() {
         const { videos, estimate } = await this.signal.request("allocation");
         for (const video of videos) this.roster.tile(video.track)?.setWhy(video, estimate);
     }
 
-    /** Once a second, with or without a server: what a browser measures is true, and what stands still has to be said. */
+    /** Once per second, with or without a server: the browser's own measurements are valid, and a frozen video must be shown as such. */
     async refresh() {
         const [received, sent] = await Promise.all([receivedStatistics(this.sub), sentStatistics(this.pub)]);
         this.received = received;
@@ -394,7 +394,7 @@ export class Call {
         this.ownTile?.remove();
     }
 
-    /** Reports freezes of what is played, where they have changed since the last report. */
+    /** Reports freezes of played videos, if they have changed since the last report. */
     report() {
         this.sinceReport = 0;
         const tracks = this.received.map((one) => ({ ...one, track: this.receiving?.tracks.get(one.mid) }))
@@ -412,7 +412,7 @@ export class Call {
     }
 }
 
-/** What is asked of the server for a chosen size. */
+/** The request to the server for a chosen size. */
 function layer(size, tile, track) {
     switch (size) {
     case "fit": return fitting(tile.pixelHeight, track.height);

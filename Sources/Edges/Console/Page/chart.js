@@ -1,13 +1,13 @@
-// Charts over time in SVG, drawn in the pixels that they have, so that lines and words keep their size on every screen.
+// Charts over time in SVG, drawn at their size in pixels, so that lines and words have the same size on every screen.
 
 import { day, make } from "./elements.js";
 
 const LEFT = 54, RIGHT = 10, TOP = 6, BOTTOM = 18;
-/** Seconds between two marks of the time axis, of which the first that leaves room for its words is used. */
+/** Seconds between two marks of the time axis, of which the first one with room for its labels is used. */
 const STEPS = [5, 10, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 21_600, 86_400];
 const MARK_WIDTH = 84, DAY_MS = 86_400_000;
 const LANE_HEIGHT = 24, LANE_TITLE = 18;
-/** Words of a span that is narrower would not fit into it. */
+/** Words would not fit into a narrower span. */
 const LETTER_WIDTH = 7.5;
 const TITLE_LETTER_WIDTH = 7;
 
@@ -25,7 +25,7 @@ class Chart {
         Object.assign(this, { title, height, window: { from: 0, to: 1 } });
         this.element = make("figure", "chart");
         this.figure = make("output");
-        // It follows time: nobody listens to each of its figures.
+        // It changes with time: a screen reader must not read every figure.
         this.figure.setAttribute("aria-live", "off");
         const caption = make("figcaption");
         caption.append(make("b", "", title), ...Object.entries(keys).map(([kind, words]) => make("span", `key ${kind}`, words)), this.figure);
@@ -68,7 +68,7 @@ class Chart {
         const { from, to } = this.window;
         const most = Math.max(1, Math.floor((this.width - LEFT - RIGHT) / MARK_WIDTH));
         const step = 1000 * (STEPS.find((one) => (to - from) / 1000 / one <= most) ?? STEPS.at(-1));
-        // Marks lie at full minutes of this computer's clock.
+        // Marks are at full minutes of this computer's clock.
         const shift = new Date(from).getTimezoneOffset() * 60_000;
         const parts = [];
         for (let at = Math.ceil((from - shift) / step) * step + shift; at <= to; at += step) {
@@ -144,7 +144,7 @@ function roundUp(value) {
     return [1, 2, 5, 10].map((one) => one * power).find((one) => one >= value * 0.999);
 }
 
-/** One lane per thing, with what it was from when to when. */
+/** One lane per item, with its states over time. */
 export class LaneChart extends Chart {
     constructor(title, keys) {
         super(title, TOP + BOTTOM, keys);

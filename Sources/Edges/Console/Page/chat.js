@@ -1,13 +1,13 @@
-// Chat and files beside the floor: messages of the topic "chat", and files of the module (martlet.js). Whatever comes from others is shown as text.
+// Chat and files next to the floor: messages of the topic "chat", and files of the module (martlet.js). Everything from others is shown as text.
 
 import { bytes, element, isComposed, make } from "./elements.js";
 
 const TOPIC = "chat";
-/** A file is kept in memory on both sides, and the server carries half a megabyte per second of one participant: this is most of a minute. */
+/** A file is kept in memory on both sides, and the server forwards half a megabyte per second from one participant: this takes most of a minute. */
 export const MAX_FILE_BYTES = 25_000_000;
 /** Received files together; more are declined, so that nobody fills this page's memory. */
 const MAX_KEPT_BYTES = 4 * MAX_FILE_BYTES;
-/** Lines that are kept; the oldest go first. */
+/** Lines that are kept; the oldest are removed first. */
 const MAX_LINES = 500;
 
 export class Chat {
@@ -20,7 +20,7 @@ export class Chat {
         this.transfers = new Set(); // of what is being sent: AbortController
         element("chat-open").onclick = () => this.setOpen(element("chat").hidden);
         element("chat-close").onclick = () => this.setOpen(false);
-        // Escape within a composition takes that back: who writes Japanese or Chinese goes on in the same field.
+        // Escape within a composition cancels that: a person who writes Japanese or Chinese continues in the same field.
         element("chat").onkeydown = (event) => { if (event.key === "Escape" && !isComposed(event)) this.setOpen(false); };
         element("chat-form").onsubmit = (event) => {
             event.preventDefault();
@@ -68,23 +68,23 @@ export class Chat {
         if (!count) element("chat-news").textContent = "";
     }
 
-    /** Whether the room's rules and what one is permitted let one send. */
+    /** Whether the room's rules and this participant's permissions allow sending. */
     get maySend() { return this.isAllowed && (this.call()?.self?.permissions.canPublishData ?? false); }
 
-    /** The room's rules let its members write, or do not any more. */
+    /** The room's rules let its members write, or no longer do. */
     allow(isAllowed) {
         this.isAllowed = isAllowed;
         this.render();
     }
 
-    /** A stay began, the room's rules changed, or what one is permitted. */
+    /** A stay began, or the room's rules or this participant's permissions changed. */
     render() {
         const { maySend } = this;
         for (const id of ["chat-text", "chat-pick", "chat-send"]) element(id).disabled = !maySend;
         element("chat-text").placeholder = maySend ? "Message to everybody" : this.isAllowed ? "You may only read here" : "Nobody may write in this room now";
     }
 
-    /** The stay ended: what was said is not for the next one. */
+    /** The stay ended: its messages are not for the next one. */
     clear() {
         for (const transfer of this.transfers) transfer.abort();
         for (const link of this.links) URL.revokeObjectURL(link);
@@ -119,7 +119,7 @@ export class Chat {
         this.add(this.line("You", true, paragraph(text)));
     }
 
-    /** A message of anybody; those of other topics are not for people. */
+    /** A message from anybody; those of other topics are not for people. */
     received({ topic, text, participant, identity }) {
         if (topic !== TOPIC || text === undefined) return;
         const name = nameOf(participant, identity);
@@ -156,7 +156,7 @@ export class Chat {
         this.transfers.delete(transfer);
     }
 
-    /** Somebody sends a file: it is received at once, for it may be small, and is worth a word only when it is there. */
+    /** Somebody sends a file: it is received at once, because it may be small, and shown only when it is complete. */
     async offered({ file, participant }) {
         if (this.kept + file.size > MAX_KEPT_BYTES) {
             file.decline("too_large");
@@ -169,7 +169,7 @@ export class Chat {
         this.note(`${nameOf(participant)}: ${file.name}`);
         try {
             const content = await file.accept({ onProgress: (done) => entry.progress(done) });
-            // As bytes: a page or an image with scripts would be run where a browser shows it.
+            // As bytes: a browser that showed a page or an image with scripts would run them.
             const link = URL.createObjectURL(new Blob([content], { type: "application/octet-stream" }));
             this.links.push(link);
             entry.finish("", link);
@@ -196,7 +196,7 @@ export class Chat {
         this.scroll();
     }
 
-    /** Where the log is hidden, nobody hears it read out. */
+    /** While the log is hidden, screen readers do not read it out. */
     note(text) {
         if (!element("chat").hidden) return;
         this.setUnread(this.unread + 1);
@@ -206,12 +206,12 @@ export class Chat {
     scroll() { element("chat-log").scrollTop = element("chat-log").scrollHeight; }
 }
 
-/** What somebody wrote, in the direction of its own script: a sentence of another one has its words and its full stop in the wrong places. */
+/** A person's text, in the direction of its own script: otherwise its words and its full stop would be in the wrong places. */
 function paragraph(text) { return Object.assign(make("p", "", text), { dir: "auto" }); }
 
 function nameOf(participant, identity) { return participant?.name || participant?.identity || identity || "The server"; }
 
-/** A file in the log: its name and size, how far it is, what can be done. */
+/** A file in the log: its name and size, its progress, and its buttons. */
 class FileEntry {
     constructor(name, size) {
         this.name = name;

@@ -1,4 +1,4 @@
-// The page /check: whether a call would work from here. It tries signalling, then every way that media can take, with a video that the server sends back.
+// The page /check: whether a call would work from here. It tests signalling, then every path that media can take, with a video that the server sends back.
 
 import { MartletError, Signal } from "/martlet.js";
 import { generatedStream } from "./generated.js";
@@ -8,9 +8,9 @@ import { developmentToken, newIdentity } from "./tokens.js";
 
 const element = (id) => document.getElementById(id);
 
-/** Above these a call is hard to follow: a loss that repair and redundancy no longer hide, and twice the one-way delay of ITU-T G.114's upper bound. */
+/** Above these a call is hard to follow: loss that repair and redundancy no longer hide, and twice ITU-T G.114's upper bound of the one-way delay. */
 const HIGH_LOSS = 0.05, HIGH_ROUND_TRIP = 800;
-/** What the smallest of three layers of a camera takes: below it, no video of use comes through. In bit/s. */
+/** The rate of the smallest of a camera's three layers, in bit/s: below it, no useful video gets through. */
 const LOW_BITRATE = 150_000;
 
 /** Milliseconds in which both participants join. */
@@ -77,7 +77,7 @@ class Check {
         const startedAt = performance.now();
         try {
             const joins = [this.join(check.room, check.senderToken, () => {}), this.join(check.room, check.receiverToken, (event) => this.take(event))];
-            // A proxy that passes no WebSocket may answer nothing at all.
+            // A proxy that does not pass WebSockets may not answer at all.
             [this.sender, this.receiver] = await within(SIGNALLING_PATIENCE, Promise.all(joins), `there is no answer within ${SIGNALLING_PATIENCE / 1000} s.`);
             const joinedAfter = performance.now() - startedAt;
             await this.sender.request("ping");
@@ -122,7 +122,7 @@ class Check {
             const faults = faultsOf(figures);
             step.set(faults.length ? "poor" : "good", faults.length ? `Works, but ${faults.join(" and ")}.` : "Works: the video came back.", inWords(figures, way));
         } catch (problem) {
-            // That says nothing of the network's firewalls.
+            // This says nothing about the network's firewalls.
             const cause = this.interruption ?? (problem instanceof MartletError ? problem : null);
             if (cause) throw new Error(`The check was interrupted. ${cause.message}`);
             step.set("bad", problem.message === "no video came back" ? "There is a connection, but the video does not come back." : FAILURES[way.name]);
@@ -131,7 +131,7 @@ class Check {
         }
     }
 
-    /** What all of it means for a call. */
+    /** What the results mean for a call. */
     verdict() {
         const [udp, ...others] = this.ways.map(({ step }) => step);
         if (udp.state === "good") return { state: "good", text: "Calls will work well from here." };
@@ -146,7 +146,7 @@ class Check {
         for (const signal of this.signals ?? []) if (!signal.over) signal.leave();
     }
 
-    /** For whoever is asked for help. */
+    /** For the person who is asked for help. */
     report(verdict) {
         const lines = this.steps.map(({ title, text, details }) => `${title}: ${text}${details ? ` (${details})` : ""}`);
         return [verdict.text, ...lines, `${location.host}, ${new Date().toISOString()}`, navigator.userAgent].join("\n");
@@ -162,10 +162,10 @@ async function begin(token) {
     throw Object.assign(new Error(detail ?? `The server answered ${reply.status}.`), { code });
 }
 
-/** What is wrong with a way that works. */
+/** What is wrong with a path that works. */
 export function faultsOf({ sentLoss, returnedLoss, roundTripMilliseconds, sentBitrate, returnedBitrate, limitation }) {
     const loss = Math.max(sentLoss, returnedLoss);
-    // A busy machine's encoder sends little by itself, which says nothing of the network. A browser that gives no reason, as Firefox, may have adapted to the network.
+    // A busy machine's encoder sends little by itself, which says nothing about the network. A browser that gives no reason, such as Firefox, may have adapted to the network.
     const isNarrow = returnedBitrate < LOW_BITRATE && (returnedBitrate < 0.8 * sentBitrate || !["none", "cpu"].includes(limitation));
     return [
         loss >= HIGH_LOSS && `${percent(loss)} of the packets are lost`,

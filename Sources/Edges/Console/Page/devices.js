@@ -7,12 +7,12 @@ const TITLES = { camera: "Camera", microphone: "Microphone", speaker: "Loudspeak
 /** Browsers without `setSinkId` play on the system's loudspeaker. */
 const CAN_CHOOSE_SPEAKER = "setSinkId" in HTMLMediaElement.prototype;
 
-/** What a person chose, for as long as the page is open: device ids by kind. */
+/** A person's choices, as long as the page is open: device ids by kind. */
 export const chosen = { camera: "", microphone: "", speaker: "" };
 
 export class DeviceChooser {
     /**
-     * Fills `container` with menus and a meter. `media()` is what one sends, or null; `onReplace(old, track)` takes another device's track in place of
+     * Fills `container` with menus and a meter. `media()` is what is sent, or null; `onReplace(old, track)` sends another device's track instead of
      * one; `onSpeaker(id)`; `onProblem(text)`.
      */
     constructor(container, { media, onReplace, onSpeaker, onProblem }) {
@@ -48,7 +48,7 @@ export class DeviceChooser {
 
     async refresh() {
         const devices = await listDevices();
-        if (!this.isOpen) return; // A device may take its place after the menus are closed: nobody would end the meter.
+        if (!this.isOpen) return; // A device may be replaced after the menus are closed: nobody would end the meter.
         const media = this.media();
         for (const [kind, { label, select }] of Object.entries(this.menus)) {
             const found = devices[KINDS[kind]];
@@ -61,7 +61,7 @@ export class DeviceChooser {
         this.meter.follow(media && trackOf(media, "microphone"));
     }
 
-    /** One change of a kind after the other: each replaces the device that the one before has opened. */
+    /** Changes of one kind follow each other: each replaces the device that the previous one has opened. */
     choose(kind, id) { this.work[kind] = (this.work[kind] ?? Promise.resolve()).then(() => this.change(kind, id)).catch((problem) => console.warn(problem.message)); }
 
     /** When nothing that was chosen is still being opened. */
@@ -84,7 +84,7 @@ export class DeviceChooser {
         const media = this.media(), old = media && trackOf(media, kind);
         if (!old) return;
         const take = async (track) => {
-            // Where the call ended meanwhile, or something else took the old one's place, nobody has this one: its light goes out.
+            // If the call ended meanwhile, or another device replaced the old one, this one is not used, and is stopped.
             if (this.media() !== media || trackOf(media, kind) !== old) return track.stop();
             await this.onReplace(old, track);
             old.stop();
@@ -95,7 +95,7 @@ export class DeviceChooser {
 
 function trackOf(media, kind) { return media.sources.find(({ source }) => source === kind)?.track; }
 
-/** How loud a microphone is, ten times a second. */
+/** The level of a microphone, ten times per second. */
 class Meter {
     constructor() {
         this.element = Object.assign(document.createElement("meter"), { min: 0, max: 1, value: 0, hidden: true });

@@ -1,4 +1,4 @@
-// What the screens share: elements and figures in words.
+// Shared by the screens: elements, and figures in words.
 
 export const element = (id) => document.getElementById(id);
 
@@ -6,12 +6,12 @@ export function make(tag, className = "", text = "") {
     return Object.assign(document.createElement(tag), { className, textContent: text });
 }
 
-/** Writes only what differs: assistive technology reads out each change of what has a role such as "status". */
+/** Writes only what differs: assistive technology reads out each change of an element with a role such as "status". */
 export function say(id, text) { if (element(id).textContent !== text) element(id).textContent = text; }
 
 export function link(href, className, text) { return Object.assign(make("a", className, text), { href }); }
 
-/** Whether a key goes to an input method, as Enter and Escape do that end a composition: Safari ends it before that key, whose code alone says so then. */
+/** Whether a key goes to an input method, like Enter and Escape that end a composition: Safari ends the composition before that key, and then only the key's code shows it. */
 export const isComposed = ({ isComposing, keyCode }) => isComposing || keyCode === 229;
 
 /** "45 s", "12 min", "3 h 5 min" */
@@ -21,7 +21,7 @@ export function duration(seconds) {
     return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** "1:05", "1:02:03": a place in a film. */
+/** "1:05", "1:02:03": a position in a film. */
 export function position(milliseconds) {
     const seconds = Math.max(0, Math.floor(milliseconds / 1000));
     const parts = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
@@ -45,15 +45,15 @@ export function day(at) {
 const chosenAnew = ({ target }) => target.setCustomValidity("");
 
 /**
- * A select's options, `[value, text]` each: they change only where they differ, so that what a person is choosing stays. Where what was chosen is gone, nothing takes its
- * place unnoticed: nothing is chosen, and the form cannot be sent before a person chooses; unless any other will do (`isAnyGood`).
+ * A select's options, `[value, text]` each: they change only if they differ, so that a person can go on choosing. If the chosen option is gone, no other one replaces it
+ * unnoticed: nothing is chosen, and the form cannot be sent before a person chooses, unless any other will do (`isAnyGood`).
  */
 export function setOptions(select, options, { isAnyGood = false } = {}) {
     const key = JSON.stringify(options);
     if (select.dataset.options !== key) {
         const before = select.selectedOptions[0]?.value, { wasOffered } = select.dataset;
         select.dataset.options = key;
-        if (options.length) select.dataset.wasOffered = "true"; // Also where all that was offered is gone for a while.
+        if (options.length) select.dataset.wasOffered = "true"; // Even if all options are gone for a while.
         select.replaceChildren(...options.map(([value, text]) => new Option(text, value)));
         const index = options.findIndex(([value]) => value === before);
         if (index >= 0 || wasOffered && !isAnyGood) select.selectedIndex = index;

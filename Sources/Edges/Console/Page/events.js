@@ -1,4 +1,4 @@
-// What happens in one room, as it happens, newest first: the room's event stream, read with fetch because EventSource cannot send a token.
+// The events of one room as they happen, newest first: the room's event stream, read with fetch because EventSource cannot send a token.
 
 import { moment } from "./elements.js";
 
@@ -6,10 +6,10 @@ const MOST = 200;
 const AGAIN_MS = 2_000;
 
 export class EventList {
-    /** Shows lines in `list`; `token()` gives an access token, `onEvent(event)` is told of each. */
+    /** Shows lines in `list`; `token()` gives an access token, `onEvent(event)` is called for each. */
     constructor(list, token, onEvent = () => {}) { Object.assign(this, { list, token, onEvent, room: null, last: "0", names: new Map() }); }
 
-    /** Follows `room`, from its first event that the server still has; null: follows none. */
+    /** Follows `room`, from the first event that the server still has; null: follows none. */
     follow(room) {
         if (room === this.room) return;
         this.stop();
@@ -30,7 +30,7 @@ export class EventList {
             try {
                 await this.read(reader.signal);
             } catch {
-                // The tab says already that the server does not answer; what was missed comes with the next connection.
+                // The tab shows already that the server does not answer; missed events arrive with the next connection.
             }
             await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
         }
@@ -56,7 +56,7 @@ export class EventList {
         const fields = Object.fromEntries(block.split("\n").map((line) => line.split(/: ?(.*)/s).slice(0, 2)));
         if (fields.id) this.last = fields.id;
         if (fields.event === "eventsMissed") return this.add(null, "Older events are no longer kept.");
-        // The stream begins with an id alone.
+        // The stream begins with an id without data.
         if (!fields.id || !fields.data) return;
         const event = JSON.parse(fields.data);
         this.onEvent(event);
@@ -65,13 +65,13 @@ export class EventList {
         if (words) this.add(event.at, words);
     }
 
-    /** `at`: null where that is not known. */
+    /** `at`: null if it is not known. */
     add(at, words) {
         const line = document.createElement("li");
         const time = document.createElement("time");
         if (at !== null) Object.assign(time, { dateTime: new Date(at).toISOString(), textContent: moment(at) });
         line.append(time, words);
-        // What was of today when it was added no longer is.
+        // Events of today may be of another day now.
         const today = new Date().toDateString();
         if (today !== this.today) for (const one of this.list.querySelectorAll("time[datetime]")) one.textContent = moment(one.dateTime);
         this.today = today;
@@ -80,7 +80,7 @@ export class EventList {
     }
 }
 
-/** An event in words; nothing for what changes all the time in a room that is well. */
+/** An event in words; nothing for changes that happen all the time in a healthy room. */
 export function describe(event, who) {
     switch (event.type) {
         case "roomStarted": return "The room was opened.";

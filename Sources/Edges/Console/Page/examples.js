@@ -1,4 +1,4 @@
-// The page /examples: shows the file that it runs, so that what a reader copies is what works; and copies each example.
+// The page /examples: shows the file that it runs, so that a reader copies code that works; and copies each example.
 
 import { element } from "./elements.js";
 
@@ -20,7 +20,7 @@ element("example-run").onclick = async () => {
 for (const code of document.querySelectorAll("pre")) {
     const copy = Object.assign(document.createElement("button"), { className: "button small", type: "button", textContent: "Copy" });
     copy.onclick = async () => {
-        // Browsers allow copying only over HTTPS and on the same machine: elsewhere the text is marked, to be copied by hand.
+        // Browsers allow copying only over HTTPS and on the same machine: elsewhere the text is selected, to be copied by hand.
         if (navigator.clipboard) await navigator.clipboard.writeText(code.textContent);
         else getSelection().selectAllChildren(code);
         copy.textContent = navigator.clipboard ? "Copied" : "Marked";

@@ -3,7 +3,7 @@
 
 import { hueOf } from "./hue.js";
 
-/** A stream whose tracks end all their machinery when they are stopped. */
+/** A stream whose tracks release all their resources when they are stopped. */
 export function generatedStream({ name = "", width = 1280, height = 720, framesPerSecond = 30, audio = true }) {
     const tracks = [movingPicture(name, width, height, framesPerSecond)];
     if (audio) tracks.push(speechLikeTone(name));
@@ -43,7 +43,7 @@ function movingPicture(name, width, height, framesPerSecond) {
 function speechLikeTone(name) {
     const context = new AudioContext();
     const tone = new OscillatorNode(context, { frequency: 220 + (hueOf(name) % 8) * 40 });
-    // "Sentences" of a few seconds and as long a silence, at a pace of one's own: people take turns.
+    // "Sentences" of a few seconds and silence of the same length, at a pace of its own, as people take turns.
     const pace = new OscillatorNode(context, { frequency: 0.1 + (hueOf(name) % 11) / 100 });
     const sentences = new WaveShaperNode(context, { curve: [0, 0, 0, 0.2, 0.2, 0.2] });
     const loudness = new GainNode(context, { gain: 0 });
@@ -52,7 +52,7 @@ function speechLikeTone(name) {
     tone.connect(loudness).connect(out);
     tone.start();
     pace.start();
-    // Without a click some browsers start no sound; the first one in the page will do. The click that ends the tone is too late for it.
+    // Without a click some browsers start no audio; the first click in the page is enough. The click that ends the tone is too late.
     const ended = new AbortController();
     document.addEventListener("click", () => context.resume().catch(() => {}), { once: true, signal: ended.signal });
     return onStop(out.stream.getAudioTracks()[0], () => {

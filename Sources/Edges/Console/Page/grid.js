@@ -46,7 +46,7 @@ export class Tile {
         this.setOnStage(source === "screen");
     }
 
-    /** Large on the stage, or in the grid, where one's own tile is the first. */
+    /** Large on the stage, or in the grid, where the own tile is the first. */
     setOnStage(isOnStage) {
         this.isOnStage = isOnStage;
         const area = isOnStage ? stage : grid;
@@ -59,13 +59,13 @@ export class Tile {
         const focused = this.element.contains(document.activeElement) ? document.activeElement : null;
         if (this.isOwn) area.prepend(this.element);
         else area.append(this.element);
-        // A moved video stands still in some browsers until it is told to go on.
+        // A moved video stops in some browsers until it is played again.
         this.video?.play().catch(() => {});
         focused?.focus();
         arrange();
     }
 
-    /** Full screen, and a window of its own above all others where the browser has that. */
+    /** Full screen, and a separate window above all others if the browser supports that. */
     screenControls() {
         const full = button("full", (name) => `Show ${name}’s video on the full screen`);
         full.onclick = () => (document.fullscreenElement ? document.exitFullscreen() : this.element.requestFullscreen());
@@ -86,7 +86,7 @@ export class Tile {
         this.element.classList.toggle("pinned", pinned);
     }
 
-    /** Shows a video track; a face stands in until its first frame. */
+    /** Shows a video track; a face of initials until its first frame. */
     show(track, onFirstFrame) {
         if (this.video?.srcObject.getVideoTracks()[0] === track) return;
         this.video ??= this.makeVideo();
@@ -110,7 +110,7 @@ export class Tile {
     /** Pixels of the screen that the video fills. */
     get pixelHeight() { return Math.round(this.element.clientHeight * devicePixelRatio); }
 
-    /** A name may change during a call: all that says whose tile it is follows. */
+    /** A name may change during a call: everything that names the tile's owner follows. */
     setName(name) {
         if (name === this.shownName) return;
         this.shownName = name;
@@ -131,28 +131,28 @@ export class Tile {
     setVideoMuted(muted) { this.element.classList.toggle("video-muted", muted); }
     setSpeaking(speaking) { this.element.classList.toggle("speaking", speaking); }
 
-    /** `size` is always shown, `more` where there is room. */
+    /** `size` is always shown, `more` if there is room. */
     setFigures({ size = "", more = "", details = "" }) {
         this.figures.replaceChildren(size, make("span", "more", size && more ? ` · ${more}` : more));
         this.element.title = details;
     }
 
-    /** Says across the video that it does not move; "" while it does. */
+    /** Shows across the video that it is frozen; "" while it is not. */
     setStill(text) {
         this.element.classList.toggle("stands-still", Boolean(text));
         this.still.textContent = text;
         if (text) this.setFigures({});
     }
 
-    /** What keeps one's own video from being larger: { reason, text } of SendLimits. */
+    /** What keeps the own video from being larger: { reason, text } of SendLimits. */
     setLimit({ reason, text }) {
         this.why.textContent = this.why.title = text;
         this.why.dataset.reason = reason;
     }
 
-    /** What is shown and why not more, in the server's words (`allocation` of martlet.v1). */
+    /** The layer that is shown, and why not more, as the server explains it (`allocation` of martlet.v1). */
     setWhy({ layer, text, reason }, estimate) {
-        // Of a video that is encrypted end to end, or has only begun, the server does not know the size.
+        // The server does not know the size of a video that is encrypted end to end, or has only just begun.
         const size = layer?.height ? `${layer.height}p` : "video", pace = layer?.framesPerSecond ? ` ${Math.round(layer.framesPerSecond)} fps` : "";
         const shown = layer ? `${size}${pace}` : "not sent";
         const path = estimate ? `estimate ${rate(estimate / 1000)}` : "no limit known";
@@ -174,11 +174,11 @@ export class Tile {
     }
 }
 
-/** What a person may choose for a tile; "fit" depends on the tile's size, no priority is as the publisher says. */
+/** What a person may choose for a tile; "fit" depends on the tile's size; no priority means the publisher's. */
 const SIZES = [["fit", "Fit"], ["best", "Best"], ["1", "Medium"], ["0", "Low"], ["paused", "Paused"]];
 const PRIORITIES = [["", "Auto"], ["high", "High"], ["standard", "Standard"], ["low", "Low"]];
 
-/** What each control is called, by the name on its tile. */
+/** The names of the controls, by the name on the tile. */
 const titles = new WeakMap();
 
 function viewControls(choice, onView) {
@@ -235,7 +235,7 @@ function arrange() {
 
 new ResizeObserver(arrange).observe(floor);
 
-/** Safari pauses the videos of a page in the background, and plays none before a click where it saves power; Firefox pauses one whose window a person pauses. */
+/** Safari pauses the videos of a page in the background, and plays none before a click when it saves power; Firefox pauses one whose window a person pauses. */
 function playAll() {
     if (document.hidden) return;
     for (const video of floor.querySelectorAll("video")) if (video.paused) video.play().catch(() => {});
@@ -248,7 +248,7 @@ function make(tag, className = "", text = "") {
 }
 
 function initials(name) {
-    // Code points: half of an emoji is none.
+    // By code points, so that no emoji is cut in half.
     const words = name.split(/\s+/).filter(Boolean).map((word) => [...word]);
     return ((words[0]?.[0] ?? "?") + (words.length > 1 ? words.at(-1)[0] : "")).toUpperCase();
 }

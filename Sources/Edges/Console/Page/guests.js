@@ -1,13 +1,13 @@
-// Who waits to be let in, for those who may decide.
+// The guests who wait to be let in, for people who may decide.
 
 const list = document.getElementById("guests");
 
-/** Whose lines they are, and of which stay. */
+/** The guests of these lines, and their stay. */
 const lines = new Map();
 let shown = null;
 
 /**
- * Shows `guests` of `room`, the first to come first; each with the two things that can be done. Who is there already keeps the line and its buttons: others come while
+ * Shows `guests` of `room`, the first to come first; each with two buttons. A guest who is shown already keeps the line and its buttons, because others arrive while
  * somebody decides.
  */
 export function showGuests(guests, room) {
@@ -47,7 +47,7 @@ function button(text, request, identity, room) {
             // The guest has given up, or another moderator was faster: the list says so.
             if (problem.code !== "guest_not_found") room.complain(problem);
         } finally {
-            // The line stays where the guest asks again before the list has come without it.
+            // The line stays if the guest asks again before a list without it has arrived.
             button.disabled = false;
         }
     });

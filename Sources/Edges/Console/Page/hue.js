@@ -1,4 +1,4 @@
-/** A colour of one's own, in degrees. */
+/** A participant's colour, in degrees. */
 export function hueOf(name) {
     let hash = 7;
     for (const character of name) hash = (hash * 31 + character.codePointAt(0)) >>> 0;

@@ -1,4 +1,4 @@
-// What a dry run of a policy answers, in words.
+// The result of a policy's dry run, in words.
 
 import { count, moment } from "./elements.js";
 
@@ -6,7 +6,7 @@ import { count, moment } from "./elements.js";
 const LISTED = 50;
 const SOURCES = { microphone: "microphone", camera: "camera", screen: "screen", screenAudio: "screen audio" };
 
-/** Whether something of a participant ends, which cannot be taken back. */
+/** Whether something of a participant ends, which cannot be undone. */
 export function isLost({ leaves, endedTracks }) { return leaves || endedTracks.length > 0; }
 
 /** Lines for people. `members` are the room's participants, for their names and tracks. */

@@ -1,11 +1,11 @@
-// What is made of a finished recording: one video of everybody, a file of another bit rate, or a WebM copy. How far each job has come, and what cancels it.
+// Files made from a finished recording: one video of everybody, a file of another bit rate, or a WebM copy. Shows the progress of each job, and cancels it.
 
 import { bytes, element, make, setOptions } from "./elements.js";
 
 const STATES = { queued: "waits for its turn", running: "is being made", finished: "ready", failed: "failed", cancelled: "cancelled" };
 const LAYOUTS = { grid: "everybody alike", speaker: "who speaks large", presentation: "a screen large" };
 
-/** What jobs have made, as files to watch and to download. */
+/** The files that jobs have made, to watch and to download. */
 export function madeOf({ jobs = [], uploads = [] }) {
     const removed = new Set(uploads.filter((one) => one.isRemoved).map((one) => one.name));
     return jobs.filter((job) => job.file && !removed.has(job.file.name)).map((job) => ({ ...job.file, tracks: [], job }));
@@ -56,7 +56,7 @@ export class JobList {
 
     copy() { return this.start({ kind: "copy", file: element("recording-transcode-file").value }); }
 
-    /** Shows the jobs of a recording, the newest first, and offers `videos` (names with what they are) to be compressed anew or copied. */
+    /** Shows the jobs of a recording, the newest first, and offers `videos` (names with descriptions) to be transcoded or copied. */
     render({ state, jobs = [] }, videos) {
         element("recording-make").hidden = state !== "ready";
         setOptions(element("recording-transcode-file"), videos, { isAnyGood: true });
@@ -79,7 +79,7 @@ class Item {
         Object.assign(this, { element: make("li"), title: make("b"), state: make("span", "dim") });
         this.bar = Object.assign(make("progress"), { max: 1 });
         this.button = make("button", "button small");
-        // What is meant is said: a job may have ended since the last look.
+        // The expected state is sent: a job may have ended since the last update.
         this.button.onclick = () => operators.act(() => operators.api.call("DELETE",
             `/v1/jobs/${encodeURIComponent(this.job.sid)}?state=${this.isOpen ? "open" : "ended"}`));
         this.element.append(this.title, this.bar, this.state, this.button);

@@ -1,8 +1,8 @@
-// What keeps one's own video from being as large or as fast as it could be: this machine's encoder, or the network.
+// What keeps the own video from being as large or as fast as it could be: this machine's encoder, or the network.
 
-/** Looks in a row, one a second, after which a limit is named: an encoder that starts is slow, and a path's estimate begins low. */
+/** Checks in a row, one per second, after which a limit is shown: an encoder is slow at the start, and a path's estimate begins low. */
 const LASTS = { cpu: 2, bandwidth: 6 };
-/** The share of its time that an encoder may be busy before it is the limit, where the browser does not say what limits. */
+/** The share of its time that an encoder may be busy before it is the limit, if the browser does not report the reason. */
 const BUSY = 0.9;
 
 export class SendLimits {
@@ -12,7 +12,7 @@ export class SendLimits {
     }
 
     /**
-     * `sent` are the layers of one video (`sentStatistics`), `encodings` those of its sender: a layer that nobody wants is no limit. The
+     * `sent` are the layers of one video (`sentStatistics`), `encodings` those of its sender: a layer that nobody demands is no limit. The
      * result: `reason`, "cpu", "bandwidth" or "", and the same in words.
      */
     look(sent, encodings) {
@@ -49,7 +49,7 @@ function reasonOf(layers, milliseconds) {
     const reasons = new Set(layers.map((layer) => layer.limitedBy));
     if (reasons.has("cpu")) return "cpu";
     if (reasons.has("bandwidth")) return "bandwidth";
-    // A browser that does not say: frames are missing, and the encoder is busy for all of their time.
+    // The browser reports no reason: frames are missing, and the encoder is busy all the time.
     const rate = Math.max(0, ...layers.map((layer) => layer.framesPerSecond));
     const isShort = rate > 0 && rate < 0.8 * layers[0].sourceFramesPerSecond;
     return reasons.has("") && isShort && milliseconds * rate > BUSY * 1000 ? "cpu" : "";

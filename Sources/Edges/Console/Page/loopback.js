@@ -1,6 +1,6 @@
-// One way through the network, tried out: a video goes to the server on one connection and comes back on another, both over this way alone.
+// Tests one path through the network: a video goes to the server on one connection and comes back on another, both over this path only.
 
-/** Milliseconds for two connections and the first frame. A browser gives up on ICE after some 15 s; who waits for a call, sooner. */
+/** Milliseconds for two connections and the first frame. A browser gives up on ICE after some 15 s; a person who waits for a call, sooner. */
 const PATIENCE = 10_000;
 /** Milliseconds over which figures are taken, after the first frame. */
 const MEASURED = 4_000;
@@ -29,7 +29,7 @@ export class Loopback {
         this.work = Promise.resolve();
     }
 
-    /** The figures of this way; null where the server does not offer it. Throws where there is no connection, or no video comes back. */
+    /** The figures of this path; null if the server does not offer it. Throws if there is no connection, or no video comes back. */
     async run() {
         const startedAt = performance.now();
         try {
@@ -102,12 +102,12 @@ export class Loopback {
             await this.sender.request("bye", { connection: this.connectionName }).catch(() => {});
             await this.receiver.request("bye", { connection: "sub" }).catch(() => {});
         };
-        // A server that is away answers nothing.
+        // An unreachable server does not answer.
         await within(PATIENCE, end(), "no answer").catch(() => {});
     }
 }
 
-/** What changed between two looks. Shares are from 0 to 1; what a browser does not report is absent. */
+/** What changed between two measurements. Shares are from 0 to 1; what a browser does not report is absent. */
 function figures(before, after) {
     const seconds = (after.at - before.at) / 1000;
     const since = (kind, field) => (after[kind]?.[field] ?? 0) - (before[kind]?.[field] ?? 0);
@@ -137,7 +137,7 @@ async function inbound(connection) { return connection && find(await connection.
 
 const wait = (milliseconds) => new Promise((resolve) => { setTimeout(resolve, milliseconds); });
 
-/** What `work` gives, or an error with `words` after so long. Work that polls ends by itself when its connection closes. */
+/** The result of `work`, or an error with `words` after a timeout. Work that polls ends by itself when its connection closes. */
 export async function within(milliseconds, work, words) {
     let timer;
     const late = new Promise((_, reject) => { timer = setTimeout(() => reject(new Error(words)), milliseconds); });

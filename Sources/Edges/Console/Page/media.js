@@ -1,11 +1,11 @@
-// What one sends: a camera and microphone, a screen, or a test pattern and tone that the page generates.
+// What is sent: a camera and microphone, a screen, or a test pattern and tone that the page generates.
 
 import { openDevices, openScreen as openRealScreen, screenOf } from "/martlet.js";
 import { generatedStream } from "./generated.js";
 
 /**
  * Opens what the form's "What you send" names; null for nothing. `chosen` are ids of devices, "" for the browser's choice. The result: `stream`;
- * `sources`, each track with what it is; `videoTrack`, if any; its `source`; `isMirrored`; `isFromDevices`, whether others can be chosen;
+ * `sources`, each track with its source; `videoTrack`, if any; its `source`; `isMirrored`; `isFromDevices`, whether others can be chosen;
  * `replace(old, track)`; `stop()`.
  */
 export async function openMedia(kind, name, chosen = { camera: "", microphone: "" }) {
@@ -25,7 +25,7 @@ export async function openScreen(kind) {
     return opened(screenOf(generatedStream({ name: "Slides", width: 1280, height: 720, framesPerSecond: 10, audio: false })), "screen");
 }
 
-/** Where there is only one of both, that one; a machine that has neither shows a test pattern. */
+/** If there is only one of both, that one; a machine with neither shows a test pattern. */
 async function openCamera(name, what) {
     for (const one of [what, { ...what, camera: false }, { ...what, microphone: false }]) {
         try {

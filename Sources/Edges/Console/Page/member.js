@@ -1,5 +1,5 @@
-// One participant over time: what the network carried, what was lost, and which layer of each video was sent and why. It answers what an
-// operator is asked afterwards: why was it blurry at 14:02?
+// One participant over time: what the network carried, what was lost, and which layer of each video was sent and why. It answers an
+// operator's question afterwards: why was it blurry at 14:02?
 
 import { path } from "./api.js";
 import { LaneChart, LineChart } from "./chart.js";
@@ -9,12 +9,12 @@ import { explain, forgottenBefore, kindOf, layerOf, lookAt, percent, rangeOf, vi
 import { placeOf } from "./places.js";
 import { rate } from "./statistics.js";
 
-/** The server adds a sample every 5 s: of the tab's looks, every third finds one. */
+/** The server adds a sample every 5 s: every third update of the tab finds one. */
 const LOOKS = 3;
-/** Samples that lie further apart are not joined by a line: nothing was measured between them. */
+/** Samples that are further apart are not joined by a line: nothing was measured between them. */
 const GAP_MS = 12_000;
 const ESTIMATE_MS = 20_000;
-/** Looks for what the server keeps of a stay: it writes that down a moment after its end. */
+/** Attempts to load what the server keeps of a stay, which it stores a moment after the stay's end. */
 const PAST_LOOKS = 3;
 const NOT_SHOWN = new Set(["dominantSpeakerChanged"]);
 const axisRate = (value) => (value >= 1_000_000 ? `${+(value / 1_000_000).toFixed(1)} M` : `${Math.round(value / 1000)} k`);
@@ -96,7 +96,7 @@ export class MemberPage {
                 Object.assign(this.data, history);
                 // All subscriptions are over; videos are told apart by their tracks.
                 for (const decision of this.data.decisions) decision.subscription ??= decision.track;
-                // Names only help: the room may be gone, too.
+                // Names are optional: the room may be gone, too.
                 await this.readNames(run).catch(() => {});
                 if (run !== this.run) return;
                 element("member-body").hidden = false;
@@ -119,10 +119,10 @@ export class MemberPage {
         return (await this.api.call("GET", `/v1/sessions?${query}`)).sessions[0];
     }
 
-    /** In this room: whoever was moved has a stay in each, all under one sid. */
+    /** In this room: a participant who was moved has a stay in each, all with one sid. */
     pathOfStay(sid, part = "") { return `/v1/sessions/${encodeURIComponent(sid)}${part}?${new URLSearchParams({ room: this.room })}`; }
 
-    /** The room's events give names to participants and tracks, those that have left included, and say what happened around a moment. */
+    /** The room's events give names to participants and tracks, those that have left included, and show what happened around a moment. */
     async readNames(run) {
         for (let isLast = false; !isLast;) {
             const { events, next } = await this.api.call("GET", `${path(this.room, "events")}?after=${this.cursor}&limit=1000`);
@@ -168,7 +168,7 @@ export class MemberPage {
         this.render();
     }
 
-    /** A time of day is that of the last day, for what is kept is an hour. */
+    /** A time of day is that of the last day, because an hour is kept. */
     chooseTime() {
         const [hours, minutes, seconds = 0] = element("member-time").value.split(":").map(Number);
         if (!Number.isInteger(hours)) return;
@@ -205,7 +205,7 @@ export class MemberPage {
         this.renderAnswer(found, at, name);
     }
 
-    /** When the participant has been there: it is still, or it has left. */
+    /** The time of the participant's stay, which may still continue. */
     stayInWords() {
         const { joinedAt, leftAt } = this.detail;
         if (!this.hasLeft) return `since ${moment(joinedAt)}`;
@@ -215,7 +215,7 @@ export class MemberPage {
 
     renderControls(at) {
         element("member-now").setAttribute("aria-pressed", String(this.at === null));
-        // What is over cannot be followed.
+        // A stay that is over cannot be followed.
         element("member-now").textContent = this.hasLeft ? "Show the end" : "Follow live";
         const slider = element("member-moment");
         // It spans what the charts span.
@@ -225,7 +225,7 @@ export class MemberPage {
         const time = element("member-time");
         const date = new Date(at);
         const two = (number) => String(number).padStart(2, "0");
-        // Somebody types there: what they type is not overwritten by a newer moment.
+        // A newer moment does not overwrite what a person is typing there.
         if (document.activeElement !== time) time.value = [date.getHours(), date.getMinutes(), date.getSeconds()].map(two).join(":");
     }
 
@@ -258,7 +258,7 @@ export class MemberPage {
             title: this.titleOf(decisions.at(-1)),
             spans: decisions.map((one, index) => span(one, decisions[index + 1]?.at ?? this.end)),
         }));
-        // When those ended is not known, only what was decided when.
+        // It is not known when those ended, only what was decided when.
         if (ended.length) rows.push({ title: "Videos that have ended", spans: ended.map((one) => span(one, one.at)) });
         return rows;
     }
@@ -286,7 +286,7 @@ export class MemberPage {
         }
         const events = found.events.map((event) => [event, words(event, name)]).filter(([, text]) => text);
         if (events.length) parts.push(make("h4", "", "Within half a minute"), list(events.map(([event, text]) => item(`${clock(event.at)} ${text}`))));
-        // Unchanged words stay, and with them a link's focus and what a screen reader has read already.
+        // Unchanged words stay, so that a link keeps its focus and a screen reader does not repeat them.
         const key = parts.map((one) => one.outerHTML).join();
         if (this.answer === key) return;
         this.answer = key;
@@ -320,7 +320,7 @@ function span(decision, to) {
     return { from: decision.at, to, kind: kindOf(decision), text: layerOf(decision).split(" · ")[0], note: `${sentence(decision.text)} Since ${clock(decision.at)}.` };
 }
 
-/** An event about the participant itself; what quality it had is in a chart, but here it has its moment. */
+/** An event about the participant itself; its quality is in a chart, but events show the moment. */
 function words(event, name) {
     return event.type === "qualityChanged" ? `The network quality of ${name} became ${event.quality} of 5.` : describe(event, name);
 }

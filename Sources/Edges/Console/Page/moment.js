@@ -1,4 +1,4 @@
-// What was known of a participant at one moment, and what kept its videos from being better: history, decisions and estimates read together.
+// What was known of a participant at one moment, and why its videos were not better: history, decisions and estimates read together.
 
 import { rate } from "./statistics.js";
 
@@ -7,12 +7,12 @@ const SAMPLE_MS = 5_000;
 const ESTIMATE_MS = 20_000;
 /** As many decisions as the server has seen every 5 s and keeps (SeenDecisions): with fewer, it has some of every time. */
 const KEPT_DECISIONS = 720;
-/** What is near enough to a moment to have to do with it. */
+/** What is near enough to a moment to be related to it. */
 const AROUND_MS = 30_000;
-/** From here on loss and delay are seen and heard, whatever the layer. */
+/** From these on, loss and delay are noticeable, whatever the layer. */
 const MUCH_LOSS = 0.03, LONG_ROUND_TRIP = 400;
 
-/** How a decision stands to what could be: everything, less than there is, or nothing. */
+/** How a decision compares with what is possible: everything, less, or nothing. */
 const KINDS = {
     best: "full", asPreferred: "full", bandwidth: "less", capped: "less", settling: "less", yieldsToScreen: "less", oversent: "less",
     shortage: "nothing", tooManyVideos: "nothing", paused: "off", hidden: "off", notSent: "off",
@@ -29,7 +29,7 @@ export function layerOf({ layer }) {
     return [...parts, rate(layer.bitrate / 1000)].join(" · ");
 }
 
-/** The decisions of each video that still is subscribed to, oldest first: [[subscription, [decision]]]; `ended` are those of videos that are not. */
+/** The decisions about each video that is still subscribed to, oldest first: [[subscription, [decision]]]; `ended` are those of videos that are not. */
 export function videosOf(decisions) {
     const videos = new Map();
     for (const one of decisions) {
@@ -40,7 +40,7 @@ export function videosOf(decisions) {
     return { videos: [...videos], ended: decisions.filter((one) => !one.subscription) };
 }
 
-/** Before this, decisions are no longer kept; null where all are. */
+/** Before this, decisions are no longer kept; null if all are. */
 export function forgottenBefore(decisions) { return decisions.length < KEPT_DECISIONS ? null : decisions[0].at; }
 
 /** What is known of the moment `at`. */

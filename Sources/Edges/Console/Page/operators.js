@@ -1,5 +1,5 @@
 // The operators' tab: the node, its rooms and the members of one, read from the control API (/openapi.json) while it is shown, and the
-// screens that lead on from there. Whatever has a button stays in place from one look to the next, so that the keyboard's focus stays and
+// screens that lead on from there. Whatever has a button stays in place between updates, so that the keyboard's focus is kept and
 // no click is lost.
 
 import { ControlAPI, path } from "./api.js";
@@ -18,7 +18,7 @@ import { RoomCharts } from "./roomcharts.js";
 import { SessionList, SessionPage } from "./sessions.js";
 
 const INTERVAL = 2_000;
-/** So long after the last letter the rooms are looked for. */
+/** How long after the last letter the search for rooms begins. */
 const TYPED_MS = 200;
 /** Rooms that are listed at a time: further ones are found by the beginning of their names. */
 const ROOMS = 200;
@@ -50,11 +50,11 @@ export class Operators {
         element("edit-policy").onclick = () => { location.hash = placeOf(["rooms", this.chosen, "policy"]); };
     }
 
-    /** The one that the whole page uses from now on. What was typed on a screen is still there. */
+    /** The token that the whole page uses from now on. Text typed on a screen is kept. */
     takeToken(token) {
         if (!token) return;
         element("token").value = token;
-        // Whoever joins a room with it, and may not, needs to see and replace it there.
+        // If it does not permit joining a room, a person needs to see and replace it there.
         element("token-field").hidden = false;
         element("operators-token-text").value = "";
         Object.assign(this.api, { token, refusal: null });
@@ -66,7 +66,7 @@ export class Operators {
     setVisible(visible, token) {
         clearInterval(this.timer);
         if (!visible) {
-            this.looks += 1; // What is under way shows and follows nothing any more.
+            this.looks += 1; // Pending requests no longer show or follow anything.
             this.screens.recording.leave();
             return this.events.follow(null);
         }
@@ -97,7 +97,7 @@ export class Operators {
             this.events.follow(null);
             this.opener = document.activeElement?.id || document.activeElement?.hash;
             this.screens[place.screen].show(place);
-            // A screen begins with its title for whoever listens to it; back in the overview, the focus is where it was.
+            // A screen begins with its title for screen readers; back in the overview, the focus is where it was.
             if (isOther) document.querySelector(`[data-screen="${place.screen}"] h2`).focus();
         }
     }
@@ -108,7 +108,7 @@ export class Operators {
         this.opener = null;
     }
 
-    /** One look at a time: a slow server's answers are shown when they come, and the failure of one that does not answer is not hidden by the next. */
+    /** One update at a time: a slow server's answers are shown when they arrive, and a failed update is not hidden by the next one. */
     async lookAgain() {
         if (this.isLooking) return;
         this.isLooking = true;
@@ -131,7 +131,7 @@ export class Operators {
         return this.act(async () => { if (await ask(question)) await this.api.call("DELETE", path(room, "participants", sid)); });
     }
 
-    /** Runs an operator's action, then shows what has become of it. */
+    /** Runs an operator's action, then shows its result. */
     async act(action) {
         this.failed(null);
         try {
@@ -142,10 +142,10 @@ export class Operators {
         }
     }
 
-    /** What went wrong with an action stays until the next one: the looks that follow it every few seconds know nothing of it. */
+    /** An action's error stays until the next action, because the updates every few seconds do not know of it. */
     failed(action) { this.showProblems({ action }); }
 
-    /** What went wrong with a look, or (null) that one succeeded. */
+    /** Shows an update's error, or (null) that one succeeded. */
     complain(look) { this.showProblems({ look }); }
 
     showProblems(changes) {
@@ -170,7 +170,7 @@ export class Operators {
         }
     }
 
-    /** What was shown is no longer known to be so. */
+    /** What is shown may no longer be true. */
     showNothing(problem) {
         this.complain(problem);
         this.before = null;
@@ -222,11 +222,11 @@ export class Operators {
         say("no-room", isPart ? `These are the first ${ROOMS} by name.` : prefix ? "No open room’s name begins so." : "No room is open.");
     }
 
-    /** In the order of their names, which never moves a button that is there. */
+    /** In the order of their names, which never moves an existing button. */
     showRooms(rooms) {
         const known = new Map(rooms.map((room) => [room.name, room]));
         const names = [...known.keys()].sort();
-        // Another one takes the place of one that is not open, and a click that was meant for that one has to be made anew.
+        // Another room replaces one that is not open, and a click that was meant for the former has to be repeated.
         const isReplaced = this.chosen !== undefined && !known.has(this.chosen);
         if (isReplaced) this.absent = this.chosen;
         else if (known.has(this.absent)) this.absent = null;
@@ -250,13 +250,13 @@ export class Operators {
         element("lock-room").disabled = isReplaced;
         const followed = isAddressable(this.chosen) ? this.chosen : null;
         element("events-panel").hidden = !followed;
-        // Before the events, which tell the charts of the past.
+        // Before the events, from which the charts get the past.
         this.charts.follow(followed);
         this.events.follow(followed);
         element("members-title").textContent = rooms.length ? `Members of ${this.chosen}` : "Members";
     }
 
-    /** What its lock is, and with it what the button does, is known with the next look. */
+    /** The state of its lock, and with it the button's action, is known with the next update. */
     follow(name) {
         if (name !== this.chosen) element("lock-room").disabled = true;
         Object.assign(this, { chosen: name, absent: null });
@@ -268,7 +268,7 @@ export class Operators {
         this.refresh();
     }
 
-    /** Names come from the room, figures from its statistics. A room that cannot be shown keeps nobody from the others. */
+    /** Names come from the room, figures from its statistics. A room that cannot be shown does not affect the others. */
     async showMembers(isCurrent) {
         const room = this.chosen;
         let detail = null, statistics = null, problem = "";
@@ -287,7 +287,7 @@ export class Operators {
         say("members-problem", problem);
         const members = detail?.participants ?? [];
         const figures = new Map((statistics?.participants ?? []).map((one) => [one.sid, one]));
-        // Who was moved keeps the sid, but a row acts on the room that it was made for.
+        // A participant who was moved keeps the sid, but a row acts on the room for which it was made.
         for (const [sid, row] of this.rows) {
             if (row.room === room && members.some((member) => member.sid === sid)) continue;
             row.element.remove();
@@ -317,7 +317,7 @@ export class Operators {
     }
 }
 
-/** What the figures of the node do not say. */
+/** Problems of the node that its figures do not show. */
 function noticesOf({ isDraining, workers }) {
     const drains = "This server drains: it makes no new rooms. If it is shutting down, it ends with its last call or when its grace period is over; a drain that an operator began ends nothing by itself.";
     const hanging = workers.filter((one) => one.hangs).map((one) => one.index);

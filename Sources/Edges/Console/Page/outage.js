@@ -1,7 +1,7 @@
-// The band across the room while the server cannot be reached: what happened, for how long, and that it is over.
+// The banner across the room while the server cannot be reached: what happened, for how long, and that it is over.
 
 const element = (id) => document.getElementById(id);
-/** What happened, by the cause that `Signal` gives. */
+/** Descriptions of the causes that `Signal` gives. */
 const CAUSES = {
     offline: "This computer has no network connection.",
     stopping: "The server is shutting down or restarting.",
@@ -9,7 +9,7 @@ const CAUSES = {
     silent: "The server stopped answering.",
     closed: "The connection to the server was closed.",
 };
-/** Milliseconds: a socket that is replaced within this is not worth a word. */
+/** Milliseconds: a socket that is replaced within this time is not reported. */
 const PATIENCE = 1_000;
 /** Milliseconds for which a person can read that it is over. */
 const READING = 8_000;
@@ -20,7 +20,7 @@ export class Outage {
         this.suspended = 0; // seconds for which the page did not run
     }
 
-    /** The connection to the server is lost; `cause` is a key of CAUSES. Called again with whatever is learnt. */
+    /** The connection to the server is lost; `cause` is a key of CAUSES. Called again when more is known. */
     lost(cause) {
         this.cause = cause;
         if (this.since === null) {
@@ -47,7 +47,7 @@ export class Outage {
         this.suspended = 0;
     }
 
-    /** The stay ended: nothing is left to say. */
+    /** The stay ended: there is nothing to show. */
     clear() {
         this.stop();
         clearTimeout(this.reading);

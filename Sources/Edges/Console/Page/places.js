@@ -1,4 +1,4 @@
-// Where one is in the operators' tab, as the address says it after "#": a screen can be bookmarked, sent to somebody, and left with "Back".
+// The current place in the operators' tab, in the address after "#": a screen can be bookmarked, sent to somebody, and left with "Back".
 
 /** The parts of a path and its query, as in an address: placeOf(["rooms", "kitchen", "policy"]). */
 export function placeOf(parts, query = {}) {
@@ -6,7 +6,7 @@ export function placeOf(parts, query = {}) {
     return `#/${parts.map(encodeURIComponent).join("/")}${entries.length ? `?${new URLSearchParams(entries)}` : ""}`;
 }
 
-/** What an address's fragment names; null where it names no place of the operators' tab. */
+/** What an address's fragment names; null if it names no place of the operators' tab. */
 export function readPlace(fragment) {
     if (!fragment.startsWith("#/")) return null;
     const [path, query = ""] = fragment.slice(2).split(/\?(.*)/s);

@@ -1,11 +1,11 @@
-// What is being played into a room: where it is, paused or going on, and what changes that.
+// Playbacks into a room: their position, whether they are paused, and their controls.
 
 import { path } from "./api.js";
 import { make, position } from "./elements.js";
 
-/** A file whose keyframes are farther apart deserves a warning: whoever joins sees nothing until the next one. */
+/** A file whose keyframes are farther apart deserves a warning: a person who joins sees nothing until the next one. */
 const LONG_WAIT_MILLISECONDS = 10_000;
-/** A playback follows a change within milliseconds; the answer to a look that was under way has the former place. */
+/** A playback follows a change within milliseconds; the answer to an earlier request has the former position. */
 const SETTLES_MILLISECONDS = 1_000;
 
 export class PlaybackList {
@@ -39,7 +39,7 @@ class Item {
         this.pause = make("button", "button small");
         this.stop = make("button", "button small danger", "Stop");
         this.loop = Object.assign(make("input"), { type: "checkbox" });
-        this.time.setAttribute("aria-live", "off"); // The slider says it to whoever asks.
+        this.time.setAttribute("aria-live", "off"); // The slider reports it to assistive technology.
         const label = make("label", "check");
         label.append(this.loop, "Loop");
         this.slider.setAttribute("aria-label", "Position");

@@ -1,12 +1,12 @@
-// The player of recorded files in the page: the browser's own, over a link that is made anew where it expires. A video in a file of its own has its
-// participant's audio beside it, at the place where it was.
+// The player of recorded files in the page: the browser's own, over a link that is renewed when it expires. A video in a separate file is played with its
+// participant's audio, at the matching position.
 
 import { element } from "./elements.js";
 
-/** Beyond this the audio is moved: less is not seen on anybody's lips, and each move is heard. */
+/** Beyond this the audio is moved: a smaller difference is not noticed, and each move is audible. */
 const APART_SECONDS = 0.1;
 
-/** New links for a video that does not go on. */
+/** New links for a video that does not continue. */
 const RENEWALS = 2;
 
 export class RecordingPlayer {
@@ -16,7 +16,7 @@ export class RecordingPlayer {
         this.sound = new Audio();
         this.sound.preload = "auto";
         element("recording-close").onclick = () => this.close();
-        // The browser's own controls offer no loudness for a video without audio.
+        // The browser's own controls offer no volume for a video without audio.
         element("recording-sound").onchange = () => this.follow();
         this.video.onerror = () => this.renew();
         this.video.addEventListener("playing", () => { this.renewals = 0; });
@@ -61,14 +61,14 @@ export class RecordingPlayer {
         this.expiresAt = expiresAt;
         this.video.src = url;
         if (at) this.video.currentTime = at;
-        // A browser that lets nothing begin by itself shows its button.
+        // A browser that forbids autoplay shows its button.
         if (!isPaused) this.video.play().catch(() => {});
     }
 
-    /** The link may be over in the middle of a long film: another one goes on there. */
+    /** The link may expire in the middle of a long film: a new one continues there. */
     async renew() {
         if (!this.file || !this.video.getAttribute("src")) return;
-        // This clock may be another than the server's, so that is no more than a hint; what does not play over a new link is not asked for again.
+        // This clock may differ from the server's, so this is only a hint; a file that does not play over a new link is not requested again.
         const mayBeOver = Date.now() >= this.expiresAt || this.video.error?.code === MediaError.MEDIA_ERR_NETWORK;
         if (mayBeOver && this.renewals < RENEWALS) {
             this.renewals += 1;
@@ -81,7 +81,7 @@ export class RecordingPlayer {
 
     complain(text) { element("recording-video-problem").textContent = text; }
 
-    /** The audio is where the video is, as fast, and still when that is. */
+    /** Keeps the audio at the video's position and rate, and paused when the video is. */
     async follow() {
         if (!this.file || !this.sounds.length) return;
         const { video, sound } = this;
@@ -94,7 +94,7 @@ export class RecordingPlayer {
         else if (sound.paused) sound.play().catch(() => {});
     }
 
-    /** Seconds into `file` at this moment of the video: by the publisher's clock where both know it. */
+    /** Seconds into `file` at this moment of the video: by the publisher's clock if both files have it. */
     placeIn(file) {
         const apart = this.file.senderMicroseconds !== undefined && file.senderMicroseconds !== undefined
             ? (this.file.senderMicroseconds - file.senderMicroseconds) / 1e6 : (this.file.startMilliseconds - file.startMilliseconds) / 1000;

@@ -1,4 +1,4 @@
-// A room's policy as a form. Each change is tried out first (`dryRun`): whom it would affect stands beside the form before anybody applies it.
+// A room's policy as a form. Each change gets a dry run first (`dryRun`): the form shows whom it would affect before anybody applies it.
 // Every edit names the revision that it was made for, so that two operators never overwrite each other unnoticed.
 
 import { path } from "./api.js";
@@ -8,11 +8,11 @@ import { isLost, wordsOf } from "./impact.js";
 import { placeOf } from "./places.js";
 import { fieldsOf } from "./rules.js";
 
-/** A dry run follows the last key by so much. */
+/** How long after the last key the dry run begins. */
 const PAUSE_MS = 400;
-/** Every so many looks of the tab the policy, or the dry run, is read again: people come and go meanwhile. */
+/** After how many updates of the tab the policy, or the dry run, is read again: people join and leave meanwhile. */
 const LOOKS = 3;
-/** What says who is let in, and so who may be left in the room who would not be. */
+/** The members that decide who is let in: a change may leave somebody in the room who would no longer be. */
 const LETS_IN = ["maxParticipants", "countsHidden", "countsPublishOnly", "requireEncryption"];
 
 export class PolicyEditor {
@@ -25,13 +25,13 @@ export class PolicyEditor {
         element("policy-apply").onclick = () => this.apply();
     }
 
-    /** What somebody typed for the same room and did not apply is still there. */
+    /** Unapplied input for the same room is kept. */
     show({ room }) {
         element("policy-title").textContent = `Policy of ${room}`;
         element("policy-back").href = placeOf(["rooms", room]);
         element("policy-done").textContent = "";
         if (room !== this.room) {
-            // What is under way concerns the former one.
+            // Pending requests are about the former one.
             clearTimeout(this.timer);
             this.run += 1;
             this.room = room;
@@ -59,7 +59,7 @@ export class PolicyEditor {
     async read() {
         const { room } = this;
         const [{ value, tag }, properties] = await Promise.all([this.api.exchange("GET", this.policyPath), this.schema()]);
-        // What somebody typed meanwhile was meant for the policy that stood there; the dry run will say that it is another one now.
+        // Text typed meanwhile was meant for the policy that was shown; the dry run will report that there is another one now.
         if (room !== this.room || this.tag && this.tag !== tag && this.hasChanges) return;
         if (!this.fields.size) this.build(properties);
         this.adopt(value, tag, true);
@@ -94,7 +94,7 @@ export class PolicyEditor {
     }
 
     get hasChanges() { return Object.keys(this.patch).length > 0; }
-    /** Whether the changes can leave somebody in the room who would not be let in any more. */
+    /** Whether the changes can leave somebody in the room who would no longer be let in. */
     get mayExceed() { return LETS_IN.some((name) => name in this.patch); }
     get query() { return element("policy-remove-excess").checked && this.mayExceed ? "removeExcess=true" : ""; }
 
@@ -123,7 +123,7 @@ export class PolicyEditor {
     /** Asks whom the changes would affect. */
     async rehearse() {
         const run = ++this.run;
-        // What is being applied is the next one's base.
+        // The change that is being applied is the base of the next one.
         if (this.isFaulty || this.isApplying) return;
         await this.attempt(async () => {
             const [impact, { participants }] = await Promise.all([
@@ -153,7 +153,7 @@ export class PolicyEditor {
             this.impact = null;
             element("policy-remove-excess").checked = false;
             this.tag = tag;
-            // What somebody typed meanwhile is the next change.
+            // Text typed meanwhile is the next change.
             for (const field of this.fields.values()) {
                 const { name, change } = field;
                 field.setBase(value[name], change === undefined || JSON.stringify(change) !== JSON.stringify(sent[name]));
@@ -269,7 +269,7 @@ export class PolicyEditor {
     }
 }
 
-/** What a confirmation says of what ends. */
+/** The text of a confirmation about what ends. */
 function consequences({ participants }) {
     const leaving = participants.filter((one) => one.leaves).length;
     const tracks = participants.reduce((sum, one) => sum + one.endedTracks.length, 0);

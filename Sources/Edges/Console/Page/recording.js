@@ -1,4 +1,4 @@
-// One recording: its files to watch and to download, what is missing in them, and the way into a room.
+// One recording: its files to watch and to download, the gaps in them, and its playback into a room.
 
 import { path } from "./api.js";
 import { bytes, count, dayAndClock, definitions, duration, element, make, newTable, position, say, setOptions } from "./elements.js";
@@ -7,7 +7,7 @@ import { PlaybackList } from "./playbacks.js";
 import { RecordingPlayer } from "./player.js";
 import { endRecording, filesOf, lengthOf, listed, offerRooms, pathOf, scopeOf, sizeOf, stateOf, whoOf } from "./recordings.js";
 
-/** More gaps than these help nobody who reads; the rest is counted. */
+/** More gaps than these do not help a reader; the rest is counted. */
 const GAPS = 100;
 const PANELS = ["recording-body", "recording-make", "recording-play"];
 const REASONS = { loss: "lost on the way", overload: "the disk was too slow", disk: "the disk refused it", format: "its format was being changed" };
@@ -33,7 +33,7 @@ export class RecordingPage {
         await this.look();
     }
 
-    /** Nothing is heard of what is not shown. */
+    /** A recording that is not shown is not audible either. */
     leave() {
         this.player.close();
         this.sid = null;
@@ -122,7 +122,7 @@ export class RecordingPage {
 
     renderFiles(files) {
         if (!files.length) return element("recording-files").replaceChildren(make("p", "dim", "There is none here."));
-        // A row that is drawn anew must not take the focus away.
+        // Drawing a row anew must not lose the focus.
         const focused = document.activeElement?.dataset.key;
         const body = newTable(element("recording-files"), ["File", "Contents", "Begins at", "Length", "Size", ""]);
         for (const file of files) this.addFile(body, file, files);
@@ -167,7 +167,7 @@ export class RecordingPage {
     }
 }
 
-/** What began within one second began together: of that, what can be seen first. */
+/** Files that began within one second began together: video comes first. */
 function byPlace(a, b) {
     const [first, second] = [a, b].map((file) => [Math.floor((file.startMilliseconds ?? 0) / 1000), file.codec && file.tracks[0].kind === "audio" ? 1 : 0]);
     return first[0] - second[0] || first[1] - second[1];
@@ -185,7 +185,7 @@ function contentsOf({ codec, width, height, rotation, tracks, job }) {
     return `${codec}${width ? `, ${width}×${height}` : ""}${rotation ? `, turned by ${rotation}°` : ""}`;
 }
 
-/** The audio that belongs to a file with video alone: of the same participant, from the camera's microphone or the screen's own. */
+/** The audio that belongs to a file with only video: of the same participant, from the camera's microphone or the screen's own. */
 function soundsOf({ tracks: [track] = [], codec, kind = track?.kind }, files) {
     if (!codec || kind !== "video") return [];
     const source = track.source.startsWith("screen") ? /^screen.+/ : /^microphone$/;
@@ -193,7 +193,7 @@ function soundsOf({ tracks: [track] = [], codec, kind = track?.kind }, files) {
         && one.tracks[0].participant === track.participant && source.test(one.tracks[0].source));
 }
 
-/** What can be played: everything at once where it is one participant with one file of each kind, else each file. */
+/** What can be played: everything at once if there is one participant with one file of each kind, otherwise each file. */
 function choices(recording, files) {
     const kinds = files.map((file) => file.tracks[0]?.kind);
     const isOne = whoOf(recording).length === 1 && new Set(kinds).size === kinds.length && !files.some((file) => !file.codec);

@@ -1,5 +1,5 @@
-// Recordings: all of them or those of one room, newest first; what begins, ends and deletes them. A row keeps its place and its buttons from
-// one look to the next.
+// Recordings: all of them or those of one room, newest first; they are started, ended and deleted here. A row keeps its place and its buttons
+// between updates.
 
 import { path } from "./api.js";
 import { ask } from "./dialog.js";
@@ -8,13 +8,13 @@ import { isAddressable } from "./names.js";
 import { placeOf } from "./places.js";
 
 const PAGE = 50;
-/** What the server gives in one answer at most. */
+/** The most that the server returns in one answer. */
 const MOST = 1_000;
 
-/** Where a recording lives; `parts` are below it. */
+/** The path of a recording; `parts` are below it. */
 export function pathOf(sid, ...parts) { return ["/v1/recordings", encodeURIComponent(sid), ...parts].join("/"); }
 
-/** The files of a recording that are there to be watched, joined ones first: `{ name, start, length, size, codec…, tracks }`. */
+/** The files of a recording that can be watched, joined ones first: `{ name, start, length, size, codec…, tracks }`. */
 export function filesOf({ tracks, joined = [], uploads = [] }) {
     const removed = new Set(uploads.filter((one) => one.isRemoved).map((one) => one.name));
     const ready = joined.filter((one) => one.state === "ready").map((file) => ({
@@ -31,7 +31,7 @@ export function listed(names) {
     return names.length > 4 ? `${names.slice(0, 3).join(", ")} and ${names.length - 3} others` : names.join(", ");
 }
 
-/** What was asked for, in words. */
+/** What was requested, in words. */
 export function scopeOf({ participant, track, sources, participants, byPolicy, tracks }) {
     const named = tracks.find((one) => one.sid === track || one.participant === participant);
     const parts = [track ? "one track" : participant ? `only ${named?.identity ?? participant}` : participants ? `only ${listed(participants)}` : "everything"];
@@ -40,7 +40,7 @@ export function scopeOf({ participant, track, sources, participants, byPolicy, t
     return parts.join(" · ");
 }
 
-/** How far it has come, and what is wrong with it. */
+/** Its progress, and what is wrong with it. */
 export function stateOf(recording) {
     const files = recording.tracks.flatMap((track) => track.files);
     const isUnfinished = files.some((file) => file.index === "pending") || (recording.joined ?? []).some((file) => file.state === "pending");
@@ -60,7 +60,7 @@ export function stateOf(recording) {
 export const lengthOf = ({ startedAt, endedAt }) => ((endedAt ?? Date.now()) - startedAt) / 1000;
 export const sizeOf = (recording) => filesOf(recording).reduce((sum, file) => sum + (file.bytes ?? 0), 0);
 
-/** Ends a recording that goes on; asks before it deletes one that has ended. Whether it was done. */
+/** Ends a running recording; asks before it deletes one that has ended. Resolves with whether it was done. */
 export async function endRecording(api, recording) {
     const question = {
         title: "Delete this recording?", action: "Delete",
@@ -68,14 +68,14 @@ export async function endRecording(api, recording) {
     };
     const isRunning = recording.state === "recording";
     if (!isRunning && !await ask(question)) return false;
-    // It may have ended since the last look: what was meant to stop it must not delete it.
+    // It may have ended since the last update: a click that was meant to stop it must not delete it.
     await api.call("DELETE", `${pathOf(recording.sid)}?state=${isRunning ? "recording" : "ended"}`);
     return true;
 }
 
 /**
- * A select of open rooms: the first by name, and of those that are `wanted` all, as well as what is chosen. `note` says where there are more, or none. Whether
- * there is any; nothing is shown where `isCurrent` says that something else is shown by now.
+ * A select of open rooms: the first by name, all that are `wanted`, and the chosen one. `note` says if there are more, or none. Resolves with whether
+ * there is any; nothing is shown if `isCurrent` says that something else is shown by now.
  */
 export async function offerRooms(api, select, note, wanted, isCurrent) {
     const kept = new Set([...wanted, select.value].filter(isAddressable));
@@ -83,7 +83,7 @@ export async function offerRooms(api, select, note, wanted, isCurrent) {
     const names = new Set(rooms.map((room) => room.name).filter(isAddressable));
     for (const name of next ? kept : []) {
         if (names.has(name)) continue;
-        // Of all names that begin so, it is the first.
+        // Of all names with this prefix, it is the first.
         const found = await api.call("GET", `/v1/rooms?limit=1&prefix=${encodeURIComponent(name)}`);
         if (found.rooms[0]?.name === name) names.add(name);
     }
@@ -120,7 +120,7 @@ export class RecordingList {
         Object.assign(this, { room, shown: PAGE });
         element("recordings-room").value = room;
         await this.look();
-        // Whoever looks at a room's recordings wants to record that room.
+        // A person who looks at a room's recordings probably wants to record that room.
         const rooms = element("recordings-start-room");
         if (room && [...rooms.options].some((one) => one.value === room) && rooms.value !== room) {
             rooms.value = room;
@@ -140,7 +140,7 @@ export class RecordingList {
         }
     }
 
-    /** The newest recordings of all rooms or of one: `count`, where there are as many. */
+    /** The newest recordings of all rooms or of one: at most `count`. */
     async newest(count) {
         const place = this.room && isAddressable(this.room) ? path(this.room, "recordings") : "/v1/recordings";
         const found = [];

@@ -90,7 +90,7 @@ class Reference {
         return list;
     }
 
-    /** The type and schema of a request's body; a merge patch before a replacement, which sends it whole. */
+    /** The type and schema of a request's body; a merge patch before a replacement, which sends everything. */
     bodyOf({ requestBody }) {
         if (!requestBody) return null;
         const [type, { schema }] = Object.entries(requestBody.content)[0];
@@ -155,7 +155,7 @@ class Reference {
         return lines.join(" \\\n  ");
     }
 
-    /** Of a merge patch and of an optional body, one member is enough to show the form. */
+    /** For a merge patch or an optional body, one member is enough to show the form. */
     bodyExample({ schema, type, isRequired }) {
         const example = this.schemas.example(schema);
         const { schema: resolved } = this.schemas.resolve(schema);
@@ -180,7 +180,7 @@ class Reference {
         element("found").textContent = words.length ? `${count} of ${this.entries.length} operations` : `${this.entries.length} operations`;
     }
 
-    /** Where the address says, also when that is not among what was searched for. */
+    /** Goes to the place in the address, even if the search does not include it. */
     follow() {
         const id = decodeURIComponent(location.hash.slice(1));
         const found = id && this.entries.find(({ part }) => part.id === id);

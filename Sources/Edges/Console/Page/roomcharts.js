@@ -1,5 +1,5 @@
-// A room over the last quarter of an hour: how many are in it, what it sends and receives, what is lost. The past comes from the room's history and events, of
-// what is lost from the histories of those who are in it; from then on every look adds to it.
+// A room over the last quarter of an hour: how many are in it, what it sends and receives, what is lost. The past comes from the room's history and events, and
+// for loss from the histories of its participants; from then on every update adds to it.
 
 import { path } from "./api.js";
 import { LineChart } from "./chart.js";
@@ -9,12 +9,12 @@ import { rate } from "./statistics.js";
 const SPAN_MS = 15 * 60_000, LEAST_SPAN_MS = 2 * 60_000;
 /** The server samples every 5 s. */
 const BUCKET_MS = 5_000;
-/** Looks are two seconds apart; nothing joins points with a longer gap. */
+/** Updates are two seconds apart; nothing joins points with a longer gap. */
 const GAP_MS = 12_000;
-/** So many histories of members are asked for when a room is opened; of a larger room the chart of lost packets begins now. */
+/** How many histories of members are requested when a room is opened; for a larger room the chart of lost packets begins now. */
 const MOST_HISTORIES = 25;
 
-/** One lost packet of a few is no rate. */
+/** One lost packet of only a few is not a rate. */
 const LEAST_PACKETS = 20;
 
 const axisRate = (value) => (value >= 1_000_000 ? `${+(value / 1_000_000).toFixed(1)} M` : `${Math.round(value / 1000)} k`);
@@ -24,17 +24,17 @@ const percent = (value) => `${+(value * 100).toFixed(1)} %`;
 export class Losses {
     constructor() { this.counted = new Map(); } // what the look before counted
 
-    /** The worst share, of a room's statistics. */
+    /** The worst share in a room's statistics. */
     look(people) {
         const { counted: before } = this;
         const now = this.counted = new Map();
         const shares = people.flatMap(({ sid, connections, tracks, subscriptions }) => {
-            // The last loss that was reported stands there for as long as nothing is sent.
+            // The last reported loss stays in the statistics while nothing is sent.
             const down = connections.map(({ id, rtpPacketsSent, downlinkLoss }) => {
                 now.set(`${sid} ${id}`, rtpPacketsSent);
                 return before.get(`${sid} ${id}`) === rtpPacketsSent ? 0 : downlinkLoss ?? 0;
             });
-            // Receiver reports are of single streams: they count where a client gives no better feedback.
+            // Receiver reports are about single streams: they count if a client sends no better feedback.
             const isEstimated = connections.some(({ estimate }) => estimate !== undefined);
             const reported = isEstimated ? [] : subscriptions.map(({ bitrate, fractionLost }) => (bitrate ? fractionLost ?? 0 : 0));
             const up = tracks.map(({ sid: track, layers }) => {
@@ -68,7 +68,7 @@ export class RoomCharts {
     }
 
     /**
-     * An event of the room's stream; the past ones come first, and again where the stream is read anew. The stream is that of a name, and begins
+     * An event of the room's stream; the past ones come first, and again if the stream is read anew. The stream belongs to a name, and begins
      * with former rooms of it: each has its own `roomSid` and numbers its events from 1.
      */
     note({ type, at, roomSid, sequence }) {
@@ -78,7 +78,7 @@ export class RoomCharts {
         if (type === "participantLeft") this.changes.push({ at, by: -1 });
     }
 
-    /** Adds what is so now: the members, and the room's statistics. */
+    /** Adds the current values: the members, and the room's statistics. */
     async look(members, statistics) {
         const room = this.room;
         if (this.needsPast && members.length) {
@@ -98,14 +98,14 @@ export class RoomCharts {
         this.render(members.length);
     }
 
-    /** The room's history, and of what was lost those of all who are here. */
+    /** Loads the room's history, and for loss those of all participants. */
     async past(members) {
         const samples = async (...parts) => (await this.api.call("GET", path(this.room, ...parts, "history")).catch(() => ({ samples: [] }))).samples;
         const asked = members.length <= MOST_HISTORIES ? members : [];
         const [rooms, ...histories] = await Promise.all([samples(), ...asked.map(({ sid }) => samples("participants", sid))]);
         const worst = new Map();
         for (const { at, loss } of histories.flat()) worst.set(bucket(at), Math.max(worst.get(bucket(at)) ?? 0, loss));
-        // A look of the server takes a moment, in which the next bucket may begin.
+        // A sample of the server takes a moment, in which the next bucket may begin.
         const lossAt = (at) => worst.get(bucket(at)) ?? worst.get(bucket(at) - 1) ?? worst.get(bucket(at) + 1);
         return rooms.map(({ at, uplink, downlink }) => ({ at, from: uplink, to: downlink, loss: lossAt(at) }));
     }
@@ -115,7 +115,7 @@ export class RoomCharts {
         const isRecent = ({ at }) => at >= now - SPAN_MS;
         this.points = this.points.filter(isRecent);
         this.changes = this.changes.filter(isRecent);
-        // A room that is young fills the charts, too.
+        // A young room fills the charts, too.
         const first = Math.min(now - LEAST_SPAN_MS, ...[...this.points, ...this.changes].map(({ at }) => at));
         const window = { from: first, to: now };
         const last = this.points.at(-1);
@@ -129,7 +129,7 @@ export class RoomCharts {
     }
 }
 
-/** How many there were, told backwards from how many there are: what happened before the first event that is kept is not needed for that. */
+/** How many there were, counted backwards from how many there are, so that events before the first kept one are not needed. */
 function steps(changes, members, { from, to }) {
     const points = [[to, members]];
     let count = members;

@@ -4,13 +4,13 @@ import { Tile } from "./grid.js";
 import { handOf } from "./hands.js";
 
 export class Roster {
-    /** `onView()`: a person chose how to see a track; `onChange`: tiles or people came or went. */
+    /** `onView()`: a person chose how to see a track; `onChange`: tiles or people were added or removed. */
     constructor({ onView, onChange }) {
         Object.assign(this, { onView, onChange });
         this.people = new Map(); // sid -> Participant of the module, which keeps them
         this.tiles = new Map(); // sid of a track or of a person -> Tile
-        // What a person chose for a video: { size, priority, pinned, hidden }, by whose it is and what it shows. Sids change when
-        // somebody rejoins; what was chosen for them stays.
+        // What a person chose for a video: { size, priority, pinned, hidden }, by its participant and source. Sids change when
+        // somebody rejoins; the choices for them stay.
         this.choices = new Map();
         this.isSpeakerView = false;
         this.lastSpeaker = null; // sid of a person
@@ -19,7 +19,7 @@ export class Roster {
     /** Everybody, ourselves included. */
     get count() { return this.people.size + 1; }
 
-    /** What whoever looks elsewhere should know: who shares a screen, whose hand is up, the first to raise it first. */
+    /** News for people who look elsewhere: who shares a screen, whose hand is raised, the first one first. */
     get news() {
         const people = [...this.people.values()];
         const names = (list) => list.map((person) => person.name || person.identity).join(", ");
@@ -28,13 +28,13 @@ export class Roster {
         return [sharing.length && `${names(sharing)} shares a screen`, hands.length && `Raised hands: ${names(hands)}`].filter(Boolean);
     }
 
-    /** Shows whoever speaks large, or everybody in the same size. */
+    /** Shows the speaker large, or everybody in the same size. */
     setSpeakerView(isOn) {
         this.isSpeakerView = isOn;
         this.feature();
     }
 
-    /** On the stage are screens and pinned videos; in the speaker view, where there is neither, whoever spoke last. */
+    /** The stage shows screens and pinned videos; in the speaker view, if there is neither, whoever spoke last. */
     feature() {
         const isPinned = (person) => person.tracks.some((track) => this.choices.get(choiceKey(person, track))?.pinned);
         const people = [...this.people.values()];
@@ -71,7 +71,7 @@ export class Roster {
         if (this.people.has(person.sid)) this.arrange(person);
     }
 
-    /** Somebody or a track came or changed. */
+    /** A participant or a track was added or changed. */
     arrange(person) {
         const name = person.name || person.identity;
         const videos = person.tracks.filter((track) => track.kind === "video");
@@ -110,7 +110,7 @@ export class Roster {
         return [person.sid, ...person.tracks.map((track) => track.sid)].map((sid) => this.tiles.get(sid)).filter(Boolean);
     }
 
-    /** Marks those who speak: a set of participant sids. */
+    /** Marks the speakers: a set of participant sids. */
     markSpeakers(speaking) {
         const [loudest] = [...speaking].filter((sid) => this.people.has(sid));
         if (loudest && loudest !== this.lastSpeaker) {

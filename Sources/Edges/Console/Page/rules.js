@@ -1,5 +1,5 @@
 // The members of a room's policy as fields of a form. Types, ranges and descriptions are those of the server's own description
-// (/openapi.json), so that a member that the server learns later has a field, too; here are the words for people.
+// (/openapi.json), so that members that the server gets later have a field, too; the texts for people are here.
 
 import { make } from "./elements.js";
 
@@ -34,7 +34,7 @@ const GROUPS = [
     }],
     ["Other", { topology: "Topology" }],
 ];
-/** In place of the description, where that has names of the API and of the server's settings. */
+/** Used instead of descriptions that contain names of the API and of the server's settings. */
 const NOTES = {
     maxParticipants: "Whoever comes then is refused. Not set: as many as the server’s settings permit.",
     countsHidden: "Whether they count towards the maximum of participants.",
@@ -108,7 +108,7 @@ function word(value) { return WORDS[value] ?? (typeof value === "number" ? `Prof
 
 const isSame = (one, other) => JSON.stringify(one ?? null) === JSON.stringify(other ?? null);
 
-/** One member. `base` is what is in force; absent where nothing is said. */
+/** One member. `base` is the value in force; absent if there is none. */
 class Field {
     constructor(name, title, schema) {
         Object.assign(this, { name, title, schema });
@@ -137,18 +137,18 @@ class Field {
     }
 
     /**
-     * What is in force; the control shows it unless a person changed it (`keep`). What they are in the middle of is no change yet: half of a JSON document, a line
-     * that they have begun. Of the same policy nothing is shown anew, so that it stays.
+     * Sets the value in force; the control shows it unless a person changed it (`keep`). Unfinished input is no change yet: half of a JSON document, a line
+     * that was begun. For the same policy nothing is shown anew, so that such input stays.
      */
     setBase(base, keep = false) {
         const isUntouched = this.change === undefined && !this.fault, isNew = !isSame(base, this.base);
         this.base = base;
-        // Who wanted what is in force now has no change any more, and begins with that.
+        // If the person's value is in force now, there is no longer a change.
         if (!keep || isNew && !this.fault && (isUntouched || this.change === undefined)) this.show(base);
         this.element.classList.toggle("changed", this.change !== undefined);
     }
 
-    /** What a merge patch says about it: undefined: nothing; null: back to the preset or the server's default. */
+    /** Its value in a merge patch; undefined: not in it; null: back to the preset or the server's default. */
     get change() {
         const value = this.value;
         if (isSame(value, this.base) || value === undefined) return undefined;
@@ -160,7 +160,7 @@ class Field {
         this.control.setAttribute("aria-invalid", String(Boolean(text)));
     }
 
-    /** Why the value cannot be sent; "" where it can. */
+    /** Why the value cannot be sent; "" if it can. */
     get fault() { return this.control.validationMessage ?? ""; }
 
     /** A value of it in words. */
@@ -231,7 +231,7 @@ class Choice extends Field {
     describe(value) { return this.options.get(value) ?? String(value); }
 }
 
-/** A set of a few. The order of what is in force stays; what is added follows it. */
+/** A small set. The elements in force keep their order; added ones follow. */
 class Checks extends Field {
     constructor(name, title, schema, items) {
         super(name, title, schema);
@@ -255,7 +255,7 @@ class Checks extends Field {
         return [fieldset];
     }
 
-    /** What an absent or empty list permits is what is checked. */
+    /** For an absent or empty list, everything that it permits is checked. */
     show(value) {
         const isAll = value === undefined ? this.name !== "moderatorSources" : !value.length && EMPTY_MEANS_ALL.has(this.name);
         for (const [item, box] of this.boxes) Object.assign(box, { checked: isAll || Boolean(value?.includes(item)), disabled: false });
@@ -289,7 +289,7 @@ class Lines extends Field {
 
     get value() {
         const lines = this.control.value.split("\n").map((line) => line.trim()).filter(Boolean);
-        // No participant at all would be another rule than none: what is cleared falls back.
+        // An empty list of participants would differ from no list: clearing it falls back to the default.
         if (!lines.length && this.name === "recordingParticipants") return this.base === undefined ? undefined : null;
         return lines.length || this.base?.length ? lines : this.base;
     }

@@ -2,13 +2,13 @@
 
 import { make } from "./elements.js";
 
-/** Members of members of members … are shown so deep; a schema may contain itself. */
+/** The depth to which nested members are shown; a schema may contain itself. */
 const DEEPEST = 6;
 
 export class Schemas {
     constructor(document) { this.document = document; }
 
-    /** What a reference leads to, with its name. */
+    /** The target of a reference, with its name. */
     resolve(schema) {
         if (!schema?.$ref) return { schema: schema ?? {}, name: "" };
         const parts = schema.$ref.slice(2).split("/");
@@ -65,7 +65,7 @@ export class Schemas {
         return [term, text];
     }
 
-    /** A value that fits, as small as is instructive. `name` is what it is the value of. */
+    /** A matching value, as small as is instructive. `name` is the member's name. */
     example(reference, name = "", depth = 0) {
         const { schema } = this.resolve(reference);
         if (schema.examples?.length) return schema.examples[0];

@@ -26,7 +26,7 @@ export class SessionList {
         element("sessions-filter").onsubmit = (event) => {
             event.preventDefault();
             const place = placeOf(["sessions"], { room: element("sessions-room").value.trim(), identity: element("sessions-identity").value.trim() });
-            // A second search for the same is a refresh.
+            // Repeating a search refreshes it.
             if (location.hash === place) this.load();
             else location.hash = place;
         };
@@ -40,7 +40,7 @@ export class SessionList {
         return this.load();
     }
 
-    /** It stands still: rows that move under a person's hands help nobody, and "Search" looks again. */
+    /** The list does not update by itself, so that rows do not move under a person's pointer; "Search" loads it again. */
     look() {}
 
     async load(before) {
@@ -91,7 +91,7 @@ function qualityOf({ averageQuality, worstQuality }) {
 export class SessionPage {
     constructor({ api }) { Object.assign(this, { api, name: "session" }); }
 
-    /** `room`: whoever was moved has a stay in each room, all under one sid. */
+    /** `room`: a participant who was moved has a stay in each room, all with one sid. */
     async show({ session, room }) {
         const run = this.run = {};
         element("session-title").textContent = "Past session";
@@ -107,7 +107,7 @@ export class SessionPage {
         }
     }
 
-    /** What is over does not change. */
+    /** A past stay does not change. */
     look() {}
 
     render(one) {

@@ -1,6 +1,6 @@
-// What the browser itself measures, reduced to what a person (and a test) wants to know.
+// The browser's own measurements, reduced to what a person (and a test) needs to know.
 
-/** One entry an incoming stream: kind, codec, size, frames, loss, energy. */
+/** One entry per incoming stream: kind, codec, size, frames, loss, energy. */
 export async function receivedStatistics(connection) {
     if (!connection) return [];
     const reports = await connection.getStats();
@@ -28,7 +28,7 @@ export async function receivedStatistics(connection) {
     }));
 }
 
-/** One entry an outgoing layer. */
+/** One entry per outgoing layer. */
 export async function sentStatistics(connection) {
     if (!connection) return [];
     const reports = await connection.getStats();
@@ -50,7 +50,7 @@ export async function sentStatistics(connection) {
     }));
 }
 
-/** What is captured, before any encoder. */
+/** The captured media, before any encoder. */
 function source(report) { return { sourceHeight: report?.height ?? 0, sourceFramesPerSecond: report?.framesPerSecond ?? 0 }; }
 
 function ofType(reports, type) {
@@ -59,17 +59,17 @@ function ofType(reports, type) {
     return found;
 }
 
-/** Seconds without a new frame after which a video is said to stand still; a screen on which nothing moves may rest for longer. */
+/** Seconds without a new frame after which a video counts as frozen; a screen on which nothing moves may have none for longer. */
 const STILL_AFTER = { camera: 3, screen: 10 };
 
-/** Remembers counts between calls and turns statistics into "1280×720" and "30 fps · 1.2 Mbit/s", or into how long nothing came. */
+/** Remembers counts between calls and turns statistics into "1280×720" and "30 fps · 1.2 Mbit/s", or into the time without frames. */
 export class Figures {
     constructor() {
         this.before = new Map();
         this.progress = new Map(); // track sid -> { frames, since }
     }
 
-    /** Whole seconds for which a video that should move has had no new frame, 0 if that is not worth a word. */
+    /** Whole seconds for which a video that should move has had no new frame, 0 if that need not be shown. */
     still(sid, frames, { isExpected, source }) {
         const now = performance.now();
         const last = this.progress.get(sid);
@@ -91,7 +91,7 @@ export class Figures {
         };
     }
 
-    /** All layers of one's own video together: the largest one's size, the sum of their rates. */
+    /** All layers of the own video together: the largest one's size, the sum of their rates. */
     sent(layers) {
         const live = layers.filter((layer) => layer.framesPerSecond > 0);
         const kilobits = this.kilobits("out", layers.reduce((sum, layer) => sum + layer.bytesSent, 0));
@@ -101,7 +101,7 @@ export class Figures {
         return { size, more: live.length > 1 ? `${more} in ${live.length} sizes` : more, details: largest.codec.replace("video/", "") };
     }
 
-    /** Since the last call; null at the first, and where the count began anew. */
+    /** Since the last call; null at the first, and if the count began anew. */
     kilobits(key, bytes) {
         const now = performance.now();
         const previous = this.before.get(key);

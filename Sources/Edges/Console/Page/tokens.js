@@ -13,7 +13,7 @@ export async function developmentToken(request) {
     throw new Error(detail ?? `The server refused to issue a token (HTTP ${reply.status}).`);
 }
 
-/** An identity of one's own, so that two windows with the same name are two people. */
+/** A unique identity, so that two windows with the same name are two people. */
 export function newIdentity(name) {
     const suffix = Array.from(crypto.getRandomValues(new Uint8Array(3)), (byte) => byte.toString(16).padStart(2, "0")).join("");
     // An identity has 256 characters at most (Protocol.md, "Names").
