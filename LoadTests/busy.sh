@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # How many packets per second one media thread of a server carries at a given share of a core: it fills rooms until the server's process uses that share,
-# then measures, servers in turn. Each room ticks by itself and each peer has a socket of its own, so that the generator's rhythm helps nobody.
+# then measures, servers in turn. Each room has its own timing and each peer its own socket, so that the generator's rhythm helps no server.
 #   busy.sh
 # Environment: SERVERS="martlet janus", SCENARIOS="meeting rooms-of-7", SHARE=0.85, ROUNDS=3, SECONDS_EACH=20, OUT=folder, ARGS=loadtest's options.
 set -uo pipefail
@@ -19,7 +19,7 @@ load() {
 }
 
 # rooms_for SERVER SCENARIO: how many rooms make the server use `share` of a core. Its cost per packet falls as it gets busy, so the number is
-# corrected until it is right to a room, four times at most.
+# corrected until it is accurate to one room, at most four times.
 rooms_for() {
     local rooms=2 report=$out/search.json next
     for _ in 1 2 3 4; do

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Runs the same scenarios against several servers in turn (A B A B …) and prints one table with ratios; a page with a plot lies beside it.
+# Runs the same scenarios against several servers in turn (A B A B …) and prints one table with ratios, and writes a page with a plot.
 #   compare.sh
 # Environment: SERVERS="martlet janus", SCENARIOS="webinar audio meeting", OFFLOAD="on off" (whether peers receive runs of datagrams in one piece, as
 # from a network card with receive offload), ROUNDS=3, SECONDS_EACH=30, OUT=folder, ARGS=loadtest's options.
-# Each server is a script in Compare/: `start ADDRESS FOLDER` prints "PID URL DRIVER" and leaves a line about itself in FOLDER/description.
+# Each server is a script in Compare/: `start ADDRESS FOLDER` prints "PID URL DRIVER" and writes a line about itself to FOLDER/description.
 set -uo pipefail
 . "$(dirname "$0")/Compare/lab.sh"
 

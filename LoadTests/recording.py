@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""What it costs to record a hundred tracks of 1 Mbit/s, and what their call notices of it: the scenario `recorded` without and with recordings in turn, A B A B.
+"""What it costs to record a hundred tracks of 1 Mbit/s, and how it affects their calls: the scenario `recorded` without and with recordings in turn, A B A B.
 
     recording.py [--rounds 2] [--seconds 30] [--folder FOLDER] [--freeze]
 
-FOLDER: on the disk that is measured; default: .build/recorded. With --freeze, as root, each round has a third run in which the disk, a file system of its own, stands still for ten
+FOLDER: a folder on the disk to measure; default: .build/recorded. With --freeze, as root, each round has a third run in which the disk, a separate file system, is frozen for ten
 seconds in the middle.
 
-Each run has a server of its own. Prints a row for each run and the medians, and judges p99: it is unchanged where its median is not above what the rounds without recordings
-had at worst, or a tenth above their median. The exit status is 0 when it is. Cores of others: what the machine did beside server and generator, which has to be next to nothing for
-the figures to mean anything; in runs with recordings the kernel's threads that bring the files to the disk are among them.
+Each run has a new server. Prints a row for each run and the medians, and judges p99: it is unchanged if its median does not exceed the larger of the worst round without recordings
+and 1.1 times their median. The exit status is 0 if it is unchanged. Cores of others: the work of the machine besides server and generator, which has to be nearly nothing for
+the figures to be meaningful; in runs with recordings it includes the kernel's threads that write the files to the disk.
 """
 import argparse
 import contextlib
@@ -38,7 +38,7 @@ PLAIN, RECORDED, FROZEN = "not recorded", "recorded", "recorded, disk frozen for
 
 @contextlib.contextmanager
 def freezing(folder, after):
-    """Ten seconds of what runs inside, beginning `after` seconds, find the disk frozen."""
+    """Freezes the disk for ten seconds, beginning after `after` seconds, while the body runs."""
     def freeze():
         time.sleep(after)
         with frozen(folder):
@@ -55,7 +55,7 @@ def freezing(folder, after):
 def machine_seconds():
     """Processor time of the whole machine that was not idle, and that the hypervisor gave to others.
 
-    By what was idle: the kernel measures that, and takes samples of the rest, in which what runs between two ticks, as a media thread's turns do, is missing."""
+    Computed from idle time, which the kernel measures; the rest it only samples, and so misses what runs between two ticks, such as a media thread's turns."""
     idle, wait, _, _, steal = map(int, pathlib.Path("/proc/stat").read_text().split("\n")[0].split()[4:9])
     return time.monotonic() * os.cpu_count() - (idle + wait + steal) / TICKS, steal / TICKS
 
@@ -73,7 +73,7 @@ def thread_seconds(server, name):
 
 
 def measured(server, seconds):
-    """Figures of so many seconds from now on."""
+    """The figures of so many seconds from now on."""
     def look():
         busy, stolen = machine_seconds()
         return time.monotonic(), busy, stolen, thread_seconds(server, "recorder"), server.metric("martlet_recording_bytes_written_total")
@@ -85,7 +85,7 @@ def measured(server, seconds):
 
 
 def run(kind, seconds, folder):
-    """One run of the load; what was found. The disk of its own is larger than the reserve that recordings leave."""
+    """One run of the load; returns the results. The separate disk is larger than the reserve that recordings leave."""
     shutil.rmtree(folder, ignore_errors=True)
     with own_disk(folder, "8G") if kind == FROZEN else contextlib.nullcontext():
         return measure(kind, seconds, folder, folder / "files")
@@ -104,7 +104,7 @@ def measure(kind, seconds, disk, folder):
                 status, answer = server.api("POST", f"/v1/rooms/{room['name']}/recordings", {})
                 assert status == 201, answer
         time.sleep(PLAN["warmupSeconds"] - (time.monotonic() - joined))
-        # The load may be over before its measuring is.
+        # The load may be over before its measurement is.
         found["tracks"] = server.metric("martlet_recorded_tracks")
         with freezing(disk, (seconds - 10) / 2) if kind == FROZEN else contextlib.nullcontext():
             found.update(measured(server, seconds))
@@ -154,7 +154,7 @@ def main():
     for kind in kinds:
         those = [row for row in rows if row["kind"] == kind]
         show(f"median, {kind}", {name: float(statistics.median(row[name] for row in those)) for name in those[0] if name != "kind"})
-    # Noise is what rounds without recordings differ by.
+    # The noise is the difference between rounds without recordings.
     bound, worse = max(*delays[PLAIN], 1.1 * statistics.median(delays[PLAIN])), False
     for kind in kinds[1:]:
         found = statistics.median(delays[kind])

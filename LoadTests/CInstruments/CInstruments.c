@@ -37,7 +37,7 @@ int64_t cinstruments_thread_bytes(void) { return bytes; }
 
 void cinstruments_trace(int what) { tracing = what; }
 
-// Writes where an allocation comes from; what writing itself allocates is not told.
+// Writes where an allocation comes from; allocations of the writing itself are not reported.
 static void trace(void) {
     void *frames[24];
     int what = tracing;
@@ -57,7 +57,7 @@ static void *counted(void *block) {
     return block;
 }
 
-// glibc's allocator under the names that it exports for those who wrap it.
+// glibc's allocator, under the names that it exports for wrappers.
 void *__libc_malloc(size_t);
 void *__libc_calloc(size_t, size_t);
 void *__libc_realloc(void *, size_t);
@@ -78,7 +78,7 @@ void *realloc(void *block, size_t size) {
     COUNT_ALLOCATION;
     int64_t before = block ? (int64_t)malloc_usable_size(block) : 0;
     void *result = __libc_realloc(block, size);
-    // What could not grow is still there; what shrank to nothing is not.
+    // A block that could not grow still exists; one that shrank to nothing does not.
     if (result || size == 0) bytes -= before;
     return counted(result);
 }
@@ -105,7 +105,7 @@ void free(void *block) {
     __libc_free(block);
 }
 
-// The next definition behind this one; looked up once, by whoever comes first.
+// The next definition after this one; the first caller looks it up.
 #define NEXT(name) \
     static __typeof__(name) *next; \
     if (!next) next = (__typeof__(name) *)dlsym(RTLD_NEXT, #name)

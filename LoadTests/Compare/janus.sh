@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Janus 1.1 (Debian package janus) at its best: one event loop per core, nothing loaded but VideoRoom and HTTP; full ICE, as its operators run it.
+# Janus 1.1 (Debian package janus) in its best configuration: one event loop per core, nothing loaded but VideoRoom and HTTP; full ICE, as its operators run it.
 #   janus.sh start ADDRESS FOLDER        LOOPS overrides the number of event loops (0: a thread per peer, its default), ICE_LITE=true its ICE
 set -euo pipefail
 command -v janus >/dev/null || { echo "install Debian's package janus" >&2; exit 1; }

@@ -1,7 +1,7 @@
-# Sourced by compare.sh and busy.sh: a network for servers and one for the generator, and how to run one against the other.
+# Sourced by compare.sh and busy.sh: one network for servers and one for the generator, and functions that run one against the other.
 #
-# Servers run in a network namespace of their own at 10.77.0.1, the generator in another one behind a veth pair, its peers at 10.77.128.1 and up.
-# Janus never offers loopback addresses and binds its sockets to an interface, so loopback would not do; all servers get the same. No server may
+# Servers run in a separate network namespace at 10.77.0.1, the generator in another one behind a veth pair, its peers at 10.77.128.1 and up.
+# Janus never offers loopback addresses and binds its sockets to an interface, so loopback would not do; all servers get the same network. No server may
 # raise its threads' priority (Martlet would, with CAP_SYS_NICE): all are scheduled alike.
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(dirname "$here")
@@ -29,10 +29,10 @@ loadtest=${LOADTEST:-$root/.build/release/loadtest}
 server=
 trap 'kill $load $server 2>/dev/null' EXIT
 
-# describe NAME: one line about a server that ran: its version, its configuration, what encrypts.
+# describe NAME: one line about a server that ran: its version, its configuration, its encryption library.
 describe() { cat "$out/$1.txt"; }
 
-# run SERVER SCENARIO REPORT [loadtest's options]: one run against a server of its own. The report exists afterwards if the run delivered anything.
+# run SERVER SCENARIO REPORT [loadtest's options]: one run against a newly started server. The report exists afterwards if the run delivered anything.
 run() {
     local name=$1 scenario=$2 report=$3 folder url driver
     shift 3

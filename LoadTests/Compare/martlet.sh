@@ -4,7 +4,7 @@
 set -euo pipefail
 martlet=${MARTLET:-$(dirname "$0")/../../.build/release/martlet}
 address=$2 folder=$3
-# The file has a secret, which the server refuses where others can read it.
+# The file contains a secret: the server refuses it if others can read it.
 umask 077
 cat >"$folder/martlet.yaml" <<CONFIG
 insecure: true

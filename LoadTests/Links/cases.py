@@ -1,10 +1,10 @@
-"""What is played on a viewer's link. Directions: "ab" is towards the viewer. Rates in kbit/s, times in seconds."""
+"""The cases: what happens on a viewer's link. Directions: "ab" is towards the viewer. Rates in kbit/s, times in seconds."""
 import dataclasses
 
 
 @dataclasses.dataclass
 class Bounds:
-    """What a case is held to; None: nothing."""
+    """The bounds of a case; None: no bound."""
     freeze: float | None = None  # the longest, seconds
     right: float | None = None  # seconds until the right size, at each change
     share: float | None = None  # of the time at the right size
@@ -21,11 +21,11 @@ class Case:
     codec: str = "VP8"
     svc: str = ""  # a scalability mode instead of simulcast
     servers: tuple = ("martlet",)
-    # (second, height): from that second on this picture is the right one.
+    # (second, height): from that second on this size is the right one.
     right: list = dataclasses.field(default_factory=list)
     viewer: str = "chromium"
     bounds: Bounds = dataclasses.field(default_factory=Bounds)
-    # Cases with the same word here have their viewers in one room at one time.
+    # Cases with the same word here have their viewers in one room at the same time.
     together: str = ""
 
 
@@ -44,11 +44,11 @@ BOTH = ("martlet", "janus")
 
 
 def jitter(milliseconds, reorder):
-    """A link without a limit whose delay is anything from 20 to 20 + 2 x `milliseconds`; `reorder` percent come without any."""
+    """A link without a limit whose delay is anything from 20 to 20 + 2 x `milliseconds`; `reorder` percent arrive without any."""
     return ["both", "delay", 25, "ab", "delay", 20 + milliseconds, "ab", "jitter", milliseconds, "ab", "reorder", reorder]
 
 
-# (name, what it is, seconds, link, steps, right, bounds): as a Chromium and as a Firefox watches it.
+# (name, what it is, seconds, link, steps, right, bounds): each with a Chromium and with a Firefox as the viewer.
 BROWSERS = [
     ("clean", "no limit", 30, FAR, [], [(0, 720)], Bounds(freeze=0.5, right=3, share=0.9, changes=1)),
     ("step", "3 Mbit/s, 0.5, and 3 again", 60, FAR + ["ab", "rate", 3000], steps((20, 500), (40, 3000)), [(10, 720), (20, 360), (40, 720)],
@@ -67,7 +67,7 @@ CASES = [
          servers=BOTH if (name, browser) == ("step", "chromium") else ("martlet",))
     for name, about, seconds, link, when, right, bounds in BROWSERS for browser in ("chromium", "firefox")
 ] + [
-    # Chromium's two lower spatial layers take 390 to 430 kbit/s at half of the frames, 550 at all: 500 would be on the edge.
+    # Chromium's two lower spatial layers take 390 to 430 kbit/s at half of the frame rate, 550 at the full one: 500 would be borderline.
     Case("step-vp9-svc", "The same with VP9 L3T3_KEY", 60, FAR + ["ab", "rate", 3000], steps((20, 700), (40, 3000)), codec="VP9", svc="L3T3_KEY",
          right=[(10, 720), (20, 360), (40, 720)], bounds=Bounds(freeze=0.7, right=8)),
     Case("step-av1-svc", "The same with AV1 L3T3", 60, FAR + ["ab", "rate", 3000], steps((20, 700), (40, 3000)), codec="AV1", svc="L3T3",
@@ -77,7 +77,7 @@ CASES = [
     Case("outage", "nothing for 3 s", 40, FAR + ["ab", "rate", 3000], [(20, "both loss 100"), (23, "both loss 0")],
          right=[(10, 720)], bounds=Bounds(freeze=5)),  # the outage, and two seconds
     # Longer than packets are kept for retransmission, too short for the estimate to pause the video. The bound: the gap, and three round trips with the
-    # keyframe that is asked for.
+    # requested keyframe.
     Case("gaps", "nothing for 1.2 s, five times", 44, FAR, [(12 + 6 * n + shift, f"both loss {loss}") for n in range(5) for shift, loss in ((0, 100), (1.2, 0))],
          right=[(10, 720)], bounds=Bounds(freeze=1.5)),
     Case("narrow", "250 kbit/s from the start", 40, FAR + ["ab", "rate", 250], right=[(10, 180)], bounds=Bounds(freeze=0.5, share=0.9)),
@@ -88,7 +88,7 @@ CASES = [
     Case("ten-minutes-600", "600 kbit/s", 600, FAR + ["ab", "rate", 600], right=[(10, 360)], together="ten", bounds=Bounds(freeze=0.5, share=0.9, changes=1)),
 ]
 
-# The same for the load generator's peers, all of whom are behind the link: seconds count from their joining.
+# The same for the load generator's peers, all of which are behind the link: seconds count from their join.
 PEERS = [
     Case("peers-step", "3 Mbit/s, 0.5, and 3 again", 60, FAR + ["ab", "rate", 3000], steps((25, 500), (45, 3000))),
     Case("peers-loss", "5 % random loss", 30, FAR + ["ab", "loss", 5]),

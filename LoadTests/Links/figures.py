@@ -1,4 +1,4 @@
-"""What a viewer's samples say: the picture's size over time, freezes, how long until the right layer, changes of layer."""
+"""Figures from a viewer's samples: the video's size over time, freezes, the time until the right layer, changes of layer."""
 import dataclasses
 
 
@@ -21,13 +21,13 @@ class Figures:
 
     @property
     def freezes(self):
-        """(count, seconds) of libwebrtc's freezes: gaps of three usual ones, or 150 ms more than usual."""
+        """(count, seconds) of libwebrtc's freezes: gaps of three usual intervals, or 150 ms more than one."""
         first, last = self.samples[0], self.samples[-1]
         return (last.get("freezes", 0) - first.get("freezes", 0), last.get("frozen", 0) - first.get("frozen", 0))
 
     @property
     def longest_gap(self):
-        """The longest time without a new picture, in seconds, to the 0.2 s of the samples."""
+        """The longest time without a new frame, in seconds, to the 0.2 s of the samples."""
         longest, last = 0.0, self.samples[0]
         for one in self.samples[1:]:
             if one["decoded"] > last["decoded"]:
@@ -37,7 +37,7 @@ class Figures:
 
     @property
     def changes(self):
-        """Changes of the picture's height: (second, from, to)."""
+        """Changes of the video's height: (second, from, to)."""
         shown = [one for one in self.samples if one["height"]]
         return [(b["t"], a["height"], b["height"]) for a, b in zip(shown, shown[1:]) if a["height"] != b["height"]]
 
@@ -48,7 +48,7 @@ class Figures:
 
     @property
     def times_to_right(self):
-        """For each moment from which a size is right: seconds until it is shown and pictures come, None for never."""
+        """For each moment from which a size is right: seconds until it is shown and frames arrive, None for never."""
         ends = [since for since, _ in self.case.right[1:]] + [self.case.seconds]
         return [self._time_to(height, since, end) for (since, height), end in zip(self.case.right, ends)]
 
@@ -85,7 +85,7 @@ class Figures:
 
     @property
     def frozen_at_the_end(self):
-        """Seconds of a freeze that has not ended with the samples, which no total has yet; 0 where frames still come. By libwebrtc's rule: three usual
+        """Seconds of a freeze that has not ended with the samples, which no total includes yet; 0 if frames still arrive. By libwebrtc's rule: three usual
         intervals or 150 ms more than one, and the time that two samples are apart."""
         since = next((after["t"] for before, after in reversed([*zip(self.samples, self.samples[1:])]) if after["decoded"] > before["decoded"]), self.samples[0]["t"])
         still, moving = self.samples[-1]["t"] - since, since - self.samples[0]["t"]
@@ -94,14 +94,14 @@ class Figures:
 
     @property
     def longest_freeze(self):
-        """Seconds of the longest freeze (libwebrtc's), which the total grows by when it ends, or of the one in which the samples end; where a browser counts
+        """Seconds of the longest freeze (libwebrtc's), by which the total grows when it ends, or of the one in which the samples end; if a browser counts
         none, of the longest gap."""
         if "frozen" not in self.samples[-1]:
             return self.longest_gap
         return max([self.frozen_at_the_end, *(after["frozen"] - before["frozen"] for before, after in zip(self.samples, self.samples[1:]))])
 
     def row(self):
-        """What a run showed, by column."""
+        """The results of a run, by column."""
         return {"kbit/s": self.kilobits, "frames/s": self.frames_per_second, "freezes": self.freezes[0], "frozen s": self.freezes[1],
                 "longest freeze s": self.longest_freeze, "s to right size": self.times_to_right, "right %": 100 * self.right_share,
                 "changes": len(self.changes), "in 5 s": self.most_changes_in_five_seconds, "buffer ms": self.buffer_milliseconds}
@@ -122,14 +122,14 @@ HEAD = ["case", "server", "runs", *COLUMNS]
 
 
 def spread(values, digits):
-    """The median of some runs, with the least and the most where they differ; None is "never"."""
+    """The median of some runs, with the minimum and the maximum if they differ; None is "never"."""
     ordered = sorted(values, key=lambda one: NEVER if one is None else one)
     texts = ["never" if one is None else f"{one:.{digits}f}" for one in (ordered[(len(ordered) - 1) // 2], ordered[0], ordered[-1])]
     return texts[0] if texts[1] == texts[2] else f"{texts[0]} [{texts[1]}-{texts[2]}]"
 
 
 def bound_of(case, column):
-    """The bound of a case's row in a column, as text; empty where there is none."""
+    """The bound of a case's row in a column, as text; empty if there is none."""
     bounds = case.bounds
     found = {"longest freeze s": ("≤", bounds.freeze), "s to right size": ("≤", bounds.right),
              "right %": ("≥", bounds.share and 100 * bounds.share), "changes": ("≤", bounds.changes)}.get(column)
@@ -169,7 +169,7 @@ README_HEAD = ["link", "server", "frames/s", "longest freeze, s: median, worst",
 
 
 def markdown(figures):
-    """The rows of LoadTests/README.md: medians and the worst of a case's runs, each with its bound beside it; what is beyond its bound is bold."""
+    """The rows of LoadTests/README.md: medians and the worst of a case's runs, each followed by its bound; what is beyond its bound is bold."""
     groups = {}
     for one in figures:
         groups.setdefault((one.case.name, one.server), []).append(one)
@@ -178,7 +178,7 @@ def markdown(figures):
 
 
 def median(values, is_least=False):
-    """The middle one, of an even number the worse of both: the less, where a bound is a least."""
+    """The middle one; of an even number, the worse of the two middle ones, which is the lower one if the bound is a minimum."""
     return sorted(values, reverse=is_least)[len(values) // 2]
 
 
@@ -187,7 +187,7 @@ def is_beyond(value, bound, is_least=False):
 
 
 def medians_beyond(figures):
-    """A line for each bound that the median of a case's runs does not keep, of those that have bounds: Martlet's."""
+    """A line for each bound that the median of a case's runs breaks; only Martlet's runs have bounds."""
     groups, lines = {}, []
     for one in figures:
         if one.server == "martlet":

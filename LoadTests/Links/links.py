@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Real browsers over emulated links: one Chromium publishes, another one or a Firefox behind a bad link watches, and says what it saw.
+"""Real browsers over emulated links: one Chromium publishes, another one or a Firefox behind an impaired link watches, and reports what it received.
 
-    make links                                  all cases, Martlet and, where a case says so, Janus: a table, .build/links/links.html and rows.md
+    make links                                  all cases, Martlet and, if a case says so, Janus: a table, .build/links/links.html and rows.md
     make links ONLY="step loss-2"               some of them
     make links ONLY=firefox-step ROUNDS=1       one run instead of five
 
-Needs what `make test` installs, and root for network namespaces; Janus (Debian package janus) where it is compared with. The exit status is 1 when the median of
+Needs what `make test` installs, and root for network namespaces; and Janus (Debian package janus) where it is compared. The exit status is 1 when the median of
 a case's runs is beyond its bound (cases.py); Tests/InteropTests/test_links.py has bounds for busy machines.
 """
 import argparse
@@ -36,7 +36,7 @@ from support.tokens import token  # noqa: E402
 VIEWER = (HERE / "viewer.js").read_text()
 SIMULCAST = [{"rid": "q", "scaleResolutionDownBy": 4, "maxBitrate": 150_000}, {"rid": "h", "scaleResolutionDownBy": 2, "maxBitrate": 500_000},
              {"rid": "f", "scaleResolutionDownBy": 1, "maxBitrate": 2_000_000}]
-# A publisher short of processor gives up frames, not lines: else what a viewer sees change is the encoder's doing (720 to 540 lines for half of ten
+# A publisher that lacks CPU reduces the frame rate, not the size: otherwise the viewer would see the encoder's changes of size (720 to 540 lines for half of ten
 # minutes on two cores of 2.5 GHz).
 KEEP_LINES = """(() => {
     const add = RTCPeerConnection.prototype.addTransceiver;
@@ -48,7 +48,7 @@ KEEP_LINES = """(() => {
         return transceiver;
     };
 })();"""
-# A page large enough to ask for the largest picture.
+# A page large enough to request the largest size.
 LARGE = (1700, 1050)
 SENT = """async () => {
     const all = [];
@@ -79,13 +79,13 @@ class Martlet:
         return page
 
     def estimate(self, who):
-        """What the server believes of the viewer's link, in bit/s; None before it believes anything."""
+        """The server's estimate of the viewer's link, in bit/s; None before there is one."""
         status, body = self.server.api("GET", f"/v1/rooms/link/participants/{who}/stats")
         known = [one["estimate"] for one in body["connections"] if "estimate" in one] if status == 200 else []
         return known[0] if known else None
 
     def metrics(self):
-        """What the server counted, zeros left out."""
+        """The server's counters, without zeros."""
         lines = [line.rsplit(" ", 1) for line in self.server.get_private("/metrics")[1].splitlines() if not line.startswith("#")]
         return {name: float(value) for name, value in lines if float(value) and "_bucket" not in name}
 
@@ -94,7 +94,7 @@ class Martlet:
 
 
 class Janus:
-    """The same through Janus's VideoRoom; the pages come from the Martlet beside it."""
+    """The same through Janus's VideoRoom; the pages come from a Martlet server next to it."""
 
     def __init__(self, server, case):
         self.server, self.case, self.base = server, case, f"http://{SERVER_ADDRESS}:8088/janus"
@@ -133,7 +133,7 @@ class Janus:
 
 @contextlib.contextmanager
 def janus_in(namespace):
-    """Janus at its best inside `namespace`, as `make compare` starts it."""
+    """Janus in its best configuration inside `namespace`, as `make compare` starts it."""
     with tempfile.TemporaryDirectory(prefix="martlet-links-") as folder:
         started = subprocess.run(
             ["ip", "netns", "exec", namespace, str(ROOT / "LoadTests/Compare/janus.sh"), "start", SERVER_ADDRESS, folder],
@@ -146,7 +146,7 @@ def janus_in(namespace):
 
 
 async def play(cases, name, lab, server):
-    """Cases with one publisher and a viewer each, at one time through one server; their figures."""
+    """Plays cases with one publisher and a viewer each, at the same time through one server; returns their figures."""
     side = {"martlet": Martlet, "janus": Janus}[name](server, cases[0])
     async with contextlib.AsyncExitStack() as browsers:
         async def browser(number, kind="chromium"):
@@ -154,7 +154,7 @@ async def play(cases, name, lab, server):
             return await browsers.enter_async_context(started)
 
         publisher = await side.publish(await browser(1))
-        # The encoder starts with its smallest layer and adds the others: the viewer comes to a stream that is whole.
+        # The encoder starts with its smallest layer and adds the others: the viewer joins when the stream is complete.
         await asyncio.sleep(8)
         played = await asyncio.gather(*[watch(case, name, side, lab, number, await browser(number, case.viewer)) for number, case in enumerate(cases, 2)])
         sent = await publisher.evaluate(SENT)

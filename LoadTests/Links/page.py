@@ -1,4 +1,4 @@
-"""The report: a table and, for each run, the link, the estimate, what arrived and the picture's height over time."""
+"""The report: a table and, for each run, the link, the estimate, what arrived and the video's height over time."""
 import html
 
 from figures import HEAD, summaries
@@ -53,7 +53,7 @@ def rates(samples):
 
 
 def link_rate(one):
-    """The emulated link's rate as steps; empty where it has none."""
+    """The emulated link's rate as steps; empty if it has none."""
     words = list(zip(*[iter(one.case.link)] * 3))
     rate = next((value for direction, key, value in words if key == "rate"), None)
     if rate is None:

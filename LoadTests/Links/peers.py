@@ -13,7 +13,7 @@ from support.tokens import KEY, SECRET
 HERE = pathlib.Path(__file__).resolve().parent
 LOADTEST = os.environ.get("LOADTEST", str(HERE.parents[1] / ".build/release/loadtest"))
 SCENARIO = HERE.parent / "Scenarios/link.json"
-# The generator joins, waits for pictures, and then measures.
+# The generator joins, waits for video, and then measures.
 PATIENCE = 60
 
 
@@ -42,7 +42,7 @@ def play(case):
 
 
 def decisions(server):
-    """All decisions about the pictures of everybody in the room, oldest first."""
+    """All decisions about the videos of everybody in the room, oldest first."""
     status, rooms = server.api("GET", "/v1/rooms")
     found = []
     for room in rooms.get("rooms", []) if status == 200 else []:

@@ -4,8 +4,8 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 out=.build/docs
 rm -rf "$out" && mkdir -p "$out"
-# A build of its own: the flags differ from those of the tests, which would otherwise all be built anew.
-# The command fails over the test runner's module, which it does not find, after it has written the others: those are looked for below.
+# A separate build: the flags differ from those of the tests, which would otherwise all be rebuilt.
+# The command fails because it does not find the test runner's module, after it has written the others: these are searched for below.
 swift package --scratch-path .build/docs-build dump-symbol-graph --minimum-access-level public --skip-synthesized-members \
     >"$out/symbols.log" 2>&1 || true
 graphs=$(find .build/docs-build -type d -name symbolgraph | head -1)

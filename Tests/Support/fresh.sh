@@ -2,7 +2,7 @@
 # The two commands on a fresh machine: a Debian 12 with a Swift toolchain and nothing else of ours, made with debootstrap, in which a clone of the
 # last commit is used as its README says. Needs root.
 #   fresh.sh run     `make run` until the page answers and a development token is made, then SIGINT, which must end it with 0
-#   fresh.sh test    `.ci/run`, whose last line is the verdict (an hour). CI's limit of time is for a machine that has been furnished: a fresh one also downloads
+#   fresh.sh test    `.ci/run`, whose last line is the verdict (an hour). CI's time limit is for a prepared machine: a fresh one also downloads
 #                    what the tests need. MARTLET_TEST_MINUTES=90
 set -euo pipefail
 umask 022
@@ -10,7 +10,7 @@ cd "$(dirname "$0")/../.."
 mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
 toolchain=$(readlink -f "$(command -v swift)")
 toolchain=${toolchain%/usr/bin/*}
-# What swift.org tells one to install before the toolchain, and what the README asks for: git and make.
+# What swift.org requires before the toolchain is installed, and what the README requires: git and make.
 needed=binutils,ca-certificates,gnupg2,libc6-dev,libcurl4,libedit2,libncurses6,libgcc-12-dev,libpython3.11,libsqlite3-0,libstdc++-12-dev,libxml2,libz3-4,tzdata,zlib1g-dev,git,make
 
 # What the server on port 7880 answers to a request: method, path, body. A fresh machine has no HTTP client.
@@ -33,11 +33,11 @@ try_run() {
         sleep 1
     done
     grep -v '^\[' "$log" | tail -20
-    # To the end: with -q grep ends at the first match, and whoever still writes to it fails (pipefail).
+    # Reads to the end: with -q, grep ends at the first match, and the program that still writes to it fails (pipefail).
     ask GET / '' | grep '<title>Martlet</title>' > /dev/null || { echo "the page is not served"; status=1; }
     ask POST /dev/token '{"room": "first", "identity": "ada"}' | grep '"token"' > /dev/null || { echo "no development token"; status=1; }
     kill -INT -- "-$server"
-    # Make itself says 130 for a child that was interrupted; the server says that it shut down.
+    # Make itself returns 130 for an interrupted child; the server's log shows that it shut down.
     wait "$server" || true
     grep -q 'media workers stopped' "$log" || { tail "$log"; echo "the server was not ended by Ctrl-C"; status=1; }
     [ "$status" -ne 0 ] || echo "make run: the page and a token were served, Ctrl-C ended it, after $SECONDS s"
@@ -58,7 +58,7 @@ mkdir -p .build/fresh
 root=$(mktemp -d "$PWD/.build/fresh/root-XXXXXX")
 chmod 755 "$root"
 trap 'rm -rf --one-file-system "$root"' EXIT
-# In mounts and processes of its own, so that nothing of it outlives this script; in this machine's network, because packages come over it.
+# In separate mount and process namespaces, so that nothing of it outlives this script; in this machine's network, because packages are downloaded.
 unshare -m -p -f --kill-child bash -ec '
     root=$1
     debootstrap --variant=minbase --include="$4" bookworm "$root" "$3" > "$root.log" 2>&1 || { tail -20 "$root.log" >&2; exit 1; }
@@ -76,10 +76,10 @@ unshare -m -p -f --kill-child bash -ec '
     mount --rbind /dev "$root/dev"
     mount -t tmpfs tmpfs "$root/run"
     mount -t tmpfs tmpfs "$root/tmp"
-    # Packages come over the network of this machine, so whom it trusts is trusted.
+    # Packages are downloaded over the network of this machine, so its trusted certificates are used.
     cp /etc/resolv.conf /etc/hosts "$root/etc/"
     cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
-    # Who is in a chroot makes no namespaces of users, as the unit of the tests does (PrivateUsers): the new root is that of this namespace.
+    # A process in a chroot cannot create user namespaces, as the unit of the tests does (PrivateUsers): so the new root becomes that of this namespace.
     cd "$root"
     pivot_root . .
     umount -l .

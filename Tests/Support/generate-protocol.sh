@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes the C of Sources/System/CLiveKitProtocol from its schema, with Debian's protobuf-c-compiler.
-#   generate-protocol.sh [FOLDER]   into FOLDER in place of the source tree
+#   generate-protocol.sh [FOLDER]   into FOLDER instead of the source tree
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

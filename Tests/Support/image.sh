@@ -3,16 +3,16 @@
 # root, podman with crun, debootstrap and Debian's mirror; `make nightly PARTS=image` installs them.
 #   image.sh build            the image localhost/martlet, and what it is made of; the release build in it takes several minutes
 #   image.sh run NAME [-e SETTING=VALUE]…
-#                             runs it as README.md says, but in the machine's own network, until SIGTERM, which it hands on
+#                             runs it as README.md says, but in the machine's own network, until SIGTERM, which it passes on
 # Images are kept in .build/image, or in the folder IMAGE_STORE.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 store=${IMAGE_STORE:-$PWD/.build/image}
 mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
-# What the toolchain needs of Debian, as the image docker.io/library/swift has it.
+# Debian packages that the toolchain needs, as in the image docker.io/library/swift has it.
 swift_needs=binutils,ca-certificates,git,libc6-dev,libcurl4-openssl-dev,libedit2,libgcc-12-dev,libncurses6,libpython3-dev,libsqlite3-0,libstdc++-12-dev,libxml2-dev,libz3-dev,pkg-config,tzdata,zlib1g-dev
 
-# In mounts of its own: crun takes no machine that has control groups of both versions. No control groups and no limits of its own, which a sandbox may not set.
+# In a separate mount namespace, because crun refuses machines that have control groups of both versions. Without control groups and limits, which a sandbox may not set.
 engine() {
     # shellcheck disable=SC2016 # expanded inside
     ${become:-} unshare -m --propagation private bash -c 'umount -l -R /sys/fs/cgroup; mount -t cgroup2 none /sys/fs/cgroup
@@ -20,7 +20,7 @@ engine() {
         exec podman --root "$store/images" --runroot "$store/run" --storage-driver vfs --cgroup-manager cgroupfs --runtime crun "$@"' - "$store" "$@"
 }
 
-# A base image of Debian packages alone.
+# A base image of Debian packages only.
 base() {
     local name=$1 packages=$2 folder
     shift 2
@@ -38,7 +38,7 @@ build)
     toolchain=$(dirname "$(dirname "$(dirname "$(readlink -f "$(command -v swift)")")")")
     base localhost/debian:bookworm-slim ""
     base localhost/swift:6.2-bookworm "$swift_needs" --change "ENV PATH=$toolchain/usr/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-    # chroot, because RUN needs nothing more; the toolchain is lent, not copied.
+    # chroot, because RUN needs nothing more; the toolchain is mounted, not copied.
     engine build --isolation=chroot --network=host --layers=false --volume "$toolchain:$toolchain:ro" \
         --build-arg DEBIAN=localhost/debian:bookworm-slim --build-arg SWIFT=localhost/swift:6.2-bookworm \
         --build-arg SOURCE_DATE_EPOCH="$(git -c safe.directory='*' log -1 --format=%ct)" ${STAGE:+--target "$STAGE"} \
@@ -47,7 +47,7 @@ build)
 run)
     name=$2
     shift 2
-    # In place of this script, so that signals reach it, which hands them on.
+    # It replaces this script, so that signals reach it, and it passes them on.
     become=exec
     engine run --rm --name "$name" --cgroups=disabled --ulimit "nofile=$(ulimit -Hn):$(ulimit -Hn)" --ulimit nproc=4096:4096 --network=host \
         --read-only --cap-drop=all "$@" localhost/martlet

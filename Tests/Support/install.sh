@@ -5,7 +5,7 @@
 #   install.sh compare those, and the servers that Martlet is compared with
 #   install.sh package those of build, and what makes a Debian package
 #   install.sh image   what builds and runs the container image
-#   install.sh permission   nothing: has sudo read its password now, where packages are missing that `install.sh test` installs
+#   install.sh permission   nothing: lets sudo read its password now, if packages are missing that `install.sh test` installs
 #   install.sh test    all of these, and the real clients that the interop tests drive: browsers, GStreamer, a Python environment
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -25,7 +25,7 @@ fail() {
     exit 1
 }
 
-# What pkg-config calls the libraries, for systems without Debian's packages.
+# pkg-config's names of the libraries, for systems without Debian's packages.
 declare -A modules=([libssl-dev]=openssl [libsrtp2-dev]=libsrtp2 [libnice-dev]=nice [libsoup-3.0-dev]=libsoup-3.0 [libjwt-dev]=libjwt
     [libjansson-dev]=jansson [libsqlite3-dev]=sqlite3 [libcurl4-openssl-dev]=libcurl
     [libprotobuf-c-dev]=libprotobuf-c [zlib1g-dev]=zlib
@@ -41,13 +41,13 @@ is_installed() {
     fi
 }
 
-# Those of the named packages that are not there yet.
+# Prints those of the named packages that are not installed yet.
 missing_of() {
     local package
     for package in "$@"; do is_installed "$package" || echo "$package"; done
 }
 
-# Installs the named Debian packages that are not there yet. Elsewhere it says what is missing.
+# Installs the named Debian packages that are not installed yet. On other systems it reports what is missing.
 install_debian() {
     local missing=()
     mapfile -t missing < <(missing_of "$@")
@@ -70,7 +70,7 @@ Install their development packages; README.md, 'Other systems', has the names."
         fail "apt-get could not install: ${missing[*]}"
 }
 
-# libipsec-mb encrypts what is forwarded at a quarter of the cost, on x86-64. Martlet builds and runs without it.
+# libipsec-mb encrypts forwarded packets at a quarter of the cost, on x86-64. Martlet builds and runs without it.
 install_fast_cipher() {
     [ "$(uname -m)" = x86_64 ] && command -v apt-get >/dev/null || return 0
     (install_debian libipsec-mb-dev) || echo "Continuing without libipsec-mb: OpenSSL encrypts"
@@ -87,7 +87,7 @@ install_python() {
     cp "$pins" .venv/pins.txt
 }
 
-# Prometheus and promtool alone, out of Debian's package: the package itself would start a server on the machine.
+# Only Prometheus and promtool, from Debian's package: the package itself would start a server on the machine.
 install_prometheus() {
     [ -x .build/tools/promtool ] && [ -x .build/tools/prometheus ] && return
     if ! command -v apt-get >/dev/null; then
@@ -101,7 +101,7 @@ install_prometheus() {
     (cd "$folder" && apt-get -o Acquire::Retries=3 -o APT::Sandbox::User=root download -qq prometheus && dpkg-deb -x prometheus_*.deb .) >/dev/null ||
         fail "apt-get could not download: prometheus"
     mkdir -p .build/tools
-    # Each is there whole or not at all, also where this is interrupted.
+    # Each is installed completely or not at all, even if this is interrupted.
     for program in promtool prometheus; do
         cp "$folder/usr/bin/$program" ".build/tools/$program.new"
         mv ".build/tools/$program.new" ".build/tools/$program"
@@ -133,7 +133,7 @@ test)
     install_debian "${build_packages[@]}" "${load_packages[@]}" "${package_packages[@]}" "${test_packages[@]}"
     install_python
     install_prometheus
-    # Who may not make namespaces, as root in many a container, has all other tests.
+    # Without permission to create namespaces, as for root in many containers, all other tests run.
     [ "$(id -u)" -ne 0 ] || Tests/Support/machine.sh prepare >/dev/null || echo "Continuing without a root file system for the tests of what is installed"
     ;;
 image) install_debian "${image_packages[@]}" ;;

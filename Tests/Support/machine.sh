@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# A Debian 12 with nothing but Martlet's runtime packages, for tests of what is installed on it. Needs root.
+# A Debian 12 with nothing but Martlet's runtime packages, for tests of packages that are installed on it. Needs root.
 #   machine.sh prepare                     makes the root file system if it is not there yet, and prints its folder
 #   machine.sh start FOLDER [COMMAND…]     runs COMMAND as process 1 of a machine with that root; without one, systemd. What the machine writes
 #                                          goes to FOLDER/changes, which can be filled before.
 # A machine has its own processes, mounts and network, in which only the loopback interface exists. It ends with its process 1.
 set -euo pipefail
-# What is made here is for other users of the machine, too.
+# Files made here must be accessible to other users of the machine, too.
 umask 022
 cd "$(dirname "$0")/../.."
 suite=bookworm
 mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
 
-# Named after what it is made of, so that a changed list makes another one.
+# Named after its packages, so that a changed list makes another one.
 parts=(Packaging/install-runtime.sh Packaging/packages.sh)
 root=$PWD/.build/tools/debian-$suite-$({ awk '!/^#/ { print $1, $2 }' Packaging/runtime-packages; cat "${parts[@]}"; } | sha256sum | cut -c1-12)
 
@@ -24,7 +24,7 @@ prepare() {
     made=$(mktemp -d .build/tools/debian-new-XXXXXX)
     log=$(mktemp)
     chmod 755 "$made"
-    # In mounts of its own, so that no service that a package starts, and no mount that it makes, reaches this machine.
+    # In a separate mount namespace, so that no service that a package starts, and no mount that it makes, reaches this machine.
     if ! unshare -m -p -f --kill-child bash -ec '
         debootstrap --variant=minbase "$1" "$2" "$3"
         mount -t proc proc "$2/proc"
@@ -71,7 +71,7 @@ inside() {
     fi
     # A read-only root has its writable places mounted, as a container's has.
     [ -z "${READ_ONLY:-}" ] || mount -o remount,bind,ro "$m"
-    # Not chroot alone: what runs in one may not make user namespaces, as PrivateUsers=yes of a unit does.
+    # chroot is not enough: a process in one cannot create user namespaces, as PrivateUsers=yes of a unit does.
     cd "$m"
     mkdir tmp/outside
     pivot_root . tmp/outside

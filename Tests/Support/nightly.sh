@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# What takes a night: every part in turn, whatever the others came to. The last line says how many were good; the exit status is 0 when all were. A test that
-# this machine cannot run has shown nothing, so its part is not good.
+# The tests that take a night: every part in turn, whatever the results of the others. The last line says how many passed; the exit status is 0 if all did. A test that
+# this machine cannot run proves nothing, so its part has not passed.
 #   nightly.sh [PART…]       parts: address thread fuzz bench rooms seeds scenarios churn schema more livekit examples recording deploying image paths storm overload drain rolling soak monitoring fresh
 # How long: FUZZ_SECONDS (600 for each target), ROOMS (10000), SEEDS (8), CHURN_JOINS (100000), STORM_RATE (30000 packets/s), SOAK_SECONDS (1800), CALL_MINUTES (10).
-# What each part printed is in .build/nightly/PART.log. A run that was interrupted goes on with CONTINUE=1: parts and fuzz targets that were good
+# The output of each part is in .build/nightly/PART.log. An interrupted run continues with CONTINUE=1: parts and fuzz targets that passed
 # with the same code, for the same time, are not run again, as long as the working tree has no changes.
 set -uo pipefail
 umask 022
@@ -18,8 +18,8 @@ parts=("$@")
 good=0
 earlier=0
 bad=()
-# What a result holds for: all that is built or run, as the commit has it; nothing with changes that are in no commit.
-# Nor where git reads nothing, as of a clone that is another user's: the hash of no text would be that of every code.
+# The code for which a result is valid: everything that is built or run, as in the commit; results with uncommitted changes are not kept.
+# Nor are they if git reads nothing, as in another user's clone: the hash of an empty text would be the same for all code.
 export NIGHTLY_CODE=
 if changes=$(git status --porcelain) && [ -z "$changes" ] && code=$(git ls-tree HEAD Package.swift Makefile Sources Tests LoadTests Helm Packaging); then
     NIGHTLY_CODE=$(git hash-object --stdin <<<"$code")
@@ -27,7 +27,7 @@ fi
 length="${FUZZ_SECONDS:-600} ${ROOMS:-10000} ${SEEDS:-8} ${CHURN_JOINS:-100000} ${STORM_RATE:-30000} ${SOAK_SECONDS:-1800} ${CALL_MINUTES:-10} ${SCHEMA_EXAMPLES:-100}"
 was_good() { [ -n "${CONTINUE:-}" ] && [ -n "$NIGHTLY_CODE" ] && grep -qsxF "$NIGHTLY_CODE $length $1" "$work/good"; }
 
-# Swift tests in the build of `make test`, in which what packets pass through is optimised: the whole numbers take hours otherwise.
+# Swift tests in the build of `make test`, in which the packet path is optimised: the full numbers would take hours otherwise.
 tested=.build/tested/release/martletPackageTests.xctest
 simulated() { Tests/Support/build_tests.sh && "$tested" --testing-library swift-testing --filter "$1"; }
 server() { swift build -q "${strict[@]}" -c release --product martlet; }
@@ -36,7 +36,7 @@ address() { Tests/Support/sanitize.sh address; }
 thread() { Tests/Support/sanitize.sh thread; }
 fuzz() { Tests/Fuzz/run.sh "${FUZZ_SECONDS:-600}"; }
 bench() { make --no-print-directory bench; }
-# Fifty rooms a world, and a tenth as many worlds twice for their digests; joins and leaves of one engine, and a call of a day.
+# Fifty rooms per world, and a tenth as many worlds twice for their digests; joins and leaves of one engine, and a call of a day.
 rooms() {
     local worlds=$((${ROOMS:-10000} / 50))
     MARTLET_WORLDS=$worlds MARTLET_ROUNDS=$((worlds > 10 ? worlds : 10)) simulated 'MeetingsTests' &&
@@ -44,7 +44,7 @@ rooms() {
 }
 seeds() {
     local status=0
-    # As far apart as those of `make scenarios`: a suite adds them to seeds of its own that follow each other.
+    # As far apart as those of `make scenarios`: a suite adds them to its own consecutive seeds.
     for seed in $(seq 0 10 $((10 * ${SEEDS:-8} - 10))); do
         echo "== seed $seed"
         MARTLET_SEED=$seed simulated 'SimulationTests' || status=1

@@ -1,7 +1,7 @@
 """A rolling restart of two servers behind a small proxy, with fifty members in ten rooms: the longest time without media of each. Then the first server
 once more, with two pages in Chromium that stay until the drain is over.
 
-    rolling.py        exits with 0 when everybody moved twice and nobody was without media for a second, and when the pages see each other on the other
+    rolling.py        exits with 0 if everybody moved twice, nobody was without media for a second, and the pages see each other on the other
                       server; `make rolling`, and a part of `make nightly`
 """
 import asyncio
@@ -69,7 +69,7 @@ class Proxy:
 
 
 async def end(server):
-    """SIGTERM, until it has ended by itself; how long it drained, and its exit status."""
+    """Sends SIGTERM and waits until the server has ended by itself; returns how long it drained, and its exit status."""
     started = time.monotonic()
     server.process.terminate()
     code = await asyncio.to_thread(server.process.wait, DRAIN_S + 15)
@@ -94,7 +94,7 @@ async def longest_gap(page, over):
 
 
 async def pages(servers, proxy):
-    """Two pages see each other while their server is restarted: what is claimed of that."""
+    """Two pages see each other while their server is restarted; returns the claims about that."""
     over = asyncio.Event()
     async with chromium() as browser:
         pair = [await open_room(browser, proxy, "pair", name, codec="VP8", token=token(name, "pair")) for name in ("ada", "bob")]

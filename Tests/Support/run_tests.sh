@@ -9,7 +9,7 @@ cd "$(dirname "$0")/../.."
 minutes=${MARTLET_TEST_MINUTES:-44}
 deadline=$((SECONDS + minutes * 60))
 logs=$(mktemp -d)
-# Whatever the person's own are: texts are read, and files are there for other users, too.
+# Overrides the user's own settings: the tests read messages, and other users must be able to read files.
 export LC_ALL=C.UTF-8
 unset LANGUAGE
 umask 022
@@ -45,7 +45,7 @@ phase() {
     return "$status"
 }
 
-# begin NAME COMMAND…: runs a command beside the phases that follow, until `await NAME`; one at a time.
+# begin NAME COMMAND…: runs a command concurrently with the following phases, until `await NAME`; one at a time.
 begin() {
     local name=$1
     shift
@@ -64,10 +64,10 @@ await() {
     return "$status"
 }
 
-# Leaves out the two lines that each good Swift test writes.
+# Omits the two lines that each passed Swift test writes.
 failures() { awk '!(($2 == "Test" && $3 != "run" || $2 == "Suite") && /started\.$|passed after/) { print; fflush() }'; }
 
-# How often a word stands behind a number in the last line of one or both interop phases: "412 passed, 3 failed, 1 skipped in 80.1s".
+# The number before a word in the last line of one or both interop phases: "412 passed, 3 failed, 1 skipped in 80.1s".
 interop_count() {
     local word=$1 name
     shift
@@ -76,13 +76,13 @@ interop_count() {
     done | awk -v word="$word" '{ for (i = 2; i <= NF; i++) if ($i ~ "^" word) n += $(i - 1) } END { print n + 0 }'
 }
 
-# Swift tests that compute for minutes in virtual time. Those with real sockets have real deadlines, so they do not share a process with these: its
-# threads are as many as the processors, and on a slower machine seventeen tests came too late once. What is not named here runs with the sockets.
+# Swift tests that compute for minutes in virtual time. Those with real sockets have real deadlines, so they do not share a process with these: it has
+# as many threads as processors, and on a slower machine seventeen tests once missed their deadlines. Suites not named here run with the sockets.
 computing='^(ArchitectureTests|ScenarioTests|SimulationTests|LoadGeneratorTests|FuzzTests|MediaEngineTests|ForwardingTests|CongestionControlTests'
 computing+='|PeerTransportTests|DTLSTests|ICETests|SRTPTests|CryptographyTests|RecordingTests|MP4Tests|DataChannelsTests)\.'
 
-# How many Swift tests ended so: "✔ Test … passed after …", "✘ Test … failed after … with 3 issues.", "➜ Test … skipped". The words stand in titles
-# too, so they are looked for where a line ends.
+# How many Swift tests ended this way: "✔ Test … passed after …", "✘ Test … failed after … with 3 issues.", "➜ Test … skipped". The words occur in titles
+# too, so they are searched for at the end of a line.
 swift_lines() {
     cat "$logs/sockets" "$logs/computing" 2>/dev/null | awk -v word="$1" '
         $2 != "Test" || $3 == "run" { next }
@@ -91,7 +91,7 @@ swift_lines() {
 }
 swift_count() { swift_lines "$1" | wc -l; }
 
-# What is known not to hold: "━ Test … recorded a known issue at FILE:LINE:COLUMN: …". Its test counts as passed.
+# Known issues: "━ Test … recorded a known issue at FILE:LINE:COLUMN: …". Its test counts as passed.
 known_issues() { cat "$logs/sockets" "$logs/computing" 2>/dev/null | awk '$1 == "━" && $2 == "Test" && / recorded a known issue /'; }
 
 finish() {
@@ -106,7 +106,7 @@ finish() {
     passed=$(($(swift_count passed) + $(interop_count passed)))
     failed=$(($(swift_count failed) + $(interop_count failed) + $(interop_count error)))
     skipped=$(($(swift_count skipped) + $(interop_count skipped)))
-    # A test skips itself only where the machine lacks what it needs, so what CI's machine can run may not be skipped there.
+    # A test skips itself only if the machine lacks what it needs, so what CI's machine can run may not be skipped there.
     [ "$skipped" -eq 0 ] || [ -z "${MARTLET_NO_SKIPS:-}" ] || broken+=" $skipped skipped"
     for name in sockets computing; do
         grep -q '^✔ Test ' "$logs/$name" 2>/dev/null || broken+=" $name (ran nothing)"
@@ -129,10 +129,10 @@ finish() {
 trap finish EXIT
 trap 'exit 143' TERM INT HUP
 
-# Phases run in the background, where sudo cannot read a password: the kernel stops who reads from the terminal there.
+# Phases run in the background, where sudo cannot read a password: the kernel stops processes that read from the terminal there.
 Tests/Support/install.sh permission
 phase install cat Tests/Support/install.sh load || exit
-# What interop needs is downloaded while the compiler works.
+# The clients of the interop tests are downloaded while the compiler runs.
 begin clients Tests/Support/install.sh test
 build() { phase "$1" "tail -60" Tests/Support/build_tests.sh "$1" || exit; }
 build martletPackageTests
@@ -144,6 +144,6 @@ phase sockets failures "${swift_tests[@]}" --skip "$computing"
 phase computing failures "${swift_tests[@]}" --filter "$computing"
 interop=(.venv/bin/python -u -m pytest Tests/InteropTests -q -ra --color=no --durations=20 -p no:cacheprovider)
 phase interop cat "${interop[@]}" -m "not judging and not at_night" -n 3 --dist loadscope
-# What judges loss, times or quality: nothing runs beside it.
+# Tests that judge loss, times or quality: nothing else runs at the same time.
 phase judging cat "${interop[@]}" -m "judging and not at_night"
 exit

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Runs every scenario in virtual time with several seeds and prints each one's distribution, the rows that some seed breaks and the known issues.
+"""Runs every scenario in virtual time with several seeds and prints each one's distribution, the rows that any seed breaks, and the known issues.
 
     scenarios.py TEST_BINARY REPORT_FOLDER [SEED ...]
 
-A seed is added to the scenarios' own seeds (MARTLET_SEED); those of `make test` are the default. The exit status is 1 when a test fails with a seed.
+A seed is added to the scenarios' own seeds (MARTLET_SEED); those of `make test` are the default. The exit status is 1 if a test fails with any seed.
 """
 import collections
 import os
@@ -12,7 +12,7 @@ import statistics
 import subprocess
 import sys
 
-#: What the scenarios print of a run: a pattern that names the run and its figures, and how each figure is called with its unit.
+#: What the scenarios print about a run: a pattern that names the run and its figures, and the name of each figure with its unit.
 LINES = [
     (re.compile(
         r"^(?P<name>.+?): utilisation (?P<use>[\d.]+), queue p95 (?P<queue>[\d.]+) ms, loss (?P<loss>[\d.]+), "
@@ -32,7 +32,7 @@ LINES = [
     (re.compile(r"^(?P<name>H9 ten minutes): (?P<attempts>\d+) times at all frames"), {"attempts": ("attempts", "")}),
     (re.compile(r"^(?P<name>camera) back in its largest layer after (?P<back>[\d.]+|never)"), {"back": ("largest layer again after", " s")}),
 ]
-#: A failed expectation, a thrown error, an issue that a test records by itself; what is known to fail has another sign.
+#: A failed expectation, a thrown error, an issue that a test records itself; known issues have another sign.
 ISSUE = re.compile(
     r'^(?P<sign>[✘━]) Test (?P<title>".+?"|\S+?) recorded an? (?:known )?issue(?P<arguments> with \d+ arguments? .*?)? at \S+?:\d+:\d+: (?P<what>.*)')
 COMMENT = re.compile(r"^↳ (?P<words>.*)")
@@ -42,17 +42,17 @@ COLOURS = re.compile(r"\x1b\[[\d;]*m")
 
 
 class Outcome:
-    """What all seeds came to."""
+    """The results of all seeds."""
 
     def __init__(self):
-        # By run, then by the figure's name: all values, "never" for what did not happen.
+        # By run, then by the figure's name: all values; "never" if it did not happen.
         self.figures = collections.defaultdict(lambda: collections.defaultdict(list))
         # By title, then by seed: what is wrong, each once.
         self.broken = collections.defaultdict(lambda: collections.defaultdict(dict))
         self.known = collections.defaultdict(lambda: collections.defaultdict(dict))
 
     def add(self, seed, output, status):
-        """Reads what one run printed. Ends with a message when nothing ran, so that an empty run does not pass."""
+        """Reads what one run printed. Ends with a message if nothing ran, so that an empty run does not pass."""
         output = COLOURS.sub("", output)
         verdict = VERDICT.search(output)
         if not verdict or int(verdict[1]) == 0:
@@ -82,7 +82,7 @@ class Outcome:
                     self.figures[match["name"]][name] += [value if value in ("never", "-") else float(value) for value in values]
 
     def lines(self):
-        """The report: distributions, then what is broken, then what is known not to hold."""
+        """The report: distributions, then broken rows, then known issues."""
         for run, row in sorted(self.figures.items()):
             parts = [spread(name, unit, values) for (name, unit), values in row.items()]
             yield f"{run}: " + ", ".join(part for part in parts if part)
@@ -93,7 +93,7 @@ class Outcome:
 
 
 def spread(name, unit, values):
-    """Median and both ends, and how often it never happened; nothing where the runs are not judged by this figure ("-")."""
+    """Median and both ends, and how often it never happened; nothing if the runs are not judged by this figure ("-")."""
     seen = [value for value in values if isinstance(value, float)]
     never = values.count("never")
     text = f"{name} {statistics.median(seen):g}{unit} [{min(seen):g} … {max(seen):g}]" if seen else ""
@@ -101,7 +101,7 @@ def spread(name, unit, values):
 
 
 def run(binary, seed, report):
-    """What one run printed, and its exit status."""
+    """Runs the tests once; returns the output and the exit status."""
     environment = dict(os.environ, MARTLET_SEED=str(seed))
     if seed == 0:
         environment["MARTLET_REPORT"] = report

@@ -1,10 +1,10 @@
-"""Runs of the load generator against a server of its own, held to bounds; part of `make nightly`.
+"""Runs of the load generator against a new server, checked against bounds; part of `make nightly`.
 
     soak.py soak     five meetings of ten, about half of what a media thread carries, for SOAK_SECONDS (1800): nothing lost, nothing corrupted, memory does not grow
-    soak.py overload  2,727 join at 40 a second, about twice what one media thread carries: some are refused, who is in loses nothing.
+    soak.py overload  2,727 join at 40 per second, about twice what one media thread carries: some are refused, those that are admitted lose nothing.
                      OVERLOAD_LIMIT (85) is admission.max_cpu, for machines on which the generator gets no core of its own
     soak.py drain    SIGTERM during a webinar: nobody loses anything until the deadline, and the process ends by itself
-    soak.py storm    a thousand join within two seconds while an attacker sends STORM_RATE (30000) packets a second: all are in before the attack is over
+    soak.py storm    a thousand join within two seconds while an attacker sends STORM_RATE (30000) packets per second: all have joined before the attack is over
 """
 import json
 import os
@@ -25,7 +25,7 @@ FLOOD = ROOT / "Tests/InteropTests/support/flood.py"
 
 
 def load(server, scenario, *options):
-    """Plays a scenario; what it found."""
+    """Plays a scenario; returns its results."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "report.json"
         subprocess.run([ROOT / ".build/release/loadtest", "run", ROOT / f"LoadTests/Scenarios/{scenario}.json", "--url", server.url,
@@ -35,20 +35,20 @@ def load(server, scenario, *options):
 
 
 def judge(claims):
-    """Prints each claim with its figure; whether all hold."""
+    """Prints each claim with its figure; returns whether all hold."""
     for what, figure, holds in claims:
         print(f"{'good' if holds else 'BAD '} {what}: {figure}", flush=True)
     return all(holds for *_, holds in claims)
 
 
 SOAK_ROOMS = 5
-#: Of a meeting, each member of which publishes audio and video and is sent those of the others.
+#: Members of a meeting, each of which publishes audio and video and is sent those of the others.
 MEMBERS = 10
 STREAMS = MEMBERS * 2 * MEMBERS
 
 
 def histories(seconds):
-    """Bytes that the statistics of the last hour, which the server keeps on purpose, may grow by: in 5 s 16 bytes for each track and subscription (StreamLog) and 56
+    """Bytes that the statistics of the last hour, which the server keeps on purpose, may grow: in 5 s 16 bytes for each track and subscription (StreamLog) and 56
     for each member (StayLog), in arrays that have room for as much again."""
     return SOAK_ROOMS * 2 * (16 * STREAMS + 56 * MEMBERS) * seconds / 5
 
@@ -75,12 +75,12 @@ def soak(server):
     ])
 
 
-#: A conversation does not suffer from a delay of up to 150 ms in all (ITU-T G.114). A full server may use that up for one packet in a hundred, and its limit
-#: leaves room: 59 ms were seen at 83 % of a media thread, with a generator that shared its cores and was late itself.
+#: A conversation does not suffer from a delay of up to 150 ms in all (ITU-T G.114). A full server may reach that for one packet in a hundred, and its limit
+#: leaves a margin: 59 ms were seen at 83 % of a media thread, with a generator that shared its cores and was late itself.
 OVERLOAD_DELAY_MS = 150
 
 
-#: Packets per second of a webinar's video and audio that each of its subscribers is sent at least; 175 and 176 were seen.
+#: Packets per second of a webinar's video and audio that each of its subscribers is sent at least; 175 and 176 were measured.
 OF_A_WEBINAR = 100
 
 
@@ -95,7 +95,7 @@ def overload(server):
         ("offered, as a multiple of what was taken", round(report["peers"] / inside, 2), report["peers"] >= 1.9 * inside),
         ("joins that were refused, and the first reason", [report["failedJoins"], report.get("firstFailure")],
          report["failedJoins"] == refused > 0 and "overloaded" in report["firstFailure"]),
-        # Whoever is sent nothing loses nothing.
+        # A subscriber that is sent nothing loses nothing.
         ("packets delivered, and at least", [counts["delivered"], wanted], counts["delivered"] > wanted),
         ("lost, of these in the generator, ended", [counts["lost"], counts["generatorDropped"], counts["ended"]], counts["lost"] == counts["ended"] == 0),
         ("delay p50, p99 in ms of those who are in", [report["delayP50"], report["delayP99"]], report["delayP99"] < OVERLOAD_DELAY_MS),
@@ -105,7 +105,7 @@ def overload(server):
 
 
 def drain(server):
-    """The load generator plays for ten seconds and leaves; SIGTERM comes in the third of them."""
+    """The load generator plays for ten seconds and leaves; SIGTERM is sent in the third of them."""
     def end():
         while server.metric("martlet_participants") < 101:
             time.sleep(0.1)
@@ -128,7 +128,7 @@ def drain(server):
 
 
 FLOOD_S = 15
-#: Of the flood 2 s are the joins' own, and 5 are left for the generator to begin: whoever needs longer than the rest may be in because it is over.
+#: Of the flood 2 s are the joins' own, and 5 are left for the generator to begin: a join that takes longer than the rest may have succeeded only because the flood was over.
 SLOWEST_JOIN_MS = 1000 * (FLOOD_S - 2 - 5)
 
 
@@ -148,7 +148,7 @@ def storm(server):
 
 if __name__ == "__main__":
     # The generator listens at 1,001 addresses of this machine.
-    # Only "overload" is about the limit; in the storm all must come in, however busy the media thread is.
+    # Only "overload" is about the limit; in the storm all must be admitted, however busy the media thread is.
     limit = os.environ.get("OVERLOAD_LIMIT", "85") if sys.argv[1] == "overload" else 100
     with_server = Server(media={"consent_timeout": 15}, extra=f"sessions: {{drain: 30}}\nadmission: {{max_cpu: {limit}}}\n").start()
     try:

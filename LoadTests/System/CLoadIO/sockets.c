@@ -26,7 +26,7 @@ int loadio_socket(uint32_t address, uint16_t port, int receive_buffer, int offlo
     setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);
     setsockopt(fd, IPPROTO_IP, IP_PKTINFO, &on, sizeof on);
     if (offload) setsockopt(fd, IPPROTO_UDP, UDP_GRO, &on, sizeof on);
-    // AnyIP: addresses of a locally routed net need not be assigned one by one.
+    // AnyIP: addresses of a locally routed network need not be assigned one by one.
     setsockopt(fd, IPPROTO_IP, IP_FREEBIND, &on, sizeof on);
     struct sockaddr_in name = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(address)};
     if (bind(fd, (struct sockaddr *)&name, sizeof name) != 0) {

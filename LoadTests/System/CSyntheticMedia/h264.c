@@ -4,7 +4,7 @@
 #include <string.h>
 #include <wels/codec_api.h>
 
-// One slice a picture, constrained baseline, no frame left out: what browsers send, cut into FU-A by the packetizer.
+// One slice per frame, constrained baseline, no frame skipped: what browsers send, fragmented into FU-A by the packetizer.
 static int configure(ISVCEncoder *encoder, int width, int height, int frames_per_second, int kilobits_per_second) {
     int quiet = WELS_LOG_QUIET, format = videoFormatI420;
     (*encoder)->SetOption(encoder, ENCODER_OPTION_TRACE_LEVEL, &quiet);

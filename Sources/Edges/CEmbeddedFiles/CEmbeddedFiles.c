@@ -1,6 +1,6 @@
-// The files that are part of the program. `#embed` costs the compiler nothing, where an array of numbers in Swift took it a minute; and the compiler
-// notes each file as a dependency, so that a changed file is built. A new file needs its lines here and one in the table;
-// ConsoleTests load what the pages ask for.
+// The files that are part of the program. `#embed` takes the compiler no time, while an array of numbers in Swift took it a minute, and the compiler
+// records each file as a dependency, so that a changed file is rebuilt. A new file needs its lines here and one in the table;
+// ConsoleTests load everything that the pages request.
 #include "CEmbeddedFiles.h"
 
 #pragma clang diagnostic ignored "-Wc23-extensions"

@@ -13,7 +13,7 @@ struct call {
     CURL *curl;
     int refused;
     int stopped;
-    // What had passed in either direction when something did last, and when that was.
+    // How many bytes had passed in either direction at the last progress, and when that was.
     curl_off_t passed;
     int64_t passed_at_ms;
     int silent;
@@ -70,7 +70,7 @@ static curl_socket_t open_socket(void *context, curlsocktype purpose, struct cur
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void initialise(void) { curl_global_init(CURL_GLOBAL_DEFAULT); }
 
-// "Expect:" without a value: no round trip before a body. libcurl 7.88 would sign that line and not send it, so what is signed has it not.
+// "Expect:" without a value: no round trip before a body. libcurl 7.88 would sign that line but not send it, so signed requests do not have it.
 static struct curl_slist *header_list(const struct http_request *request) {
     const char *first = request->signature_scope ? "Accept: */*" : "Expect:";
     struct curl_slist *list = curl_slist_append(NULL, first);
@@ -104,11 +104,11 @@ enum http_result http_perform(const struct http_request *request, long *status, 
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, 10000L);
     if (request->timeout_ms > 0) curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, request->timeout_ms);
-    // Not CURLOPT_LOW_SPEED_TIME, which wants a byte in each second on the average: a quiet event stream has three in 15 s.
+    // Not CURLOPT_LOW_SPEED_TIME, which requires one byte per second on average: a quiet event stream has three in 15 s.
     curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
     curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, progress);
     curl_easy_setopt(curl, CURLOPT_XFERINFODATA, &call);
-    // With the method alone libcurl would wait for the body of a HEAD.
+    // With only the method set, libcurl would wait for the body of a HEAD.
     if (!strcmp(request->method, "HEAD")) curl_easy_setopt(curl, CURLOPT_NOBODY, 1L);
     if (request->signature_scope) {
         curl_easy_setopt(curl, CURLOPT_AWS_SIGV4, request->signature_scope);

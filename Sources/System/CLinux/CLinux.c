@@ -101,7 +101,7 @@ int clinux_share_port(int fd) {
 }
 
 int clinux_split_feedback(int fd) {
-    // The program's result is the place of a socket among those that share the port, in the order in which they were bound. Offsets count from
+    // The program's result is the index of a socket among those that share the port, in the order in which they were bound. Offsets count from
     // the UDP payload; a load beyond its end ends the program with 0.
     struct sock_filter program[] = {
         BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 1),
@@ -123,7 +123,7 @@ uint32_t clinux_receive_drops(int fd) {
     return info[MEMINFO_DROPS];
 }
 
-/// Puts an int as a control message behind those that a header has.
+/// Appends an int as a control message to those that a header has.
 static void add_control(struct msghdr *header, char *room, int level, int type, const void *value, size_t size) {
     struct cmsghdr *control = (struct cmsghdr *)(room + header->msg_controllen);
     control->cmsg_level = level;
@@ -156,7 +156,7 @@ int clinux_send(int fd, int is_ipv6, const struct clinux_message *messages, unsi
         if (message->segment != 0)
             add_control(header, controls[i].bytes, IPPROTO_UDP, UDP_SEGMENT, &message->segment, sizeof message->segment);
         if (message->traffic_class == 0) continue;
-        // A mapped address is IPv4's also on a socket of the IPv6 family.
+        // A mapped address counts as IPv4 even on an IPv6 socket.
         int is_ipv4 = !is_ipv6 || (message->high == 0 && message->low >> 32 == 0xffff), value = message->traffic_class;
         add_control(
             header, controls[i].bytes, is_ipv4 ? IPPROTO_IP : IPPROTO_IPV6, is_ipv4 ? IP_TOS : IPV6_TCLASS, &value,
@@ -216,7 +216,7 @@ int clinux_epoll_wait(int epoll, struct epoll_event *events, int capacity, int64
     if (nanoseconds < 0) return epoll_wait(epoll, events, capacity, -1);
     struct timespec timeout = {.tv_sec = nanoseconds / 1000000000, .tv_nsec = nanoseconds % 1000000000};
     int count = epoll_pwait2(epoll, events, capacity, &timeout, NULL);
-    // Older kernels do not know the call, and filters of older container runtimes forbid what they do not know.
+    // Older kernels do not have the call, and the filters of older container runtimes forbid unknown calls.
     if (count >= 0 || (errno != ENOSYS && errno != EPERM)) return count;
     return epoll_wait(epoll, events, capacity, (int)((nanoseconds + 999999) / 1000000));
 }

@@ -24,9 +24,9 @@ static int become(
     uint64_t memory, pid_t parent) {
     struct sigaction standard = {.sa_handler = SIG_DFL};
     for (int number = 1; number < NSIG; number++) sigaction(number, &standard, NULL);
-    // It ends with the server, whichever way that ends.
+    // It ends with the server, however that ends.
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) return errno ? errno : ECANCELED;
-    // A terminal's Ctrl-C is for the server, which ends it.
+    // Ctrl-C in a terminal is for the server, which then ends the child.
     setpgid(0, 0);
     setpriority(PRIO_PROCESS, 0, 19);
     struct sched_param none = {0};
@@ -35,7 +35,7 @@ static int become(
     struct rlimit limit = {memory, memory}, no = {0, 0};
     if (memory) setrlimit(RLIMIT_AS, &limit);
     setrlimit(RLIMIT_CORE, &no);
-    // Where memory runs out, it goes before the server.
+    // If memory runs out, it is killed before the server.
     int score = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
     if (score >= 0) {
         ssize_t ignored = write(score, "1000", 4);
@@ -52,8 +52,8 @@ static int become(
     return errno;
 }
 
-/// Ends a child that could not become the program as shells do, with the reason on its standard error. Not in a variable of the parent: what stands in for vfork
-/// (ThreadSanitizer has fork) gives the child a copy of those.
+/// Ends a child that could not become the program, as shells do, with the reason on its standard error. The reason is not passed in a variable of the parent: a replacement
+/// of vfork (ThreadSanitizer uses fork) gives the child only a copy.
 static void give_up(int code, int errors) {
     static char begin[] = "cannot begin: ";
     char *reason = (char *)strerrordesc_np(code);
@@ -70,7 +70,7 @@ pid_t clinux_spawn_idle(
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &former);
     pid_t parent = getpid();
-    // Not fork: that copies the tables of the server's memory, and each of its threads pays for it with its next writes.
+    // Not fork, which copies the server's page tables, so that the next writes of each of its threads become slower.
     pid_t child = vfork();
     if (child == 0) give_up(become(program, arguments, environment, folder, output, errors, memory, parent), errors);
     int code = errno;

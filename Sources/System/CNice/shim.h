@@ -10,7 +10,7 @@
 #include <stun/usages/ice.h>
 #include <stun/usages/bind.h>
 
-// The socket address of an IPv6 address given as two words in host order; IPv4-mapped ones become IPv4, as STUN wants them.
+// The socket address of an IPv6 address given as two words in host order; IPv4-mapped ones become IPv4, as STUN requires.
 static inline socklen_t cnice_socket_address(
     struct sockaddr_storage *out, uint64_t high, uint64_t low, uint16_t port
 ) {
@@ -33,7 +33,7 @@ static inline socklen_t cnice_socket_address(
 }
 
 // Makes the agent expect the response to a Binding request that was built by `agent` and then forgotten. The agent keeps at most
-// 200 open requests and has no clock; the peers keep their own and lend one while its response is validated. `transaction`
+// 200 open requests and has no clock; the peers keep their own requests and lend one to the agent while its response is validated. `transaction`
 // begins with the magic cookie, 4 bytes into the message.
 static inline void cnice_lend_transaction(
     StunAgent *agent, const uint8_t *transaction, const uint8_t *password, size_t length

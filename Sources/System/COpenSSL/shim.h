@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/time.h>
 
-// Compound macros are not imported by Swift; these give them names.
+// Swift does not import compound macros; these give them names.
 static const uint64_t COPENSSL_DTLS_OPTIONS =
     SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_QUERY_MTU | SSL_OP_NO_COMPRESSION |
     SSL_OP_CIPHER_SERVER_PREFERENCE;
@@ -22,8 +22,8 @@ static const int COPENSSL_RETRY_FLAGS = BIO_FLAGS_RWS | BIO_FLAGS_SHOULD_RETRY;
 //
 // OpenSSL compares the moment of the next retransmission with the wall clock. In OpenSSL 3.0 it hands the BIO the address of
 // that moment each time it changes (BIO_CTRL_DGRAM_SET_NEXT_TIMEOUT; the address is inside the SSL object and lives as long), so
-// the owner can hold the timer (it never expires by the wall clock) and expire it when its own clock says so. From 3.2 on the
-// address is that of a copy: there `copenssl_timer_is_lent` says no, and only OpenSSL's own clock counts.
+// the owner can hold the timer (it never expires by the wall clock) and let it expire by its own clock. From 3.2 on the
+// address is that of a copy: there `copenssl_timer_is_lent` returns 0, and only OpenSSL's own clock counts.
 static inline int copenssl_timer_is_lent(void) { return (OpenSSL_version_num() >> 20) == 0x300; }
 
 // Holds an armed timer and returns 1; returns 0 for a stopped one.
@@ -41,6 +41,6 @@ static inline void copenssl_expire_timer(void *timer) {
     moment->tv_usec = 0;
 }
 
-// What a TLS server on the open Internet is set to: no renegotiation, no compression, its own order of ciphers.
+// Options of a TLS server on the Internet: no renegotiation, no compression, its own order of ciphers.
 static const uint64_t COPENSSL_TLS_OPTIONS =
     SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE;

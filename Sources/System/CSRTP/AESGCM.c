@@ -98,7 +98,7 @@ static srtp_err_status_t gcm_decrypt(void *opaque, uint8_t *buffer, unsigned int
         OSSL_PARAM_construct_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, buffer + clear, state->tag_length),
         OSSL_PARAM_construct_end()};
     if (EVP_CIPHER_CTX_set_params(state->context, parameters) != 1) return srtp_err_status_algo_fail;
-    // EVP_Cipher reads a length of 0 with null pointers as the end, so an empty payload must not come here as data.
+    // EVP_Cipher takes a length of 0 with null pointers as the end, so an empty payload must not be passed as data.
     if (clear > 0 && EVP_Cipher(state->context, buffer, buffer, clear) < 0) return srtp_err_status_cipher_fail;
     if (EVP_Cipher(state->context, NULL, NULL, 0) < 0) return srtp_err_status_auth_fail;
     *length = clear;

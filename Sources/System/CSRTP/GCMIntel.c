@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <string.h>
 
-// Headers at build, the library when it is there: loaded by name, so that the server starts without it.
+// Built with the headers; the library is loaded by name if it is installed, so that the server starts without it.
 static const IMB_MGR *manager;
 static csrtp_gcm_kernel intel_kernel;
 

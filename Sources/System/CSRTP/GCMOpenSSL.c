@@ -25,7 +25,7 @@ static int openssl_seal(
     if (EVP_EncryptInit_ex2(context, NULL, NULL, iv, NULL) != 1) return 0;
     // EVP_Cipher skips the checks of EVP_EncryptUpdate; for an AEAD it gives the length, or a negative number.
     if (EVP_Cipher(context, NULL, additional, (unsigned)additional_length) < 0) return 0;
-    // It reads a length of 0 with null pointers as the end, so an empty text must not come here as data.
+    // It takes a length of 0 with null pointers as the end, so an empty text must not be passed as data.
     if (length > 0 && EVP_Cipher(context, text, text, (unsigned)length) < 0) return 0;
     if (EVP_Cipher(context, NULL, NULL, 0) < 0) return 0;
     OSSL_PARAM parameters[2] = {
@@ -41,7 +41,7 @@ static int openssl_open(
     if (EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, 16, (void *)tag) != 1) return 0;
     if (EVP_Cipher(context, NULL, additional, (unsigned)additional_length) < 0) return 0;
     if (length > 0 && EVP_Cipher(context, text, text, (unsigned)length) < 0) return 0;
-    // The end compares the tag: 0 when it is right, -1 when it is not.
+    // The final call compares the tag: 0 if it is right, -1 if it is not.
     return EVP_Cipher(context, NULL, NULL, 0) >= 0;
 }
 

@@ -1,5 +1,5 @@
 // HMAC-SHA1 (RFC 2104) with the two keyed states kept, so that a packet costs two copies of 96 bytes instead of two extra blocks.
-// OpenSSL marks the plain SHA1_* functions as old in favour of EVP; EVP's copy allocates, which costs 5 % of a packet.
+// OpenSSL deprecates the plain SHA1_* functions in favour of EVP; EVP's copy allocates, which costs 5 % of a packet.
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/crypto.h>
 #include <openssl/sha.h>

@@ -1,7 +1,7 @@
 #include "CSRTP.h"
 #include "Kernels.h"
 
-// Exported by libsrtp2 but in no installed header. They give the test data that a replacement must pass.
+// Exported by libsrtp2 but not in an installed header. They contain the test data that a replacement must pass.
 const srtp_cipher_type_t *srtp_crypto_kernel_get_cipher_type(srtp_cipher_type_id_t id);
 const srtp_auth_type_t *srtp_crypto_kernel_get_auth_type(srtp_auth_type_id_t id);
 

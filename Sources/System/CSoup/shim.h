@@ -1,5 +1,5 @@
 #pragma once
-// libsoup as a client of the load generator and of tests, with what Swift does not import. No logic.
+// libsoup as a client of the load generator and of tests, with what Swift does not import. It has no logic.
 #include <libsoup/soup.h>
 
 /// A client session; the properties can only be set while it is made.

@@ -1,18 +1,18 @@
 #pragma once
-// Real encoders for synthetic publishers: a moving picture through libvpx or OpenH264, a speech-like tone through libopus. Run once at
-// start; what comes out is replayed as a loop. And their decoders, for the subscribers that really look.
+// Real encoders for synthetic publishers: a moving image through libvpx or OpenH264, a speech-like tone through libopus. Run once at
+// start; the output is replayed as a loop. Also their decoders, for subscribers that decode.
 #include <stddef.h>
 #include <stdint.h>
 
-/// Takes one encoded frame. `is_key` tells whether decoding can start with it.
+/// Receives one encoded frame. `is_key`: decoding can start with it.
 typedef void (*synthetic_frame_sink)(void *context, const uint8_t *bytes, size_t length, int is_key);
 
-/// Encodes `frames` pictures as VP8 with a constant bit rate; the first one and every `key_interval`th is a keyframe.
+/// Encodes `frames` frames as VP8 with a constant bit rate; the first one and every `key_interval`th is a keyframe.
 /// Returns 0, or a libvpx error code.
 int synthetic_vp8(int width, int height, int frames_per_second, int kilobits_per_second, int frames, int key_interval,
                   synthetic_frame_sink sink, void *context);
 
-/// Encodes `frames` pictures as H.264, constrained baseline, one slice each, as byte streams with start codes; the first one is a
+/// Encodes `frames` frames as H.264, constrained baseline, one slice each, as byte streams with start codes; the first one is a
 /// keyframe with its parameter sets. Returns 0, or an OpenH264 error code.
 int synthetic_h264(int width, int height, int frames_per_second, int kilobits_per_second, int frames,
                    synthetic_frame_sink sink, void *context);
@@ -20,9 +20,9 @@ int synthetic_h264(int width, int height, int frames_per_second, int kilobits_pe
 /// Encodes `frames` frames of 20 ms, mono, 48 kHz. Returns 0, or a libopus error code.
 int synthetic_opus(int kilobits_per_second, int frames, synthetic_frame_sink sink, void *context);
 
-/// A VP8 decoder; NULL when libvpx has none to give.
+/// A VP8 decoder; NULL if libvpx cannot create one.
 void *synthetic_decoder_new(void);
-/// Decodes one frame; 1 when a picture came out, 0 when none did, -1 when the frame is broken.
+/// Decodes one frame; 1 if it produced an image, 0 if not, -1 if the frame is broken.
 int synthetic_decode(void *decoder, const uint8_t *bytes, size_t length, int *width, int *height);
 void synthetic_decoder_free(void *decoder);
 

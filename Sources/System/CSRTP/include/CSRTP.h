@@ -9,7 +9,7 @@
 // Debian builds libsrtp2 on NSS, which makes a new token context for each packet; OpenSSL behind the same interface is four
 // to eight times faster. libsrtp2 runs its own self tests on a replacement before it accepts it.
 
-// Which replacement failed in csrtp_install_openssl; 0 when none did.
+// Which replacement failed in csrtp_install_openssl; 0 if none did.
 typedef enum {
     CSRTP_OK = 0,
     CSRTP_AES_ICM_128,
@@ -23,8 +23,8 @@ typedef enum {
 // reason.
 csrtp_kernel csrtp_install_openssl(srtp_err_status_t *status);
 
-// The cipher that serves `id` now; for tests with the vectors of RFC 3711 and 7714. Null for an unknown one.
+// The cipher now used for `id`; for tests with the vectors of RFC 3711 and 7714. NULL for an unknown one.
 const srtp_cipher_type_t *csrtp_cipher_type(uint32_t id);
 
-// What serves AES-128 GCM now; tells in a log and in a test that the replacement is in place.
+// The implementation now used for AES-128-GCM; shows in a log and in a test that the replacement is in place.
 const char *csrtp_gcm_description(void);
