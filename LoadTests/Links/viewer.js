@@ -1,4 +1,4 @@
-// In the viewer's page: what the browser measures of the one picture, five times a second, into window.samples.
+// In the viewer's page: writes the browser's measurements of its only video to window.samples, five times per second.
 (connection) => {
     window.samples = [];
     const began = performance.now();

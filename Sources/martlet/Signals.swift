@@ -72,7 +72,7 @@ private func catchSignal(_ number: Int32) {
 }
 
 /// Ends the process as the signal would by default. The kernel prevents that for process 1, which the server is in a container: it exits instead,
-/// with the status that shells use for the signal. A named function, because a closure literal handed to C may be taken for main-actor code.
+/// with the status that shells use for the signal. A named function, because a closure literal passed to C may be treated as main-actor code.
 private func endAtOnce(_ number: Int32) {
     signal(number, SIG_DFL)
     // It is blocked while it is handled.

@@ -147,7 +147,7 @@ public final class LoadRun {
         }
         report.fill(from: first, to: before, delay: delay, joins: joins, reference: reference)
         report.moves = population.moves
-        // Of whoever moved, too.
+        // Including members that have moved.
         (report.failedJoins, report.firstFailure) = population.failures
     }
 

@@ -2,7 +2,7 @@ public import Primitives
 
 /// How many requests one socket may send.
 public struct RequestBudget: Sendable {
-    /// 200 in a second, far above the churn of a large call …
+    /// 200 per second, far above the churn of a large call …
     private static let interval = TimeInterval.milliseconds(5)
     /// … and this many at once.
     public static let burst = 400

@@ -35,7 +35,7 @@ struct LiveKitSession: Sendable {
     /// How long after the end of its socket a client's close_notify may arrive: longer than usual round trips.
     private static let closeNotifyDelay = Duration.seconds(1)
 
-    /// Serves the socket until it closes. Media goes on: the session is detached, not left.
+    /// Serves the socket until it closes. Media continues: the session is detached, not left.
     func run(on socket: some LiveKitSocket) async {
         for signal in greeting { socket.send(signal) }
         guard let stay else { return socket.close(code: 1000, reason: "join again") }

@@ -24,7 +24,7 @@ struct SignallingSession: Sendable {
     static let joinTimeout = Duration.seconds(10)
     static let maximumJoins = 10
 
-    /// Serves the socket until it closes. Media goes on: the session is detached, not left.
+    /// Serves the socket until it closes. Media continues: the session is detached, not left.
     func run(on socket: some SignallingSocket) async {
         // Even if none expires yet: a reload may add a server whose credentials do.
         let changes = iceServers.changes
@@ -53,7 +53,7 @@ struct SignallingSession: Sendable {
         await state.attachment?.detach(from: context.rooms)
     }
 
-    /// Closes a socket on which nobody joins, or asks to be let in, in time.
+    /// Closes a socket on which nobody joins in time, or asks to be let in.
     private func joinDeadline(of socket: some SignallingSocket) -> Task<Void, any Error> {
         Task {
             try await Task.sleep(for: Self.joinTimeout)

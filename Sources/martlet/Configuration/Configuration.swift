@@ -58,7 +58,7 @@ struct Configuration: Sendable {
     /// The OpenTelemetry collector to which traces of joins go; nil: there are no traces.
     var traceCollector: String?
     var log = LogSettings()
-    /// A built-in key, tokens for whoever asks, and, unless `insecure` is set, loopback only.
+    /// A built-in key, tokens for every client that asks, and, unless `insecure` is set, loopback only.
     var isDevelopment = false
     /// Where each setting was given, by path; those that were not are absent.
     var origins: [String: Origin] = [:]

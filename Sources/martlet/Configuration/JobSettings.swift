@@ -13,7 +13,7 @@ struct JobSettings: Sendable {
     var memory = 4_096
     var time = TimeInterval.seconds(43_200)
 
-    /// What the jobs are told.
+    /// The configuration of jobs.
     var configuration: JobConfiguration {
         var jobs = JobConfiguration()
         jobs.program = program

@@ -20,7 +20,7 @@ struct YAMLDocument {
     /// A name with its value.
     struct Member: Hashable {
         var name: String
-        /// Where the name stands.
+        /// The line of the name.
         var line: Int
         var value: Node
     }

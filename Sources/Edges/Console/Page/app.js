@@ -135,7 +135,7 @@ function showRoom({ name }) {
     complain("");
 }
 
-/** Who may join: whoever is in the room should know why others do not come. */
+/** Who may join: people in the room should know why others do not come. */
 function showLock(lock) {
     say("lock", { password: "Locked with a password", closed: "Locked" }[lock] ?? "");
 }

@@ -1,4 +1,4 @@
-// A room in 40 lines: whoever runs this sees, hears and reads whoever else does.
+// A room in 40 lines: everybody who runs this sees, hears and reads the others.
 import { Room, openDevices } from "/martlet.js"; // from elsewhere: "https://martlet.example/martlet.js"
 
 const server = ""; // from elsewhere: "https://martlet.example"

@@ -94,9 +94,9 @@ export class MemberPage {
                 this.pastLooks = PAST_LOOKS;
                 this.detail = { sid: stay.session, name: stay.name, identity: stay.identity, joinedAt: stay.joinedAt, leftAt: stay.leftAt };
                 Object.assign(this.data, history);
-                // All subscriptions are over; videos are told apart by their tracks.
+                // All subscriptions are over; videos are distinguished by their tracks.
                 for (const decision of this.data.decisions) decision.subscription ??= decision.track;
-                // Names are optional: the room may be gone, too.
+                // Names are optional: the room may have ended, too.
                 await this.readNames(run).catch(() => {});
                 if (run !== this.run) return;
                 element("member-body").hidden = false;

@@ -216,7 +216,7 @@ export class Operators {
     }
 
     showHint({ prefix, isPart, isEmpty }) {
-        // Whoever types goes on typing.
+        // A person who is typing can continue.
         element("rooms-find").hidden = !isPart && !prefix && document.activeElement !== element("rooms-prefix");
         element("no-room").hidden = !isPart && !isEmpty;
         say("no-room", isPart ? `These are the first ${ROOMS} by name.` : prefix ? "No open room’s name begins so." : "No room is open.");

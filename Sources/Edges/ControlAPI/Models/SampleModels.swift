@@ -5,7 +5,7 @@ import RoomService
 struct StreamSampleModel: Encodable {
     /// Milliseconds since 1970.
     var at: Int64
-    /// Bits a second.
+    /// Bits per second.
     var bitrate: Int64
     /// 0 to 1.
     var loss: Double

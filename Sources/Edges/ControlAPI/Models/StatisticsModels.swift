@@ -44,7 +44,7 @@ struct ConnectionStatisticsModel: Encodable {
     var bytesSent: UInt64
     var rtpPacketsSent: UInt64
     var roundTripMilliseconds: Double?
-    /// Bits a second.
+    /// Bits per second.
     var estimate: Int64?
     var allocated: Int64?
     var demand: Int64?
@@ -118,7 +118,7 @@ struct LayerStatisticsModel: Encodable {
     var keyframeRequestsSent: UInt64
     var keyframesReceived: UInt64
     var framesReceived: UInt64
-    /// Bits a second.
+    /// Bits per second.
     var bitrate: Int64
     var framesPerSecond: Double
     var width: Int
@@ -154,7 +154,7 @@ struct SubscriptionStatisticsModel: Encodable {
     struct Counters: Encodable {
         var packetsSent: UInt64
         var bytesSent: UInt64
-        /// Bits a second.
+        /// Bits per second.
         var bitrate: Int64
         var retransmissionsSent: UInt64
         var nacksReceived: UInt64

@@ -80,7 +80,7 @@ public struct BandwidthModel: Codable, Sendable, Hashable {
 
     /// The name of a member with a value that is not allowed.
     public struct WrongMember: Error, Sendable, Hashable {
-        /// As it stands in JSON.
+        /// Its name in JSON.
         public var name: String
         /// What it must be.
         public var wanted: String

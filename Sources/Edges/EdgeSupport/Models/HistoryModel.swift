@@ -31,7 +31,7 @@ public struct HistoryModel: Encodable, Sendable, Hashable {
         }
     }
 
-    /// Samples alone.
+    /// Samples only.
     public init(_ samples: [StaySample]) { self.samples = samples.map(SampleModel.init) }
 
     /// All that is kept of a stay that is over.

@@ -55,7 +55,7 @@ public struct PermissionsModel: Codable, Sendable, Hashable {
     public var canPublishData: Bool
     /// The only sources that may be published; nil: any.
     public var publishSources: [TrackSource]?
-    /// Others are not told.
+    /// Others are not notified of it.
     public var hidden: Bool
     /// Records.
     public var recorder: Bool

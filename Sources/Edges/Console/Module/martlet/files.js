@@ -335,7 +335,7 @@ export class FileExchange {
         for (const file of this.sending.values()) file.without(sid);
     }
 
-    /** The session ended: sids mean nothing any more. */
+    /** The session ended: its sids are no longer valid. */
     stop(problem) {
         for (const file of [...this.receiving.values(), ...this.offers]) file.fail(problem);
         for (const file of this.sending.values()) file.cancel(problem);

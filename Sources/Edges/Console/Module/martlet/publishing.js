@@ -118,8 +118,8 @@ export class Publishing {
         let connection = this.connection;
         if (!connection) return;
         await connection.setLocalDescription(await connection.createOffer(options));
-        // The new offer may be the first with tracks that were added meanwhile, which may be denied, too: no section is sent that was not announced. Each turn takes
-        // tracks out, so there are no more of them than tracks.
+        // The new offer may be the first with tracks that were added meanwhile, which may be denied, too: no section is sent that was not announced. Each turn removes
+        // tracks, so there are at most as many turns as tracks.
         for (let denied = await this.announce(); denied.length; denied = await this.announce()) {
             for (const entry of denied) if (this.trackOf(entry)) this.onDenied?.(entry.source, this.trackOf(entry));
             await this.takeOut(denied);

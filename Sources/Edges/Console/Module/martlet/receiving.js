@@ -164,7 +164,7 @@ export class Receiving {
         this.showAll();
     }
 
-    /** The session is over, and its sids mean nothing any more. */
+    /** The session is over, and its sids are no longer valid. */
     end() {
         this.views.clear();
         this.reset();
