@@ -42,8 +42,8 @@ public enum MovieFormat: Sendable, Hashable {
         self = .h264(lengthSize: lengthSize, sequenceSets: sequenceSets, pictureSets: pictureSets, size)
     }
 
-    /// AV1 by its codec configuration record, which MP4 (`av1C`) and Matroska (CodecPrivate) share: marker and version, profile and level, flags, delay, then OBUs.
-    /// nil when it is too short.
+    /// AV1 by its codec configuration record, which MP4 (`av1C`) and Matroska (CodecPrivate) share: marker and version, profile and level, flags, delay, then
+    /// OBUs. nil when it is too short.
     public init?(av1 bytes: RawSpan, size: VideoSize) {
         guard bytes.byteCount >= 4 else { return nil }
         let configuration = bytes.extracting(4..<bytes.byteCount)
