@@ -5,7 +5,7 @@ import Primitives
 /// ```text
 ///  0 1 2 3 4 5 6 7
 /// +-+-+-+-+-+-+-+-+
-/// |Z|Y| W |N|-|-|-|  Z: continues an OBU; Y: goes on in the next packet; N: starts a coded video sequence
+/// |Z|Y| W |N|-|-|-|  Z: continues an OBU; Y: continues in the next packet; N: starts a coded video sequence
 /// +-+-+-+-+-+-+-+-+
 /// ```
 public enum AV1 {

@@ -1,7 +1,7 @@
 import Primitives
 
-/// Reads the uncompressed headers of a VP9 stream's frames, in decode order (VP9 bitstream specification section 6.2). Where a header ends depends on the frame's
-/// width, which may be that of an earlier frame.
+/// Reads the uncompressed headers of a VP9 stream's frames, in decode order (VP9 bitstream specification section 6.2). Where a header ends depends on the
+/// frame's width, which may be that of an earlier frame.
 public struct VP9FrameHeaders: Sendable {
     /// Widths of the frames that later ones may refer to; 0: not known.
     private var widths = InlineArray<8, Int>(repeating: 0)
