@@ -1,4 +1,4 @@
-/// A limit on a rate, with some extra at once. Its only state is one moment (the generic cell rate algorithm, ITU-T I.371).
+/// A limit on an even rate that allows a burst. Its only state is one moment (the generic cell rate algorithm, ITU-T I.371).
 public struct RateLimit: Sendable {
     /// When the last accepted one would have arrived if all had arrived evenly.
     private var due = MonotonicTime.zero
@@ -18,7 +18,7 @@ public struct RateLimit: Sendable {
     /// Whether the whole burst is still available.
     public func isWhole(at now: MonotonicTime) -> Bool { due <= now }
 
-    /// At least as much is used up as in `other`.
+    /// Uses up at least as much as is used up in `other`.
     public mutating func usesUp(asMuchAs other: RateLimit) { due = max(due, other.due) }
 
     /// Counts `count` more although there may have been too many: later ones wait until there is room for these, too.

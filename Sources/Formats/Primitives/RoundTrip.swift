@@ -28,7 +28,7 @@ public struct ReportedRoundTrip: Sendable {
 
     public init() {}
 
-    /// Weighs a measurement; one that cannot be is ignored.
+    /// Applies a measurement; an impossible one is ignored.
     public mutating func measured(_ sample: TimeInterval, at now: MonotonicTime) {
         if now - last > Self.validity { trips = RoundTrip() }
         if trips.measured(sample) { last = now }

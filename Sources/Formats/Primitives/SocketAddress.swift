@@ -1,7 +1,7 @@
 /// An IP address, a port, and the transport by which it is reached, as two words and two numbers, so that comparing and hashing one costs a nanosecond.
 ///
-/// The source or destination of a UDP datagram has no `connection`. For ICE-TCP (RFC 6544) it names the worker's TCP connection, so that all code that handles
-/// addresses works for both, and the worker knows where to write.
+/// The source or destination of a UDP datagram has no `connection`. For ICE-TCP (RFC 6544), `connection` names the worker's TCP connection, so that all code
+/// that handles addresses works for both, and the worker knows where to write.
 ///
 /// IPv4 is kept in its IPv6-mapped form (RFC 4291 section 2.5.5.2): one socket of the IPv6 family serves both.
 public struct SocketAddress: Hashable, Sendable {
