@@ -51,7 +51,8 @@ public enum RTCPType {
     /// XR.
     public static let extendedReport: UInt8 = 207
 
-    /// Whether a datagram with this second byte is RTCP, not RTP (RFC 5761 section 4): packet types 192 to 223 are in the place of RTP's marker and payload type.
+    /// Whether a datagram with this second byte is RTCP, not RTP (RFC 5761 section 4): packet types 192 to 223 are in the place of RTP's marker and payload
+    /// type.
     @inlinable @inline(__always) public static func contains(_ secondByte: UInt8) -> Bool { secondByte & 0xe0 == 0xc0 }
 }
 

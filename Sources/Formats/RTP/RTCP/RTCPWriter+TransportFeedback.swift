@@ -88,7 +88,7 @@ private struct FeedbackPlan {
         base = next
     }
 
-    /// Adds one more arrival; false, and unchanged, when it does not fit.
+    /// Adds one more arrival; false, and unchanged, when it does not fit or its time or number is out of range.
     mutating func append(_ arrival: PacketArrival, _ buffer: UnsafeMutableRawBufferPointer, _ offset: Int) -> Bool {
         let delta = arrival.ticks - time
         let missing = arrival.sequence - next
