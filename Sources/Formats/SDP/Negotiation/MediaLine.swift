@@ -121,7 +121,7 @@ extension NegotiatedFormat {
         case .opus:
             if sends { return keep(Self.opusReceiver + Self.opusSender) }
             var kept = keep(Self.opusReceiver)
-            // The publisher announces that it will send stereo, and the server accepts it.
+            // The publisher announces that it will send stereo, which the server prefers to receive.
             if parameters["sprop-stereo"] == "1" { kept["stereo"] = "1" }
             return kept
         case .red: return parameters

@@ -51,10 +51,10 @@ extension Negotiation {
         }
     }
 
-    /// Chromium's have 5.0 kB of video and 0.9 kB of audio where they receive, and up to 0.8 kB more where its platform has H.265.
+    /// In Chromium's offers, a section that receives takes 5.0 kB for video and 0.9 kB for audio, and up to 0.8 kB more if its platform has H.265.
     private static let offeredVideoBytes = 6 << 10
     private static let offeredAudioBytes = 3 << 9
-    /// A client's next offer may have candidates: thirty of them, as a machine with several networks and relays may have.
+    /// A client's next offer may contain candidates: thirty of them, for a machine with several networks and relays.
     private static let candidateBytes = 4 << 10
 
     /// Whether an offer of `sending` that gives up idle sections rejects any, so that the next offer has their places for other tracks.

@@ -59,8 +59,9 @@ public struct Negotiation: Sendable {
     /// The remote end as last negotiated; nil before the first negotiation.
     public var remoteTransport: TransportFacts? { book.remote }
 
-    /// Withdraws the server's pending offer from a client that may have taken it, although its answer has not come. Sections, payload types and extension ids of the
-    /// next offer are those of this one, so that it fits whether the client has taken this one or not. A pending offer of the client is forgotten.
+    /// Withdraws the server's pending offer from a client that may have accepted it, although its answer has not arrived. Sections, payload types and extension
+    /// ids of the next offer are those of this one, so that it fits whether the client has accepted this one or not. A pending offer of the client is
+    /// forgotten.
     public mutating func withdrawOffer() {
         defer { pending = .none }
         guard case .local(let offered) = pending else { return }

@@ -54,12 +54,12 @@ public struct NegotiationPolicy: Sendable, Hashable {
 
 /// Bounds that hold before anything is allocated for a description.
 public struct SDPLimits: Sendable, Hashable {
-    /// An answer to as many sections as there may be, with 2 KiB for each of them. Of what the server offers to send, Chromium answers a video in one codec
-    /// with 1.4 kB, of which 0.7 kB are header extensions, in H.264 of two profiles with 1.7 kB, and in a backup codec beside these with 1.9 kB; WebKit has the
-    /// same writer. Audio takes 0.9 kB, aiortc 1.4 kB (with three fingerprints), Firefox less, which states its fingerprint once. A client that offers all
-    /// sections itself lists all its codecs in each, which takes 5 kB in Chromium's: it is asked for some 100 videos, and the others wait.
+    /// An answer with the maximum number of sections, at 2 KiB each. Chromium's answer to a video that the server offers to send takes 1.4 kB with one codec
+    /// (0.7 kB of these for header extensions), 1.7 kB with two H.264 profiles, and 1.9 kB with a backup codec in addition to these; WebKit uses the same
+    /// writer. Audio takes 0.9 kB, and 1.4 kB in aiortc (with three fingerprints); Firefox takes less, because it states its fingerprint once. A client that
+    /// makes all offers itself lists all its codecs in each section, which takes 5 kB in Chromium: it is asked to offer some 100 videos, and the others wait.
     public var maximumBytes = 512 * 1024
-    /// 80 for each section: an answered one has up to 49. An offer of Chromium of the maximum length, with 30 bytes per line, has 17,500.
+    /// 80 for each section: an answered one has up to 49. An offer of Chromium with the maximum length has 17,500, at 30 bytes per line.
     public var maximumLines = 20_480
     /// The longest real lines are H.264 parameter sets and certificates' fingerprints, below 1 kB.
     public var maximumLineBytes = 4096

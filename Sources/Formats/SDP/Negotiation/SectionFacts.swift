@@ -52,7 +52,7 @@ public struct RemoteSending: Sendable, Hashable {
     }
 }
 
-/// What the server sends on a section.
+/// What the server is to send on a section.
 public struct LocalSending: Sendable, Hashable {
     public var kind: SectionKind
     public var ssrc: UInt32
@@ -168,11 +168,11 @@ public struct NegotiatedSection: Sendable, Hashable {
     public var isRejected: Bool
     /// Why it is rejected, or why less was negotiated than requested.
     public var refusal: SectionRefusal?
-    /// What is received; nil if nothing is.
+    /// What the server receives; nil if nothing.
     public var receiving: RemoteSending?
-    /// What is sent; nil if nothing is.
+    /// What the server sends; nil if nothing.
     public var sending: AgreedSending?
-    /// The answer to the server's own data section; nil for other sections.
+    /// The content of an answer to the server's own data section; nil for other sections.
     public var dataChannel: DataChannelFacts?
 
     /// A section on which the server only receives, from a source with which nothing is negotiated.
