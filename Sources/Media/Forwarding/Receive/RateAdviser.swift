@@ -18,8 +18,7 @@ struct RateAdviser: Sendable {
     static let interval = TimeInterval.seconds(1)
     /// Signals that the maximum was removed.
     static let lifted = Bitrate.kilobitsPerSecond(100_000)
-    /// The limit without a maximum is signalled this many times in a row, and then once in this many intervals: nothing shows whether the sender received any
-    /// of them.
+    /// `lifted` is signalled this many times in a row, and then once in this many intervals: nothing shows whether the sender received any of these messages.
     private static let liftingsInRow = 3, laterLiftings = 10
 
     private var advised = start

@@ -119,7 +119,7 @@ public struct ReceiveLayer: ~Copyable {
         return size.note(record.summary.dimensions, spatialLayers: record.summary.spatialLayers)
     }
 
-    /// A keyframe has arrived: packets before it are no longer needed, unless its own beginning is missing, which is requested again.
+    /// A keyframe arrives: packets before it are no longer needed, unless its own beginning is missing, which is requested again.
     private mutating func begin(_ start: KeyframeLog.Start, _ codec: Codec) {
         guard start.isCertain else { return reception.keyframeMayBegin(at: start.sequence) }
         if start.isNew { totals.keyframes &+= 1 }

@@ -24,7 +24,7 @@ public struct SenderClock: Sendable, Hashable {
 struct ReceptionCounters: Sendable {
     /// Packets received in this numbering, including late ones and duplicates, as RFC 3550 requires.
     private(set) var received: Int64 = 0
-    /// The number of these that had arrived before, as a duplicate or in a retransmission.
+    /// The packets among these whose number had arrived before, in another copy or in a retransmission.
     private(set) var duplicates: Int64 = 0
     private var expectedPrior: Int64 = 0
     private var receivedPrior: Int64 = 0

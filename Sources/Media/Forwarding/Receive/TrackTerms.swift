@@ -32,7 +32,7 @@ enum LossRepair {
     case none
     /// The sender retransmits nothing: without a keyframe, subscribers would wait for packets that cannot arrive.
     case keyframe
-    /// They are requested again, and if that is in vain, a keyframe.
+    /// They are requested again, and a keyframe if that is in vain.
     case retransmission
 }
 

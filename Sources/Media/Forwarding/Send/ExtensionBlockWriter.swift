@@ -65,6 +65,7 @@ enum RTPLayout {
     static let originalSequence = 2
     /// Header, the largest extension block (words of 255 + 2 bytes for eleven elements cannot occur: a stored packet has at most
     /// 2,048 bytes in all) and the server's own elements: abs-send-time 5, transport-wide 4, mid 18, playout delay 5, padding 3; and the growth of a
-    /// dependency descriptor by a mask of decode targets, at most 5. The byte by which a picture id widens has room in the header, which a stored packet has, too.
+    /// dependency descriptor by a mask of decode targets, at most 5. The byte by which a picture id widens has room in the header, which a stored packet has,
+    /// too.
     static let overhead = fixedHeader + 4 + 40 + originalSequence
 }

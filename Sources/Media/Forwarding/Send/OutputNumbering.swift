@@ -136,7 +136,7 @@ struct OutputNumbering: ~Copyable {
 
     /// In seconds, how late a packet may be by its clock. A video's clock continues while nothing is captured or sent; its packets may be late by the longest
     /// stall of the network that a recorder accepts (`StreamTimeline`). The clock of audio counts samples and stops with the microphone, so that a pause looks
-    /// like a delay: there the bound is a repair, which may be a second late (`NackGenerator.maximumAge`), on a path that is slower than before.
+    /// like a delay: there the bound covers a repair, which may be a second late (`NackGenerator.maximumAge`), on a path that is slower than before.
     private static func longestDelay(_ codec: Codec) -> UInt64 { codec.kind == .audio ? 2 : 10 }
 
     private static func ticks(of interval: TimeInterval, rate: Int64) -> Int64 {
