@@ -20,8 +20,8 @@ struct Thinning {
     private var left = Self.most
     private var isForgiven = false
 
-    /// It has too few frames for at most this long. After a fall to 500 kbit/s the estimate was below the 350 kbit/s that smooth video of 360 lines needed for
-    /// 0.3 to 1.9 s, and occasionally at 355 to 400 kbit/s for up to 3.5 s (Chromium, five runs).
+    /// It has too few frames for at most this long. After a fall to 500 kbit/s the estimate was for 0.3 to 1.9 s below the 350 kbit/s that smooth video of
+    /// 360 lines needed, and occasionally for up to 3.5 s at 355 to 400 kbit/s (Chromium, five runs).
     private static let most = TimeInterval.seconds(5)
     /// It may have more again after this at the earliest.
     private static let least = TimeInterval.milliseconds(1_500)

@@ -108,7 +108,7 @@ struct Whereabouts: ~Copyable {
         return owner
     }
 
-    /// The address no longer belongs to the peer. A peer that contends for it becomes its owner: there is no other contender left.
+    /// The address no longer belongs to the peer. A peer that contends for it becomes its owner, because there is no owner left to contend with.
     mutating func release(_ address: SocketAddress, of peer: Int) {
         let contender = contenders[address]
         if contender == peer || addresses[address] == peer { contenders.remove(address) }
