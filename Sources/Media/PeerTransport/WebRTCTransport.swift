@@ -80,10 +80,10 @@ public final class WebRTCTransport {
     public var nextDeadline: MonotonicTime {
         if isOver { return .distantFuture }
         noteSignOfLife()
-        // Without an address the handshake cannot write anything, and its deadline stays; a new address is an event of its own.
+        // Without an address the handshake cannot write anything, and a due deadline would stay due; a new address is an event of its own.
         guard let dtls, remoteAddress != nil else { return ice.nextDeadline }
         let deadline = min(ice.nextDeadline, dtls.nextDeadline)
-        // Without the peer's consent nothing can be written, and the deadline stays.
+        // Without the peer's consent nothing can be written, and a due deadline would stay due.
         guard let data, media.pointee.destination != nil else { return deadline }
         return min(deadline, data.nextDeadline)
     }
