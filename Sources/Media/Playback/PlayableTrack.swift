@@ -12,7 +12,7 @@ public enum PlaybackRefusal: Error, Sendable, Hashable {
     case noKeyframe
     /// Opus with more than two channels, or H.264 without parameter sets.
     case format(String)
-    /// A sample is more than a year after the beginning, or is larger than the largest read.
+    /// A sample is more than a year after the beginning, or is larger than `PlayableTrack.maximumSample`.
     case tooLarge
     /// The file cannot be read as MP4, WebM or Matroska.
     case movie(MovieFault)

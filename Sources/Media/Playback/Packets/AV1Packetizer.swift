@@ -1,8 +1,8 @@
 import PayloadFormats
 import Primitives
 
-/// Converts AV1 temporal units to the RTP payload format for AV1 1.0: OBUs without sizes, temporal delimiters and padding; every element with its length (W =
-/// 0).
+/// Converts AV1 temporal units to the RTP payload format for AV1 1.0: OBUs without sizes, temporal delimiters and padding; every element with its length
+/// (W = 0).
 struct AV1Packetizer: Sendable {
     /// The OBUs of the format description.
     private let configuration: [UInt8]
