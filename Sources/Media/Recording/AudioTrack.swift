@@ -46,7 +46,7 @@ struct AudioTrack {
         }
         noteGap(from: due, in: packets, &totals, &steps)
         for packet in packets {
-            // Timestamps that run ahead quickly fill a file with silence, which then becomes longer than it should.
+            // Timestamps that run ahead fill a file with silence in no time: until another file may begin, it becomes longer than its limit.
             if builder?.isFull == true, builder?.isExhausted == true || files.allows(at: arrival) {
                 close(&totals, &steps)
             }

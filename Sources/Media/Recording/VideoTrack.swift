@@ -67,7 +67,8 @@ struct VideoTrack {
         _ totals: inout RecordingTotals, _ steps: inout [RecordingStep]
     ) throws(RecordingFault) {
         if let rotation { self.rotation = rotation }
-        // One matrix per file: the next keyframe begins another. A request may have been too soon after the last one, so it is due until there is such a keyframe.
+        // One matrix per file: the next keyframe begins another. A request may have been too soon after the last one, so it is due until there is such a
+        // keyframe.
         if let format, format.rotation != self.rotation, files.allows(at: arrival) { request(at: arrival, &steps) }
         for frame in assembler.append(payload, marker: marker, timestamp: timestamp, arrival: arrival) {
             try store(frame, segment: &segment, &totals, &steps)

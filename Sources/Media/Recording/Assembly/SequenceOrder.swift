@@ -29,7 +29,7 @@ struct SequenceOrder {
     private var next: Int64?
     private var held: [Int64: Packet] = [:]
 
-    /// Processes a packet; nil for one that arrived twice or too late.
+    /// Processes a packet; false for one that arrived twice or too late.
     mutating func insert(_ header: RTPHeader, _ bytes: [UInt8], arrival: MonotonicTime) -> Bool {
         let sequence = unwrapper.unwrap(header.sequenceNumber)
         if next == nil { next = sequence }
