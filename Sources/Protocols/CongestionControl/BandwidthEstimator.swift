@@ -232,7 +232,7 @@ public struct BandwidthEstimator: ~Copyable {
         lastFeedback = now
     }
 
-    // MARK: - Messages beside media
+    // MARK: - Messages next to media
 
     /// Bytes of messages that may leave now, so that media keeps the path; nil: media reveals nothing about the path, and nothing is limited.
     public mutating func messageAllowance(at now: MonotonicTime) -> Int? {

@@ -3,14 +3,14 @@ import Primitives
 /// Whether packets have waited equally long for seconds, which queues of other traffic do not allow: then the path has become longer, and there is no queue.
 ///
 /// Loss-based senders fill a queue until it drops packets and then drain a part of it: CUBIC's window changes by three packets within two seconds of its
-/// plateau and by ten within three (RFC 9438, section 4.2). BBR sends a quarter faster and then a quarter slower within eight round trips. A route that became longer adds
-/// the same delay to each packet.
+/// plateau and by ten within three (RFC 9438, section 4.2). BBR sends a quarter faster and then a quarter slower within eight round trips. A route that became
+/// longer adds the same delay to each packet.
 ///
 /// This is used only if `CrossTrafficQueue` found that the queue is not our own: the queue of a link that carries exactly what is sent is just as constant.
 ///
 /// A wrong answer costs little: the rate then follows the slope of the delay, as in libwebrtc, which never looks at how long packets wait.
 struct ConstantWait: Sendable {
-    /// How long the wait must not change: longer than CUBIC's plateau lasts at the rates of a video call.
+    /// How long the wait must not change: longer than CUBIC takes to cross its plateau at the rates of a video call.
     private static let time = TimeInterval.seconds(5)
     /// Microseconds within which it is the same wait: a frame's packets at 2 Mbit/s.
     private static let band: Int64 = 5_000

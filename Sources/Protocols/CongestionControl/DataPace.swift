@@ -51,7 +51,7 @@ struct DataPace: Sendable {
     /// clocks, a frame of video on a narrow link, and half of the delay that is heard in a conversation; to each, the time that a packet of messages takes on
     /// the path is added.
     private static let empty: Int64 = 8_000, short: Int64 = 20_000, long: Int64 = 50_000
-    /// Bits of a packet of messages, and the maximum of microseconds that one counts for.
+    /// Bits of a packet of messages, and the maximum number of microseconds that one counts for.
     private static let packet = 9_600.0, longestPacket = 20_000.0
 
     /// 0: nothing was sent yet.
@@ -82,7 +82,7 @@ struct DataPace: Sendable {
         return Int(credit)
     }
 
-    /// Counts bytes that left, whether or not messages were permitted. Bytes beyond the credit are no debt for long, because acknowledgements never wait.
+    /// Counts bytes that left while messages were permitted. Bytes beyond the credit are no debt for long, because acknowledgements never wait.
     mutating func sent(_ bytes: Int, at now: MonotonicTime) {
         guard bytes > 0 else { return }
         credit = max(credit - Double(bytes), -2 * Self.leastBurst)

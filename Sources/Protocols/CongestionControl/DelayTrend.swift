@@ -2,7 +2,8 @@
 ///
 /// Follows libwebrtc's `TrendlineEstimator` (window 20, smoothing 0.9, gain 4) and, for the threshold that adapts so that a competing flow
 /// that fills queues does not starve this one, draft-ietf-rmcat-gcc-02 section 5.4 with libwebrtc's constants. The draft's own constants, which lower the
-/// threshold over seconds, hold more against TCP but make several of these flows on one queue less fair; `CrossTrafficQueue` does the former without the latter.
+/// threshold over seconds, hold more against TCP but make several of these flows on one queue less fair; `CrossTrafficQueue` achieves the former without the
+/// latter.
 struct DelayTrend: Sendable {
     private static let window = 20
     private static let leastGroups = 6
