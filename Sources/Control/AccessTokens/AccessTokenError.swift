@@ -34,17 +34,17 @@ public enum AccessTokenLimits {
     public static let tokenBytes = 16_384
     /// `sub`: 256 characters, of four bytes at most. `Rooms` counts characters.
     public static let identityBytes = 1_024
-    /// `name`, for the same reason.
+    /// `name`, like `sub`.
     public static let nameBytes = 1_024
     /// `metadata`.
     public static let metadataBytes = 8_192
-    /// Members of `attributes`, whose names and texts together may have as many bytes as metadata.
+    /// Members of `attributes`, whose names and texts together may have at most as many bytes as `metadata`.
     public static let attributeCount = 64
     /// `kind`: one short word.
     public static let kindBytes = 32
     /// `jti`: a UUID has 36 characters.
     public static let tokenIDBytes = 256
-    /// `video.room`, for the same reason.
+    /// `video.room`, like `sub`.
     public static let roomBytes = 1_024
     /// Rules in `video.subscribeRules`: each is checked for each track; a person writes a few.
     public static let subscribeRules = 64
