@@ -128,7 +128,7 @@ extension Room {
             track.publisher, .backupWanted(track: track.info.sid, codec: codec, layers: layers), &turn)
     }
 
-    /// Whether the first codec of a track that is sent in its backup codec is needed, too.
+    /// Checks whether the first codec of tracks that are sent in their backup codec is needed, too.
     mutating func reviewRegressions(_ turn: inout RoomTurn) {
         state.reviewRegressions(isRecorded: { recordings.stream(of: $0) != nil }, &turn)
     }

@@ -42,7 +42,7 @@ extension Room {
         makeOffers(&turn)
     }
 
-    /// The permissions from now on. Hidden members stay hidden, and others stay visible: the other members know of them.
+    /// Sets the permissions from now on. Hidden members stay hidden, and others stay visible: the other members know of them.
     ///
     /// Throws `invalid_request` if `hidden` or `recorder` would change.
     public mutating func setPermissions(
@@ -70,8 +70,8 @@ extension Room {
         makeOffers(&turn)
     }
 
-    /// The rules for what a participant may receive from now on; nil: its token's, or else the room's. Subscriptions that are no longer permitted end at once;
-    /// newly permitted tracks are subscribed at once if the participant subscribes automatically.
+    /// Sets the rules for what a participant may receive from now on; nil: its token's, or else the room's. Subscriptions that are no longer permitted end at
+    /// once; newly permitted tracks are subscribed at once if the participant subscribes automatically.
     public mutating func setSubscribeRules(
         _ rules: [SubscribeRule]?, of participant: String, turn: inout RoomTurn
     ) throws(RoomError) {
@@ -84,7 +84,7 @@ extension Room {
         makeOffers(&turn)
     }
 
-    /// Whether `session` may lock the room (nil: an operator, who always may).
+    /// Checks that `session` may lock the room (nil: an operator, who always may).
     public func checkLockRight(of session: SessionID?) throws(RoomError) {
         guard let session else { return }
         let member = try state.member(session)
@@ -161,7 +161,7 @@ extension Room {
         for session in excess { remove(session, reason: .policyChanged, turn: &turn) }
     }
 
-    /// Members that the policy would no longer admit: first those that do not encrypt if everybody must, then, of the others, the last to join.
+    /// Members that the policy would no longer admit: first those that do not encrypt if everybody must, then those beyond the limit, the last to join first.
     private var excess: [SessionID] {
         // The roster's sessions are in the order in which they joined; its members are in none.
         let members = state.roster.sessions.compactMap { state.roster[$0] }

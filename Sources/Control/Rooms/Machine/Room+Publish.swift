@@ -255,7 +255,7 @@ extension Room {
     /// The track that an announcement is about, if it is published already.
     ///
     /// A client that also announces the kind announces each publication anew, and publishes the same track object again before the offer that ends its former
-    /// publication. So an existing announcement is meant only if its sid is named.
+    /// publication. So a published track that was announced before is meant only if its sid is named.
     private func publishedTrack(of announcement: TrackAnnouncement, by session: SessionID) -> RoomTrack? {
         if let sid = announcement.sid {
             return state.routing.track(sid: sid).flatMap { $0.publisher == session ? $0 : nil }

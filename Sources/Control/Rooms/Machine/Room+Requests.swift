@@ -163,7 +163,7 @@ extension Room {
         try message.check(state.context.limits)
         var sent = member.sentMessages
         guard !sent.includes(message) else { return }
-        // A sender whose message came too early may not have read so; the message is delivered when it is sent again.
+        // Before the message counts as sent: a sender that was refused because it is too fast may repeat it without having read the refusal.
         if peer == nil { try sent.charge(state.context.limits, at: turn.now) }
         sent.note(message)
         state.roster.update(session) { $0.sentMessages = sent }

@@ -47,10 +47,10 @@ public struct Room: Sendable {
         turn.log(.roomStarted)
     }
 
-    /// The addresses at which clients reach the room's worker from now on; existing descriptions are not changed.
+    /// Sets the addresses at which clients reach the room's worker from now on; existing descriptions are not changed.
     public mutating func set(candidates: [Candidate]) { state.set(candidates: candidates) }
 
-    /// The maximum number of members from the next join on, if the room's policy permits more.
+    /// Sets the maximum number of members from the next join on, if the room's policy permits more.
     public mutating func set(participants: Int) { state.set(participants: participants) }
 
     /// Whether a message of the application's server was not sent before; this call records it as sent.
@@ -97,7 +97,7 @@ extension Room {
         return profile == .full && isSignalled ? 2 : 1
     }
 
-    /// What follows a newcomer's snapshot: which tracks it may not receive, who speaks, and the server's own offers.
+    /// Sends what follows a newcomer's snapshot: which tracks it may not receive, who speaks, and the server's own offers.
     public mutating func settle(_ newcomer: SessionID, turn: inout RoomTurn) {
         state.announceForbiddenTracks(to: newcomer, &turn)
         if state.isAnybodySpeaking { state.announceSpeakers(to: newcomer, &turn) }

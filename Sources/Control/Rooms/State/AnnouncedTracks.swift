@@ -164,7 +164,7 @@ extension TrackInfo {
         return info
     }
 
-    /// The publisher's announcement, for a track of which nothing else is known yet.
+    /// Applies the publisher's announcement to a track of which nothing else is known yet.
     mutating func describe(as announcement: TrackAnnouncement) {
         name = announcement.name ?? ""
         muted = announcement.muted ?? false

@@ -81,12 +81,12 @@ extension RoomState {
         for subscription in routing.subscribers(of: id) { renegotiate(subscription) }
     }
 
-    /// The encoding of the track `main` in its backup codec: nobody sees it as a separate track.
+    /// Adds the encoding of the track `main` in its backup codec: nobody sees it as a separate track.
     mutating func receiveBackup(
         of main: String, _ sending: RemoteSending, mid: String, on connection: Connection, of session: SessionID,
         _ turn: inout RoomTurn
     ) {
-        // A track that its publisher unpublished meanwhile has none any more.
+        // Not for a track that its publisher unpublished meanwhile.
         guard let track = routing.track(sid: main), track.publisher == session, track.backup == nil,
             track.connection == connection.id
         else { return }

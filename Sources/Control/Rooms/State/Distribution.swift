@@ -160,7 +160,7 @@ extension Distribution {
         }
     }
 
-    /// The number of the member's subscriptions that find no section in its description, which is full.
+    /// Records how many of the member's subscriptions find no section in its description, which is full.
     mutating func lacksSections(_ count: Int, for session: SessionID) {
         waitingTracks.lacksSections(count, for: session)
     }
@@ -346,7 +346,7 @@ extension Distribution {
         followMode.follow(&state, &turn)
     }
 
-    /// Whether a member may receive a track has changed.
+    /// A member may receive a track from now on, or no longer may.
     private mutating func allow(
         _ track: TrackID, to session: SessionID, _ isAllowed: Bool, _ state: inout RoomState, _ turn: inout RoomTurn
     ) {

@@ -104,7 +104,7 @@ extension RoomState {
         return (try? checkSubscription(member, track)) != nil
     }
 
-    /// Whether `member` may receive `track` in addition to what it already receives.
+    /// Checks that `member` may receive `track` in addition to what it already receives.
     func checkSubscription(_ member: Member, _ track: RoomTrack) throws(RoomError) {
         guard policy.topology == .routed else {
             throw RoomError(.notRouted, "this room is peer-to-peer: the server carries no media")

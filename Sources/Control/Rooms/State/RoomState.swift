@@ -25,7 +25,7 @@ struct RoomState: Sendable {
     private var speakers: [SpeakerInfo] = []
     private var counter: UInt64 = 0
 
-    /// Whether the room is empty.
+    /// An empty room.
     init(id: RoomID, sid: String, name: String, policy: RoomPolicy, context: RoomContext) {
         self.id = id
         self.sid = sid
@@ -102,10 +102,10 @@ struct RoomState: Sendable {
         policyRevision += 1
     }
 
-    /// The addresses at which clients reach the room's worker from now on; existing descriptions are not changed.
+    /// Sets the addresses at which clients reach the room's worker from now on; existing descriptions are not changed.
     mutating func set(candidates: [Candidate]) { context.candidates = candidates }
 
-    /// The maximum number of members from the next join on, if the policy permits more.
+    /// Sets the maximum number of members from the next join on, if the policy permits more.
     mutating func set(participants: Int) { context.limits.participants = participants }
 }
 

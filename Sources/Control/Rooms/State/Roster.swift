@@ -155,8 +155,8 @@ extension Roster {
 // MARK: Messages
 
 extension Roster {
-    /// The sessions that get it. Unknown names are skipped, so that a member that leaves does not stop a message to the others; if there is no
-    /// other, the sender is notified.
+    /// The sessions that get it. Unknown names are skipped, so that a member that leaves does not stop a message to the others; if all are
+    /// unknown, the message is refused.
     func receivers(of message: RoomMessage, except sender: SessionID?) throws(RoomError) -> [SessionID] {
         guard let names = message.to else { return sessions.filter { $0 != sender } }
         var receivers: [SessionID] = []

@@ -62,7 +62,7 @@ struct WaitingTracks: Sendable {
         if queues[session]?.tracks.isEmpty == false { changed.insert(session) }
     }
 
-    /// The number of the member's subscriptions that find no section in its description.
+    /// Records how many of the member's subscriptions find no section in its description.
     mutating func lacksSections(_ count: Int, for session: SessionID) {
         guard queues[session]?.withoutSection ?? 0 != count else { return }
         queues[session, default: Queue()].withoutSection = count

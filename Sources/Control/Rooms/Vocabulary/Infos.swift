@@ -84,7 +84,7 @@ public struct ParticipantInfo: Sendable, Hashable {
     public var kind: String?
     /// What its client can do, as the client states.
     public var clientTraits = ClientTraits()
-    /// Whether one of its connections ever came up while it is in the room; a connection that a move ended does not count. Announced only to those that want it
+    /// Whether one of its connections ever came up since it joined; a connection that a move ended does not count. Announced only to those that want it
     /// (``JoinRequest/wantsConnections``).
     public var hasConnected = false
     /// Grows with each change of this participant.

@@ -6,7 +6,7 @@ public import SDP
 ///
 /// Layers are stacked: the server's defaults, a preset, the room's own document. The topmost layer that specifies a rule decides it.
 public struct PolicyDocument: Sendable, Hashable {
-    /// Limits on what members may set, for values that more than one interface sets.
+    /// The permitted ranges of those values of a document that more than one interface sets.
     public enum Ranges {
         public static let participants = 1...1_000_000
         public static let emptyTimeoutSeconds: ClosedRange<Int64> = 1...86_400

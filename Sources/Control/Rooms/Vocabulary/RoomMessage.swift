@@ -61,7 +61,7 @@ public struct RoomMessage: Sendable, Hashable {
     /// The topic; chosen by the application.
     public var topic: String
     public var content: Content
-    /// Lossy messages may be dropped on the way; for them, delay is worse than loss.
+    /// Lossy messages may be dropped on the way, and never wait for others.
     public var isReliable: Bool
     /// Identities or sids of its receivers; nil: everybody else in the room.
     public var to: [String]?
