@@ -14,7 +14,7 @@ struct ChunkedDecoder: Sendable {
         case broken
     }
 
-    /// The number of bytes to be read.
+    /// The state of the body after a read.
     enum Progress: Equatable {
         case needsMore
         case complete
@@ -23,7 +23,7 @@ struct ChunkedDecoder: Sendable {
 
     /// Chunk extensions and trailers are not used here. Both together may be as long as those of any real sender.
     private static let maximumOverheadBytes = 4_096
-    /// Sixteen digits can express a number that exceeds any limit.
+    /// Eight digits express sizes up to 4 GiB, more than any limit allows; sixteen could overflow.
     private static let maximumDigits = 8
 
     private var state = State.size(digits: 0)

@@ -9,7 +9,7 @@ extension HTTPListener {
             reached(.streams, "too many responses that go on; a further one is refused")
             return overload(connection)
         }
-        // Everybody with a link to a file may download it as often as they like: downloads may occupy at most half of what event streams could use.
+        // Everybody with a link to a file may download it as often as they like: downloads get at most half of the streams.
         guard stream.length == nil || downloads < max(1, configuration.streamLimit / 2) else {
             reached(.streams, "too many downloads; a further one is refused")
             return overload(connection)

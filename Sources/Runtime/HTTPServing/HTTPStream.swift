@@ -29,7 +29,7 @@ final class OpenStream {
 
     init(_ stream: HTTPStream) { (keepAlive, isDownload) = (stream.keepAlive, stream.length != nil) }
 
-    /// The task that reads the pieces from their source. It ends at once if the client disconnected while the head was sent.
+    /// Keeps the task that reads the pieces from their source; cancels it at once if the client disconnected while the head was sent.
     func begin(_ task: Task<Void, Never>) {
         if isOver { return task.cancel() }
         self.task = task
