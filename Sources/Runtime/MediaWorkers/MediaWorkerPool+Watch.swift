@@ -55,7 +55,7 @@ extension MediaWorkerPool {
     }
 
     /// Makes a worker carry out commands in order, and returns when they have been. A worker that hangs carries them out when it recovers, before
-    /// all later ones, and the caller gets an error at once.
+    /// all later ones, and the caller gets an error without waiting for that.
     public nonisolated(nonsending) func apply(
         _ commands: [MediaCommand], on index: Int
     ) async throws(WorkerHangs) {
