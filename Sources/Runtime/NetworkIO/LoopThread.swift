@@ -52,7 +52,7 @@ private func runLoopThread(_ context: UnsafeMutableRawPointer?) -> UnsafeMutable
 
 /// Thread priorities, for when processors are scarce.
 public enum Scheduling {
-    /// Before ordinary threads, which still get a tenth if both need all of it.
+    /// Before ordinary threads, which still get a tenth of a processor that both could use completely.
     private static let nice: Int32 = -10
     /// The shortest slice that the kernel accepts: a thread with shorter slices than others preempts them when it wakes up.
     private static let slice: UInt64 = 100_000
