@@ -114,7 +114,7 @@ public final class JobRunner: Sendable {
             ["program": .text(configuration.program)])
     }
 
-    /// The jobs that an earlier run of the server has left open.
+    /// Queues the jobs that an earlier run of the server has left open.
     private func resume() {
         for job in books.all.reversed() where job.state.isOpen {
             let isHopeless = job.tries >= Self.mostTries
