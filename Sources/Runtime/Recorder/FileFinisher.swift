@@ -175,7 +175,7 @@ extension RecordingFile {
     /// Its tracks and samples; nil if it is not a movie.
     func movie() -> MovieFile? { try? readMovie() }
 
-    /// Its tracks and samples. Throws if there are none.
+    /// Its tracks and samples. Throws the reason if there are none.
     func readMovie() throws(MovieFault) -> MovieFile {
         let isMatroska = MatroskaReader.recognizes(read(MatroskaReader.signatureLength, at: 0).span.bytes)
         return try isMatroska ? readMovie(MatroskaReader.self) : readMovie(MovieFileReader.self)

@@ -70,7 +70,7 @@ public final class FileRecorder: RecordingPlane {
         self.thread = thread
         news = stream
         disk = try BlockingCalls(thread: "recording-disk", mostWaiting: Self.mostReading)
-        // No reader existed that could be notified of their end.
+        // Their end has not been reported yet: nobody read the news.
         for summary in books.recovered where !summary.awaitsJoining {
             continuation.yield(RecorderThread.News(endOf: summary))
         }

@@ -236,7 +236,7 @@ struct RecorderDesk {
 
     // MARK: - Summaries
 
-    /// What the API shows of recordings in progress is at most a second old; it is written to the disk where a crash would lose it.
+    /// Updates what the API shows of recordings in progress, which is at most a second old; writes to the disk what a crash would lose.
     private mutating func showProgress() {
         var changed: Set<String> = []
         for (stream, track) in tracks {

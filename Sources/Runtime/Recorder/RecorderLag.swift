@@ -4,7 +4,7 @@ import Synchronization
 /// How long records wait for the recorder's thread.
 ///
 /// The thread itself reports it every second; while it hangs in a write it cannot. Then its silence counts: records that arrive in the rings meanwhile wait at
-/// least as long as the report overdue.
+/// least as long as the report is overdue.
 final class RecorderLag: Sendable {
     /// A report follows the last one within this: the interval of the desk, and that at which the thread checks whether it is due.
     static let reportInterval = RecorderDesk.lookInterval + RecorderThread.advanceInterval

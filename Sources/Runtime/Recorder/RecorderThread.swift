@@ -67,8 +67,8 @@ final class RecorderThread: Sendable {
             let deadline = now + (desk.isIdle ? RecorderDesk.lookInterval : Self.pollInterval)
             let ready = poller.wait(until: deadline, now: now)
             if poller.isReady(wake.descriptor, of: ready) { wake.clear() }
-            // A track is ordered before its first record is pushed. So the orders cover everything that waited before they were read; otherwise the
-            // first keyframe of a track whose order came later would be lost.
+            // Only records that waited before the orders were taken are read. A track is ordered before its first record is pushed, so the tracks of these
+            // are known; a later record may belong to a track whose order was not taken yet, and its first keyframe would be lost.
             for index in rings.indices { waiting[index] = rings[index].waiting }
             orders.drain(into: &taken)
             for order in taken {

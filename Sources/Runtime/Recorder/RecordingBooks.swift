@@ -203,7 +203,7 @@ final class RecordingBooks: Sendable {
     /// Whether a recording may be deleted without a request: not before the storage has it.
     private func mayGo(_ summary: RecordingSummary) -> Bool { configuration.storage == nil || summary.isUploaded }
 
-    /// Deletes recordings that have been kept for their time; `wallClock` in milliseconds since 1970.
+    /// Deletes recordings that have been kept long enough; `wallClock` in milliseconds since 1970.
     func deleteExpired(wallClock: Int64, at now: MonotonicTime) {
         let all = all
         let found = state.withLock { $0.retention.look(at: all, wallClock: wallClock, at: now) }

@@ -64,7 +64,7 @@ struct FileNameFields {
 }
 
 extension RecordingSummary.File {
-    /// The contents found in it when it was finished.
+    /// Records the contents that were found in it when it was finished.
     mutating func note(_ content: (samples: Int, duration: UInt64, timescale: UInt32)) {
         samples = content.samples
         durationMilliseconds = Int64(content.duration * 1_000 / UInt64(content.timescale))

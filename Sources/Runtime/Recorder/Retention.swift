@@ -1,6 +1,6 @@
 import Primitives
 
-/// Decides which recordings have been kept for their time.
+/// Decides which recordings have been kept long enough.
 ///
 /// The wall clock determines the age of a recording when it is first checked, within seconds of its end. From then on it ages by the monotonic clock, so
 /// setting the wall clock, by an hour or by years, deletes nothing early. For recordings of an earlier run of the server only the wall clock is known, so none
@@ -9,7 +9,7 @@ import Primitives
 struct Retention {
     /// The result of a check.
     struct Findings {
-        /// Recordings that have been kept for their time.
+        /// Recordings that have been kept long enough.
         var expired: [RecordingSummary] = []
         /// For others, by sid, the start of their retention by the current wall clock, if it differs from their summaries: the next run of the server knows
         /// only the summaries.
