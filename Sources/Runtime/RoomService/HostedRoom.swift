@@ -20,7 +20,7 @@ final class HostedRoom {
     var isCheck: Bool { checker != nil }
     /// The room's own rules.
     var document: PolicyDocument
-    /// The password of the room, if it requires one, for joins.
+    /// The hash of the room's password, if it requires one, to check joins.
     private(set) var password: PasswordHash?
     /// Changes with the password, so that a check that took a long time notices.
     private(set) var lockRevision = 0
@@ -59,7 +59,7 @@ final class HostedRoom {
         lockRevision += 1
     }
 
-    /// The effects of a command to the worker on who owns what.
+    /// Records the effects of a command to the worker on who owns what.
     func note(_ command: MediaCommand) {
         switch command {
         case .addPeer(let peer):

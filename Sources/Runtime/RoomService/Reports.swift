@@ -65,9 +65,9 @@ public struct ConnectionReport: Sendable {
 /// One track and how it is received.
 public struct TrackReport: Sendable {
     public var info: TrackInfo
-    /// The first encoding.
+    /// Statistics of its first encoding.
     public var statistics: TrackStatistics
-    /// The encoding in the backup codec, while that is sent.
+    /// Statistics of its encoding in the backup codec, while that is sent.
     public var backup: TrackStatistics?
 
     /// All layers that are received.

@@ -118,7 +118,7 @@ extension RoomHost {
         }
     }
 
-    /// The rules for what a participant may receive from now on; nil: everything.
+    /// Sets the rules for what a participant may receive from now on; nil: its token's, or else the room's.
     public func setSubscribeRules(
         _ rules: [SubscribeRule]?, of participant: String, in name: String
     ) async throws(RoomError) -> ParticipantDetail {

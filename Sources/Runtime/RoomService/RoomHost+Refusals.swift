@@ -80,7 +80,7 @@ extension RoomHost {
         identity.map { hosted.recentMembers.contains($0, at: media.now()) } ?? false
     }
 
-    /// The effects of an event on future joins.
+    /// Records the effects of an event on future joins.
     func note(_ event: RoomLogEvent, in hosted: HostedRoom) {
         switch event {
         case .connectionChanged(_, _, .closed, let reason):

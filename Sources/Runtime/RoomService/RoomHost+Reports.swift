@@ -72,7 +72,7 @@ extension RoomHost {
         return report
     }
 
-    /// A worker's report; nil for a room that it does not know.
+    /// A worker's report; empty for a room that it does not know.
     private func reported(_ scope: ReportScope, on worker: WorkerIndex) async throws(RoomError) -> MediaReport {
         do throws(WorkerHangs) {
             return try await media.report(scope, on: worker) ?? MediaReport()

@@ -19,7 +19,7 @@ struct ForgottenEvents {
         }
     }
 
-    /// The removed events of several rooms together.
+    /// Adds the removed events of other rooms.
     mutating func formUnion(_ other: ForgottenEvents) {
         for (type, position) in other.last { note(type, at: position) }
     }

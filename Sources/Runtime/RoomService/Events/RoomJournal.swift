@@ -40,7 +40,7 @@ struct RoomJournal: Sendable {
         return nil
     }
 
-    /// The final counters of a connection whose stay has ended.
+    /// Adds the final counters of a connection whose stay has ended.
     mutating func finish(_ peer: PeerID, _ last: EndedPeer, at: Int64) {
         if let summary = departing.finish(peer, last, at: at) { stayEnded(summary) }
     }

@@ -80,7 +80,7 @@ extension EndedPeer {
 
 /// The sids of a room's tracks, including those that have ended, to name them in later reports.
 struct TrackNames: Sendable, Hashable {
-    /// The maximum, newest first: more than the last decisions of all who leave can refer to.
+    /// The maximum number; the newest are kept: more than the last decisions of all who leave can refer to.
     private static let maxTracks = 2_000
 
     private var sids: [TrackID: String] = [:]

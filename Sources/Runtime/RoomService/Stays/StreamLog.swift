@@ -6,7 +6,7 @@ import Rooms
 public struct StreamSample: Sendable, Hashable {
     /// Milliseconds since 1970.
     public var at: Int64
-    /// All received layers of a track, or the layer that a subscription is sent.
+    /// Of all received layers of a track, or of the layer that a subscription is sent.
     public var bitrate: Bitrate
     /// The share of lost packets, 0 to 1: for a track after repair, for a subscription as its receiver reports.
     public var loss: Double
