@@ -221,7 +221,7 @@ extension WebhookSender {
         return result
     }
 
-    /// In force at once, before the database is awaited, so that two cannot be created in one place. Returns the number of this change.
+    /// In force at once, before the database is awaited, so that two calls at a time cannot both take the last free place. Returns the number of this change.
     private func place(_ webhook: Webhook) throws(WebhookError) -> Int {
         try webhook.check(keys: keys, allowsPrivate: allowsPrivate)
         let name = webhook.name
