@@ -126,7 +126,7 @@ extension Room {
     /// The waiting guests, in order of arrival.
     public var guests: [WaitingGuest] { waitingRoom.guests }
 
-    /// Records that a join was refused because nobody has admitted its bearer yet. The caller has returned `approval_required`.
+    /// Records that a join was refused because nobody has admitted its bearer yet. The join has thrown `approval_required`.
     public mutating func noteGuest(_ request: JoinRequest, turn: inout RoomTurn) {
         guard let identity = request.claims.identity else { return }
         let guest = WaitingGuest(identity: identity, name: request.shownName, since: turn.wallClock)
