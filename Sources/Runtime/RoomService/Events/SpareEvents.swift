@@ -30,7 +30,7 @@ struct SpareEvents {
         (forgotten[room] ?? forgottenOfOthers).lastPosition(of: types)
     }
 
-    /// Sets aside an event that is newer than all others here; returns the event that is removed for it.
+    /// Sets aside an event that is newer than all others here; returns the events that are removed for it.
     mutating func add(_ entry: RoomLogEntry) -> [RoomLogEntry] {
         rooms[entry.room, default: []].append(entry)
         order.append((entry.cursor.position, entry.room))
