@@ -176,7 +176,7 @@ final class RecordingBooks: Sendable {
                 try place.replace(
                     "\(folder(of: summary))/\(RecordingSummary.sidecar)", with: encode(summary), isDurable: !goesOn)
                 if goesOn { state.withLock { _ = $0.unsecured.insert(sid) } } else { removeCopy(of: summary) }
-                // If it was deleted while this was written, the next start would find it again.
+                // If it was deleted while this was written, it is removed here: the next start would find it again.
                 return stays(summary)
             } catch {
                 logger.error(
