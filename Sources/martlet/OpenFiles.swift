@@ -53,7 +53,7 @@ struct ConnectionShare {
         min(wanted, max(1, (openFiles - 64) / 4 / max(1, workers)))
     }
 
-    /// Divides `openFiles`, of which `inUse` are open already or reserved. `isAPIPrivate`: the private listener serves the control API, and gets a
+    /// Divides `openFiles`, of which `inUse` are open already or reserved for media. `isAPIPrivate`: the private listener serves the control API, and gets a
     /// quarter if there are few.
     init(
         openFiles: Int, inUse: Int, isAPIPrivate: Bool,

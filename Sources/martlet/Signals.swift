@@ -16,7 +16,7 @@ struct Signals {
     private let readEnd: Int32
 
     /// A server that is still starting ends at once when it is asked to: it has no participants yet. SIGHUP does not end it: it may have read the file before it was
-    /// changed, and reloads it as soon as it runs. If it `isInteractive`, SIGHUP means that its terminal was closed.
+    /// changed, and reloads it as soon as it runs. With `isInteractive` SIGHUP ends it, because its terminal was closed.
     init(isInteractive: Bool) throws(CommandError) {
         self.isInteractive = isInteractive
         var ends: [Int32] = [-1, -1]

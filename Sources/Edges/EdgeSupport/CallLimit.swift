@@ -5,7 +5,7 @@ import Synchronization
 /// How many calls one API key may make: a program that runs wild is refused, and the server's time is left for people's calls.
 public final class CallLimit: Sendable {
     private let perSecond: Live<Int>
-    /// One per key whose token was verified, and a few kinds of calls of each: no more than there are configured keys.
+    /// One for each key whose token was verified, and one for each of a few kinds of its calls: their number is bounded by the configured keys.
     private let limits = Mutex<[String: RateLimit]>([:])
 
     /// `perSecond` calls of each key, in bursts of up to two seconds' worth.

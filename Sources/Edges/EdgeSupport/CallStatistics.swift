@@ -6,7 +6,7 @@ import Synchronization
 public final class CallStatistics: Sendable {
     /// What has been counted until a moment.
     public struct Counts: Sendable {
-        /// Seconds until the answer, by operation of the API, such as `GET /v1/rooms/{room}`.
+        /// Seconds until the answer, by operation of the API, such as `GET /v1/rooms/{room}`, so that their number is bounded.
         public var times: [String: Histogram] = [:]
         /// By stable code, of which there are some tens.
         public var refusals: [String: UInt64] = [:]

@@ -51,7 +51,7 @@ public enum DataPackets {
         }
     }
 
-    /// The caller that members see and answer when the application's server has called them: the SDKs ignore a call without one. Answers are matched by their number, not by this.
+    /// The caller that members see and answer when the application's server has called them: the SDKs ignore a call without one. Answers are matched by the call's number and the member, not by this.
     static let server = "server"
 
     /// A call of the application's server to a member.

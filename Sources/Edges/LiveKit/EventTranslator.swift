@@ -102,8 +102,8 @@ struct EventTranslator: Sendable {
         case .left: []
         // The protocol has no word for a drain. The rooms have ended, but the server, or another behind the same name, is there again soon.
         case .serverShutdown: [.leave(.serverShutdown, .reconnect)]
-        // Nobody removed it: its app was in the background, for example, and reads this when it is back. It tries to resume, and is then answered to join anew, or that
-        // a newer session has its identity, which a join would end.
+        // Nobody removed it: its app was in the background, for example, and reads this when it is back. It tries to resume, and is then asked to join
+        // anew, or refused because a newer session has its identity, which a join would end.
         case .timeout, .connectionLost, .tooSlow: [.leave(.init(reason), .resume)]
         case .duplicateIdentity, .removed, .roomDeleted, .roomDurationReached, .stayDurationReached, .tokenExpired,
             .tokenRevoked, .policyChanged, .moved:

@@ -53,7 +53,7 @@ struct SignallingSession: Sendable {
         await state.attachment?.detach(from: context.rooms)
     }
 
-    /// Closes a socket on which nobody joins in time, or asks to be let in.
+    /// Closes a socket on which nobody joins, or asks to be let in, in time.
     private func joinDeadline(of socket: some SignallingSocket) -> Task<Void, any Error> {
         Task {
             try await Task.sleep(for: Self.joinTimeout)

@@ -43,7 +43,7 @@ struct RepairList: Sendable {
         missing.removeAll { $0.number < number }
     }
 
-    /// The numbers to request now; `gaveUp` if some have reached the most requests.
+    /// The numbers to request now; `gaveUp` if some were requested as often as allowed.
     mutating func dueRequests(at now: MonotonicTime, interval: TimeInterval, gaveUp: inout Bool) -> [Int64] {
         var due: [Int64] = []
         for index in missing.indices where missing[index].due <= now {

@@ -18,7 +18,7 @@ struct EgressModel {
     /// Why it has failed; empty: it has not.
     let error: String
     let files: [File]
-    /// The participant, if the recording contains the tracks of one only; the sid while it contains none.
+    /// The participant, if the recording contains the tracks of one only: its identity, or its sid while there are no tracks yet.
     let identity: String?
 
     /// `isEnding`: its room has ended it, and its files are being finished. `identity` is the one in the call that began it.

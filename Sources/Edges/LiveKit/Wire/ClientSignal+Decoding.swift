@@ -189,7 +189,7 @@ extension TrackRequest {
 }
 
 extension BackupCodecPolicy {
-    /// `PREFER_REGRESSION`, which clients also mean if they send nothing, leaves the choice to the server; they prefer regression.
+    /// `PREFER_REGRESSION`, which clients also mean if they send nothing, leaves the choice to the server: it is regression, which they prefer.
     init(_ policy: Livekit__BackupCodecPolicy) {
         self = policy == LIVEKIT__BACKUP_CODEC_POLICY__SIMULCAST ? .simulcast : .regression
     }

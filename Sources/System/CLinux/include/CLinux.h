@@ -104,7 +104,7 @@ int clinux_clock_is_kept(void);
 /// Whether the processor has instructions for AES and for the multiplication of GCM.
 int clinux_has_aes(void);
 
-/// Starts a program with the lowest priority: the lowest nice value, idle for the processor (SCHED_IDLE) and for the disk, killed first if memory runs out, without
+/// Starts a program with the lowest priority: nice value 19, idle for the processor (SCHED_IDLE) and for the disk, killed first if memory runs out, without
 /// this process's files and signals, and ended when the calling thread ends. It runs in `folder` with at most `memory` bytes of address space (0: no limit); its
 /// standard output and error are the two descriptors. Returns the process's number, or -1 and errno. If it cannot become the program, it ends with 127 and the reason on its
 /// standard error.

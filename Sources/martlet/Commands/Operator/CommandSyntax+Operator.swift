@@ -98,7 +98,7 @@ extension CommandSyntax {
             VERB is 'list' (the default), 'show', 'create', 'cancel' or 'delete'.
             'show', 'cancel' and 'delete' take the job, JB_…; 'create' takes the recording, RC_…, the kind of the job, and words of the
             form FIELD=VALUE with the fields of POST /v1/recordings/{recording}/jobs. 'delete' removes a job that has ended, with its
-            file, and cancels one that has not.
+            file; 'cancel' ends one that waits or runs.
 
             kinds:
               composition   one MP4 file of everybody: layout (grid, speaker, presentation), width, height, frameRate, bitrate

@@ -112,7 +112,7 @@ export class IncomingFile {
         this.fail(problem);
     }
 
-    /** A sender may stay in the room but send nothing more. The last seconds are counted only while the page runs: after a suspension, what arrived meanwhile is read in them. */
+    /** A sender may stay in the room but send nothing more. The last seconds begin only once the page runs, so that after a suspension it first reads what has arrived. */
     awaitChunk() {
         clearTimeout(this.waiting);
         const giveUp = () => {

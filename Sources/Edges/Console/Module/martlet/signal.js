@@ -48,7 +48,7 @@ const GIVE_UP_AFTER = 5;
 const LONGEST_SILENCE = 40;
 /** Milliseconds between two turns of the timer that show that the page did not run: the machine slept, or the browser was stopped. */
 const SUSPENDED = 5_000;
-/** The server's own answers to a plain GET: the server is reachable but no WebSocket is, or it accepts no further one; and how many in a row end the stay. A 404 may come from a proxy whose server restarts. */
+/** The server's own answers to a plain GET: no WebSocket reaches it, or it accepts no further one; and how many of one kind in a row end the attempt to join. A 404 may come from a proxy whose server restarts. */
 const NO_WEBSOCKET = 426;
 const FULL = 503;
 const UNPASSED_TRIES = 3;
