@@ -3,12 +3,13 @@
 
     recording.py [--rounds 2] [--seconds 30] [--folder FOLDER] [--freeze]
 
-FOLDER: a folder on the disk to measure; default: .build/recorded. With --freeze, as root, each round has a third run in which the disk, a separate file system, is frozen for ten
-seconds in the middle.
+FOLDER: a folder on the disk to measure; default: .build/recorded. With --freeze, as root, each round has a third run in which the disk, a separate
+file system, is frozen for ten seconds in the middle.
 
-Each run has a new server. Prints a row for each run and the medians, and judges p99: it is unchanged if its median does not exceed the larger of the worst round without recordings
-and 1.1 times their median. The exit status is 0 if it is unchanged. Cores of others: the work of the machine besides server and generator, which has to be nearly nothing for
-the figures to be meaningful; in runs with recordings it includes the kernel's threads that write the files to the disk.
+Each run has a new server. Prints a row for each run and the medians, and judges p99: it is unchanged if its median does not exceed the larger of the worst
+round without recordings and 1.1 times their median. The exit status is 0 if it is unchanged. Cores of others: the work of the machine besides server and
+generator, which has to be nearly nothing for the figures to be meaningful; in runs with recordings it includes the kernel's threads that write the files to
+the disk.
 """
 import argparse
 import contextlib

@@ -1,6 +1,6 @@
 #!/bin/sh
-# install-runtime.sh [KIND]: makes a bare Debian 12 the system that the server runs in: the packages of runtime-packages and the server's user, nothing else. With
-# the kind `jobs`, those that jobs on recordings need, too: 250 MB, and programs under the GPL.
+# install-runtime.sh [KIND]: makes a bare Debian 12 the system that the server runs in: the packages of runtime-packages and the server's user, nothing else.
+# With the kind `jobs`, those that jobs on recordings need, too: 250 MB, and programs under the GPL.
 # The container file runs this in its last stage. The tests also run it in a root of debootstrap's, without a container engine.
 set -eu
 here=$(dirname "$0")

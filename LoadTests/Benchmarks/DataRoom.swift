@@ -6,8 +6,8 @@ import MediaEngine
 import Primitives
 import Simulation
 
-/// An engine whose peers exchange messages in virtual time. Only the engine's processor time counts: for receiving datagrams, carrying out commands of the control plane, and
-/// writing. The clients acknowledge as real ones do.
+/// An engine whose peers exchange messages in virtual time. Only the engine's processor time counts: for receiving datagrams, carrying out commands of the
+/// control plane, and writing. The clients acknowledge as real ones do.
 final class DataRoom {
     private static let server = SocketAddress(ipv4: 0x7f00_0001, port: 7_900)
     private static let labels = (reliable: "reliable", lossy: "lossy")

@@ -11,8 +11,8 @@ struct Thresholds {
 
     subscript(name: String) -> Double? { limits[name] }
 
-    /// Prints the figures as a table; returns how many exceed their limits, plus how many limits that `isWanted` accepts have no figure: so the limit of a benchmark that was
-    /// removed or renamed is noticed.
+    /// Prints the figures as a table; returns how many exceed their limits, plus how many limits that `isWanted` accepts have no figure: so the limit of a
+    /// benchmark that was removed or renamed is noticed.
     func report(_ figures: [Figure], isWanted: (String) -> Bool) -> Int {
         var failures = 0
         print(column("figure", 44), right("value", 12), right("in ref. packets", 16), right("limit", 10))

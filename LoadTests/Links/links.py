@@ -36,8 +36,8 @@ from support.tokens import token  # noqa: E402
 VIEWER = (HERE / "viewer.js").read_text()
 SIMULCAST = [{"rid": "q", "scaleResolutionDownBy": 4, "maxBitrate": 150_000}, {"rid": "h", "scaleResolutionDownBy": 2, "maxBitrate": 500_000},
              {"rid": "f", "scaleResolutionDownBy": 1, "maxBitrate": 2_000_000}]
-# A publisher that lacks CPU reduces the frame rate, not the size: otherwise the viewer would see the encoder's changes of size (720 to 540 lines for half of ten
-# minutes on two cores of 2.5 GHz).
+# A publisher that lacks CPU reduces the frame rate, not the size: otherwise the viewer would see the encoder's changes of size (720 to 540 lines for half of
+# ten minutes on two cores of 2.5 GHz).
 KEEP_LINES = """(() => {
     const add = RTCPeerConnection.prototype.addTransceiver;
     RTCPeerConnection.prototype.addTransceiver = function (...all) {

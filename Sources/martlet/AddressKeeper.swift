@@ -35,8 +35,8 @@ struct AddressKeeper: Sendable {
         }
     }
 
-    /// Asks once, and gives the addresses to rooms for the descriptions that they make from now on; returns whether every worker has an address. Without an answer,
-    /// the known addresses are kept.
+    /// Asks once, and gives the addresses to rooms for the descriptions that they make from now on; returns whether every worker has an address. Without an
+    /// answer, the known addresses are kept.
     func ask() async -> Bool {
         let server = server
         let addresses = await withCheckedContinuation { continuation in

@@ -11,11 +11,12 @@ struct HeapKeeper {
     static let interval = Duration.seconds(5)
     /// Less than this is not worth the pause of threads that allocate meanwhile.
     static let worthwhileBytes: UInt64 = 16 << 20
-    /// The memory of so many connections is worth it in any case. Memory that was freed after the last return was resident at that time, so no difference shows it (1,186 sessions
-    /// ended within a second: with one check in the middle, the process kept 34 MB more than before, with two checks 27 MB).
+    /// The memory of so many connections is worth it in any case. Memory that was freed after the last return was resident at that time, so no difference shows
+    /// it (1,186 sessions ended within a second: with one check in the middle, the process kept 34 MB more than before, with two checks 27 MB).
     static let worthwhileConnections = 64
 
-    /// After so many checks without a new peak (a minute), memory that was allocated is hardly that of joins. Refused requests may have allocated it during a call.
+    /// After so many checks without a new peak (a minute), memory that was allocated is hardly that of joins. Refused requests may have allocated it during a
+    /// call.
     static let quietLooks = 12
 
     /// Resident memory after the last return.
@@ -26,8 +27,8 @@ struct HeapKeeper {
 
     init(residentBytes: UInt64) { floorBytes = residentBytes }
 
-    /// Whether memory is to be returned now: much was allocated since the last time or many connections have ended, and at most half of the load is left; or much was allocated
-    /// and the load has not grown for a minute. Never while the load grows, because joins then allocate on the media threads.
+    /// Whether memory is to be returned now: much was allocated since the last time or many connections have ended, and at most half of the load is left; or
+    /// much was allocated and the load has not grown for a minute. Never while the load grows, because joins then allocate on the media threads.
     mutating func isDue(residentBytes: UInt64, connections: Int) -> Bool {
         looksSincePeak = connections > peak ? 0 : looksSincePeak + 1
         peak = max(peak, connections)

@@ -29,8 +29,8 @@ enum Martlet {
         end(0)
     }
 
-    /// Ends the process neither by `exit` nor by returning: their handlers shut OpenSSL down while a thread may still use it, for example for a webhook's receiver whose
-    /// answer is not awaited.
+    /// Ends the process neither by `exit` nor by returning: their handlers shut OpenSSL down while a thread may still use it, for example for a webhook's
+    /// receiver whose answer is not awaited.
     private static func end(_ status: Int32) -> Never {
         fflush(nil)
         _exit(status)

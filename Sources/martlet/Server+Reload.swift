@@ -40,7 +40,8 @@ extension Server {
             ["changed": .text(reload.changed.isEmpty ? "nothing" : reload.changed.joined(separator: ", "))])
     }
 
-    /// The storage of recordings with the keys that are in its file now, whether it is the same file or another one; nil if there is no storage, or another one, which needs a restart.
+    /// The storage of recordings with the keys that are in its file now, whether it is the same file or another one; nil if there is no storage, or another
+    /// one, which needs a restart.
     private func recordingStorage(_ reload: Reload) throws(SettingProblem) -> ObjectStore.Configuration? {
         guard recorder != nil, reload.keepsStorage else { return nil }
         return try reload.configuration.recording.upload.storage()

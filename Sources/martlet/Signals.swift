@@ -15,8 +15,8 @@ struct Signals {
     private let isInteractive: Bool
     private let readEnd: Int32
 
-    /// A server that is still starting ends at once when it is asked to: it has no participants yet. SIGHUP does not end it: it may have read the file before it was
-    /// changed, and reloads it as soon as it runs. With `isInteractive` SIGHUP ends it, because its terminal was closed.
+    /// A server that is still starting ends at once when it is asked to: it has no participants yet. SIGHUP does not end it: it may have read the file before
+    /// it was changed, and reloads it as soon as it runs. With `isInteractive`, SIGHUP ends it, because its terminal was closed.
     init(isInteractive: Bool) throws(CommandError) {
         self.isInteractive = isInteractive
         var ends: [Int32] = [-1, -1]
@@ -34,8 +34,8 @@ struct Signals {
         for number in [SIGTERM, SIGINT] { signal(number, endAtOnce) }
     }
 
-    /// Calls `reload` for each SIGHUP, one after the other, and returns when the process is asked to end, even while a reload waits for something: that reload is
-    /// cancelled and not awaited. A second signal then ends the process at once.
+    /// Calls `reload` for each SIGHUP, one after the other, and returns when the process is asked to end, even while a reload waits for something: that reload
+    /// is cancelled and not awaited. A second signal then ends the process at once.
     func untilAskedToEnd(reload: @escaping @Sendable () async -> Void) async {
         for number in isInteractive ? [SIGTERM, SIGINT] : [SIGTERM, SIGINT, SIGHUP] { signal(number, catchSignal) }
         let (stream, continuation) = AsyncStream<Request>.makeStream()

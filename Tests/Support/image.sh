@@ -12,7 +12,8 @@ mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
 # Debian packages that the toolchain needs, as in the image docker.io/library/swift has it.
 swift_needs=binutils,ca-certificates,git,libc6-dev,libcurl4-openssl-dev,libedit2,libgcc-12-dev,libncurses6,libpython3-dev,libsqlite3-0,libstdc++-12-dev,libxml2-dev,libz3-dev,pkg-config,tzdata,zlib1g-dev
 
-# In a separate mount namespace, because crun refuses machines that have control groups of both versions. Without control groups and limits, which a sandbox may not set.
+# In a separate mount namespace, because crun refuses machines that have control groups of both versions. Without control groups and limits, which a sandbox may
+# not set.
 engine() {
     # shellcheck disable=SC2016 # expanded inside
     ${become:-} unshare -m --propagation private bash -c 'umount -l -R /sys/fs/cgroup; mount -t cgroup2 none /sys/fs/cgroup

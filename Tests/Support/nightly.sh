@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The tests that take a night: every part in turn, whatever the results of the others. The last line says how many passed; the exit status is 0 if all did. A test that
-# this machine cannot run proves nothing, so its part has not passed.
+# The tests that take a night: every part in turn, whatever the results of the others. The last line says how many passed; the exit status is 0 if all did. A
+# test that this machine cannot run proves nothing, so its part has not passed.
 #   nightly.sh [PART…]       parts: address thread fuzz bench rooms seeds scenarios churn schema more livekit examples recording deploying image paths storm overload drain rolling soak monitoring fresh
 # How long: FUZZ_SECONDS (600 for each target), ROOMS (10000), SEEDS (8), CHURN_JOINS (100000), STORM_RATE (30000 packets/s), SOAK_SECONDS (1800), CALL_MINUTES (10).
 # The output of each part is in .build/nightly/PART.log. An interrupted run continues with CONTINUE=1: parts and fuzz targets that passed

@@ -12,7 +12,7 @@ export MARTLET_FUZZ_MUTATIONS=${MARTLET_FUZZ_MUTATIONS:-1}
 export MARTLET_ONE_RUN=1
 arguments=(-c release -Xswiftc -enable-testing -Xswiftc -assert-config -Xswiftc Debug
     --sanitize="$kind" --scratch-path ".build/${kind:0:1}san" --disable-xctest)
-# Simulated worlds are skipped: they run in one thread, where nothing races, and would take most of an hour. Tests run one at a time, because those that compute for
-# minutes would otherwise keep threads from those that wait for each other.
+# Simulated worlds are skipped: they run in one thread, where nothing races, and would take most of an hour. Tests run one at a time, because those that compute
+# for minutes would otherwise keep threads from those that wait for each other.
 [ "$kind" = thread ] && arguments+=(--no-parallel --skip SimulationTests --skip ScenarioTests)
 swift test "${arguments[@]}" ${2:+--filter "$2"}

@@ -1,6 +1,7 @@
 """Runs of the load generator against a new server, checked against bounds; part of `make nightly`.
 
-    soak.py soak     five meetings of ten, about half of what a media thread carries, for SOAK_SECONDS (1800): nothing lost, nothing corrupted, memory does not grow
+    soak.py soak     five meetings of ten, about half of what a media thread carries, for SOAK_SECONDS (1800): nothing lost, nothing corrupted,
+                     memory does not grow
     soak.py overload  2,727 join at 40 per second, about twice what one media thread carries: some are refused, those that are admitted lose nothing.
                      OVERLOAD_LIMIT (85) is admission.max_cpu, for machines on which the generator gets no core of its own
     soak.py drain    SIGTERM during a webinar: nobody loses anything until the deadline, and the process ends by itself
@@ -48,8 +49,8 @@ STREAMS = MEMBERS * 2 * MEMBERS
 
 
 def histories(seconds):
-    """Bytes that the statistics of the last hour, which the server keeps on purpose, may grow: in 5 s 16 bytes for each track and subscription (StreamLog) and 56
-    for each member (StayLog), in arrays that have room for as much again."""
+    """Bytes by which the statistics of the last hour, which the server keeps on purpose, may grow: in 5 s 16 bytes for each track and subscription
+    (StreamLog) and 56 for each member (StayLog), in arrays that have room for as much again."""
     return SOAK_ROOMS * 2 * (16 * STREAMS + 56 * MEMBERS) * seconds / 5
 
 
@@ -128,7 +129,8 @@ def drain(server):
 
 
 FLOOD_S = 15
-#: Of the flood 2 s are the joins' own, and 5 are left for the generator to begin: a join that takes longer than the rest may have succeeded only because the flood was over.
+#: Of the flood 2 s are the joins' own, and 5 are left for the generator to begin: a join that takes longer than the rest may have succeeded only because the
+#: flood was over.
 SLOWEST_JOIN_MS = 1000 * (FLOOD_S - 2 - 5)
 
 

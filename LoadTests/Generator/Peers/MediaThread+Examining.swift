@@ -2,8 +2,8 @@ import Glibc
 import Primitives
 import RTP
 
-/// Where the media bytes of a VP8 payload begin, and what its descriptor numbers (RFC 7741 section 4.2). The generator has its own reader, because its checks of the
-/// server's packets must not share the server's faults.
+/// Where the media bytes of a VP8 payload begin, and what its descriptor numbers (RFC 7741 section 4.2). The generator has its own reader, because its checks
+/// of the server's packets must not share the server's faults.
 struct VP8Descriptor {
     var length = 1
     var startsFrame: Bool

@@ -2,7 +2,8 @@ public import AccessTokens
 
 /// When peers' timers fire.
 public enum PeerTimers: String, Sendable {
-    /// All peers share a time grid, of one millisecond for frames and four for reports: the generator costs less, and so does a server that is woken less often.
+    /// All peers share a time grid, of one millisecond for frames and four for reports: the generator costs less, and so does a server that is woken less
+    /// often.
     case shared
     /// Each peer has its own times, within 100 us, like peers on separate machines.
     case independent

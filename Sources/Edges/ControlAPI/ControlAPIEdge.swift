@@ -17,9 +17,9 @@ public struct ControlAPIEdge: Sendable {
     private let events: EventsResource
     private let resources: [any Resource]
 
-    /// An API over `context`, of which each API key may make `callsPerSecond` calls; `recorder` writes recordings, `jobs` makes files from them and `player` plays files (nil: there
-    /// are none), `node` reports on the process, and `drain` begins a drain or (nil) ends it;
-    /// false: the process shuts down, which cannot be undone.
+    /// An API over `context`, of which each API key may make `callsPerSecond` calls; `recorder` writes recordings, `jobs` makes files from them and `player`
+    /// plays files (nil: there are none), `node` reports on the process, and `drain` begins a drain or (nil) ends it;
+    /// it returns false if the process shuts down, which cannot be undone.
     public init(
         context: EdgeContext, webhooks: WebhookSender, sessions: SessionDatabase, recorder: FileRecorder? = nil,
         jobs: JobRunner? = nil, player: FilePlayer? = nil,

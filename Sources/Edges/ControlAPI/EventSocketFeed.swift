@@ -16,8 +16,8 @@ extension WebSocketConnection: EventSocket {}
 
 /// Events to one WebSocket: a text message for each, the JSON that server-sent events have as data.
 ///
-/// A client that does not read delays the feed. If more events wait than the feed's bound, the feed ends, and the socket is closed with 1013: the client continues
-/// from the id of the last event that it has, as after a lost connection. If the reader's token is no longer valid, the socket is closed with 1008.
+/// A client that does not read delays the feed. If more events wait than the feed's bound, the feed ends, and the socket is closed with 1013: the client
+/// continues from the id of the last event that it has, as after a lost connection. If the reader's token is no longer valid, the socket is closed with 1008.
 enum EventSocketFeed {
     /// The subprotocol's name.
     static let subprotocol = "martlet.events.v1"

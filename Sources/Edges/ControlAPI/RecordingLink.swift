@@ -3,7 +3,8 @@ import EdgeSupport
 import HTTPServing
 import Recorder
 
-/// One file of a recording, and the claims of the token that shared it. Signed, it is a link that gives access to this file and nothing else, for a limited time and without a token.
+/// One file of a recording, and the claims of the token that shared it. Signed, it is a link that gives access to this file and nothing else, for a limited
+/// time and without a token.
 struct RecordingLink {
     let recording: String
     let file: String
@@ -24,7 +25,8 @@ struct RecordingLink {
         Problem(401, code, detail, headers: ["WWW-Authenticate": "Bearer realm=\"martlet\""])
     }
 
-    /// A link to the file `name` of `summary`; nil: to its only one. It is valid as long as the token with `claims` is not revoked, and its API key is one of the server's.
+    /// A link to the file `name` of `summary`; nil: to its only one. It is valid as long as the token with `claims` is not revoked, and its API key is one of
+    /// the server's.
     init(to name: String?, of summary: RecordingSummary, by claims: AccessClaims) throws(Problem) {
         let names = summary.readableFiles.map(\.name)
         guard !names.isEmpty else { throw Self.noSuchFile }

@@ -41,8 +41,8 @@ public struct RequestBudget: Sendable {
         replies.accept(0, every: Self.interval, atOnce: Self.burst, at: now)
     }
 
-    /// Charges a reply of so many bytes, which counts against long replies only: in a room of thousands one reply is longer than a whole burst of requests, and its
-    /// reader could otherwise send nothing for seconds.
+    /// Charges a reply of so many bytes, which counts against long replies only: in a room of thousands one reply is longer than a whole burst of requests, and
+    /// its reader could otherwise send nothing for seconds.
     public mutating func addReply(_ bytes: Int, at now: MonotonicTime) {
         replies.add(bytes / Self.bytesPerRequest, every: Self.interval, at: now)
     }

@@ -58,8 +58,8 @@ public struct TokenGate: Sendable {
 
     // MARK: - Links
 
-    /// Signs a text that gives access to what `claims` name for `seconds` from now, at the latest until `until` (seconds since 1970); returns also when it expires.
-    /// It is no access token: it is signed with a secret that is derived for `purpose` from that of the API key.
+    /// Signs a text that gives access to what `claims` name for `seconds` from now, at the latest until `until` (seconds since 1970); returns also when it
+    /// expires. It is no access token: it is signed with a secret that is derived for `purpose` from that of the API key.
     public func sign(
         _ claims: AccessClaims, for purpose: String, seconds: Int64, until latest: Int64 = .max
     ) throws(AccessTokenError) -> (text: String, expiresAt: Int64) {

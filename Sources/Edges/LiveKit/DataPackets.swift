@@ -12,8 +12,9 @@ extension DataProtocol {
 
 /// Messages as LiveKit's SDKs write them on data channels (`DataPacket`).
 ///
-/// Data that an application publishes (`publishData`) is a message to members of any protocol. All other kinds (text and byte streams, RPC, chat, transcription, encrypted packets, kinds that
-/// are not known here) reach only members that speak this protocol. Between these every packet is forwarded unchanged, except for the sender, which the server sets.
+/// Data that an application publishes (`publishData`) is a message to members of any protocol. All other kinds (text and byte streams, RPC, chat,
+/// transcription, encrypted packets, kinds that are not known here) reach only members that speak this protocol. Between these every packet is forwarded
+/// unchanged, except for the sender, which the server sets.
 public enum DataPackets {
     /// On data channels.
     public static let codec = MessageCodec(decode: decode, encode: encode)
@@ -51,7 +52,8 @@ public enum DataPackets {
         }
     }
 
-    /// The caller that members see and answer when the application's server has called them: the SDKs ignore a call without one. Answers are matched by the call's number and the member, not by this.
+    /// The caller that members see and answer when the application's server has called them: the SDKs ignore a call without one. Answers are matched by the
+    /// call's number and the member, not by this.
     static let server = "server"
 
     /// A call of the application's server to a member.

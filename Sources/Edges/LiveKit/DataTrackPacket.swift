@@ -1,7 +1,8 @@
 import Primitives
 import Rooms
 
-/// A packet of a data track in version 0 of LiveKit's layout: its number is in bytes 2 and 3, in network byte order; everything else is between publisher and subscribers.
+/// A packet of a data track in version 0 of LiveKit's layout: its number is in bytes 2 and 3, in network byte order; everything else is between publisher and
+/// subscribers.
 enum DataTrackPacket {
     /// Version and flags, a reserved byte, numbers of track, packet and frame, and a timestamp.
     private static let headerBytes = 12

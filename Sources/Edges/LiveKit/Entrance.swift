@@ -83,7 +83,8 @@ struct Entrance: Sendable {
             returned.session, returned.events, returned.attachment, greeting: greeting, people: people, start: .resumed)
     }
 
-    /// By joining, a device that wakes up would end the newer session of its identity. LiveKit's SDKs join after any message on the socket, but give up after a 403.
+    /// By joining, a device that wakes up would end the newer session of its identity. LiveKit's SDKs join after any message on the socket, but give up after a
+    /// 403.
     private func checkReplaced(_ participant: String) async throws(RoomError) {
         guard await context.rooms.isReplaced(participant: participant, claims) else { return }
         throw RoomError(.permissionDenied, "a newer session has this identity")

@@ -18,7 +18,8 @@ struct JoinParameters: Sendable, Hashable {
     /// The client's protocol number; above the newest known one is normal.
     var protocolVersion = 0
     var autoSubscribe = true
-    /// The same for data tracks, but only if the client requests it: others drop frames of tracks that they have not subscribed to by name (measured: Python SDK 1.2.1).
+    /// The same for data tracks, but only if the client requests it: others drop frames of tracks that they have not subscribed to by name (measured: Python
+    /// SDK 1.2.1).
     var subscribesToDataTracks = false
     /// Video for which there is no bandwidth may be held, unless the client forbids it.
     var mayHoldVideo = true

@@ -148,7 +148,8 @@ extension LiveKitSession {
         guard Set(state.publications).subtracting([""]).isSubset(of: known) else {
             return socket.send(.leave(.stateMismatch, .reconnect))
         }
-        // Several SDKs list every track that has not arrived yet as unwanted, even those published while they had no socket. A track that a client has agreed to has arrived.
+        // Several SDKs list every track that has not arrived yet as unwanted, even those published while they had no socket. A track that a client has agreed
+        // to has arrived.
         let subscribed = Set(
             received.filter { state.subscribes || $0.state == .active }.compactMap(\.track))
         for track in state.tracks where subscribed.contains(track) != state.subscribes {

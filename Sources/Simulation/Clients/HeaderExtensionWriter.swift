@@ -4,8 +4,8 @@ import Primitives
 ///
 /// Starts with one-byte headers and, if the receiver permits it (`a=extmap-allow-mixed`, or ids that need it), converts
 /// what it has written to two-byte headers when an element is added that one-byte headers cannot express: an id above
-/// 14, no value, or more than 16 bytes (an AV1 dependency descriptor with its structure). It is not the server's writer (`ExtensionBlockWriter`), because a fault that
-/// both sides share would cancel out.
+/// 14, no value, or more than 16 bytes (an AV1 dependency descriptor with its structure). It is not the server's writer (`ExtensionBlockWriter`), because a
+/// fault that both sides share would cancel out.
 public struct HeaderExtensionWriter {
     /// The most elements of one packet: 14 ids in one-byte form, with slack for two-byte ids.
     public static let maximumElements = 24

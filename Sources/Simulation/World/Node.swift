@@ -10,7 +10,8 @@ public import Primitives
 /// - `EngineRoom` (LoadTests/Benchmarks) prepares all packets, so that only the engine is measured.
 /// - `DataRoom` (LoadTests/Benchmarks) has clients that acknowledge at once, and counts only the engine's time: the cost of a message.
 ///
-/// What all have in common, the two loops in `finishTurn`, is the engine's own contract; one driver with a switch for each of these would be longer than all of them.
+/// What all have in common, the two loops in `finishTurn`, is the engine's own contract; one driver with a switch for each of these would be longer than all of
+/// them.
 public final class Node {
     /// The engine under test.
     public let engine: WorkerEngine

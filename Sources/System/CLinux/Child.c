@@ -52,8 +52,8 @@ static int become(
     return errno;
 }
 
-/// Ends a child that could not become the program, as shells do, with the reason on its standard error. The reason is not passed in a variable of the parent: a replacement
-/// of vfork (ThreadSanitizer uses fork) gives the child only a copy.
+/// Ends a child that could not become the program, as shells do, with the reason on its standard error. The reason is not passed in a variable of the parent: a
+/// replacement of vfork (ThreadSanitizer uses fork) gives the child only a copy.
 static void give_up(int code, int errors) {
     static char begin[] = "cannot begin: ";
     char *reason = (char *)strerrordesc_np(code);

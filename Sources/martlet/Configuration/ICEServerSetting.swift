@@ -2,7 +2,8 @@ import EdgeSupport
 import NetworkIO
 import Primitives
 
-/// `ice_servers`: addresses, or objects with the members of an `RTCIceServer` (W3C WebRTC section 4.2.4), a secret instead of credentials, and the clients to which they are announced.
+/// `ice_servers`: addresses, or objects with the members of an `RTCIceServer` (W3C WebRTC section 4.2.4), a secret instead of credentials, and the clients to
+/// which they are announced.
 ///
 /// Everything is checked here, because a browser that is given a server it cannot use refuses to create the connection.
 extension ICEServers.Entry {

@@ -19,10 +19,11 @@ export { Signal } from "./martlet/signal.js";
 /**
  * Joins a room. Rejects with a `MartletError`, whose `code` says why (Protocol.md, section 9).
  *
- * What happens while the room is joined (who is there, what they publish) is in the room when this resolves. To listen from the first event on, make a `Room`, add
- * listeners, and call its `connect`.
+ * What happens while the room is joined (who is there, what they publish) is in the room when this resolves. To listen from the first event on, make a `Room`,
+ * add listeners, and call its `connect`.
  * @param {string} url the server's address, "" for the one that served the page
- * @param {string | (() => string | Promise<string>)} token an access token, or a function that gets one; it is called before each reconnect and before a token ends, and has 15 s then
+ * @param {string | (() => string | Promise<string>)} token an access token, or a function that gets one; it is called before each reconnect and before a token
+ *     expires, and then has 15 s
  * @param {import("./martlet/room.js").RoomOptions} [options]
  * @returns {Promise<Room>}
  */

@@ -24,7 +24,9 @@ export class ControlAPI {
     /** The answer's JSON; null if it has none. */
     async call(method, path, options) { return (await this.exchange(method, path, options)).value; }
 
-    /** The answer's JSON and its entity tag. `body` is sent as JSON, to an existing resource as a merge patch; `match` is the tag that must be the current one. */
+    /**
+     * The answer's JSON and its entity tag. `body` is sent as JSON, to an existing resource as a merge patch; `match` is the tag that must be the current one.
+     */
     async exchange(method, path, { body, match } = {}) {
         const token = await this.accessToken();
         const headers = { Authorization: `Bearer ${token}`, Accept: "application/json" };

@@ -19,9 +19,10 @@ const BROKEN = new Set(["disconnected", "failed", "closed"]);
 
 export class Call {
     /**
-     * `media` is what `openMedia` gave, or null. Handlers: onEntered(room), onLock(lock), onRecording(recordings), onState(state, cause), onSuspended(seconds), onPeople(count),
-     * onMuted(kind, muted, byOther), onUnmuteRequested(kind), onSharingEnded(), onSilenced(), onWaiting(count, limit), onCapture(notice or null), onNews(lines),
-     * onHand(isRaised), onGuest(), onGuests(guests), onDrain(notice or null), onMessage(message), onMessageRefused({ topic, message }), onFile({ file, participant }), onProblem(text), onEnd(problem).
+     * `media` is what `openMedia` gave, or null. Handlers: onEntered(room), onLock(lock), onRecording(recordings), onState(state, cause), onSuspended(seconds),
+     * onPeople(count), onMuted(kind, muted, byOther), onUnmuteRequested(kind), onSharingEnded(), onSilenced(), onWaiting(count, limit), onCapture(notice or
+     * null), onNews(lines), onHand(isRaised), onGuest(), onGuests(guests), onDrain(notice or null), onMessage(message), onMessageRefused({ topic, message }),
+     * onFile({ file, participant }), onProblem(text), onEnd(problem).
      */
     constructor({ token, join, media, codec, red, simulcast, ...handlers }) {
         Object.assign(this, { media, handlers });

@@ -165,7 +165,8 @@ async function begin(token) {
 /** What is wrong with a path that works. */
 export function faultsOf({ sentLoss, returnedLoss, roundTripMilliseconds, sentBitrate, returnedBitrate, limitation }) {
     const loss = Math.max(sentLoss, returnedLoss);
-    // A busy machine's encoder sends little by itself, which says nothing about the network. A browser that gives no reason, such as Firefox, may have adapted to the network.
+    // A busy machine's encoder sends little by itself, which says nothing about the network. A browser that gives no reason, such as Firefox, may have adapted
+    // to the network.
     const isNarrow = returnedBitrate < LOW_BITRATE && (returnedBitrate < 0.8 * sentBitrate || !["none", "cpu"].includes(limitation));
     return [
         loss >= HIGH_LOSS && `${percent(loss)} of the packets are lost`,

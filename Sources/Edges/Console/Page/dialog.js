@@ -5,8 +5,8 @@ const dialog = document.getElementById("ask");
 let last = Promise.resolve();
 
 /**
- * Whether a person confirmed: `title` is the question, `text` the consequences, `action` the confirming button's label, red unless `isHarmless`. `signal` withdraws the
- * question, even before it is shown: questions follow each other, so that no answer counts for two.
+ * Whether a person confirmed: `title` is the question, `text` the consequences, `action` the confirming button's label, red unless `isHarmless`. `signal`
+ * withdraws the question, even before it is shown: questions follow each other, so that no answer counts for two.
  */
 export function ask(question) {
     last = last.catch(() => {}).then(() => pose(question));

@@ -11,7 +11,10 @@ export function say(id, text) { if (element(id).textContent !== text) element(id
 
 export function link(href, className, text) { return Object.assign(make("a", className, text), { href }); }
 
-/** Whether a key goes to an input method, like Enter and Escape that end a composition: Safari ends the composition before that key, and then only the key's code shows it. */
+/**
+ * Whether a key goes to an input method, like Enter and Escape that end a composition: Safari ends the composition before that key, and then only the key's
+ * code shows it.
+ */
 export const isComposed = ({ isComposing, keyCode }) => isComposing || keyCode === 229;
 
 /** "45 s", "12 min", "3 h 5 min" */
@@ -45,8 +48,8 @@ export function day(at) {
 const chosenAnew = ({ target }) => target.setCustomValidity("");
 
 /**
- * A select's options, `[value, text]` each: they change only if they differ, so that a person can go on choosing. If the chosen option is gone, no other one replaces it
- * unnoticed: nothing is chosen, and the form cannot be sent before a person chooses, unless any other will do (`isAnyGood`).
+ * A select's options, `[value, text]` each: they change only if they differ, so that a person can go on choosing. If the chosen option is gone, no other one
+ * replaces it unnoticed: nothing is chosen, and the form cannot be sent before a person chooses, unless any other will do (`isAnyGood`).
  */
 export function setOptions(select, options, { isAnyGood = false } = {}) {
     const key = JSON.stringify(options);

@@ -7,8 +7,8 @@ const lines = new Map();
 let shown = null;
 
 /**
- * Shows `guests` of `room`, the first to come first; each with two buttons. A guest who is shown already keeps the line and its buttons, because others arrive while
- * somebody decides.
+ * Shows `guests` of `room`, the first to come first; each with two buttons. A guest who is shown already keeps the line and its buttons, because others arrive
+ * while somebody decides.
  */
 export function showGuests(guests, room) {
     list.hidden = guests.length === 0;

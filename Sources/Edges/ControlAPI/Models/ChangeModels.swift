@@ -19,8 +19,8 @@ struct RoomChange: Codable {
     }
 }
 
-/// What can be changed of a participant. A member that a merge patch removes (null) is reset to what its token grants, a text to an empty one. A participant that may publish from any
-/// source has no list of sources; removing the list means the same.
+/// What can be changed of a participant. A member that a merge patch removes (null) is reset to what its token grants, a text to an empty one. A participant
+/// that may publish from any source has no list of sources; removing the list means the same.
 struct ParticipantEdit: Codable {
     var name: String?
     var metadata: String?

@@ -5,7 +5,8 @@ import OfflineJobs
 import Recorder
 import Rooms
 
-/// Jobs that make files of finished recordings: started and cancelled by an operator, or by a moderator or a bearer of the grant `recorder` for the recording's room.
+/// Jobs that make files of finished recordings: started and cancelled by an operator, or by a moderator or a bearer of the grant `recorder` for the recording's
+/// room.
 struct JobsResource: Resource {
     let access: APIAccess
     private let recorder: FileRecorder?

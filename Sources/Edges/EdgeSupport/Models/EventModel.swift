@@ -39,7 +39,8 @@ public struct EventModel: Codable, Sendable, Hashable {
     public var quality: Int?
     /// Who may join: `open`, `password` or `closed`.
     public var lock: String?
-    /// `PA_…` of the participant who did it; absent: an operator. For a change of the policy and for a revocation: the API key, and the identity in the token if it has one.
+    /// `PA_…` of the participant who did it; absent: an operator. For a change of the policy and for a revocation: the API key, and the identity in the token
+    /// if it has one.
     public var by: String?
     /// The revision of the rules in force.
     public var revision: UInt64?

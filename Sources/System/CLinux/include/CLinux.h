@@ -105,9 +105,9 @@ int clinux_clock_is_kept(void);
 int clinux_has_aes(void);
 
 /// Starts a program with the lowest priority: nice value 19, idle for the processor (SCHED_IDLE) and for the disk, killed first if memory runs out, without
-/// this process's files and signals, and ended when the calling thread ends. It runs in `folder` with at most `memory` bytes of address space (0: no limit); its
-/// standard output and error are the two descriptors. Returns the process's number, or -1 and errno. If it cannot become the program, it ends with 127 and the reason on its
-/// standard error.
+/// this process's files and signals, and ended when the calling thread ends. It runs in `folder` with at most `memory` bytes of address space (0: no limit);
+/// its standard output and error are the two descriptors. Returns the process's number, or -1 and errno. If it cannot become the program, it ends with 127 and
+/// the reason on its standard error.
 pid_t clinux_spawn_idle(
     const char *program, char *const arguments[], char *const environment[], const char *folder, int output, int errors,
     uint64_t memory);

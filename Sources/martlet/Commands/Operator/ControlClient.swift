@@ -146,9 +146,9 @@ struct ControlClient {
         return Answer(body: JSONCoding.encode([name: elements]))
     }
 
-    /// Follows an event stream, and passes on each event's data. The server ends a stream when its token expires, or when its reader is too slow: after a `pause`, another
-    /// request with another token gets the events after the last one. Returns when the server no longer listens. `remark` gets messages for the user that are
-    /// not events.
+    /// Follows an event stream, and passes on each event's data. The server ends a stream when its token expires, or when its reader is too slow: after a
+    /// `pause`, another request with another token gets the events after the last one. Returns when the server no longer listens. `remark` gets messages for
+    /// the user that are not events.
     func follow(
         _ path: String, pause: TimeInterval = .seconds(2), remark: @escaping (String) -> Void = { _ in },
         _ event: @escaping (String) -> Void

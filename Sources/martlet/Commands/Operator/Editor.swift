@@ -53,8 +53,8 @@ struct Editor {
         return path
     }
 
-    /// Runs the editor as a shell would, in the terminal's process group; returns its status as `waitpid` reports it. Only the editor handles interrupts from the
-    /// keyboard: this process must survive to remove the file.
+    /// Runs the editor as a shell would, in the terminal's process group; returns its status as `waitpid` reports it. Only the editor handles interrupts from
+    /// the keyboard: this process must survive to remove the file.
     private func run(on path: String) throws(CommandError) -> Int32 {
         let before = (signal(SIGINT, SIG_IGN), signal(SIGQUIT, SIG_IGN))
         defer {

@@ -41,8 +41,8 @@ export async function openDevices({ camera = true, microphone = true } = {}) {
 }
 
 /**
- * Opens a screen, a window or a tab, which the person chooses; with its audio if the browser supports that. Rejects with the browser's `NotAllowedError` if the person
- * chose none, and with `no_devices` if the browser or the operating system forbids it.
+ * Opens a screen, a window or a tab, which the person chooses; with its audio if the browser supports that. Rejects with the browser's `NotAllowedError` if the
+ * person chose none, and with `no_devices` if the browser or the operating system forbids it.
  * @param {{ audio?: boolean, video?: MediaTrackConstraints }} [options]
  * @returns {Promise<Source[]>}
  */
@@ -66,8 +66,8 @@ export function screenOf(stream) {
 }
 
 /**
- * The track of another camera or microphone, muted if the old one is, and opened with the same constraints; if it cannot meet them, as close to them as possible. The old one
- * continues until it is stopped; on a machine that opens only one camera at a time, it is stopped here.
+ * The track of another camera or microphone, muted if the old one is, and opened with the same constraints; if it cannot meet them, as close to them as
+ * possible. The old one continues until it is stopped; on a machine that opens only one camera at a time, it is stopped here.
  * If the other one does not open even then, for example while another program uses it, this rejects, and the old device is opened again for `putBack`. Without
  * `putBack`, or if that fails, the old track gets the event `ended`.
  * @param {MediaStreamTrack} old

@@ -6,7 +6,10 @@ import { MartletError, TOO_SOON } from "./errors.js";
 const CHANNELS = { reliable: {}, lossy: { ordered: false, maxRetransmits: 0 } };
 /** Bytes that may wait in a channel before `send` waits: enough to keep it busy, and not long for a short message to wait behind. */
 const BUFFERED = 128 * 1024;
-/** Bytes that may wait in the channel of messages that may be lost, as many as the server lets wait for a receiver (Protocol.md, section 10): anything after them would be too late. */
+/**
+ * Bytes that may wait in the channel of messages that may be lost, as many as the server lets wait for a receiver (Protocol.md, section 10): anything after
+ * them would be too late.
+ */
 const LOSSY_BUFFERED = 256 * 1024;
 /** What a description without `a=max-message-size` means (RFC 8841, section 6.1). */
 const DEFAULT_MESSAGE_BYTES = 65_536;
@@ -105,8 +108,8 @@ export class DataChannels {
         const body = typeof content === "string" ? { text: content } : { bytes: encoded(bytesOf(content)) };
         while (true) {
             try {
-                // A request without a reply is sent again after a resume: its number shows the server what it has already delivered. The number is that of the request,
-                // which grows from session to session: a message that waits may be sent on a later one.
+                // A request without a reply is sent again after a resume: its number shows the server what it has already delivered. The number is that of the
+                // request, which grows from session to session: a message that waits may be sent on a later one.
                 await this.signal.request("data", { ...fields, ...body, sequence: this.signal.nextID });
                 return;
             } catch (problem) {

@@ -81,7 +81,8 @@ export class IncomingFile {
     get bytes() { return this.assembly.bytes; }
 
     /**
-     * Receives the file into memory, once, however often it is called. Rejects with `file_cancelled`, or with `file_incomplete`, for example if nothing arrives for 60 s.
+     * Receives the file into memory, once, however often it is called. Rejects with `file_cancelled`, or with `file_incomplete`, for example if nothing arrives
+     * for 60 s.
      * @param {{ onProgress?: (bytes: number, size: number) => void }} [options]
      * @returns {Promise<Blob>}
      */
@@ -112,7 +113,10 @@ export class IncomingFile {
         this.fail(problem);
     }
 
-    /** A sender may stay in the room but send nothing more. The last seconds begin only once the page runs, so that after a suspension it first reads what has arrived. */
+    /**
+     * A sender may stay in the room but send nothing more. The last seconds begin only once the page runs, so that after a suspension it first reads what has
+     * arrived.
+     */
     awaitChunk() {
         clearTimeout(this.waiting);
         const giveUp = () => {
@@ -261,7 +265,10 @@ class OutgoingFile {
 
 /** All files that are sent and received. */
 export class FileExchange {
-    /** `send(content, options)` sends a message; `onFile(file)`: one is offered; `limit()`: bytes of the largest file that is accepted; `prepare()` opens data channels. */
+    /**
+     * `send(content, options)` sends a message; `onFile(file)`: one is offered; `limit()`: bytes of the largest file that is accepted; `prepare()` opens data
+     * channels.
+     */
     constructor({ send, onFile, limit, prepare }) {
         Object.assign(this, { send, onFile, limit, prepare });
         this.sending = new Map(); // id -> OutgoingFile
@@ -342,7 +349,10 @@ export class FileExchange {
     }
 }
 
-/** A name without characters that hide its end or make it a path: controls, bidirectional controls, path separators; at most 200 characters, without losing the end. */
+/**
+ * A name without characters that hide its end or make it a path: controls, bidirectional controls, path separators; at most 200 characters, without losing the
+ * end.
+ */
 function shown(name) {
     const text = name.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "").replace(/[/\\]/g, "_");
     return [...text].slice(-200).join("") || "file";

@@ -36,13 +36,17 @@ export class Participant {
     /** May be empty. It comes from others: show it only as text. @returns {string} */ get name() { return this.info.name; }
     /** @returns {string} */ get metadata() { return this.info.metadata; }
     /** @returns {any} */ get permissions() { return this.info.permissions; }
-    /** All that it publishes; empty for this client itself (see `Room.publications`). @returns {Publication[]} */ get tracks() { return [...this.publications.values()]; }
+    /** All that it publishes; empty for this client itself (see `Room.publications`). @returns {Publication[]} */
+    get tracks() { return [...this.publications.values()]; }
 }
 
 /** What an element shows: the publication that was attached to it last. @type {WeakMap<HTMLMediaElement, Showable>} */
 const shownIn = new WeakMap();
 
-/** Elements that were paused while the page was visible, by a person or the app: browsers pause those of a page in the background. @type {WeakSet<HTMLMediaElement>} */
+/**
+ * Elements that were paused while the page was visible, by a person or the app: browsers pause those of a page in the background.
+ * @type {WeakSet<HTMLMediaElement>}
+ */
 const halted = new WeakSet();
 
 function notePause({ target, type }) {
@@ -58,8 +62,8 @@ class Showable {
     }
 
     /**
-     * Shows a video in an element: in the given one, or in one that is made here, the same at each call. The element also shows what is received later: an app that appends it at
-     * each `trackSubscribed` moves it. `detach` and the end of the publication remove an element that was made here from the page.
+     * Shows a video in an element: in the given one, or in one that is made here, the same at each call. The element also shows what is received later: an app
+     * that appends it at each `trackSubscribed` moves it. `detach` and the end of the publication remove an element that was made here from the page.
      * An element shows one publication: attaching another one replaces it.
      * (The audio of others is played without this, unless the room has `playAudio: false`.)
      * @param {HTMLMediaElement} [element]
@@ -88,7 +92,8 @@ class Showable {
     silenced() {}
 
     /**
-     * Detaches it from an element, or from all, and removes those that were made here from the page. An element that an app discards continues to play what is attached to it.
+     * Detaches it from an element, or from all, and removes those that were made here from the page. An element that an app discards continues to play what is
+     * attached to it.
      * @param {HTMLMediaElement} [element]
      */
     detach(element) {
@@ -161,8 +166,8 @@ export class LocalPublication extends Showable {
     /** @returns {boolean} */ get muted() { return !this.track.enabled; }
 
     /**
-     * Stops or resumes sending at once, and notifies the others. If the server accepts that only later (`rate_limited`), this rejects, and it is announced again automatically.
-     * A camera continues to capture: its light stays on.
+     * Stops or resumes sending at once, and notifies the others. If the server accepts that only later (`rate_limited`), this rejects, and it is announced
+     * again automatically. A camera continues to capture: its light stays on.
      * @param {boolean} muted
      */
     async setMuted(muted) {
@@ -171,8 +176,8 @@ export class LocalPublication extends Showable {
     }
 
     /**
-     * Switches to another camera or microphone, without negotiation; muted as before. Rejects with `left` if it opens only after this was unpublished or the room ended.
-     * If the other one does not open, the old device continues, possibly with another track (`openOther`).
+     * Switches to another camera or microphone, without negotiation; muted as before. Rejects with `left` if it opens only after this was unpublished or the
+     * room ended. If the other one does not open, the old device continues, possibly with another track (`openOther`).
      * @param {string} deviceId
      * @returns {Promise<MediaStreamTrack>}
      */
@@ -197,7 +202,10 @@ export class LocalPublication extends Showable {
         }
     }
 
-    /** Sends another track of the same kind in the same section, without negotiation, muted as before. The old one is not stopped. @param {MediaStreamTrack} track */
+    /**
+     * Sends another track of the same kind in the same section, without negotiation, muted as before. The old one is not stopped.
+     * @param {MediaStreamTrack} track
+     */
     async replaceTrack(track) { await this.inTurn(() => this.exchange(track)); }
 
     /** One change after the other: each replaces the track of the one before. */

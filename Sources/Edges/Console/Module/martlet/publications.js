@@ -15,8 +15,8 @@ const PASSING = new Set(["media_unavailable", "overloaded", "rate_limited", "too
  */
 export class LocalPublications {
     /**
-     * `fire(type, detail)` notifies the app; `complain(problem)`: something failed that was not an action of the app; `isOver()`: whether the room was left or has ended;
-     * `defaults()`, `onConnection(connection)` and `onClosed()` are those of `Publishing`.
+     * `fire(type, detail)` notifies the app; `complain(problem)`: something failed that was not an action of the app; `isOver()`: whether the room was left or
+     * has ended; `defaults()`, `onConnection(connection)` and `onClosed()` are those of `Publishing`.
      */
     constructor({ fire, complain, isOver, defaults, onConnection, onClosed }) {
         Object.assign(this, { fire, complain, isOver, defaults, onConnection, onClosed });
@@ -172,8 +172,8 @@ export class LocalPublications {
     // MARK: Events of the server
 
     /**
-     * The server publishes nothing on a section. What is no longer permitted is no longer sent: the next offer would bring it back under another source. What came too
-     * fast is offered again.
+     * The server publishes nothing on a section. What is no longer permitted is no longer sent: the next offer would bring it back under another source. What
+     * came too fast is offered again.
      */
     refused(event) {
         const publication = this.onSection(event);
@@ -204,7 +204,9 @@ export class LocalPublications {
         return connection === "pub" ? this.byTrack.get(this.publishing?.onSection(mid)) ?? null : null;
     }
 
-    /** Somebody receives a local track for the first time; a moderator or operator muted it, or requests to unmute it, which only the person on this side does. */
+    /**
+     * Somebody receives a local track for the first time; a moderator or operator muted it, or requests to unmute it, which only the person on this side does.
+     */
     async concerns(event) {
         const { publishing } = this;
         // The sid of a track that was just published is known only when the server's answer has been applied.

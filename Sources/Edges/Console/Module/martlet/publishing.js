@@ -9,14 +9,18 @@ const SIMULCAST = [
     { rid: "f", scaleResolutionDownBy: 1, maxBitrate: 2_000_000 },
 ];
 
-/** The same sizes inside one stream. Of three encodings in these codecs, Chromium sends only the first, the smallest (measured with 156). Firefox ignores the mode, and sends only the full size. */
+/**
+ * The same sizes inside one stream. Of three encodings in these codecs, Chromium sends only the first, the smallest (measured with 156). Firefox ignores the
+ * mode, and sends only the full size.
+ */
 const SCALABLE = [{ scalabilityMode: "L3T3_KEY", maxBitrate: 2_000_000 }];
 const SCALABLE_CODECS = ["vp9", "av1"];
 
 export class Publishing {
     /**
-     * `defaults` of what is sent: `codec`, a video codec's name or "", `red` for redundant audio, `simulcast` for three sizes of a camera (in VP9 and AV1 inside one
-     * stream). `onConnection(connection)` is called with each new connection before its first offer, `onDenied(source, track)` for a track that may not be sent, `onClosed()` after `close`.
+     * `defaults` of what is sent: `codec`, a video codec's name or "", `red` for redundant audio, `simulcast` for three sizes of a camera (in VP9 and AV1
+     * inside one stream). `onConnection(connection)` is called with each new connection before its first offer, `onDenied(source, track)` for a track that may
+     * not be sent, `onClosed()` after `close`.
      */
     constructor({ signal, configuration, defaults = {}, onConnection, onDenied, onClosed }) {
         Object.assign(this, { signal, configuration, defaults, onConnection, onDenied, onClosed });
@@ -103,7 +107,10 @@ export class Publishing {
         await Promise.race([connection.setLocalDescription(), this.ended]);
     }
 
-    /** One exchange; exchanges follow one after the other. `added` are the entries of `sent` for which it is made: if it fails, no later one may send them unasked. */
+    /**
+     * One exchange; exchanges follow one after the other. `added` are the entries of `sent` for which it is made: if it fails, no later one may send them
+     * unasked.
+     */
     offer(options = {}, added = []) {
         const exchange = () => this.negotiate(options).catch(async (problem) => {
             if (problem.code !== "lost") await this.takeOut(added);
@@ -118,8 +125,8 @@ export class Publishing {
         let connection = this.connection;
         if (!connection) return;
         await connection.setLocalDescription(await connection.createOffer(options));
-        // The new offer may be the first with tracks that were added meanwhile, which may be denied, too: no section is sent that was not announced. Each turn removes
-        // tracks, so there are at most as many turns as tracks.
+        // The new offer may be the first with tracks that were added meanwhile, which may be denied, too: no section is sent that was not announced. Each turn
+        // removes tracks, so there are at most as many turns as tracks.
         for (let denied = await this.announce(); denied.length; denied = await this.announce()) {
             for (const entry of denied) if (this.trackOf(entry)) this.onDenied?.(entry.source, this.trackOf(entry));
             await this.takeOut(denied);
@@ -233,7 +240,10 @@ export class Publishing {
         if (changes) await sender.setParameters(parameters);
     }
 
-    /** Reports each track that was muted or unmuted since it was announced. If the server accepts that only later, it is reported again: a person who unmuted would otherwise speak to nobody. */
+    /**
+     * Reports each track that was muted or unmuted since it was announced. If the server accepts that only later, it is reported again: a person who unmuted
+     * would otherwise speak to nobody.
+     */
     async tellMuted() {
         for (const [track, entry] of this.sent) {
             const sid = this.sids[entry.transceiver.mid];
@@ -304,8 +314,8 @@ function layersIn(codec) {
 }
 
 /**
- * The forms of a codec that the browser can send; VP9 only in its usual profile. They are named as the browser receives them: it accepts no others as preferences (webrtc-pc,
- * `setCodecPreferences`), and Chromium sends H.264 of other levels than it receives on macOS and Android.
+ * The forms of a codec that the browser can send; VP9 only in its usual profile. They are named as the browser receives them: it accepts no others as
+ * preferences (webrtc-pc, `setCodecPreferences`), and Chromium sends H.264 of other levels than it receives on macOS and Android.
  */
 function formsOf(name) {
     const isOne = ({ mimeType, sdpFmtpLine }) => mimeType.toLowerCase() === `video/${name.toLowerCase()}` && !/profile-id=[1-9]/.test(sdpFmtpLine ?? "");

@@ -14,8 +14,8 @@ export function start(element, onSilenced) {
 
 export class Receiving {
     /**
-     * `speaker()` is the id of the loudspeaker to play on, or "", or null: audio is not played here. `onTracks(tracks)` is called with everything that is received, a Map of
-     * sid to MediaStreamTrack, whenever it may have changed; `onSilenced` when the browser requires a click first.
+     * `speaker()` is the id of the loudspeaker to play on, or "", or null: audio is not played here. `onTracks(tracks)` is called with everything that is
+     * received, a Map of sid to MediaStreamTrack, whenever it may have changed; `onSilenced` when the browser requires a click first.
      */
     constructor({ signal, configuration, speaker, onTracks, onSilenced, onProblem }) {
         Object.assign(this, { signal, configuration, speaker, onTracks, onSilenced, onProblem });

@@ -50,14 +50,15 @@ const OWN_OPTIONS = ["codec", "red", "simulcast", "speaker", "playAudio", "maxFi
  */
 
 /**
- * A room. Its events (`room.on(type, listener)`, or `addEventListener` with the same in `event.detail`) are listed on the page /examples; every event of Protocol.md,
- * section 7, that is not listed there is fired under its own name with its own fields.
+ * A room. Its events (`room.on(type, listener)`, or `addEventListener` with the same in `event.detail`) are listed on the page /examples; every event of
+ * Protocol.md, section 7, that is not listed there is fired under its own name with its own fields.
  */
 export class Room extends EventTarget {
     /**
      * Nothing happens before `connect`, so that listeners can be added first.
      * @param {string} url the server's address, "" for the one that served the page
-     * @param {string | (() => string | Promise<string>)} token an access token, or a function that gets one; it is called before each reconnect and before a token expires, and then has 15 s
+     * @param {string | (() => string | Promise<string>)} token an access token, or a function that gets one; it is called before each reconnect and before a
+     *     token expires, and then has 15 s
      * @param {RoomOptions} [options]
      */
     constructor(url, token, options = {}) {
@@ -90,7 +91,8 @@ export class Room extends EventTarget {
     /** The server's name of the room; "" before the first join. @type {string} */ get name() { return this.info?.name ?? ""; }
 
     /**
-     * Joins, once, however often it is called. Rejects with the server's code if it refuses, such as `password_required`, and with `left` if the room was left before.
+     * Joins, once, however often it is called. Rejects with the server's code if it refuses, such as `password_required`, and with `left` if the room was left
+     * before.
      * @returns {Promise<Room>}
      */
     connect() {
@@ -275,7 +277,8 @@ export class Room extends EventTarget {
     // MARK: What one publishes
 
     /**
-     * Publishes a track. Rejects with `permission_denied` if the token or the room does not permit its source, and with `left` if the room has ended: see `publishAll`.
+     * Publishes a track. Rejects with `permission_denied` if the token or the room does not permit its source, and with `left` if the room has ended: see
+     * `publishAll`.
      * @param {MediaStreamTrack} track
      * @param {PublishOptions} [options]
      * @returns {Promise<LocalPublication>}
@@ -283,8 +286,9 @@ export class Room extends EventTarget {
     publish(track, options) { return this.own.publish(track, options); }
 
     /**
-     * Publishes what `openDevices` or `openScreen` returned, with one negotiation. What is not permitted is omitted, and reported by `publicationDenied`. Rejects with `left`
-     * if the room has ended, and then stops the tracks: a person may answer the browser's question after they left, and nobody else would turn the camera off.
+     * Publishes what `openDevices` or `openScreen` returned, with one negotiation. What is not permitted is omitted, and reported by `publicationDenied`.
+     * Rejects with `left` if the room has ended, and then stops the tracks: a person may answer the browser's question after they left, and nobody else would
+     * turn the camera off.
      * @param {({ track: MediaStreamTrack } & PublishOptions)[]} sources
      * @param {MediaStream} [stream] tracks of one stream are played in sync
      * @returns {Promise<LocalPublication[]>}
@@ -292,7 +296,8 @@ export class Room extends EventTarget {
     publishAll(sources, stream) { return this.own.publishAll(sources, stream); }
 
     /**
-     * Shares a screen, which the person chooses, until they end it by the browser's own button, `unpublish` is called, or the room ends or no longer accepts it.
+     * Shares a screen, which the person chooses, until they end it by the browser's own button, `unpublish` is called, or the room ends or no longer accepts
+     * it.
      * @param {Parameters<typeof import("./capture.js").openScreen>[0]} [options]
      * @returns {Promise<LocalPublication[]>} its video, and its audio if there is any; none if the person has ended it already
      */
@@ -304,8 +309,8 @@ export class Room extends EventTarget {
     // MARK: Audio
 
     /**
-     * Plays the others on this loudspeaker, and on the system's, which is "", while it is unplugged. Rejects if the browser refuses, for example without a permission; the former
-     * one is then kept.
+     * Plays the others on this loudspeaker, and on the system's, which is "", while it is unplugged. Rejects if the browser refuses, for example without a
+     * permission; the former one is then kept.
      * @param {string} deviceId
      */
     async setSpeaker(deviceId) {
@@ -331,8 +336,8 @@ export class Room extends EventTarget {
     }
 
     /**
-     * To be called in a click handler after the event `audioBlocked`: browsers play no audio before a person has interacted with the page, and no video when they save power.
-     * Also plays everything that is attached.
+     * To be called in a click handler after the event `audioBlocked`: browsers play no audio before a person has interacted with the page, and no video when
+     * they save power. Also plays everything that is attached.
      */
     startAudio() { this.playAll(() => {}, true); }
 
@@ -353,10 +358,12 @@ export class Room extends EventTarget {
     }
 
     /**
-     * Sends a message to everybody, or to those named. Uses a data channel if one is open (it is, once something was published or `openDataChannels` was called), otherwise
-     * the WebSocket. Resolves when the next message may be sent: a message that the server refuses on a channel is reported by the event `dataRefused`.
+     * Sends a message to everybody, or to those named. Uses a data channel if one is open (it is, once something was published or `openDataChannels` was
+     * called), otherwise the WebSocket. Resolves when the next message may be sent: a message that the server refuses on a channel is reported by the event
+     * `dataRefused`.
      * @param {string | ArrayBuffer | ArrayBufferView} content text or bytes, up to 254 KB (64 KB to members without a peer connection)
-     * @param {{ topic?: string, to?: string[], reliable?: boolean }} [options] `to`: sids or identities; `reliable: false`: it may be lost, and waits for nothing
+     * @param {{ topic?: string, to?: string[], reliable?: boolean }} [options] `to`: sids or identities; `reliable: false`: it may be lost, and waits for
+     *     nothing
      * @returns {Promise<void>}
      */
     send(content, options) {
@@ -382,8 +389,8 @@ export class Room extends EventTarget {
     /**
      * Sends a file to everybody, or to those named, who accept it by the event `file`. Resolves when all of them have the whole file.
      * @param {Blob} file
-     * @param {{ to?: string[], name?: string, onProgress?: (bytes: number, size: number) => void, signal?: AbortSignal, acceptWithin?: number }} [options] `onProgress`:
-     *     what the slowest receiver has; `acceptWithin`: milliseconds, 13,000 by default
+     * @param {{ to?: string[], name?: string, onProgress?: (bytes: number, size: number) => void, signal?: AbortSignal, acceptWithin?: number }} [options]
+     *     `onProgress`: what the slowest receiver has; `acceptWithin`: milliseconds, 13,000 by default
      * @returns {Promise<{ receivers: number }>} how many have it
      */
     async sendFile(file, options = {}) {

@@ -4,8 +4,8 @@
 import { MartletError, left, lost } from "./errors.js";
 
 /**
- * Close codes after which the session may continue, and after which a new one may be made (the table in Protocol.md, section 9). A page that slept reads 4007 when another device
- * may already have its identity: a join would end that session, a resume does not.
+ * Close codes after which the session may continue, and after which a new one may be made (the table in Protocol.md, section 9). A page that slept reads 4007
+ * when another device may already have its identity: a join would end that session, a resume does not.
  */
 const RESUMABLE = new Set([1005, 1006, 1013, 4007]);
 const FRESH = new Set([1001, 4006, 4008]);
@@ -16,8 +16,8 @@ const NOT_JOINED = 4001;
 /** Requests by which a session begins or continues; they are valid for one socket. */
 const ENTERING = new Set(["join", "resume", "ping"]);
 /**
- * Requests that have no reply yet, and their bytes: the server closes a socket of which 256 requests, or 1 MiB, wait to be carried out, as when an app requests a size for each of many
- * videos. Further ones wait here.
+ * Requests that have no reply yet, and their bytes: the server closes a socket of which 256 requests, or 1 MiB, wait to be carried out, as when an app requests
+ * a size for each of many videos. Further ones wait here.
  */
 const MOST_UNANSWERED = 64;
 const MOST_UNANSWERED_BYTES = 524_288;
@@ -42,13 +42,16 @@ const LONGEST_WAIT = 2_000;
 const ASK_AFTER = 2;
 const GIVE_UP_AFTER = 5;
 /**
- * The maximum of that time, which doubles with each socket on which the server has begun to send: a browser delivers a message only when it is complete, and on a slow
- * path the description of a large room takes longer than GIVE_UP_AFTER. If the socket were given up each time, it would be sent anew for ever.
+ * The maximum of that time, which doubles with each socket on which the server has begun to send: a browser delivers a message only when it is complete, and on
+ * a slow path the description of a large room takes longer than GIVE_UP_AFTER. If the socket were given up each time, it would be sent anew for ever.
  */
 const LONGEST_SILENCE = 40;
 /** Milliseconds between two turns of the timer that show that the page did not run: the machine slept, or the browser was stopped. */
 const SUSPENDED = 5_000;
-/** The server's own answers to a plain GET: no WebSocket reaches it, or it accepts no further one; and how many of one kind in a row end the attempt to join. A 404 may come from a proxy whose server restarts. */
+/**
+ * The server's own answers to a plain GET: no WebSocket reaches it, or it accepts no further one; and how many of one kind in a row end the attempt to join. A
+ * 404 may come from a proxy whose server restarts.
+ */
 const NO_WEBSOCKET = 426;
 const FULL = 503;
 const UNPASSED_TRIES = 3;
@@ -56,7 +59,10 @@ const UNPASSED_TRIES = 3;
 const FORMER_SESSION = 5;
 /** Seconds within which the app's function must return a token during a stay: longer than any working backend takes. */
 const TOKEN_WITHIN = 15;
-/** Milliseconds before a token's expiry at which the app's function is asked for another one: as long as four tries of TOKEN_WITHIN, or half of a shorter validity. */
+/**
+ * Milliseconds before a token's expiry at which the app's function is asked for another one: as long as four tries of TOKEN_WITHIN, or half of a shorter
+ * validity.
+ */
 const RENEW_BEFORE = 60_000;
 /** The most bytes of a request before the server has announced its limit (Protocol.md, section 10). */
 const MOST_BYTES = 262_144;
@@ -65,11 +71,12 @@ const FAREWELL = 5;
 
 export class Signal {
     /**
-     * `url` is the server's address (http, https, ws or wss); `join` is the join request's fields; `token` the access token, or a function that returns one, or a
-     * promise of one: it is called before each socket and before a token expires, so that a stay may outlast its first token. Before the first join it may take any time, as while a person logs in;
-     * later, a token that does not come within 15 s counts as a server that does not answer.
-     * Handlers: onJoined(reply, iceServers), onGuest() while nobody has let this client in, onICEServers(servers) with new credentials, onEvent(event), onState("connecting" | "connected" | "failed", cause), onSuspended(seconds),
-     * onEnd(problem). `cause` is why a connection was lost: "stopping", "silent", "closed" or "unreachable".
+     * `url` is the server's address (http, https, ws or wss); `join` is the join request's fields; `token` the access token, or a function that returns one, or
+     * a promise of one: it is called before each socket and before a token expires, so that a stay may outlast its first token. Before the first join it may
+     * take any time, as while a person logs in; later, a token that does not come within 15 s counts as a server that does not answer.
+     * Handlers: onJoined(reply, iceServers), onGuest() while nobody has let this client in, onICEServers(servers) with new credentials, onEvent(event),
+     * onState("connecting" | "connected" | "failed", cause), onSuspended(seconds), onEnd(problem). `cause` is why a connection was lost: "stopping", "silent",
+     * "closed" or "unreachable".
      */
     constructor({ url, token, join, onJoined, onGuest, onICEServers, onEvent, onState, onSuspended, onEnd }) {
         Object.assign(this, { url, token, join, onJoined, onGuest, onICEServers, onEvent, onState, onSuspended, onEnd });
@@ -169,7 +176,10 @@ export class Signal {
         });
     }
 
-    /** Sends what was not sent on this socket. Until the session continues, all requests wait their turn, so that the server gets them in the order in which they were made. */
+    /**
+     * Sends what was not sent on this socket. Until the session continues, all requests wait their turn, so that the server gets them in the order in which
+     * they were made.
+     */
     sendWaiting() {
         if (!this.isOpen || this.holding) return;
         let unanswered = 0, bytes = 0;
@@ -186,7 +196,10 @@ export class Signal {
         this.isFull = false;
     }
 
-    /** The server has refused a request because there were too many: following ones would be refused, too, and if that continued, the server would close the socket for good. */
+    /**
+     * The server has refused a request because there were too many: following ones would be refused, too, and if that continued, the server would close the
+     * socket for good.
+     */
     hold(seconds) {
         clearTimeout(this.holding);
         this.isFull = true;
@@ -196,7 +209,10 @@ export class Signal {
         }, seconds * 1000);
     }
 
-    /** A connection ended: its requests are not sent again, because the next connection has the same name, and nobody needs their replies. They reject with `lost`. */
+    /**
+     * A connection ended: its requests are not sent again, because the next connection has the same name, and nobody needs their replies. They reject with
+     * `lost`.
+     */
     cancel(owner) {
         for (const [id, { owner: one, reject }] of this.waiting) {
             if (one !== owner) continue;
@@ -230,8 +246,8 @@ export class Signal {
     }
 
     /**
-     * Plans the next keep-alive, if nothing else is sent before. A browser runs the timers of a hidden page only once a minute if a timer started them, as each turn of an
-     * interval is: a message of the server starts this one.
+     * Plans the next keep-alive, if nothing else is sent before. A browser runs the timers of a hidden page only once a minute if a timer started them, as each
+     * turn of an interval is: a message of the server starts this one.
      */
     pingLater() {
         clearTimeout(this.pinging);
@@ -408,7 +424,8 @@ export class Signal {
             this.waiting.delete(id);
             reject(lost());
         }
-        // The first cause is what a person needs to know: later tries only find an unreachable server. A socket that merely closed is less informative than that.
+        // The first cause is what a person needs to know: later tries only find an unreachable server. A socket that merely closed is less informative than
+        // that.
         if (!this.cause || this.cause === "closed") this.cause = cause;
         this.onState("connecting", this.cause);
         const refusal = this.greeted || (unanswered && this.persists) ? null : await this.refusal();
