@@ -159,7 +159,7 @@ extension TokenGate {
 /// Whether the client has closed a peer connection (DTLS close_notify).
 ///
 /// The Rust SDK closes its connection without sending `leave` when it is closed right after its join (measured): such a client has left. One that loses its
-/// network sends none, and may resume.
+/// network closes no connection, and may resume.
 private final class ConnectionClosure: Sendable {
     private let observed = Mutex(false)
 

@@ -48,7 +48,7 @@ export function day(at) {
 const chosenAnew = ({ target }) => target.setCustomValidity("");
 
 /**
- * A select's options, `[value, text]` each: they change only if they differ, so that a person can go on choosing. If the chosen option is gone, no other one
+ * A select's options, `[value, text]` each: they change only if they differ, so that a person can go on choosing. If the chosen option was removed, no other one
  * replaces it unnoticed: nothing is chosen, and the form cannot be sent before a person chooses, unless any other will do (`isAnyGood`).
  */
 export function setOptions(select, options, { isAnyGood = false } = {}) {
