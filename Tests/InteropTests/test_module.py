@@ -1179,7 +1179,7 @@ def test_a_loudspeaker_that_is_refused_is_not_chosen_and_a_second_stay_begins_as
     asyncio.run(run())
 
 
-# A member without a data channel sends what fits only such a channel, and a request that is too long, then one that fits.
+# A member without a data channel sends a message that fits no frame, and a request that is too long, then one that fits.
 TOO_LONG = """(token) => import("/martlet.js").then(async ({ connect }) => {
     const room = await connect("", token), code = (work) => work.then(() => "", (problem) => problem.code);
     const found = [await code(room.send(new Uint8Array(500_000))), await code(room.request("metadata", { metadata: "x".repeat(600_000) }))];
