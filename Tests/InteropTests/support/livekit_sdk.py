@@ -148,7 +148,7 @@ class Client:
                 await asyncio.sleep(1 / fps)
 
         self.tasks.append(asyncio.create_task(feed()))
-        return await self.room.local_participant.publish_track(track, self.rtc.TrackPublishOptions(**options))
+        return await self._publish(track, options)
 
     async def publish_audio(self, name="microphone", **options):
         source = self.rtc.AudioSource(48000, 1)
@@ -161,7 +161,19 @@ class Client:
                 await source.capture_frame(self.rtc.AudioFrame(wave, 48000, 1, 480))
 
         self.tasks.append(asyncio.create_task(feed()))
-        return await self.room.local_participant.publish_track(track, self.rtc.TrackPublishOptions(**options))
+        return await self._publish(track, options)
+
+    async def _publish(self, track, options):
+        """Publishes and waits until something of the track is sent. An SDK that is to negotiate again while it waits for an answer waits forever
+        (livekit/rust-sdks #1252; measured with 1.2.1: one of 30 who published two tracks at once never offered the second one)."""
+        publication = await self.room.local_participant.publish_track(track, self.rtc.TrackPublishOptions(**options))
+
+        async def sent():
+            while not any(one.outbound_rtp.sent.bytes_sent for one in await track.get_stats() if one.WhichOneof("stats") == "outbound_rtp"):
+                await asyncio.sleep(0.02)
+
+        await asyncio.wait_for(sent(), PATIENCE_S)
+        return publication
 
     async def sees(self, identity, colour=RED, name="camera", seconds=PATIENCE_S):
         """Waits until it decodes another's video of the right colour."""
