@@ -12,8 +12,8 @@ import Primitives
 struct OutputStream: ~Copyable {
     private(set) var numbering: OutputNumbering
     private var log: SentPacketRing
-    /// The end of a spatial layer, which may be the end of its picture.
-    private var held = HeldPacket()
+    /// The end of a spatial layer, which may be the end of its picture; nil while none is held.
+    private var held: HeldPacket?
 
     /// Numbers start at `number` + 1; `keepsRepeats`: audio may be retransmitted, video always.
     init(_ kind: MediaKind, after number: Int64, keepsRepeats: Bool) {
@@ -54,7 +54,7 @@ struct OutputStream: ~Copyable {
     /// The layer that was forwarded is left, if there was one: another source continues from its last packet.
     mutating func leave(_ layer: UnsafeMutablePointer<ReceiveLayer>?) {
         // While no layer is forwarded nothing would release the held packet, and it would stay due for ever. It is not sent, and leaves no gap.
-        if held.isHolding { numbering.returnNumber(held.release().sequence) }
+        if let packet = held.take()?.packet { numbering.returnNumber(packet.sequence) }
         remember(layer)
     }
 
@@ -99,10 +99,7 @@ struct OutputStream: ~Copyable {
         into list: inout WorkList<SentPacket>
     ) {
         followRestart(sequence, record, of: layer, in: section)
-        if held.isHolding {
-            releaseHeld(
-                endsPicture: heldEndsPicture(in: layer), isJoined: joinsLayers(in: &section), at: now, into: &list)
-        }
+        if held != nil { releaseHeld(of: layer, in: &section, at: now, into: &list) }
         var sent = numbering.number(sequence, record, caps: caps)
         if let announcement {
             sent.mark(announcement)
@@ -111,7 +108,9 @@ struct OutputStream: ~Copyable {
         }
         let codec = numbering.tail.codec
         if codec == .vp9 || codec == .av1, !numbering.tail.isFrameComplete, record.pointee.summary.endsFrame {
-            guard record.pointee.summary.spatialLayer >= Int(caps.spatial) else { return held.hold(sent, at: now) }
+            guard record.pointee.summary.spatialLayer >= Int(caps.spatial) else {
+                return held = HeldPacket(packet: sent, since: now)
+            }
             sent.flags.insert(.marker)
             numbering.completeFrame()
         }
@@ -150,10 +149,10 @@ struct OutputStream: ~Copyable {
     // MARK: - Held packets
 
     /// When it must be called again even without new packets.
-    var heldUntil: MonotonicTime { held.isHolding ? held.since + HeldPacket.patience : .distantFuture }
+    var heldUntil: MonotonicTime { held?.deadline ?? .distantFuture }
 
     /// Whether the held packet has waited long enough for the rest of its picture.
-    @inline(__always) func isHeldDue(at now: MonotonicTime) -> Bool { held.isDue(at: now) }
+    @inline(__always) func isHeldDue(at now: MonotonicTime) -> Bool { held?.isDue(at: now) ?? false }
 
     /// Releases the held packet of `layer`, because the next packet arrived or it has waited long enough.
     mutating func releaseHeld(
@@ -165,14 +164,14 @@ struct OutputStream: ~Copyable {
 
     /// Releases the held packet, if there is one, as the end of its picture: another layer follows.
     mutating func endHeld(at now: MonotonicTime, into list: inout WorkList<SentPacket>) {
-        if held.isHolding { releaseHeld(endsPicture: true, isJoined: false, at: now, into: &list) }
+        releaseHeld(endsPicture: true, isJoined: false, at: now, into: &list)
     }
 
-    /// Releases the held packet, with the marker if it ends its picture.
+    /// Releases the held packet, if there is one, with the marker if it ends its picture.
     private mutating func releaseHeld(
         endsPicture: Bool, isJoined: Bool, at now: MonotonicTime, into list: inout WorkList<SentPacket>
     ) {
-        var sent = held.release()
+        guard var sent = held.take()?.packet else { return }
         if endsPicture {
             sent.flags.insert(.marker)
             numbering.completeFrame()
@@ -205,7 +204,8 @@ struct OutputStream: ~Copyable {
             return fill(layer.pointee.index, sequence, at: now, into: &list)
         }
         var sent = numbering.packet(sequence, in: range)
-        guard log.place(sent.sequence) == nil, !held.isHolding(sent.sequence), section[record.pointee.format].isMapped
+        guard log.place(sent.sequence) == nil, held?.packet.sequence != sent.sequence,
+            section[record.pointee.format].isMapped
         else { return }
         endLayer(in: &sent, sequence, record, of: layer, caps: caps, isJoined: joinsLayers(in: &section))
         // The subscriber has seen the gap: this also answers its requests in transit.
@@ -387,7 +387,7 @@ struct OutputStream: ~Copyable {
 
     /// Whether padding may use the next number: nothing is held, and the forwarded layer, if there is one, has no incomplete frame.
     func isBetweenFrames(whileForwarding: Bool) -> Bool {
-        !held.isHolding && (!whileForwarding || numbering.tail.isFrameComplete)
+        held == nil && (!whileForwarding || numbering.tail.isFrameComplete)
     }
 
     /// Gives a packet that the server generates the stream's next number and stores it; between frames.
