@@ -14,24 +14,45 @@ struct LayerSelector {
     private var repair = KeyframeRepair()
     /// The layer being forwarded; nil while none is.
     private(set) var active: UInt8?
-    /// The layer that should be forwarded; nil while none is sent.
-    private(set) var target: UInt8?
-    /// The switch being prepared; nil while none is.
-    private(set) var pending: PendingSwitch?
+    /// The layer that follows the active one, and how far that is prepared.
+    private(set) var next = NextLayer.same
     /// When the target is checked next.
-    private var nextLook = MonotonicTime.zero
-    /// No layer is started before the next bandwidth decision.
-    private(set) var isAwaiting = false
-    /// The history may be searched once for a keyframe to start with, before any packet arrives.
+    private var nextLook = NextLook.at(.zero)
+    /// The history may be searched once for a keyframe to start with, before any packet arrives. That is allowed before a target is known.
     private var mayReplay = true
     private var announcements = TargetAnnouncements()
 
-    /// A keyframe of the target has begun while the active layer was in the middle of a frame.
+    /// What follows the active layer.
+    enum NextLayer {
+        /// The active layer stays; if none is active, none is awaited either.
+        case same
+        /// Another layer, of which a keyframe is needed first.
+        case awaited(UInt8)
+        /// Another layer, whose keyframe has begun while the active layer was in the middle of a frame.
+        case prepared(PendingSwitch)
+
+        /// The other layer; nil if the active one stays.
+        @inline(__always) var layer: UInt8? {
+            switch self {
+            case .same: nil
+            case .awaited(let layer): layer
+            case .prepared(let pending): pending.layer
+            }
+        }
+    }
+
+    /// A switch that can be made as soon as the active layer's frame ends.
     struct PendingSwitch {
         let layer: UInt8
         /// First sequence number of that keyframe.
         let start: Int64
         let since: MonotonicTime
+    }
+
+    private enum NextLook {
+        case at(MonotonicTime)
+        /// No layer is started before the next bandwidth decision.
+        case afterBound
     }
 
     /// An unfinished frame gets this long to end when another layer's keyframe arrives. Frames of all
@@ -49,11 +70,17 @@ struct LayerSelector {
 
     init(preference: LayerPreference) { self.preference = preference }
 
+    /// The layer that should be forwarded; nil while none is sent.
+    @inline(__always) var target: UInt8? { next.layer ?? active }
+
+    /// Whether it waits for `setBound`.
+    var isAwaiting: Bool { if case .afterBound = nextLook { true } else { false } }
+
     // MARK: - What changes the choice
 
     mutating func setPreference(_ preference: LayerPreference) {
         self.preference = preference
-        nextLook = .zero
+        if !isAwaiting { nextLook = .at(.zero) }
         mayReplay = true
     }
 
@@ -64,23 +91,22 @@ struct LayerSelector {
         // A rank beyond all layers bounds only the temporal ones.
         bound = layer.flatMap { Int8(exactly: $0.spatial) }
         temporal.target = layer.map { UInt8(clamping: $0.temporal) } ?? .max
-        nextLook = .zero
         if isAwaiting { mayReplay = true }
-        isAwaiting = false
+        nextLook = .at(.zero)
     }
 
     /// No new layer starts before `setBound`; the current one continues.
     mutating func awaitBound() {
-        isAwaiting = true
-        target = active
-        pending = nil
+        nextLook = .afterBound
+        next = .same
     }
 
     /// Another track is bound: resets the choice.
     mutating func reset() {
-        stop()
-        target = nil
-        isAwaiting = false
+        active = nil
+        next = .same
+        nextLook = .at(.zero)
+        mayReplay = true
         spatial = SpatialFilter()
         repair = KeyframeRepair()
         announcements = TargetAnnouncements()
@@ -88,43 +114,48 @@ struct LayerSelector {
 
     /// Clears the active layer: forwarding resumes with a keyframe.
     mutating func stop() {
+        if let target { next = .awaited(target) }
         active = nil
-        pending = nil
-        nextLook = .zero
+        if !isAwaiting { nextLook = .at(.zero) }
         mayReplay = true
     }
 
     // MARK: - Switching
 
-    /// A keyframe of the target to switch to has arrived, from `start` on.
+    /// A keyframe of the awaited layer has arrived, from `start` on.
     mutating func prepare(_ start: Int64, at now: MonotonicTime) {
-        pending = target.map { PendingSwitch(layer: $0, start: start, since: now) }
+        guard case .awaited(let layer) = next else { return }
+        next = .prepared(PendingSwitch(layer: layer, start: start, since: now))
     }
 
-    /// Returns and clears the prepared switch.
+    /// Returns and clears the prepared switch: unless `begin` follows, another keyframe is needed.
     mutating func consumePending() -> PendingSwitch? {
-        defer { pending = nil }
+        guard case .prepared(let pending) = next else { return nil }
+        next = .awaited(pending.layer)
         return pending
     }
 
     /// Forwards `layer` from now on, from a keyframe whose first frame has `timestamp`.
     mutating func begin(_ layer: Int, at timestamp: Int64) {
         active = UInt8(layer)
+        next = .same
         spatial.begin(at: timestamp)
         temporal.begin(at: timestamp)
     }
 
-    /// The target, if the history may be searched for its keyframe; only once.
+    /// The awaited layer, if the history may be searched for its keyframe; only once.
     @inline(__always)
     mutating func consumeReplay() -> UInt8? {
-        guard mayReplay, let target else { return nil }
+        guard mayReplay, target != nil else { return nil }
         mayReplay = false
-        return target != active && pending == nil ? target : nil
+        guard case .awaited(let layer) = next else { return nil }
+        return layer
     }
 
     /// Whether the preference needs a keyframe first.
     @inline(__always) var needsKeyframe: Bool {
-        (target != active && pending?.layer != target) || (active != nil && spatial.needsKeyframe)
+        if case .awaited = next { return true }
+        return active != nil && spatial.needsKeyframe
     }
 
     // MARK: - Layers inside a stream
@@ -180,20 +211,25 @@ struct LayerSelector {
     @inline(__always)
     mutating func consumeFoundLayer() -> Bool { known.consumeFound() }
 
-    /// Checks the layers, if it is time, and sets `target`.
+    /// Checks the layers, if it is time, and sets the target.
     @inline(__always) mutating func look(at track: PublishedTrack, now: MonotonicTime) {
-        guard now >= nextLook, !isAwaiting else { return }
-        nextLook = now + Self.lookInterval
+        guard case .at(let moment) = nextLook, now >= moment else { return }
+        nextLook = .at(now + Self.lookInterval)
         if track.layerCount == 1 {
-            target = 0
+            setTarget(0)
             lookAtSpatialLayers(of: track)
         } else {
-            target = choose(among: track, now: now)
+            setTarget(choose(among: track, now: now))
         }
-        if pending?.layer != target { pending = nil }
     }
 
-    /// The layer that fits the preference best among those being sent; the active one while nothing is.
+    /// A switch that is prepared for this layer stays prepared; nil: the active layer stays.
+    private mutating func setTarget(_ layer: UInt8?) {
+        guard let layer, layer != active else { return next = .same }
+        if layer != next.layer { next = .awaited(layer) }
+    }
+
+    /// The layer that fits the preference best among those being sent; nil while nothing is.
     private mutating func choose(among track: PublishedTrack, now: MonotonicTime) -> UInt8? {
         var best: (layer: Int, rank: Int)?
         var above: (layer: Int, rank: Int)?
@@ -207,7 +243,7 @@ struct LayerSelector {
                 above = (index, rank)
             }
         }
-        return (best ?? above).map { UInt8($0.layer) } ?? active
+        return (best ?? above).map { UInt8($0.layer) }
     }
 
     private func preferredRank(in track: PublishedTrack) -> Int {

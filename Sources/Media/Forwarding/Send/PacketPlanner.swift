@@ -62,7 +62,7 @@ struct PacketPlanner: ~Copyable {
 
     /// Ends a video larger than the target after its current frame.
     mutating func endLarger(_ track: PublishedTrack, in output: inout OutputStream) {
-        guard let target = selector.target, selector.pending == nil, isSmaller(Int(target), in: track) else { return }
+        guard case .awaited(let target) = selector.next, isSmaller(Int(target), in: track) else { return }
         abandonedVideo.beginEnding()
         if output.numbering.tail.isFrameComplete { stop(track, in: &output) }
     }
@@ -115,7 +115,7 @@ struct PacketPlanner: ~Copyable {
         for arrival in track.arrivals {
             signals.formUnion(planVideo(arrival, of: track, in: &section, to: &output, at: now, into: &list))
         }
-        if selector.target != nil, selector.needsKeyframe, formatMatch != .refused { signals.insert(.wantsKeyframe) }
+        if selector.needsKeyframe, formatMatch != .refused { signals.insert(.wantsKeyframe) }
         return signals
     }
 
@@ -180,17 +180,18 @@ struct PacketPlanner: ~Copyable {
     ) -> Subscription.Signals {
         let layer = track.layer(Int(arrival.layer))
         if arrival.layer == selector.active {
-            if let pending = selector.pending, endsPatience(of: pending, arrival, of: layer, in: output, at: now),
+            if case .prepared(let pending) = selector.next,
+                endsPatience(of: pending, arrival, of: layer, in: output, at: now),
                 completeSwitch(of: track, in: &section, to: &output, at: now, into: &list)
             {
                 return []
             }
             forward(arrival, of: layer, in: &section, to: &output, at: now, into: &list)
             guard output.numbering.tail.isFrameComplete else { return [] }
-            if selector.pending != nil {
+            if case .prepared = selector.next {
                 completeSwitch(of: track, in: &section, to: &output, at: now, into: &list)
             } else if abandonedVideo.isEnding {
-                if selector.target == selector.active {
+                if case .same = selector.next {
                     abandonedVideo.cancelEnding()
                 } else {
                     stop(track, in: &output)
@@ -199,14 +200,14 @@ struct PacketPlanner: ~Copyable {
             return []
         }
         guard !arrival.isGap, let record = layer.pointee.history.record(arrival.sequence) else { return [] }
-        guard arrival.layer == selector.target else {
+        guard arrival.layer == selector.next.layer else {
             // A repaired packet of the former layer still has its number.
             forwardLate(arrival.sequence, record, of: layer, in: &section, to: &output, at: now, into: &list)
             return []
         }
         guard section[record.pointee.format].isMapped else { return refuse() }
         if formatMatch == .refused { formatMatch = .acceptedAgain }
-        if let pending = selector.pending, pending.layer == selector.target {
+        if case .prepared(let pending) = selector.next {
             if now - pending.since >= LayerSelector.patience {
                 completeSwitch(of: track, in: &section, to: &output, at: now, into: &list)
             }

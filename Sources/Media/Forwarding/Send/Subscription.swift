@@ -148,13 +148,13 @@ public struct Subscription: ~Copyable {
             if !wasHeldBack, layer == nil || output.numbering.tail.isFrameComplete { stop(track) }
             return false
         }
-        return planner.look(at: track, now: now) && planner.selector.target != nil
+        return planner.look(at: track, now: now)
     }
 
     /// Checks the known layers before any packet of the turn; true when a keyframe is needed to start.
     public mutating func lookForStart(_ track: PublishedTrack, at now: MonotonicTime) -> Bool {
         guard isShown, !isHeldBack else { return false }
-        return planner.look(at: track, now: now) && planner.selector.target != nil
+        return planner.look(at: track, now: now)
     }
 
     /// Ends a video larger than the decided one after its current frame: the path is full, and each further frame of it, few of which
