@@ -24,7 +24,7 @@ struct DominantSpeakerTests {
         func looks() -> [MonotonicTime] {
             viewers.compactMap { viewer in
                 guard let peer = engine.tables.peerIndex[viewer.id.rawValue] else { return nil }
-                return engine.tables.peers[peer].pointee.downlink?.pointee.allocator.nextLook
+                return engine.tables.peers[peer].pointee.downlink?.pointee.nextDecision
             }
         }
         #expect(looks() == Array(repeating: .distantFuture, count: 100))

@@ -135,7 +135,7 @@ extension WorkerEngine {
         var last = EndedPeer(bytesReceived: peer.pointee.bytesReceived, bytesSent: peer.pointee.bytesSent)
         guard let downlink = peer.pointee.downlink else { return last }
         last.bytesSent &+= downlink.pointee.bytesSent
-        let history = downlink.pointee.allocator.history(at: clock)
+        let history = downlink.pointee.history(at: clock)
         (last.decisions, last.estimates) = (history.decisions, history.estimates)
         return last
     }

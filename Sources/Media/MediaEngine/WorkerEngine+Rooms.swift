@@ -92,9 +92,7 @@ extension WorkerEngine {
         var evaluated = 0
         for index in tables.rooms[room].pointee.peers.from(0) {
             guard let downlink = tables.peers[index].pointee.downlink else { continue }
-            if downlink.pointee.condition(at: now).certainty != .unknown
-                || downlink.pointee.allocator.policy.maximumVideos != nil
-            {
+            if downlink.pointee.condition(at: now).certainty != .unknown || downlink.pointee.hasVideoLimit {
                 scheduleAllocation(of: index, at: now + .milliseconds(Int64(evaluated / Self.decisionsPerMillisecond)))
                 evaluated += 1
             }

@@ -79,8 +79,9 @@ extension WorkerEngine {
             state.pointee.subscription.stop(track)
             isWanted = isWanted || !state.pointee.subscription.isPaused
             // If the number of videos is limited, another takes its place.
-            let policy = tables.peers[state.pointee.peer].pointee.downlink?.pointee.allocator.policy
-            if policy?.maximumVideos != nil { scheduleAllocation(of: state.pointee.peer, at: now) }
+            if tables.peers[state.pointee.peer].pointee.downlink?.pointee.hasVideoLimit == true {
+                scheduleAllocation(of: state.pointee.peer, at: now)
+            }
         }
         guard !muted, isWanted else { return }
         // A stopped layer's keyframe is requested when it is sent again. If no layer was known to be sent, all may resume.

@@ -7,10 +7,10 @@ extension Downlink {
     func report(
         in base: UnsafeMutablePointer<SubscriptionState>, withHistory: Bool, at now: MonotonicTime
     ) -> DownlinkReport {
-        var report = withHistory ? allocator.history(at: now) : DownlinkReport()
+        var report = withHistory ? history(at: now) : DownlinkReport()
         let condition = self.condition(at: now)
         report.estimate = condition.isMeasured ? condition.estimate : nil
-        (report.allocated, report.wanted) = allocator.totals
+        (report.allocated, report.wanted) = totals
         for state in subscriptions(in: base) where state.pointee.track >= 0 {
             if let record = state.pointee.allocation.record { report.videos.append(record.read(at: now)) }
         }

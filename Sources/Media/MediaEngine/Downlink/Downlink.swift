@@ -32,7 +32,7 @@ struct Downlink: ~Copyable {
     private var nextReport = MonotonicTime.distantFuture
     private var lookups = Allowance.lookups
     private var repeats = Allowance.repeats
-    private(set) var allocator = BandwidthAllocator()
+    private var allocator = BandwidthAllocator()
     private var way = DownlinkWay()
 
     /// Size of everything before the list of subscriptions.
@@ -342,11 +342,14 @@ struct Downlink: ~Copyable {
         allocator.isHastened(by: path.estimate(at: now)) && allocator.look(at: now)
     }
 
+    /// When the videos are evaluated next.
+    var nextDecision: MonotonicTime { allocator.nextLook }
+
     /// Divides the path, if it is time to; returns the follow-up work. `mayReceive`: packets can be sent to the peer.
     mutating func decide(
         _ tables: borrowing Tables, mayReceive: Bool, at now: MonotonicTime
     ) -> [BandwidthAllocator.Change] {
-        guard allocator.nextLook <= now else { return [] }
+        guard nextDecision <= now else { return [] }
         guard mayReceive else {
             allocator.suspend()
             return []
@@ -360,6 +363,13 @@ struct Downlink: ~Copyable {
         // Videos that are not sent yet start differently.
         for state in subscriptions(in: base) { state.pointee.allocation.invalidate() }
     }
+
+    /// Whether the policy limits how many videos are sent at once.
+    var hasVideoLimit: Bool { allocator.policy.maximumVideos != nil }
+
+    /// The results, now and in the past; see `BandwidthAllocator`.
+    var totals: (allocated: Bitrate, wanted: Bitrate) { allocator.totals }
+    func history(at now: MonotonicTime) -> DownlinkReport { allocator.history(at: now) }
 
     // MARK: - Deadlines
 
@@ -377,7 +387,7 @@ struct Downlink: ~Copyable {
 
     /// When the next packet, decision or report is due.
     func nextDeadline(at now: MonotonicTime) -> MonotonicTime {
-        min(nextReport, min(allocator.nextLook, path.nextDeadline(at: now)))
+        min(nextReport, min(nextDecision, path.nextDeadline(at: now)))
     }
 
     /// Prefetches the log entry that the next packet will fill.

@@ -79,7 +79,7 @@ struct RoomReportCollector {
         statistics.probeBytes = condition.probeBytes
         statistics.isSilent = condition.isSilent
         statistics.estimate = condition.isMeasured ? condition.estimate : nil
-        (statistics.allocated, statistics.wanted) = downlink.pointee.allocator.totals
+        (statistics.allocated, statistics.wanted) = downlink.pointee.totals
     }
 
     private func statistics(
