@@ -219,7 +219,7 @@ struct EventLogTests {
                     sequence: UInt64(position), at: 0, event: .roomStarted))
             _ = spare.trim(room, keeping: 10)
         }
-        #expect(spare.orderLength <= 3 * 2_500 + 1_025, "\(spare.orderLength)")
+        #expect(spare.order.count <= 3 * 2_500 + 1_025, "\(spare.order.count)")
         let kept = spare.events(of: "7").map { Int($0.cursor.position) }
         #expect(kept == Array(stride(from: 97_507, through: 99_757, by: 250)))
         let oldest = spare.forgetOldest()?.cursor.position

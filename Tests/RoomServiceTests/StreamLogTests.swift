@@ -101,8 +101,8 @@ struct StreamLogTests {
     func memory() {
         func kilobytes(_ bytes: Int) -> Int { (StreamLog.maxSamples * bytes + 500) / 1_000 }
         #expect(kilobytes(MemoryLayout<StaySample>.stride) == 40)
-        #expect(kilobytes(StreamLog.bytesPerSample) == 12)
-        #expect(kilobytes(StreamLog.bytesPerRoomSample) == 17)
+        #expect(kilobytes(MemoryLayout<StreamLog.Packed>.stride) == 12)
+        #expect(kilobytes(MemoryLayout<StreamLog.PackedRoom>.stride) == 17)
         #expect(SeenDecisions.maxCount * MemoryLayout<SeenDecision>.stride < 160_000)
     }
 

@@ -12,7 +12,7 @@ struct SpareEvents {
     private var rooms: [String: [RoomLogEntry]] = [:]
     private var count = 0
     /// Rooms in the order of their events' positions; those whose event was removed meanwhile are skipped.
-    private var order: [(position: UInt64, room: String)] = []
+    private(set) var order: [(position: UInt64, room: String)] = []
     private var head = 0
     /// The removed events of a room.
     private var forgotten: [String: ForgottenEvents] = [:]
@@ -73,9 +73,6 @@ struct SpareEvents {
             .sorted { $0.position < $1.position }
         head = 0
     }
-
-    /// Places in the order of events, for tests of its limit.
-    var orderLength: Int { order.count }
 
     /// An event is no longer kept.
     mutating func note(forgotten entry: RoomLogEntry) {

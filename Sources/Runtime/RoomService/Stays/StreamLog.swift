@@ -42,7 +42,7 @@ struct StreamLog {
     }
 
     /// 16 bytes.
-    fileprivate struct Packed {
+    struct Packed {
         /// Tenths of a second since the log began: enough for 13 years.
         var at: UInt32
         var bitsPerSecond: UInt32
@@ -52,7 +52,7 @@ struct StreamLog {
     }
 
     /// 24 bytes.
-    fileprivate struct PackedRoom {
+    struct PackedRoom {
         var at: UInt32
         var participants: UInt32
         var tracks: UInt32
@@ -61,9 +61,6 @@ struct StreamLog {
         var uplink: UInt32
         var downlink: UInt32
     }
-
-    /// The sizes for a track or a subscription, and for a room; for the test of the sizes in this module's page.
-    static let bytesPerSample = MemoryLayout<Packed>.stride, bytesPerRoomSample = MemoryLayout<PackedRoom>.stride
 
     private var beginning: Int64?
     private var room = RecentValues<PackedRoom>(capacity: Self.maxSamples)
