@@ -119,7 +119,7 @@ struct StageTests {
 
     @Test("Deadlines expire in order")
     func deadlines() {
-        var deadlines = Deadlines()
+        var deadlines = DeadlineQueue()
         for index in 0..<100 {
             deadlines.add(MonotonicTime(milliseconds: Int64((index * 37) % 100)), UInt64((index * 37) % 100))
         }
@@ -132,7 +132,7 @@ struct StageTests {
 
     @Test("A timeout that is postponed again and again fires at its time, and takes little space in the heap")
     func timeouts() {
-        var deadlines = Deadlines()
+        var deadlines = DeadlineQueue()
         var timeout = Timeout()
         var now = MonotonicTime(milliseconds: 0)
         var expired: [MonotonicTime] = []

@@ -22,7 +22,7 @@ extension WorkerEngine {
             case .setRemoteTransport(let id, let remote): setRemote(remote, of: id, at: now, into: &batch)
             case .restartICE(let id, let local): restartICE(of: id, local: local, at: now)
             case .setDownlinkPolicy(let id, let policy): setPolicy(policy, of: id, at: now)
-            case .setCapture(let id, let settings): captures.set(settings, of: id, in: tables)
+            case .setCapture(let id, let settings): taps.set(settings, of: id, in: tables)
             case .setTrackTraits(let id, let traits): setTraits(traits, of: id, at: now)
             case .setDisplayPreference(let id, let display): setDisplay(display, of: id, at: now)
             case .addTrack, .updateTrack, .removeTrack, .setTrackMuted, .setTrackAlwaysForwarded,
@@ -143,7 +143,7 @@ extension WorkerEngine {
             return (report, nil)
         case .captures(let ids):
             var report = MediaReport()
-            report.captures = captures.drain(of: ids)
+            report.captures = taps.drain(of: ids)
             return (report, nil)
         }
     }

@@ -38,7 +38,7 @@ public final class WorkerEngine {
     var whereabouts: Whereabouts
     private var turn = Turn()
     var recorded = RecordedStreams()
-    var captures = Captures()
+    var taps = PacketTaps()
 
     /// The time of the last call.
     private(set) var clock = MonotonicTime.zero
@@ -82,7 +82,7 @@ public final class WorkerEngine {
     /// Whether datagrams from `source` belong to a peer.
     public func knows(_ source: SocketAddress) -> Bool { whereabouts.owner(of: source) != nil }
 
-    /// The events since the last call, in order; allocates nothing if there are none.
+    /// Removes and returns the events since the last call, in order; allocates nothing if there are none.
     public func takeEvents() -> [MediaEvent] {
         guard !events.isEmpty else { return [] }
         let taken = events

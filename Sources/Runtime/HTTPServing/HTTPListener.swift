@@ -33,7 +33,7 @@ actor HTTPListener {
     private nonisolated let clock: @Sendable () -> MonotonicTime
     /// The time of this turn.
     private(set) var now: MonotonicTime
-    var deadlines = Deadlines()
+    var deadlines = DeadlineQueue()
     var connections: [UInt64: HTTPConnection] = [:]
     private var lastNumber = Mark.firstNumber
     var listening: TCPSocket?

@@ -83,7 +83,7 @@ struct SubscriptionState: ~Copyable {
 }
 
 /// One room of the engine.
-struct RoomState: ~Copyable {
+struct RoomMediaState: ~Copyable {
     let id: RoomID
     let speakers: SpeakerDetector
     var peers = RoomPeers()

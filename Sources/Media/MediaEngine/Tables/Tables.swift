@@ -7,7 +7,7 @@ import Primitives
 ///
 /// Only this type adds and removes elements and changes their relations; the elements themselves are changed through their pointers.
 struct Tables: ~Copyable {
-    private(set) var rooms = Slab<RoomState>(capacity: 16)
+    private(set) var rooms = Slab<RoomMediaState>(capacity: 16)
     private(set) var peers = Slab<PeerState>(capacity: 16)
     private(set) var tracks = Slab<TrackState>(capacity: 16)
     private(set) var subscriptions = Slab<SubscriptionState>(capacity: 64)
@@ -23,7 +23,7 @@ struct Tables: ~Copyable {
     // MARK: - Rooms and peers
 
     mutating func addRoom(_ id: RoomID) {
-        roomIndex.set(id.rawValue, to: rooms.insert(RoomState(id: id)))
+        roomIndex.set(id.rawValue, to: rooms.insert(RoomMediaState(id: id)))
     }
 
     /// Removes a room, which must have no peers.

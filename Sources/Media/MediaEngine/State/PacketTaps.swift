@@ -3,7 +3,7 @@ import PeerTransport
 import Primitives
 
 /// The peers whose packets are captured.
-struct Captures {
+struct PacketTaps {
     /// Maximum peers that are captured at once: their memory is bounded, whatever the control plane requests.
     private static let maximum = 64
 

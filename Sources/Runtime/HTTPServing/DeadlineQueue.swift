@@ -3,7 +3,7 @@ import Primitives
 /// Deadlines with their owners, soonest first: a binary heap.
 ///
 /// A postponed deadline stays in the heap until it expires; its `Timeout` then decides whether it still counts.
-struct Deadlines {
+struct DeadlineQueue {
     private var heap: [(moment: MonotonicTime, owner: UInt64)] = []
 
     /// The number of deadlines.
@@ -42,7 +42,7 @@ struct Deadlines {
 
 /// The timeout of one owner: a deadline that is postponed far more often than it expires.
 ///
-/// Only the soonest entry in `Deadlines` counts; a later one is added when that expires. So a busy owner costs the heap one entry in
+/// Only the soonest entry in `DeadlineQueue` counts; a later one is added when that expires. So a busy owner costs the heap one entry in
 /// ten seconds and not one for each request.
 struct Timeout {
     private var moment = MonotonicTime.distantFuture
@@ -52,7 +52,7 @@ struct Timeout {
     var isSet: Bool { moment != .distantFuture }
 
     /// Gives `owner` time until `moment`; no limit with `.distantFuture`.
-    mutating func set(_ moment: MonotonicTime, of owner: UInt64, in deadlines: inout Deadlines) {
+    mutating func set(_ moment: MonotonicTime, of owner: UInt64, in deadlines: inout DeadlineQueue) {
         self.moment = moment
         guard moment < entered else { return }
         entered = moment
@@ -61,7 +61,7 @@ struct Timeout {
 
     /// Whether `owner` has timed out, now that one of its deadlines has expired.
     mutating func isOver(
-        at moment: MonotonicTime, now: MonotonicTime, of owner: UInt64, in deadlines: inout Deadlines
+        at moment: MonotonicTime, now: MonotonicTime, of owner: UInt64, in deadlines: inout DeadlineQueue
     ) -> Bool {
         // An entry that was replaced by a sooner deadline.
         guard moment == entered else { return false }
