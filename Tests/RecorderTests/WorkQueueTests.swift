@@ -8,8 +8,8 @@ struct WorkQueueTests {
     func once() throws {
         let queue = try WorkQueue()
         for recording in ["RC_2", "RC_1", "RC_2", "RC_1", "RC_3"] { queue.post(recording) }
-        #expect(queue.takePosted() == ["RC_2", "RC_1", "RC_3"])
+        #expect(queue.dequeueAll() == ["RC_2", "RC_1", "RC_3"])
         queue.post("RC_1")
-        #expect(queue.takePosted() == ["RC_1"] && queue.takePosted().isEmpty)
+        #expect(queue.dequeueAll() == ["RC_1"] && queue.dequeueAll().isEmpty)
     }
 }

@@ -26,6 +26,6 @@ struct DepartingStayTests {
         }
         let first = departing.finish(PeerID(1), EndedPeer(bytesReceived: 5, bytesSent: 7), at: 10)
         #expect(first?.room == "A" && first?.bytesReceived == 5)
-        #expect(departing.takeOverdue(at: nil).map(\.room) == ["B"])
+        #expect(departing.removeOverdue(at: nil).map(\.room) == ["B"])
     }
 }

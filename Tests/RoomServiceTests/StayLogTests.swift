@@ -159,7 +159,7 @@ struct StayLogTests {
         #expect(summary.bytesReceived == 90_300 && summary.bytesSent == 50_700)
         #expect(summary.history.decisions.map(\.track) == ["TR_5"] && summary.history.decisions.map(\.at) == [2_520])
         #expect(summary.history.estimates.map(\.at) == [2_020])
-        #expect(departing.takeOverdue(at: nil).isEmpty)
+        #expect(departing.removeOverdue(at: nil).isEmpty)
     }
 
     @Test("I6: a stay that a move ended waits for the connections that it ended, and not for those that go on")
@@ -223,8 +223,8 @@ struct StayLogTests {
             return
         }
         #expect(departing.add(stay, at: 7_000) == nil)
-        #expect(departing.takeOverdue(at: 8_999).isEmpty)
-        #expect(departing.takeOverdue(at: 9_000).map(\.bytesReceived) == [1_000])
+        #expect(departing.removeOverdue(at: 8_999).isEmpty)
+        #expect(departing.removeOverdue(at: 9_000).map(\.bytesReceived) == [1_000])
         let (peer, last) = Self.last("pub", 9_000, 9_000)
         #expect(departing.finish(peer, Self.ended(last), at: 9_100) == nil)
     }
@@ -286,25 +286,25 @@ struct StayLogTests {
         let origin = JoinOrigin(receivedAt: 990, verification: .microseconds(40))
         log.grantJoin(origin, of: "PA_1")
         _ = log.reach(.offer, by: "PA_1", at: 1_020)
-        #expect(log.takeTraces(at: 15_999, room: "R").isEmpty)
+        #expect(log.consumeTraces(at: 15_999, room: "R").isEmpty)
         let trace = JoinTrace(
             room: "R", participant: "PA_1", profile: .full, joinedAt: 1_000, origin: origin, steps: [.offer: 20],
             outcome: .joined)
-        #expect(log.takeTraces(at: 16_000, room: "R") == [trace])
-        #expect(log.takeTraces(at: 17_000, room: "R", leaving: "PA_1").isEmpty)
+        #expect(log.consumeTraces(at: 16_000, room: "R") == [trace])
+        #expect(log.consumeTraces(at: 17_000, room: "R", leaving: "PA_1").isEmpty)
         let summary = try #require(note(&log, .participantLeft(ada, reason: .left, hasConnected: true), at: 18_000))
         #expect(summary.tokenVerification == .microseconds(40))
         note(&log, .participantJoined(ada), at: 20_000)
         log.grantJoin(nil, of: "PA_1")
-        #expect(log.takeTraces(at: 20_001, room: "R", leaving: "PA_1").map(\.joinedAt) == [20_000])
+        #expect(log.consumeTraces(at: 20_001, room: "R", leaving: "PA_1").map(\.joinedAt) == [20_000])
     }
 
     @Test("A stay that ends before its join is granted is not traced: the refusal is")
     func refusedTraces() {
         var log = StayLog()
         note(&log, .participantJoined(ada), at: 1_000)
-        #expect(log.takeTraces(at: 1_000, room: "R", leaving: "PA_1").isEmpty)
-        #expect(log.takeTraces(at: 17_000, room: "R").isEmpty)
+        #expect(log.consumeTraces(at: 1_000, room: "R", leaving: "PA_1").isEmpty)
+        #expect(log.consumeTraces(at: 17_000, room: "R").isEmpty)
     }
 
     @Test(

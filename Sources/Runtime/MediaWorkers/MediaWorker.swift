@@ -67,7 +67,7 @@ public actor MediaWorker {
     /// Asks a STUN server, or asks again, for the address under which it sees this worker's socket.
     func ask(_ server: SocketAddress) { core.ask(server) }
 
-    /// The server's response, once; nil while there is none.
+    /// Removes and returns the server's response; nil while there is none.
     func takeMappedAddress() -> SocketAddress? { core.takeMappedAddress() }
 
     /// The server's response is no longer awaited.

@@ -72,7 +72,7 @@ struct WorkerCore: ~Copyable {
         _ = probe?.send(into: &batch)
     }
 
-    /// The response, once; nil while there is none.
+    /// Removes and returns the response; nil while there is none.
     mutating func takeMappedAddress() -> SocketAddress? {
         guard let mapped = probe?.mapped else { return nil }
         probe = nil
@@ -178,7 +178,7 @@ struct WorkerCore: ~Copyable {
         counted = forwarded
     }
 
-    /// Events since the last call.
+    /// Removes and returns the events since the last call.
     mutating func takeEvents() -> [MediaEvent] { engine.takeEvents() }
 
     /// When the next turn must happen at the latest.

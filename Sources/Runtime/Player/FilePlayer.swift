@@ -46,7 +46,7 @@ public final class FilePlayer: PlaybackPlane {
     // MARK: - For rooms
 
     public func begin(_ info: PlaybackInfo, of file: OpenedFile, room: String, roomSID: String, worker: WorkerIndex) {
-        guard let opened = books.take(file.number),
+        guard let opened = books.remove(file.number),
             let (source, terms) = requested.withLock({ $0.removeValue(forKey: file.number) })
         else { return }
         var summary = PlaybackSummary(
@@ -151,7 +151,7 @@ public final class FilePlayer: PlaybackPlane {
 
     /// Closes a file that no room accepted.
     public func close(_ file: OpenedFile) {
-        _ = books.take(file.number)
+        _ = books.remove(file.number)
         _ = requested.withLock { $0.removeValue(forKey: file.number) }
     }
 

@@ -63,6 +63,6 @@ final class PlaybackBooks: Sendable {
         }
     }
 
-    /// Removes an opened file, to close it or to play it.
-    func take(_ number: UInt64) -> OpenedTracks? { state.withLock { $0.opened.removeValue(forKey: number) } }
+    /// Removes and returns an opened file, to close it or to play it.
+    func remove(_ number: UInt64) -> OpenedTracks? { state.withLock { $0.opened.removeValue(forKey: number) } }
 }

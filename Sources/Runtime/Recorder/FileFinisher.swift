@@ -61,7 +61,7 @@ final class FileFinisher: Sendable {
 
     /// Carries out what was posted.
     func workOff() {
-        for recording in queue.takePosted() where !queue.mustStop {
+        for recording in queue.dequeueAll() where !queue.mustStop {
             guard let summary = books[recording] else { continue }
             index(summary)
             join(summary)

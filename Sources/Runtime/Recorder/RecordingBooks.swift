@@ -342,7 +342,7 @@ final class RecordingBooks: Sendable {
         return isThere
     }
 
-    /// The part of `secure` that is still to be done.
+    /// Removes and returns what `secure` has still to do.
     func takeUnsecured() -> Set<String> {
         state.withLock { state in
             defer { state.unsecured = [] }

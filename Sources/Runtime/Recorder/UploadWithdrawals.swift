@@ -50,8 +50,8 @@ final class UploadWithdrawals: Sendable {
         }
     }
 
-    /// The entries to be removed now.
-    func takeDue(at now: MonotonicTime) -> [Item] {
+    /// Removes and returns the entries whose time has come.
+    func removeDue(at now: MonotonicTime) -> [Item] {
         items.withLock { items in
             let due = items.filter { $0.due <= now }
             items.removeAll { $0.due <= now }

@@ -48,7 +48,7 @@ final class Uploader: Sendable {
         var pause = Self.firstPause
         var next = MonotonicTime.zero
         queue.run {
-            for recording in queue.takePosted() where !waiting.contains(recording) { waiting.append(recording) }
+            for recording in queue.dequeueAll() where !waiting.contains(recording) { waiting.append(recording) }
             // Uploads that the storage refused with the former keys wait no longer.
             if consumeNew() { (pause, next) = (Self.firstPause, .zero) }
             let later = withdraw(at: MonotonicClock.now())
@@ -117,7 +117,7 @@ final class Uploader: Sendable {
     /// Removes unfinished uploads of deleted recordings from the storage. Returns when to try again, if that has failed.
     @discardableResult
     func withdraw(at now: MonotonicTime) -> MonotonicTime? {
-        for item in books.withdrawals.takeDue(at: now) where !queue.mustStop {
+        for item in books.withdrawals.removeDue(at: now) where !queue.mustStop {
             do throws(ObjectStore.Failure) {
                 if let progress = item.progress {
                     try store.abort(progress, of: item.key, isStopped: { [self] in queue.mustStop })

@@ -23,12 +23,12 @@ final class WorkQueue: Sendable {
     /// Whether the current work should be abandoned.
     var mustStop: Bool { loop.mustStop }
 
-    /// The recordings that were posted since the last call, each once: while a long file is written, others of the same recording are finished.
-    func takePosted() -> [String] {
-        var taken: [String] = []
-        orders.drain(into: &taken)
+    /// Removes and returns the posted recordings, each once: while a long file is written, others of the same recording are finished.
+    func dequeueAll() -> [String] {
+        var posted: [String] = []
+        orders.drain(into: &posted)
         var known: Set<String> = []
-        return taken.filter { known.insert($0).inserted }
+        return posted.filter { known.insert($0).inserted }
     }
 
     /// Calls `work` on this thread until it is stopped: when a recording was posted, and at the time that `work` has returned, if any.

@@ -33,7 +33,7 @@ struct StandingRules {
         throw RoomError(.tokenRevoked, "the token was revoked; get a new one")
     }
 
-    /// Rules that steps have made since the last call.
+    /// Removes and returns the rules that steps have made since the last call.
     mutating func takeUnkept() -> [StandingRule] {
         defer { unkept = [] }
         return unkept

@@ -83,9 +83,9 @@ public final class TraceExporter: Sendable {
     public func run() async {
         for await _ in signals {
             await pause(Self.gathering)
-            while !isFinished, let batch = takeBatch() { await export(batch) }
+            while !isFinished, let batch = dequeueBatch() { await export(batch) }
         }
-        while let batch = takeBatch(), await attempt(batch, body: encode(batch)) != .failed {}
+        while let batch = dequeueBatch(), await attempt(batch, body: encode(batch)) != .failed {}
         let left = state.withLock { state in
             defer { state.queue = [] }
             return state.queue
@@ -101,7 +101,7 @@ public final class TraceExporter: Sendable {
         signal.finish()
     }
 
-    private func takeBatch() -> [JoinTrace]? {
+    private func dequeueBatch() -> [JoinTrace]? {
         state.withLock { state in
             guard !state.queue.isEmpty else { return nil }
             let batch = Array(state.queue.prefix(Self.maxBatch))

@@ -142,7 +142,7 @@ extension Room {
         distribution.admitWaiting(&state, &turn)
         defer { distribution.announceWaiting(&state, &turn) }
         reviewRegressions(&turn)
-        for session in state.outdated.take(Self.offersPerStep) {
+        for session in state.outdated.dequeue(Self.offersPerStep) {
             guard let member = state.roster[session], member.options.isSignalled else { continue }
             guard member.options.takesOffers else {
                 requestSections(session, &turn)

@@ -71,7 +71,7 @@ struct Distribution: Sendable {
         let rtxSSRC = kind == .video ? turn.ssrc { $0 == ssrc || state.routing.uses($0, member: session) } : nil
         var subscription = RoomSubscription(
             id: id, sid: sid, member: session, kind: kind, ssrc: ssrc, rtxSSRC: rtxSSRC, track: track, slot: slot)
-        if let view = track.flatMap({ state.takeView(of: $0, for: session) }) { subscription.apply(view) }
+        if let view = track.flatMap({ state.removeView(of: $0, for: session) }) { subscription.apply(view) }
         state.routing.insert(subscription)
         return id
     }
@@ -167,11 +167,11 @@ extension Distribution {
 
     /// Notifies members of how many tracks still wait.
     mutating func announceWaiting(_ state: inout RoomState, _ turn: inout RoomTurn) {
-        let news = waitingTracks.takeNews()
-        guard !news.isEmpty else { return }
+        let counts = waitingTracks.consumeCountChanges()
+        guard !counts.isEmpty else { return }
         let limit = state.context.limits.subscriptionsPerParticipant
         for session in state.roster.sessions {
-            guard let count = news[session] else { continue }
+            guard let count = counts[session] else { continue }
             state.roster.notify(session, .subscriptionsWaiting(limit: limit, waiting: count), &turn)
         }
     }

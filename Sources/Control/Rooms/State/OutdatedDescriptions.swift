@@ -15,11 +15,11 @@ struct OutdatedDescriptions: Sendable {
 
     var isEmpty: Bool { sessions.isEmpty }
 
-    /// At most `count` of them, those that have waited the longest.
-    mutating func take(_ count: Int) -> [SessionID] {
-        let taken = Array(sessions.prefix(count))
-        sessions.removeFirst(taken.count)
-        isListed.subtract(taken)
-        return taken
+    /// Removes and returns at most `count` of them, those that have waited the longest.
+    mutating func dequeue(_ count: Int) -> [SessionID] {
+        let oldest = Array(sessions.prefix(count))
+        sessions.removeFirst(oldest.count)
+        isListed.subtract(oldest)
+        return oldest
     }
 }

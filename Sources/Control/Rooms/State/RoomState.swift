@@ -285,8 +285,8 @@ extension RoomState {
         }
     }
 
-    /// A member's preferences for a track from before its subscription; from now on the subscription has them.
-    mutating func takeView(of track: TrackID, for session: SessionID) -> TrackView? {
+    /// Removes and returns a member's preferences for a track from before its subscription, which has them from now on.
+    mutating func removeView(of track: TrackID, for session: SessionID) -> TrackView? {
         guard let view = roster[session]?.views[track] else { return nil }
         roster.update(session) { $0.views[track] = nil }
         return view

@@ -72,22 +72,22 @@ struct WaitingTracks: Sendable {
     /// Whether some of the member's subscriptions found no section at the last count.
     func lacksSections(_ session: SessionID) -> Bool { queues[session].map { $0.withoutSection > 0 } ?? false }
 
-    /// Members whose queue has changed, or may be shortened, since the last call.
+    /// Removes and returns the members whose queue has changed, or may be shortened, since the last call.
     mutating func takeChanged() -> Set<SessionID> {
         defer { changed = [] }
         unannounced.formUnion(changed)
         return changed
     }
 
-    /// The number of tracks that each member waits for, if it has changed.
-    mutating func takeNews() -> [SessionID: Int] {
-        var news: [SessionID: Int] = [:]
+    /// The number of tracks that each member waits for, if it has changed since the last call.
+    mutating func consumeCountChanges() -> [SessionID: Int] {
+        var counts: [SessionID: Int] = [:]
         for session in unannounced {
             guard let queue = queues[session], queue.count != queue.announcedCount else { continue }
             queues[session]?.announcedCount = queue.count
-            news[session] = queue.count
+            counts[session] = queue.count
         }
         unannounced = []
-        return news
+        return counts
     }
 }

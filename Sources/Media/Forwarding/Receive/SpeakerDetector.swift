@@ -65,7 +65,7 @@ public final class SpeakerDetector {
     /// Whether `takeEvents()` has any.
     public var hasEvents: Bool { !events.isEmpty }
 
-    /// speakersChanged and dominantSpeakerChanged since the last call.
+    /// Removes and returns speakersChanged and dominantSpeakerChanged since the last call.
     public func takeEvents() -> [MediaEvent] {
         guard !events.isEmpty else { return [] }
         defer { events.removeAll(keepingCapacity: true) }

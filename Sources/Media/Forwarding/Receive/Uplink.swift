@@ -298,7 +298,7 @@ public final class Uplink {
     /// Whether `takeEvents()` has any.
     public var hasEvents: Bool { !state.pointee.events.isEmpty }
 
-    /// trackStarted, trackSilent, trackResumed and trackDimensions since the last call.
+    /// Removes and returns trackStarted, trackSilent, trackResumed and trackDimensions since the last call.
     public func takeEvents() -> [MediaEvent] {
         guard !state.pointee.events.isEmpty else { return [] }
         defer { state.pointee.events.removeAll(keepingCapacity: true) }

@@ -97,7 +97,7 @@ struct FrameAssembler {
     private mutating func finish() -> EncodedFrame? {
         guard let open = current else { return nil }
         current = nil
-        let whole = takeWhole()
+        let whole = finishPayload()
         let isLost = open.isBroken || !open.isDecodable
         guard !isLost, let whole, whole.entry != nil || !awaitsKeyframe else {
             // Parameter sets by themselves are no frame.
@@ -110,7 +110,7 @@ struct FrameAssembler {
 
     private var isSetsOnly = false
 
-    private mutating func takeWhole() -> (bytes: [UInt8], entry: SampleEntry?)? {
+    private mutating func finishPayload() -> (bytes: [UInt8], entry: SampleEntry?)? {
         switch payload {
         case .h264(var frame):
             isSetsOnly = frame.bytes.isEmpty
@@ -138,7 +138,7 @@ struct FrameAssembler {
         if current != nil {
             current = nil
             dropped += 1
-            _ = takeWhole()
+            _ = finishPayload()
         }
         awaitsKeyframe = true
     }

@@ -47,7 +47,7 @@ struct RoomJournal: Sendable {
 
     /// The last counters of stays that ended before `at`, or, with nil, of any, are no longer awaited.
     mutating func endOverdueStays(at: Int64?) {
-        for summary in departing.takeOverdue(at: at) { stayEnded(summary) }
+        for summary in departing.removeOverdue(at: at) { stayEnded(summary) }
     }
 
     /// Records an event that does not concern the state of a room, for example of a recording after its room has ended.
@@ -64,7 +64,7 @@ struct RoomJournal: Sendable {
     /// Passes on the traces of joins that have completed or failed.
     func trace(_ hosted: HostedRoom, at: Int64, leaving: String? = nil) {
         guard let traced else { return }
-        for trace in hosted.stays.takeTraces(at: at, room: hosted.room.name, leaving: leaving) { traced(trace) }
+        for trace in hosted.stays.consumeTraces(at: at, room: hosted.room.name, leaving: leaving) { traced(trace) }
     }
 
     /// The same for a join that was refused.

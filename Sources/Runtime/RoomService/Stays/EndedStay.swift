@@ -131,8 +131,8 @@ struct DepartingStays: Sendable {
         return stay.summary
     }
 
-    /// Summaries that have waited for too long, or, with nil, all waiting ones, as far as they are known.
-    mutating func takeOverdue(at: Int64?) -> [StaySummary] {
+    /// Removes and returns the summaries that have waited for too long, or, with nil, all waiting ones, as far as they are known.
+    mutating func removeOverdue(at: Int64?) -> [StaySummary] {
         let due = stays.filter { _, waiting in at.map { waiting.until <= $0 } ?? true }
         for (number, waiting) in due {
             for peer in waiting.stay.missing.keys { owners[peer] = nil }

@@ -145,7 +145,7 @@ struct StayLog {
     }
 
     /// The traces of joins that are old enough, each once, and, with `leaving`, also that of a participant that leaves now.
-    mutating func takeTraces(at: Int64, room: String, leaving: String? = nil) -> [JoinTrace] {
+    mutating func consumeTraces(at: Int64, room: String, leaving: String? = nil) -> [JoinTrace] {
         var traces: [JoinTrace] = []
         let due = stays.filter { sid, stay in
             stay.tracing == .due && (sid == leaving || stay.joinedAt + Self.traceAfter <= at)
