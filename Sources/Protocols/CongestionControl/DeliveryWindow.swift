@@ -5,7 +5,7 @@
 /// were sent, the link carries the load, and a slope of the delay is no reason to go below it.
 struct DeliveryWindow: Sendable {
     struct Rates: Sendable {
-        /// Bits a second.
+        /// Bits per second.
         var sent: Double
         var arrived: Double
     }
