@@ -75,7 +75,7 @@ struct APIContract: @unchecked Sendable {
     }
 }
 
-extension House {
+extension TestAPI {
     /// The answer to `request`, which records an issue where the document describes it otherwise.
     func answer(
         _ request: HTTPRequest, sourceLocation: SourceLocation = #_sourceLocation

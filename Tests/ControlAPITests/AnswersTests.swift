@@ -15,14 +15,14 @@ import Testing
 struct AnswersTests {
     @Test("I9: what a room with a publisher and viewers answers is what the document says, member by member")
     func answers() async throws {
-        let house = House()
-        _ = try await house.ask(.post, "/v1/rooms", "{\"name\":\"hall\",\"policy\":{\"maxParticipants\":9}}")
-        let ada = try await house.publisher("ada", in: "hall")
-        try await house.viewer("vera", of: "ada", in: "hall")
-        try await mediaStatistics(of: house)
-        await house.rooms.rooms.measureQuality()
+        let api = TestAPI()
+        _ = try await api.ask(.post, "/v1/rooms", "{\"name\":\"hall\",\"policy\":{\"maxParticipants\":9}}")
+        let ada = try await api.publisher("ada", in: "hall")
+        try await api.viewer("vera", of: "ada", in: "hall")
+        try await mediaStatistics(of: api)
+        await api.rooms.rooms.measureQuality()
         let track = ada.tracks[1].sid
-        let subscriptions = try await house.ask(.get, "/v1/rooms/hall/subscriptions").list("subscriptions")
+        let subscriptions = try await api.ask(.get, "/v1/rooms/hall/subscriptions").list("subscriptions")
         let subscription = try #require(subscriptions.last?["sid"] as? String)
         let one = "/v1/rooms/hall/subscriptions/\(subscription)"
         for target in [
@@ -34,38 +34,38 @@ struct AnswersTests {
             "/v1/rooms/hall/tracks/\(track)/stats", "/v1/rooms/hall/subscriptions",
         ] {
             // What an answer consists of is held to the document by `ask`.
-            let answer = try await house.ask(.get, target)
+            let answer = try await api.ask(.get, target)
             #expect(answer.status == 200, "\(target): \(answer.response.text)")
         }
-        let statistics = try await house.ask(.get, "/v1/rooms/hall/participants/vera/stats")
+        let statistics = try await api.ask(.get, "/v1/rooms/hall/participants/vera/stats")
         #expect(statistics.list("subscriptions").count == 2)
-        let remembered = try await house.ask(.get, "/v1/rooms/hall/participants/vera/decisions")
+        let remembered = try await api.ask(.get, "/v1/rooms/hall/participants/vera/decisions")
         #expect(remembered.list("estimates").first?["min"] as? Int == 400_000, "I5")
         #expect(statistics.list("connections").first?["rtpPacketsSent"] as? Int == 41)
-        let shown = try await house.ask(.get, "/v1/rooms/hall/subscriptions/\(subscription)")
+        let shown = try await api.ask(.get, "/v1/rooms/hall/subscriptions/\(subscription)")
         #expect(shown.members["sid"] as? String == subscription)
-        try await decisions(subscriptions.compactMap { $0["sid"] as? String }, of: house)
+        try await decisions(subscriptions.compactMap { $0["sid"] as? String }, of: api)
         for part in ["", "/stats", "/decisions", "/history"] {
-            let unknown = try await house.ask(.get, "/v1/rooms/hall/subscriptions/SU_unknown\(part)")
+            let unknown = try await api.ask(.get, "/v1/rooms/hall/subscriptions/SU_unknown\(part)")
             #expect(unknown.status == 404 && unknown.code == "subscription_not_found")
         }
-        let videos = try await house.ask(.get, "/v1/rooms/hall/tracks?kind=video").list("tracks")
+        let videos = try await api.ask(.get, "/v1/rooms/hall/tracks?kind=video").list("tracks")
         #expect(videos.map { $0["sid"] as? String } == [track])
-        let screens = try await house.ask(.get, "/v1/rooms/hall/tracks?kind=video&source=screen")
+        let screens = try await api.ask(.get, "/v1/rooms/hall/tracks?kind=video&source=screen")
         #expect(screens.status == 200 && screens.list("tracks").isEmpty)
-        #expect(try await house.ask(.get, "/v1/rooms/hall/tracks?kind=picture").status == 400)
+        #expect(try await api.ask(.get, "/v1/rooms/hall/tracks?kind=picture").status == 400)
         for path in ["tracks/\(track)/history", "subscriptions/\(subscription)/history", "history"] {
-            #expect(try await house.ask(.get, "/v1/rooms/hall/\(path)").list("samples").count == 1, "\(path)")
+            #expect(try await api.ask(.get, "/v1/rooms/hall/\(path)").list("samples").count == 1, "\(path)")
         }
         for (query, count) in [
             ("participant=vera", 2), ("participant=ada", 0), ("track=\(track)", 1), ("kind=audio", 1),
             ("kind=audio&track=\(track)", 0),
         ] {
-            let filtered = try await house.ask(.get, "/v1/rooms/hall/subscriptions?\(query)")
+            let filtered = try await api.ask(.get, "/v1/rooms/hall/subscriptions?\(query)")
             #expect(filtered.list("subscriptions").count == count, "\(query)")
         }
-        #expect(try await house.ask(.get, "/v1/rooms/hall/subscriptions?kind=picture").status == 400)
-        let layers = try await house.ask(.get, "/v1/rooms/hall/tracks/\(track)/stats").list("layers")
+        #expect(try await api.ask(.get, "/v1/rooms/hall/subscriptions?kind=picture").status == 400)
+        let layers = try await api.ask(.get, "/v1/rooms/hall/tracks/\(track)/stats").list("layers")
         #expect(layers.first?["bitrate"] as? Int == 1_500_000)
     }
 
@@ -73,14 +73,14 @@ struct AnswersTests {
     func changes() async throws {
         var configuration = RoomServiceConfiguration()
         configuration.allowsCaptures = true
-        let house = House(configuration: configuration)
-        let ada = try await house.publisher("ada", in: "hall")
-        #expect(try await house.ask(.put, "/v1/rooms/lobby", #"{"policy":{"waitingRoom":true}}"#).status == 201)
+        let api = TestAPI(configuration: configuration)
+        let ada = try await api.publisher("ada", in: "hall")
+        #expect(try await api.ask(.put, "/v1/rooms/lobby", #"{"policy":{"waitingRoom":true}}"#).status == 201)
         for guest in ["bob", "eve"] {
-            await #expect(throws: RoomError.self) { try await house.publisher(guest, in: "lobby") }
+            await #expect(throws: RoomError.self) { try await api.publisher(guest, in: "lobby") }
         }
         let track = "/v1/rooms/hall/tracks/\(ada.tracks[0].sid)", captures = "/v1/rooms/hall/participants/ada/captures"
-        let capture = try #require(try await house.ask(.post, captures).members["id"] as? String)
+        let capture = try #require(try await api.ask(.post, captures).members["id"] as? String)
         let calls: [(HTTPMethod, String, String, Int)] = [
             (.post, "\(track)/mute", "", 200), (.post, "\(track)/unmute-request", "", 503),
             (.get, "\(captures)/\(capture)", "", 200),
@@ -96,24 +96,24 @@ struct AnswersTests {
             (.post, "/v1/node/drain", "", 409), (.delete, "/v1/rooms/lobby", "", 200),
         ]
         for (method, target, body, status) in calls {
-            let answer = try await house.ask(method, target, body)
+            let answer = try await api.ask(method, target, body)
             #expect(answer.status == status, "\(method.rawValue) \(target): \(answer.response.text)")
         }
-        #expect(try await house.ask(.get, "/v1/ice-servers", grant: .join("hall")).status == 200)
-        #expect(try await house.ask(.post, "/v1/checks", grant: .join("hall")).status == 201)
+        #expect(try await api.ask(.get, "/v1/ice-servers", grant: .join("hall")).status == 200)
+        #expect(try await api.ask(.post, "/v1/checks", grant: .join("hall")).status == 201)
     }
 
     /// Each subscription is shown the decisions about it and no others.
-    private func decisions(_ subscriptions: [String], of house: House) async throws {
-        let ids = house.rooms.plane.commands.compactMap {
+    private func decisions(_ subscriptions: [String], of api: TestAPI) async throws {
+        let ids = api.rooms.plane.commands.compactMap {
             if case .subscribe(let subscription) = $0 { subscription.id } else { nil }
         }
         try #require(ids.count == 2 && subscriptions.count == 2)
         for id in ids {
-            house.rooms.plane.setDecision(about: id)
+            api.rooms.plane.setDecision(about: id)
             var shown: [[String: Any]] = []
             for sid in subscriptions {
-                let own = try await house.ask(.get, "/v1/rooms/hall/subscriptions/\(sid)/decisions")
+                let own = try await api.ask(.get, "/v1/rooms/hall/subscriptions/\(sid)/decisions")
                 #expect(own.list("estimates").count == 1)
                 #expect(own.list("decisions").allSatisfy { $0["subscription"] as? String == sid })
                 shown += own.list("decisions")
@@ -127,10 +127,10 @@ struct AnswersTests {
     }
 
     /// Puts statistics behind every peer, track and subscription that the rooms told the media plane of.
-    private func mediaStatistics(of house: House) async throws {
+    private func mediaStatistics(of api: TestAPI) async throws {
         var statistics = MediaReport()
         var room: RoomID?
-        for command in house.rooms.plane.commands {
+        for command in api.rooms.plane.commands {
             switch command {
             case .addRoom(let id): room = id
             case .addPeer(let peer):
@@ -160,6 +160,6 @@ struct AnswersTests {
             default: break
             }
         }
-        house.rooms.plane.set(statistics, for: try #require(room))
+        api.rooms.plane.set(statistics, for: try #require(room))
     }
 }

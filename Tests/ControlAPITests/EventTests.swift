@@ -11,22 +11,22 @@ import Testing
 
 @Suite("Control API: events")
 struct EventTests {
-    private let house = House()
+    private let api = TestAPI()
 
     private func ask(_ target: String, accept: String = "application/json", last: String? = nil) async throws -> Answer
     {
         var request = try request(.get, target, token: TestTokens.token(nil, TestTokens.operatorGrant))
         request.headers["Accept"] = accept
         request.headers["Last-Event-ID"] = last
-        return Answer(response: await house.answer(request))
+        return Answer(response: await api.answer(request))
     }
 
     @Test("Readers that name types of events get those, in pages, streams and WebSockets; an unknown type is refused")
     func types() async throws {
-        #expect(try await house.ask(.post, "/v1/rooms", #"{"name":"R"}"#).status == 201)
-        #expect(try await house.ask(.put, "/v1/rooms/R/lock", "{}").status == 200)
-        #expect(try await house.ask(.delete, "/v1/rooms/R/lock").status == 200)
-        #expect(try await house.ask(.delete, "/v1/rooms/R").status == 200)
+        #expect(try await api.ask(.post, "/v1/rooms", #"{"name":"R"}"#).status == 201)
+        #expect(try await api.ask(.put, "/v1/rooms/R/lock", "{}").status == 200)
+        #expect(try await api.ask(.delete, "/v1/rooms/R/lock").status == 200)
+        #expect(try await api.ask(.delete, "/v1/rooms/R").status == 200)
         let first = try await ask("/v1/rooms/R/events?type=lockChanged,roomEnded&limit=1")
         #expect(first.list("events").map { $0["sequence"] as? Int } == [2])
         let next = try #require(first.members["next"] as? String)
@@ -40,7 +40,7 @@ struct EventTests {
         }
         #expect(texts[1].contains("event: roomEnded"))
         let socket = ScriptedEventSocket()
-        let feed = await house.rooms.rooms.follow(room: nil, types: [.roomEnded], after: .beginning)
+        let feed = await api.rooms.rooms.follow(room: nil, types: [.roomEnded], after: .beginning)
         let serving = Task { await EventSocketFeed.run(feed, on: socket) }
         var received = socket.texts.makeAsyncIterator()
         #expect(await received.next()?.contains(#""type":"roomEnded""#) == true)
@@ -53,10 +53,10 @@ struct EventTests {
 
     @Test("An event of a policy's change says who changed it, and bans are events of their own")
     func authors() async throws {
-        try await house.publisher("ada", in: "R")
-        #expect(try await house.ask(.patch, "/v1/rooms/R/policy", #"{"maxParticipants":3}"#).status == 200)
-        #expect(try await house.ask(.delete, "/v1/rooms/R/participants/ada?ban=60&reason=spam").status == 200)
-        #expect(try await house.ask(.delete, "/v1/rooms/R/bans/ada").status == 204)
+        try await api.publisher("ada", in: "R")
+        #expect(try await api.ask(.patch, "/v1/rooms/R/policy", #"{"maxParticipants":3}"#).status == 200)
+        #expect(try await api.ask(.delete, "/v1/rooms/R/participants/ada?ban=60&reason=spam").status == 200)
+        #expect(try await api.ask(.delete, "/v1/rooms/R/bans/ada").status == 204)
         let events = try await ask("/v1/rooms/R/events?type=policyChanged,banStarted,banEnded").list("events")
         #expect(events.map { $0["type"] as? String } == ["policyChanged", "banStarted", "banEnded"])
         guard events.count == 3 else { return }
@@ -69,9 +69,9 @@ struct EventTests {
         "A revocation is an event of the server that says what was revoked, until when and by whom, and no room's readers get it"
     )
     func revocations() async throws {
-        #expect(try await house.ask(.put, "/v1/revocations/token/t-9", #"{"seconds":60}"#).status == 200)
-        #expect(try await house.ask(.put, "/v1/revocations/identity/ada", #"{"seconds":90}"#).status == 200)
-        #expect(try await house.ask(.delete, "/v1/revocations/token/t-9").status == 204)
+        #expect(try await api.ask(.put, "/v1/revocations/token/t-9", #"{"seconds":60}"#).status == 200)
+        #expect(try await api.ask(.put, "/v1/revocations/identity/ada", #"{"seconds":90}"#).status == 200)
+        #expect(try await api.ask(.delete, "/v1/revocations/token/t-9").status == 204)
         let events = try await ask("/v1/events?type=revocationStarted,revocationEnded").list("events")
         #expect(events.map { $0["type"] as? String } == ["revocationStarted", "revocationStarted", "revocationEnded"])
         #expect(events.map { $0["tokenId"] as? String } == ["t-9", nil, "t-9"])
@@ -96,8 +96,8 @@ struct EventTests {
 
     @Test("I4: pages of events follow each other without a gap, and each event has its type's members")
     func pages() async throws {
-        #expect(try await house.ask(.post, "/v1/rooms", #"{"name":"R"}"#).status == 201)
-        #expect(try await house.ask(.put, "/v1/rooms/R/lock", #"{"password":"x"}"#).status == 200)
+        #expect(try await api.ask(.post, "/v1/rooms", #"{"name":"R"}"#).status == 201)
+        #expect(try await api.ask(.put, "/v1/rooms/R/lock", #"{"password":"x"}"#).status == 200)
         let first = try await ask("/v1/rooms/R/events?limit=1")
         let started = try #require((first.members["events"] as? [[String: Any]])?.first)
         #expect(started["type"] as? String == "roomStarted" && started["sequence"] as? Int == 1)
@@ -122,7 +122,7 @@ struct EventTests {
         "I4: server-sent events have id, type and data in one piece, what was missed first",
         arguments: ["*/*", "text/event-stream", "application/json, text/event-stream"])
     func stream(accept: String) async throws {
-        #expect(try await house.ask(.post, "/v1/rooms", #"{"name":"R"}"#).status == 201)
+        #expect(try await api.ask(.post, "/v1/rooms", #"{"name":"R"}"#).status == 201)
         let answer = try await ask("/v1/events?after=zz-9", accept: accept)
         #expect(answer.status == 200 && answer.response.headers["Content-Type"] == "text/event-stream")
         let stream = try #require(answer.response.stream)
@@ -143,7 +143,7 @@ struct EventTests {
         "I4: a stream begins with an id, so that a client whose connection ends before the first event misses none",
         arguments: ["", "?after=0"])
     func streamWithoutEvents(query: String) async throws {
-        #expect(try await house.ask(.post, "/v1/rooms", #"{"name":"R"}"#).status == 201)
+        #expect(try await api.ask(.post, "/v1/rooms", #"{"name":"R"}"#).status == 201)
         let first = try #require(try await ask("/v1/rooms/Q/events\(query)", accept: "*/*").response.stream)
         var beginning = ""
         for await piece in first.pieces {
@@ -152,7 +152,7 @@ struct EventTests {
         }
         let match = beginning.wholeMatch(of: /retry: 2000\nid: ([a-z0-9]+-[0-9]+)\n\n/)
         let id = try #require(match?.output.1)
-        #expect(try await house.ask(.post, "/v1/rooms", #"{"name":"Q"}"#).status == 201)
+        #expect(try await api.ask(.post, "/v1/rooms", #"{"name":"Q"}"#).status == 201)
         let again = try await ask("/v1/rooms/Q/events", last: String(id))
         #expect(again.list("events").map { $0["type"] as? String } == ["roomStarted"])
         #expect(again.members["missesEvents"] as? Bool == false)
@@ -161,14 +161,14 @@ struct EventTests {
     @Test(
         "I4: a WebSocket gets the entries of the stream after its cursor, what was missed first, and then what happens")
     func webSocket() async throws {
-        #expect(try await house.ask(.post, "/v1/rooms", #"{"name":"R"}"#).status == 201)
+        #expect(try await api.ask(.post, "/v1/rooms", #"{"name":"R"}"#).status == 201)
         let socket = ScriptedEventSocket()
         let cursor = try #require(EventCursor(text: "zz-9"))
-        let feed = await house.rooms.rooms.follow(room: nil, after: cursor)
+        let feed = await api.rooms.rooms.follow(room: nil, after: cursor)
         let serving = Task { await EventSocketFeed.run(feed, on: socket) }
         var texts = socket.texts.makeAsyncIterator()
         #expect(await texts.next() == #"{"type":"eventsMissed"}"#)
-        #expect(try await house.ask(.put, "/v1/rooms/R/lock", #"{"password":"x"}"#).status == 200)
+        #expect(try await api.ask(.put, "/v1/rooms/R/lock", #"{"password":"x"}"#).status == 200)
         let streamed = try await ask("/v1/events?after=0").response.body
         for type in ["roomStarted", "lockChanged"] {
             let text = try #require(await texts.next())
@@ -185,13 +185,13 @@ struct EventTests {
     func webSocketEnds() async throws {
         let socket = ScriptedEventSocket()
         let serving = Task {
-            await EventSocketFeed.run(await house.rooms.rooms.follow(room: nil, after: nil), on: socket)
+            await EventSocketFeed.run(await api.rooms.rooms.follow(room: nil, after: nil), on: socket)
         }
         socket.end()
         await serving.value
         let late = ScriptedEventSocket()
-        let feed = await house.rooms.rooms.follow(room: nil, after: nil)
-        await house.rooms.rooms.shutDown()
+        let feed = await api.rooms.rooms.follow(room: nil, after: nil)
+        await api.rooms.rooms.shutDown()
         let behind = Task { await EventSocketFeed.run(feed, on: late) }
         #expect(await late.closes.first { _ in true } == 1013)
         late.end()
@@ -203,16 +203,16 @@ struct EventTests {
         let token = try TestTokens.token("mod", TestTokens.operatorGrant)
         var streaming = try request(.get, "/v1/rooms/R/events", token: token)
         streaming.headers["Accept"] = "*/*"
-        let stream = try #require(await house.answer(streaming).stream)
+        let stream = try #require(await api.answer(streaming).stream)
         let claims = try TestTokens.gate.claims(of: token)
-        let (rooms, socket) = (house.rooms.rooms, ScriptedEventSocket())
+        let (rooms, socket) = (api.rooms.rooms, ScriptedEventSocket())
         let feed = await rooms.follow(room: "R", after: nil, bearer: claims)
         let serving = Task { await EventSocketFeed.run(feed, on: socket) { rooms.isGood(claims) } }
-        #expect(try await house.ask(.put, "/v1/revocations/identity/mod", #"{"seconds":60}"#).status == 200)
+        #expect(try await api.ask(.put, "/v1/revocations/identity/mod", #"{"seconds":60}"#).status == 200)
         #expect(await socket.closes.first { _ in true } == 1008)
         socket.end()
         await serving.value
-        #expect(try await house.ask(.post, "/v1/rooms", #"{"name":"R"}"#).status == 201)
+        #expect(try await api.ask(.post, "/v1/rooms", #"{"name":"R"}"#).status == 201)
         var pieces = 0
         for await _ in stream.pieces { pieces += 1 }
         #expect(pieces == 1, "the beginning alone")
@@ -226,7 +226,7 @@ struct EventTests {
             change(&grant)
             var request = try request(.get, target, token: TestTokens.token("m", grant))
             request.headers["Accept"] = "application/json"
-            return await house.answer(request).status
+            return await api.answer(request).status
         }
         #expect(try await status("/v1/events", "R") { $0.roomAdmin = true } == 403)
         #expect(try await status("/v1/rooms/R/events", "R") { $0.roomAdmin = true } == 200)

@@ -13,7 +13,7 @@ import Testing
 /// A server with finished recordings `RC_0`, `RC_1` … on its disk, each begun after the one before, in the room `studio`; the last in `attic`. Jobs wait for ever:
 /// there is no thread that does them.
 private final class Shelf {
-    let house: House
+    let api: TestAPI
     private let root = FileManager.default.temporaryDirectory.appending(path: "martlet-shelf-\(UUID().uuidString)")
     private let recorder: FileRecorder
     let jobs: JobRunner
@@ -52,7 +52,7 @@ private final class Shelf {
         var configuration = JobConfiguration()
         (configuration.program, configuration.maximumRunning, configuration.maximumQueued) = (program, 0, queued)
         jobs = try JobRunner(configuration, recorder.jobs, seed: 1, logger: .quiet)
-        house = House(recorder: recorder, jobs: jobs)
+        api = TestAPI(recorder: recorder, jobs: jobs)
     }
 
     deinit {
@@ -67,7 +67,7 @@ private final class Shelf {
         var grant = VideoGrant()
         grant.roomAdmin = true
         grant.room = room
-        return try await house.ask(method, target, body, grant: grant)
+        return try await api.ask(method, target, body, grant: grant)
     }
 
     /// All elements of a list, page by page.

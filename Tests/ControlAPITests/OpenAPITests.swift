@@ -13,7 +13,7 @@ import Webhooks
 struct OpenAPITests {
     private func document() async throws -> [String: Any] {
         var router = Router()
-        House.edge(TestRooms()).register(on: &router)
+        TestAPI.edge(TestRooms()).register(on: &router)
         let response = await router.handle(try request(.get, "/openapi.json"))
         #expect(response.status == 200)
         return try #require(try JSONSerialization.jsonObject(with: Data(response.body)) as? [String: Any])
@@ -25,7 +25,7 @@ struct OpenAPITests {
         let methods = ["get", "post", "put", "patch", "delete"]
         let described = Set(paths.flatMap { path, item in methods.filter { item[$0] != nil }.map { "\($0) \(path)" } })
         let served = Set(
-            House.edge(TestRooms()).operations.map { "\($0.method.rawValue.lowercased()) \($0.pattern)" })
+            TestAPI.edge(TestRooms()).operations.map { "\($0.method.rawValue.lowercased()) \($0.pattern)" })
         #expect(described == served)
     }
 
@@ -186,10 +186,10 @@ struct OpenAPITests {
             ("PUT", "/v1/webhooks/w", #"{"url":"https://e.com","key":"L"}"#, "/key"),
         ])
     func tooLong(method: String, target: String, body: String, pointer: String) async throws {
-        let house = House()
-        #expect(try await house.ask(.post, "/v1/rooms", #"{"name":"R"}"#).status == 201)
+        let api = TestAPI()
+        #expect(try await api.ask(.post, "/v1/rooms", #"{"name":"R"}"#).status == 201)
         let long = String(repeating: "a", count: 1_025)
-        let answer = try await house.ask(
+        let answer = try await api.ask(
             HTTPMethod(rawValue: method), target, body.replacingOccurrences(of: "\"L\"", with: "\"\(long)\""))
         #expect(answer.status == 400 && answer.members["pointer"] as? String == pointer)
     }

@@ -10,7 +10,7 @@ import Testing
 
 @Suite("Control API: policy, presets, permissions and bans")
 struct PolicyTests {
-    private let house = House()
+    private let api = TestAPI()
 
     private func tag(_ answer: Answer) throws -> String { try #require(answer.response.headers["ETag"]) }
 
@@ -22,7 +22,7 @@ struct PolicyTests {
             method, target, token: TestTokens.token(nil, TestTokens.operatorGrant),
             type: method == .put ? "application/json" : type, body: body)
         request.headers["If-Match"] = ifMatch
-        return Answer(response: await house.answer(request))
+        return Answer(response: await api.answer(request))
     }
 
     @Test(
@@ -30,10 +30,10 @@ struct PolicyTests {
     )
     func edits() async throws {
         #expect(
-            try await house.ask(.put, "/v1/presets/small", #"{"maxParticipants":4,"audioOnly":true}"#).status == 201)
+            try await api.ask(.put, "/v1/presets/small", #"{"maxParticipants":4,"audioOnly":true}"#).status == 201)
         let creation = #"{"name":"R","preset":"small","policy":{"maxPublishers":2}}"#
-        #expect(try await house.ask(.post, "/v1/rooms", creation).status == 201)
-        let shown = try await house.ask(.get, "/v1/rooms/R/policy")
+        #expect(try await api.ask(.post, "/v1/rooms", creation).status == 201)
+        let shown = try await api.ask(.get, "/v1/rooms/R/policy")
         #expect(shown.members["maxParticipants"] as? Int == 4 && shown.members["maxPublishers"] as? Int == 2)
         let patched = try await edit(.patch, "/v1/rooms/R/policy", #"{"maxParticipants":9,"maxPublishers":null}"#)
         #expect(patched.status == 200 && patched.members["maxParticipants"] as? Int == 9)
@@ -56,33 +56,33 @@ struct PolicyTests {
 
     @Test("I2: of two who edit the same revision one gets 412, and without If-Match both edits hold")
     func race() async throws {
-        #expect(try await house.ask(.post, "/v1/rooms", #"{"name":"R"}"#).status == 201)
-        let tag = try tag(try await house.ask(.get, "/v1/rooms/R/policy"))
+        #expect(try await api.ask(.post, "/v1/rooms", #"{"name":"R"}"#).status == 201)
+        let tag = try tag(try await api.ask(.get, "/v1/rooms/R/policy"))
         let first = try await edit(.patch, "/v1/rooms/R/policy", #"{"maxParticipants":5}"#, ifMatch: tag)
         let second = try await edit(.patch, "/v1/rooms/R/policy", #"{"maxPublishers":3}"#, ifMatch: tag)
         #expect(first.status == 200 && second.status == 412 && second.code == "revision_mismatch")
         let put = try await edit(.put, "/v1/rooms/R/policy", "{}", ifMatch: tag)
         #expect(put.status == 412)
-        let house = house
+        let api = api
         try await withThrowingTaskGroup(of: Int.self) { group in
             for body in [#"{"maxPublishers":3}"#, #"{"maxVideoBitrate":100000}"#, #"{"audioOnly":true}"#] {
-                group.addTask { try await house.ask(.patch, "/v1/rooms/R/policy", body).status }
+                group.addTask { try await api.ask(.patch, "/v1/rooms/R/policy", body).status }
             }
             for try await status in group { #expect(status == 200) }
         }
-        let all = try await house.ask(.get, "/v1/rooms/R/policy")
+        let all = try await api.ask(.get, "/v1/rooms/R/policy")
         #expect(all.members["maxPublishers"] as? Int == 3 && all.members["maxVideoBitrate"] as? Int == 100_000)
         #expect(all.members["audioOnly"] as? Bool == true && all.members["maxParticipants"] as? Int == 5)
         // A room of the same name that comes later is another one.
         let last = try self.tag(all)
-        #expect(try await house.ask(.delete, "/v1/rooms/R").status == 200)
-        #expect(try await house.ask(.post, "/v1/rooms", #"{"name":"R"}"#).status == 201)
+        #expect(try await api.ask(.delete, "/v1/rooms/R").status == 200)
+        #expect(try await api.ask(.post, "/v1/rooms", #"{"name":"R"}"#).status == 201)
         #expect(try await edit(.patch, "/v1/rooms/R/policy", "{}", ifMatch: last).status == 412)
     }
 
     @Test("Rules of recording are shown as they are set; demanding one is refused where nothing can be recorded")
     func recording() async throws {
-        #expect(try await house.ask(.post, "/v1/rooms", #"{"name":"R"}"#).status == 201)
+        #expect(try await api.ask(.post, "/v1/rooms", #"{"name":"R"}"#).status == 201)
         let body = #"{"recording":"manual","recordingSources":["camera","screen"],"recordingParticipants":["ada"]}"#
         let edited = try await edit(.patch, "/v1/rooms/R/policy", body)
         #expect(edited.members["recording"] as? String == "manual")
@@ -100,24 +100,24 @@ struct PolicyTests {
         let demanded = try await edit(.patch, "/v1/rooms/R/policy", #"{"recording":"fromStart"}"#)
         #expect(demanded.code == "recording_disabled")
         let room = #"{"name":"S","policy":{"recording":"fromStart"}}"#
-        #expect(try await house.ask(.post, "/v1/rooms", room).code == "recording_disabled")
+        #expect(try await api.ask(.post, "/v1/rooms", room).code == "recording_disabled")
         #expect(try await edit(.patch, "/v1/rooms/R/policy", #"{"recording":"always"}"#).status == 400)
     }
 
     @Test("I2: a dry run answers with whom the edit would concern and changes nothing")
     func dryRun() async throws {
-        try await house.publisher("ada", in: "R")
-        let before = try await house.ask(.get, "/v1/rooms/R/policy")
+        try await api.publisher("ada", in: "R")
+        let before = try await api.ask(.get, "/v1/rooms/R/policy")
         let answer = try await edit(.patch, "/v1/rooms/R/policy?dryRun=true", #"{"audioOnly":true}"#)
         #expect(answer.status == 200 && answer.list("participants").map { $0["identity"] as? String } == ["ada"])
         #expect((answer.list("participants").first?["endedTracks"] as? [String])?.count == 1)
         #expect((answer.members["policy"] as? [String: Any])?["audioOnly"] as? Bool == true)
-        let after = try await house.ask(.get, "/v1/rooms/R/policy")
+        let after = try await api.ask(.get, "/v1/rooms/R/policy")
         #expect(after.response.body == before.response.body)
         #expect(try tag(after) == tag(before))
-        #expect(try await house.ask(.get, "/v1/rooms/R/tracks").list("tracks").count == 2)
+        #expect(try await api.ask(.get, "/v1/rooms/R/tracks").list("tracks").count == 2)
         #expect(try await edit(.patch, "/v1/rooms/R/policy", #"{"audioOnly":true}"#).status == 200)
-        #expect(try await house.ask(.get, "/v1/rooms/R/tracks").list("tracks").count == 1)
+        #expect(try await api.ask(.get, "/v1/rooms/R/tracks").list("tracks").count == 1)
     }
 
     @Test(
@@ -135,13 +135,13 @@ struct PolicyTests {
             (#"{"recordingFileName":"{password}"}"#, "/recordingFileName"),
         ])
     func malformed(body: String, pointer: String) async throws {
-        #expect(try await house.ask(.post, "/v1/rooms", #"{"name":"R"}"#).status == 201)
-        let before = try await house.ask(.get, "/v1/rooms/R/policy")
+        #expect(try await api.ask(.post, "/v1/rooms", #"{"name":"R"}"#).status == 201)
+        let before = try await api.ask(.get, "/v1/rooms/R/policy")
         for method in [HTTPMethod.put, .patch] {
             let answer = try await edit(method, "/v1/rooms/R/policy", body)
             #expect(answer.status == 400 && answer.members["pointer"] as? String == pointer)
         }
-        #expect(try await house.ask(.get, "/v1/rooms/R/policy").response.body == before.response.body)
+        #expect(try await api.ask(.get, "/v1/rooms/R/policy").response.body == before.response.body)
         #expect(try await edit(.patch, "/v1/rooms/R/policy?dryRun=perhaps", "{}").code == "invalid_request")
         #expect(try await edit(.patch, "/v1/rooms/R/policy", "{}", type: "text/plain").status == 415)
         #expect(try await edit(.patch, "/v1/rooms/none/policy", "{}").code == "room_not_found")
@@ -149,31 +149,31 @@ struct PolicyTests {
 
     @Test("A token names the preset of the room that its join creates; a preset that is not there is refused")
     func presetOfToken() async throws {
-        #expect(try await house.ask(.put, "/v1/presets/stage", #"{"maxPublishers":1}"#).status == 201)
+        #expect(try await api.ask(.put, "/v1/presets/stage", #"{"maxPublishers":1}"#).status == 201)
         var claims = AccessClaims(apiKey: TestTokens.key.name, identity: "ada", expiresAt: .max, video: .join("R"))
         claims.video.preset = "stage"
-        _ = try await house.rooms.rooms.join(JoinRequest(claims: claims))
-        #expect(try await house.ask(.get, "/v1/rooms/R/policy").members["maxPublishers"] as? Int == 1)
+        _ = try await api.rooms.rooms.join(JoinRequest(claims: claims))
+        #expect(try await api.ask(.get, "/v1/rooms/R/policy").members["maxPublishers"] as? Int == 1)
         claims.video.preset = "none"
         claims.video.room = "S"
         let other = JoinRequest(claims: claims)
-        await #expect(throws: RoomError.self) { _ = try await house.rooms.rooms.join(other) }
-        #expect(try await house.ask(.get, "/v1/rooms/S").status == 404, "nothing is left of the refused join")
-        #expect(try await house.ask(.post, "/v1/rooms", #"{"name":"T","preset":"none"}"#).code == "preset_not_found")
-        #expect(try await house.ask(.get, "/v1/presets").list("presets").map { $0["name"] as? String } == ["stage"])
-        #expect(try await house.ask(.put, "/v1/presets/stage", "{}").status == 200)
-        #expect(try await house.ask(.delete, "/v1/presets/stage").status == 204)
-        #expect(try await house.ask(.get, "/v1/presets/stage").code == "preset_not_found")
+        await #expect(throws: RoomError.self) { _ = try await api.rooms.rooms.join(other) }
+        #expect(try await api.ask(.get, "/v1/rooms/S").status == 404, "nothing is left of the refused join")
+        #expect(try await api.ask(.post, "/v1/rooms", #"{"name":"T","preset":"none"}"#).code == "preset_not_found")
+        #expect(try await api.ask(.get, "/v1/presets").list("presets").map { $0["name"] as? String } == ["stage"])
+        #expect(try await api.ask(.put, "/v1/presets/stage", "{}").status == 200)
+        #expect(try await api.ask(.delete, "/v1/presets/stage").status == 204)
+        #expect(try await api.ask(.get, "/v1/presets/stage").code == "preset_not_found")
         var bound = TestTokens.operatorGrant
         bound.room = "R"
-        #expect(try await house.ask(.put, "/v1/presets/x", "{}", grant: bound).status == 403)
+        #expect(try await api.ask(.put, "/v1/presets/x", "{}", grant: bound).status == 403)
     }
 
     @Test(
         "I8: a participant's name, metadata and permissions change by merge patch; null empties a text and permits any source"
     )
     func participants() async throws {
-        try await house.publisher("ada", in: "R")
+        try await api.publisher("ada", in: "R")
         let path = "/v1/rooms/R/participants/ada"
         let patched = try await edit(
             .patch, path, #"{"name":"Ada","permissions":{"publishSources":["microphone"],"roomAdmin":true}}"#)
@@ -198,7 +198,7 @@ struct PolicyTests {
         grant.canPublishSources = [.microphone]
         let claims = AccessClaims(
             apiKey: TestTokens.key.name, identity: "ada", expiresAt: .max, video: grant)
-        _ = try await house.rooms.rooms.join(JoinRequest(claims: claims))
+        _ = try await api.rooms.rooms.join(JoinRequest(claims: claims))
         func permissions(after change: String) async throws -> [String: Any] {
             let answer = try await edit(.patch, "/v1/rooms/R/participants/ada", #"{"permissions":\#(change)}"#)
             return try #require(answer.members["permissions"] as? [String: Any])
@@ -220,11 +220,11 @@ struct PolicyTests {
         "I3: subscribe rules are set and taken away, shown with the participant, and refused with the place where they are wrong"
     )
     func subscribeRules() async throws {
-        try await house.publisher("ada", in: "R")
+        try await api.publisher("ada", in: "R")
         let claims = AccessClaims(apiKey: TestTokens.key.name, identity: "bob", expiresAt: .max, video: .join("R"))
-        _ = try await house.rooms.rooms.join(JoinRequest(claims: claims))
+        _ = try await api.rooms.rooms.join(JoinRequest(claims: claims))
         let path = "/v1/rooms/R/participants/bob"
-        #expect(try await house.ask(.get, path).list("subscriptions").count == 2)
+        #expect(try await api.ask(.get, path).list("subscriptions").count == 2)
         let rules = #"[{"action":"include","all":true},{"action":"exclude","kind":"video"}]"#
         let answer = try await edit(.put, "\(path)/subscriptions", rules)
         #expect(answer.status == 200 && answer.list("subscriptions").map { $0["kind"] as? String } == ["audio"])
@@ -237,14 +237,14 @@ struct PolicyTests {
             let wrong = try await edit(.put, "\(path)/subscriptions", body)
             #expect(wrong.status == 400 && wrong.members["pointer"] as? String == pointer, "\(body)")
         }
-        #expect(try await house.ask(.get, path).list("subscribeRules").count == 2, "nothing of those holds")
-        let back = try await house.ask(.delete, "\(path)/subscriptions")
+        #expect(try await api.ask(.get, path).list("subscribeRules").count == 2, "nothing of those holds")
+        let back = try await api.ask(.delete, "\(path)/subscriptions")
         #expect(back.list("subscriptions").count == 2 && back.members["subscribeRules"] == nil)
     }
 
     @Test("A room's metadata changes by merge patch")
     func metadata() async throws {
-        #expect(try await house.ask(.post, "/v1/rooms", #"{"name":"R","metadata":"a"}"#).status == 201)
+        #expect(try await api.ask(.post, "/v1/rooms", #"{"name":"R","metadata":"a"}"#).status == 201)
         #expect(try await edit(.patch, "/v1/rooms/R", #"{"metadata":"b"}"#).members["metadata"] as? String == "b")
         #expect(try await edit(.patch, "/v1/rooms/R", #"{}"#).members["metadata"] as? String == "b")
         #expect(try await edit(.patch, "/v1/rooms/R", #"{"metadata":null}"#).members["metadata"] as? String == "")
@@ -255,59 +255,59 @@ struct PolicyTests {
         "I8: whom an operator bans is refused with any token and with the reason, and is in the list until the ban ends"
     )
     func bans() async throws {
-        try await house.publisher("ada", in: "R")
-        let removed = try await house.ask(.delete, "/v1/rooms/R/participants/ada?reason=spam&ban=60")
+        try await api.publisher("ada", in: "R")
+        let removed = try await api.ask(.delete, "/v1/rooms/R/participants/ada?reason=spam&ban=60")
         #expect(removed.status == 200)
-        let bans = try await house.ask(.get, "/v1/rooms/R/bans").list("bans")
+        let bans = try await api.ask(.get, "/v1/rooms/R/bans").list("bans")
         #expect(bans.map { $0["identity"] as? String } == ["ada"] && bans.first?["reason"] as? String == "spam")
         let claims = AccessClaims(
             apiKey: TestTokens.key.name, identity: "ada", expiresAt: .max, issuedAt: .max, video: .join("R"))
         await #expect(throws: RoomError(.banned, "spam")) {
-            _ = try await house.rooms.rooms.join(JoinRequest(claims: claims))
+            _ = try await api.rooms.rooms.join(JoinRequest(claims: claims))
         }
-        #expect(try await house.ask(.delete, "/v1/rooms/R/bans/ada").status == 204)
-        _ = try await house.rooms.rooms.join(JoinRequest(claims: claims))
-        #expect(try await house.ask(.delete, "/v1/rooms/R/bans/ada").code == "ban_not_found")
-        let banned = try await house.ask(.put, "/v1/rooms/R/bans/ada", #"{"seconds":60,"reason":"again"}"#)
+        #expect(try await api.ask(.delete, "/v1/rooms/R/bans/ada").status == 204)
+        _ = try await api.rooms.rooms.join(JoinRequest(claims: claims))
+        #expect(try await api.ask(.delete, "/v1/rooms/R/bans/ada").code == "ban_not_found")
+        let banned = try await api.ask(.put, "/v1/rooms/R/bans/ada", #"{"seconds":60,"reason":"again"}"#)
         #expect(banned.status == 200 && banned.members["reason"] as? String == "again")
         await #expect(throws: RoomError(.banned, "again")) {
-            _ = try await house.rooms.rooms.join(JoinRequest(claims: claims))
+            _ = try await api.rooms.rooms.join(JoinRequest(claims: claims))
         }
-        #expect(try await house.ask(.get, "/v1/rooms/R/participants/ada").status == 404, "her stay has ended")
+        #expect(try await api.ask(.get, "/v1/rooms/R/participants/ada").status == 404, "her stay has ended")
         // Who is not there, in a room that is not there, for a day.
-        #expect(try await house.ask(.put, "/v1/rooms/later/bans/eve", "").status == 200)
-        #expect(try await house.ask(.get, "/v1/rooms/later/bans/eve").members["identity"] as? String == "eve")
-        #expect(try await house.ask(.get, "/v1/rooms/later/bans/bob").code == "ban_not_found")
+        #expect(try await api.ask(.put, "/v1/rooms/later/bans/eve", "").status == 200)
+        #expect(try await api.ask(.get, "/v1/rooms/later/bans/eve").members["identity"] as? String == "eve")
+        #expect(try await api.ask(.get, "/v1/rooms/later/bans/bob").code == "ban_not_found")
         for body in [#"{"seconds":0}"#, #"{"reason":"a\nb"}"#, #"{"until":1}"#] {
-            #expect(try await house.ask(.put, "/v1/rooms/R/bans/eve", body).status == 400)
+            #expect(try await api.ask(.put, "/v1/rooms/R/bans/eve", body).status == 400)
         }
         for query in ["ban=0", "ban=x", "ban=99999999999", "reason=a%0Ab"] {
-            #expect(try await house.ask(.delete, "/v1/rooms/R/participants/ada?\(query)").code == "invalid_request")
+            #expect(try await api.ask(.delete, "/v1/rooms/R/participants/ada?\(query)").code == "invalid_request")
         }
     }
 
     @Test("Log levels are shown and changed by component; an unknown component or level changes nothing")
     func logLevels() async throws {
         func levels(_ answer: Answer) -> [String: String] { answer.members["levels"] as? [String: String] ?? [:] }
-        let shown = levels(try await house.ask(.get, "/v1/node/log-levels"))
+        let shown = levels(try await api.ask(.get, "/v1/node/log-levels"))
         let component = try #require(shown.keys.sorted().first)
         let changed = try await edit(.patch, "/v1/node/log-levels", #"{"levels":{"\#(component)":"error"}}"#)
         #expect(changed.status == 200 && levels(changed)[component] == "error")
         #expect(try await edit(.patch, "/v1/node/log-levels", #"{"levels":{"moon":"debug"}}"#).status == 409)
         #expect(try await edit(.patch, "/v1/node/log-levels", #"{"levels":{"\#(component)":"loud"}}"#).status == 400)
-        #expect(levels(try await house.ask(.get, "/v1/node/log-levels")) == levels(changed))
+        #expect(levels(try await api.ask(.get, "/v1/node/log-levels")) == levels(changed))
     }
 
     @Test("I8: tokens are revoked by id and by identity, listed, and good again; nothing else is revoked")
     func revocations() async throws {
-        let revoked = try await house.ask(.put, "/v1/revocations/token/t-1", #"{"seconds":60}"#)
+        let revoked = try await api.ask(.put, "/v1/revocations/token/t-1", #"{"seconds":60}"#)
         #expect(revoked.status == 200 && revoked.members["issuedAfter"] == nil)
-        #expect(try await house.ask(.put, "/v1/revocations/identity/eve", "").members["issuedAfter"] as? Int != nil)
-        let listed = try await house.ask(.get, "/v1/revocations").list("revocations")
+        #expect(try await api.ask(.put, "/v1/revocations/identity/eve", "").members["issuedAfter"] as? Int != nil)
+        let listed = try await api.ask(.get, "/v1/revocations").list("revocations")
         #expect(listed.map { $0["id"] as? String } == ["t-1", "eve"], "the first to end first")
-        #expect(try await house.ask(.put, "/v1/revocations/moon/x", "").status == 404)
-        #expect(try await house.ask(.put, "/v1/revocations/token/t-1", #"{"seconds":0}"#).status == 400)
-        #expect(try await house.ask(.delete, "/v1/revocations/identity/eve").status == 204)
-        #expect(try await house.ask(.delete, "/v1/revocations/identity/eve").status == 404)
+        #expect(try await api.ask(.put, "/v1/revocations/moon/x", "").status == 404)
+        #expect(try await api.ask(.put, "/v1/revocations/token/t-1", #"{"seconds":0}"#).status == 400)
+        #expect(try await api.ask(.delete, "/v1/revocations/identity/eve").status == 204)
+        #expect(try await api.ask(.delete, "/v1/revocations/identity/eve").status == 404)
     }
 }

@@ -12,7 +12,7 @@ import Testing
 
 /// A server with one finished recording on its disk: `a.mp4`, which is longer than what is held in memory, and `b.mp4` with ten bytes.
 private final class Archive {
-    let house: House
+    let api: TestAPI
     let content = Data((0..<Int(RecordingDownload.longestPart) + 100_000).map { UInt8(truncatingIfNeeded: $0 / 7) })
     private let root = FileManager.default.temporaryDirectory.appending(path: "martlet-archive-\(UUID().uuidString)")
     private let recorder: FileRecorder
@@ -43,7 +43,7 @@ private final class Archive {
                 encodeLine: { JSONCoding.encode($0) },
                 decodeLine: { try? JSONCoding.decode(LogLine.self, from: $0) }),
             logger: .quiet)
-        house = House(recorder: recorder)
+        api = TestAPI(recorder: recorder)
     }
 
     deinit {
@@ -62,12 +62,12 @@ private final class Archive {
         _ target: String, _ method: HTTPMethod = .get, token: Bool = true, headers: HTTPHeaders = [:]
     ) async throws -> HTTPResponse {
         let token = token ? try TestTokens.token("m", Self.grant(room: nil)) : nil
-        return await house.answer(try request(method, target, token: token, headers: headers))
+        return await api.answer(try request(method, target, token: token, headers: headers))
     }
 
     /// A link to `file` as the API gives it.
     func link(_ body: String, room: String? = nil) async throws -> Answer {
-        try await house.ask(.post, "/v1/recordings/RC_1/links", body, grant: Self.grant(room: room))
+        try await api.ask(.post, "/v1/recordings/RC_1/links", body, grant: Self.grant(room: room))
     }
 
     func url(_ file: String, seconds: Int = 60) async throws -> String {
@@ -206,7 +206,7 @@ struct RecordingFileTests {
         #expect(try await archive.link(#"{"name":"b.mp4"}"#).status == 400)
         var member = VideoGrant.join("studio")
         member.canSubscribe = true
-        #expect(try await archive.house.ask(.post, "/v1/recordings/RC_1/links", "", grant: member).status == 403)
+        #expect(try await archive.api.ask(.post, "/v1/recordings/RC_1/links", "", grant: member).status == 403)
     }
 
     /// A finished recording with one file, or with none.

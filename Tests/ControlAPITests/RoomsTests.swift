@@ -17,8 +17,8 @@ import Webhooks
 
 @testable import ControlAPI
 
-/// The routes over rooms without media.
-struct House {
+/// The API's routes over rooms without media.
+struct TestAPI {
     let rooms: TestRooms
     let router: Router
 
@@ -97,30 +97,30 @@ struct Answer {
 
 @Suite("Control API: rooms")
 struct RoomsTests {
-    private let house = House()
+    private let api = TestAPI()
 
     @Test("Rooms are listed by name in pages that follow each other without a gap, those of a prefix alone")
     func pages() async throws {
         for index in [3, 1, 4, 0, 2] {
-            #expect(try await house.ask(.post, "/v1/rooms", #"{"name":"r \#(index)"}"#).status == 201)
+            #expect(try await api.ask(.post, "/v1/rooms", #"{"name":"r \#(index)"}"#).status == 201)
         }
-        #expect(try await house.ask(.post, "/v1/rooms", #"{"name":"other"}"#).status == 201)
+        #expect(try await api.ask(.post, "/v1/rooms", #"{"name":"other"}"#).status == 201)
         var names: [String] = []
         var query = "limit=2"
         while true {
-            let page = try await house.ask(.get, "/v1/rooms?prefix=r%20&\(query)").members
+            let page = try await api.ask(.get, "/v1/rooms?prefix=r%20&\(query)").members
             names += (page["rooms"] as? [[String: Any]] ?? []).compactMap { $0["name"] as? String }
             guard let next = page["next"] as? String else { break }
             query = "limit=2&after=\(PercentCoding.encode(next))"
         }
         #expect(names == (0..<5).map { "r \($0)" })
-        #expect((try await house.ask(.get, "/v1/rooms").members["rooms"] as? [Any])?.count == 6)
+        #expect((try await api.ask(.get, "/v1/rooms").members["rooms"] as? [Any])?.count == 6)
         for query in ["limit=0", "limit=1001", "limit=x"] {
-            #expect(try await house.ask(.get, "/v1/rooms?\(query)").status == 400)
+            #expect(try await api.ask(.get, "/v1/rooms?\(query)").status == 400)
         }
-        #expect(try await house.ask(.get, "/v1/rooms/other/participants?profile=nobody").status == 400)
+        #expect(try await api.ask(.get, "/v1/rooms/other/participants?profile=nobody").status == 400)
         #expect(
-            (try await house.ask(.get, "/v1/rooms/other/participants?profile=viewer").members["participants"] as? [Any])?
+            (try await api.ask(.get, "/v1/rooms/other/participants?profile=viewer").members["participants"] as? [Any])?
                 .isEmpty == true)
     }
 
@@ -128,18 +128,18 @@ struct RoomsTests {
     func allPages() async throws {
         var configuration = RoomServiceConfiguration()
         configuration.allowsCaptures = true
-        let house = House(configuration: configuration)
-        #expect(try await house.ask(.put, "/v1/rooms/lobby", #"{"policy":{"waitingRoom":true}}"#).status == 201)
+        let api = TestAPI(configuration: configuration)
+        #expect(try await api.ask(.put, "/v1/rooms/lobby", #"{"policy":{"waitingRoom":true}}"#).status == 201)
         for index in 0..<4 {
-            #expect(try await house.ask(.put, "/v1/presets/p\(index)", "{}").status == 201)
-            #expect(try await house.ask(.put, "/v1/revocations/identity/i\(index)", "{}").status == 200)
-            #expect(try await house.ask(.put, "/v1/webhooks/w\(index)", Self.webhook).status == 201)
-            for room in ["hall", "den"] { try await house.publisher("ada \(index)", in: room) }
-            try await house.viewer("vera \(index)", of: "ada 0", in: "hall")
-            await #expect(throws: RoomError.self) { try await house.publisher("guest \(index)", in: "lobby") }
-            #expect(try await house.ask(.put, "/v1/rooms/room%20\(index)").status == 201)
-            #expect(try await house.ask(.delete, "/v1/rooms/den/participants/ada%20\(index)?ban=60").status == 200)
-            #expect(try await house.ask(.post, "/v1/rooms/hall/participants/ada%200/captures").status == 201)
+            #expect(try await api.ask(.put, "/v1/presets/p\(index)", "{}").status == 201)
+            #expect(try await api.ask(.put, "/v1/revocations/identity/i\(index)", "{}").status == 200)
+            #expect(try await api.ask(.put, "/v1/webhooks/w\(index)", Self.webhook).status == 201)
+            for room in ["hall", "den"] { try await api.publisher("ada \(index)", in: room) }
+            try await api.viewer("vera \(index)", of: "ada 0", in: "hall")
+            await #expect(throws: RoomError.self) { try await api.publisher("guest \(index)", in: "lobby") }
+            #expect(try await api.ask(.put, "/v1/rooms/room%20\(index)").status == 201)
+            #expect(try await api.ask(.delete, "/v1/rooms/den/participants/ada%20\(index)?ban=60").status == 200)
+            #expect(try await api.ask(.post, "/v1/rooms/hall/participants/ada%200/captures").status == 201)
         }
         let targets = [
             "/v1/rooms": "/v1/rooms", "/v1/presets": "/v1/presets", "/v1/revocations": "/v1/revocations",
@@ -157,12 +157,12 @@ struct RoomsTests {
         #expect(APIContract.shared.lists(with: "after") == (targets.keys + others).sorted())
         for (path, target) in targets {
             let name = try #require(path.split(separator: "/").last.map(String.init))
-            let whole = try await house.ask(.get, target)
+            let whole = try await api.ask(.get, target)
             #expect(whole.list(name).count >= 4 && whole.members["next"] == nil, "\(path)")
             var paged: [[String: Any]] = []
             var query = "limit=3"
             while true {
-                let page = try await house.ask(.get, "\(target)?\(query)")
+                let page = try await api.ask(.get, "\(target)?\(query)")
                 #expect(page.list(name).count <= 3)
                 paged += page.list(name)
                 guard let next = page.members["next"] as? String else { break }
@@ -177,34 +177,34 @@ struct RoomsTests {
 
     @Test("A merge patch changes a preset or a webhook, and leaves what it does not name: a webhook's secret, too")
     func patches() async throws {
-        #expect(try await house.ask(.patch, "/v1/presets/small", #"{"maxParticipants":4}"#).status == 404)
+        #expect(try await api.ask(.patch, "/v1/presets/small", #"{"maxParticipants":4}"#).status == 404)
         let preset = #"{"maxParticipants":4,"audioOnly":true}"#
-        #expect(try await house.ask(.put, "/v1/presets/small", preset).status == 201)
-        let changed = try await house.ask(.patch, "/v1/presets/small", #"{"maxParticipants":9,"audioOnly":null}"#)
-        let policy = try await house.ask(.get, "/v1/presets/small").members["policy"] as? [String: Any]
+        #expect(try await api.ask(.put, "/v1/presets/small", preset).status == 201)
+        let changed = try await api.ask(.patch, "/v1/presets/small", #"{"maxParticipants":9,"audioOnly":null}"#)
+        let policy = try await api.ask(.get, "/v1/presets/small").members["policy"] as? [String: Any]
         #expect(changed.status == 200 && policy?["maxParticipants"] as? Int == 9 && policy?["audioOnly"] == nil)
-        #expect(try await house.ask(.patch, "/v1/presets/small", #"{"maxParticipants":0}"#).status == 400)
+        #expect(try await api.ask(.patch, "/v1/presets/small", #"{"maxParticipants":0}"#).status == 400)
 
         let hook = #"{"url":"https://a.example.org/","secret":"sixteen bytes or more","events":["roomEnded"]}"#
-        #expect(try await house.ask(.patch, "/v1/webhooks/w", #"{"url":"https://b.example.org/"}"#).status == 404)
-        #expect(try await house.ask(.put, "/v1/webhooks/w", hook).status == 201)
-        let moved = try await house.ask(
+        #expect(try await api.ask(.patch, "/v1/webhooks/w", #"{"url":"https://b.example.org/"}"#).status == 404)
+        #expect(try await api.ask(.put, "/v1/webhooks/w", hook).status == 201)
+        let moved = try await api.ask(
             .patch, "/v1/webhooks/w", #"{"url":"https://b.example.org/","events":null,"rooms":["R"]}"#)
         #expect(moved.status == 200 && moved.members["url"] as? String == "https://b.example.org/")
         #expect(moved.members["events"] == nil && moved.members["rooms"] as? [String] == ["R"])
         #expect(!moved.response.text.contains("sixteen"))
-        let unsigned = try await house.ask(.patch, "/v1/webhooks/w", #"{"secret":null}"#)
+        let unsigned = try await api.ask(.patch, "/v1/webhooks/w", #"{"secret":null}"#)
         #expect(unsigned.status == 409 && unsigned.code == "conflict", "the secret was still there")
-        #expect(try await house.ask(.patch, "/v1/webhooks/w", #"{"url":"ftp://b.example.org/"}"#).status == 400)
+        #expect(try await api.ask(.patch, "/v1/webhooks/w", #"{"url":"ftp://b.example.org/"}"#).status == 400)
     }
 
     @Test("Of merge patches of one preset, webhook or participant that are made at a time each has its effect")
     func concurrentPatches() async throws {
-        try await house.publisher("ada", in: "R")
+        try await api.publisher("ada", in: "R")
         let hook = #"{"url":"https://a.example.org/","secret":"sixteen bytes or more"}"#
-        #expect(try await house.ask(.put, "/v1/presets/p", "{}").status == 201)
-        #expect(try await house.ask(.put, "/v1/webhooks/w", hook).status == 201)
-        let house = house, isOn = [true, false]
+        #expect(try await api.ask(.put, "/v1/presets/p", "{}").status == 201)
+        #expect(try await api.ask(.put, "/v1/webhooks/w", hook).status == 201)
+        let api = api, isOn = [true, false]
         for round in 1...25 {
             let flag = isOn[round % 2]
             let patches = [
@@ -216,14 +216,14 @@ struct RoomsTests {
             ]
             try await withThrowingTaskGroup(of: Int.self) { group in
                 for (path, body) in patches {
-                    group.addTask { try await house.ask(.patch, "/v1/\(path)", body).status }
+                    group.addTask { try await api.ask(.patch, "/v1/\(path)", body).status }
                 }
                 for try await status in group { #expect(status == 200) }
             }
-            let policy = try await house.ask(.get, "/v1/presets/p").members["policy"] as? [String: Any]
+            let policy = try await api.ask(.get, "/v1/presets/p").members["policy"] as? [String: Any]
             let numbers = ["maxParticipants", "maxPublishers", "maxSpeakers"].map { policy?[$0] as? Int }
-            let webhook = try await house.ask(.get, "/v1/webhooks/w").members
-            let ada = try await house.ask(.get, "/v1/rooms/R/participants/ada").members
+            let webhook = try await api.ask(.get, "/v1/webhooks/w").members
+            let ada = try await api.ask(.get, "/v1/rooms/R/participants/ada").members
             let permissions = ada["permissions"] as? [String: Any]
             let flags = ["canPublish", "canPublishData"].map { permissions?[$0] as? Bool }
             guard numbers == [round, round, round], webhook["url"] as? String == "https://\(round).example/",
@@ -238,21 +238,21 @@ struct RoomsTests {
     @Test("PUT makes a room once, however often it is called, and leaves it as it is")
     func ensured() async throws {
         let body = #"{"metadata":"m","policy":{"maxParticipants":4}}"#
-        let made = try await house.ask(.put, "/v1/rooms/R", body)
+        let made = try await api.ask(.put, "/v1/rooms/R", body)
         #expect(made.status == 201 && made.members["metadata"] as? String == "m")
-        let again = try await house.ask(.put, "/v1/rooms/R", #"{"metadata":"other"}"#)
+        let again = try await api.ask(.put, "/v1/rooms/R", #"{"metadata":"other"}"#)
         #expect(again.status == 200 && again.response.body == made.response.body)
-        #expect(try await house.ask(.put, "/v1/rooms/R", #"{"name":"Q"}"#).status == 400)
-        #expect(try await house.ask(.put, "/v1/rooms/Q", #"{"preset":"none"}"#).code == "preset_not_found")
+        #expect(try await api.ask(.put, "/v1/rooms/R", #"{"name":"Q"}"#).status == 400)
+        #expect(try await api.ask(.put, "/v1/rooms/Q", #"{"preset":"none"}"#).code == "preset_not_found")
         var grant = VideoGrant()
         grant.roomAdmin = true
-        #expect(try await house.ask(.put, "/v1/rooms/Q", grant: grant).status == 403)
+        #expect(try await api.ask(.put, "/v1/rooms/Q", grant: grant).status == 403)
     }
 
     @Test("Where the API is served elsewhere, clients still find their ICE servers, and nothing else")
     func clientsAlone() async throws {
         var router = Router(refuse: { Problem($0).response })
-        House.edge(house.rooms).registerForClients(on: &router)
+        TestAPI.edge(api.rooms).registerForClients(on: &router)
         let served = router
         func status(_ target: String) async throws -> Int {
             await served.handle(try request(.get, target, token: TestTokens.token("ada", .join("R")))).status
@@ -263,31 +263,31 @@ struct RoomsTests {
 
     @Test("A room is made, listed, shown, and ended")
     func life() async throws {
-        let made = try await house.ask(
+        let made = try await api.ask(
             .post, "/v1/rooms",
             """
             {"name":"a b/c","metadata":"m","policy":{"maxParticipants":4,"videoCodecs":["h264","vp8"],"emptyTimeoutSeconds":60}}
             """)
         #expect(made.status == 201, "\(made.response.text)")
         #expect(made.response.headers["Location"] == "/v1/rooms/a%20b%2Fc")
-        #expect(try await house.ask(.post, "/v1/rooms", "{\"name\":\"a b/c\"}").code == "room_exists")
-        #expect(try await house.ask(.get, "/v1/rooms").list("rooms").map { $0["name"] as? String } == ["a b/c"])
-        let shown = try await house.ask(.get, "/v1/rooms/a%20b%2Fc")
+        #expect(try await api.ask(.post, "/v1/rooms", "{\"name\":\"a b/c\"}").code == "room_exists")
+        #expect(try await api.ask(.get, "/v1/rooms").list("rooms").map { $0["name"] as? String } == ["a b/c"])
+        let shown = try await api.ask(.get, "/v1/rooms/a%20b%2Fc")
         let policy = try #require(shown.members["policy"] as? [String: Any])
         #expect(policy["maxParticipants"] as? Int == 4)
         #expect(policy["videoCodecs"] as? [String] == ["h264", "vp8"])
         #expect(policy["emptyTimeoutSeconds"] as? Int == 60)
-        let deleted = try await house.ask(.delete, "/v1/rooms/a%20b%2Fc")
+        let deleted = try await api.ask(.delete, "/v1/rooms/a%20b%2Fc")
         #expect(deleted.status == 200)
         #expect(deleted.members["closedForSeconds"] as? Int == 3_600, "4.8")
         #expect(deleted.members["acceptsTokensIssuedAfter"] as? Int64 == TestTokens.now)
-        #expect(try await house.ask(.get, "/v1/rooms/a%20b%2Fc").code == "room_not_found")
-        #expect(try await house.ask(.delete, "/v1/rooms/a%20b%2Fc").status == 404)
+        #expect(try await api.ask(.get, "/v1/rooms/a%20b%2Fc").code == "room_not_found")
+        #expect(try await api.ask(.delete, "/v1/rooms/a%20b%2Fc").status == 404)
     }
 
     @Test("No name and no body: a generated name")
     func generated() async throws {
-        let made = try await house.ask(.post, "/v1/rooms")
+        let made = try await api.ask(.post, "/v1/rooms")
         #expect(made.status == 201)
         #expect((made.members["name"] as? String)?.isEmpty == false)
     }
@@ -321,7 +321,7 @@ struct RoomsTests {
             ("[]", "", "an object", "an array", nil), ("{", "", nil, nil, nil),
         ] as [(String, String, String?, String?, String?)])
     func malformed(body: String, pointer: String, expected: String?, found: String?, meant: String?) async throws {
-        let answer = try await house.ask(.post, "/v1/rooms", body)
+        let answer = try await api.ask(.post, "/v1/rooms", body)
         #expect(answer.status == 400)
         #expect(answer.code == "malformed_json")
         let text = answer.response.text
@@ -333,7 +333,7 @@ struct RoomsTests {
 
     @Test("Another media type is 415")
     func mediaType() async throws {
-        let response = await house.answer(
+        let response = await api.answer(
             try request(
                 .post, "/v1/rooms", token: TestTokens.token(nil, TestTokens.operatorGrant), type: "text/plain",
                 body: "{}"))
@@ -342,37 +342,37 @@ struct RoomsTests {
 
     @Test("Each operation wants its grant; a grant with a room is good for that room only")
     func grants() async throws {
-        _ = try await house.ask(.post, "/v1/rooms", "{\"name\":\"one\"}")
-        _ = try await house.ask(.post, "/v1/rooms", "{\"name\":\"two\"}")
+        _ = try await api.ask(.post, "/v1/rooms", "{\"name\":\"one\"}")
+        _ = try await api.ask(.post, "/v1/rooms", "{\"name\":\"two\"}")
         for target in ["/v1/rooms", "/v1/node", "/v1/rooms/one", "/v1/rooms/one/stats"] {
-            #expect(try await house.ask(.get, target, grant: .join(nil)).code == "token_not_permitted")
-            #expect(await house.answer(try request(.get, target)).status == 401)
+            #expect(try await api.ask(.get, target, grant: .join(nil)).code == "token_not_permitted")
+            #expect(await api.answer(try request(.get, target)).status == 401)
         }
         var one = TestTokens.operatorGrant
         one.room = "one"
-        #expect(try await house.ask(.get, "/v1/rooms", grant: one).list("rooms").count == 1)
-        #expect(try await house.ask(.get, "/v1/rooms/one", grant: one).status == 200)
+        #expect(try await api.ask(.get, "/v1/rooms", grant: one).list("rooms").count == 1)
+        #expect(try await api.ask(.get, "/v1/rooms/one", grant: one).status == 200)
         for target in ["/v1/rooms/two", "/v1/rooms/none", "/v1/rooms/two/participants/ada", "/v1/rooms/two/stats"] {
-            let refused = try await house.ask(.get, target, grant: one)
+            let refused = try await api.ask(.get, target, grant: one)
             #expect(refused.status == 403 && refused.code == "room_mismatch", "B4: \(target)")
         }
-        #expect(try await house.ask(.delete, "/v1/rooms/two", grant: one).code == "room_mismatch")
-        #expect(try await house.ask(.post, "/v1/rooms", "{\"name\":\"three\"}", grant: one).code == "room_mismatch")
-        #expect(try await house.ask(.post, "/v1/rooms", grant: one).code == "token_not_permitted")
-        #expect(try await house.ask(.get, "/v1/rooms/two", grant: .join("one")).code == "token_not_permitted")
+        #expect(try await api.ask(.delete, "/v1/rooms/two", grant: one).code == "room_mismatch")
+        #expect(try await api.ask(.post, "/v1/rooms", "{\"name\":\"three\"}", grant: one).code == "room_mismatch")
+        #expect(try await api.ask(.post, "/v1/rooms", grant: one).code == "token_not_permitted")
+        #expect(try await api.ask(.get, "/v1/rooms/two", grant: .join("one")).code == "token_not_permitted")
     }
 
     @Test(
         "A list of what may outlive its room is empty for a room that is not there, and refused for a name that no room can have",
         arguments: ["recordings", "playbacks", "participants/ada/captures"])
     func impossibleNames(list: String) async throws {
-        #expect(try await house.ask(.get, "/v1/rooms/nowhere/\(list)").status == 200)
-        let refused = try await house.ask(.get, "/v1/rooms/\(String(repeating: "a", count: 257))/\(list)")
+        #expect(try await api.ask(.get, "/v1/rooms/nowhere/\(list)").status == 200)
+        let refused = try await api.ask(.get, "/v1/rooms/\(String(repeating: "a", count: 257))/\(list)")
         #expect(refused.status == 400 && refused.code == "invalid_request")
     }
 
     @Test("The node reports on itself")
     func node() async throws {
-        #expect(try await house.ask(.get, "/v1/node").members["server"] as? String == "martlet/test")
+        #expect(try await api.ask(.get, "/v1/node").members["server"] as? String == "martlet/test")
     }
 }

@@ -9,8 +9,8 @@ import Testing
 
 @testable import WHIP
 
-/// The routes over rooms without media.
-struct House {
+/// The endpoints of WHIP and WHEP over rooms without media.
+struct TestEndpoints {
     let rooms: TestRooms
     let router: Router
 
@@ -39,8 +39,10 @@ struct House {
 struct PublishTests {
     @Test("An offer is answered with 201, Location, ETag and ICE servers (RFC 9725)")
     func created() async throws {
-        let house = House(iceServers: [ICEServer(urls: ["stun:a.example"]), ICEServer(urls: ["stun:b.example"])])
-        let response = try await house.post("/whip/studio", House.offer)
+        let endpoints = TestEndpoints(iceServers: [
+            ICEServer(urls: ["stun:a.example"]), ICEServer(urls: ["stun:b.example"]),
+        ])
+        let response = try await endpoints.post("/whip/studio", TestEndpoints.offer)
         #expect(response.status == 201)
         #expect(response.headers["Content-Type"] == "application/sdp")
         #expect(response.headers["Location"]?.hasPrefix("/whip/session/") == true)
@@ -49,7 +51,7 @@ struct PublishTests {
         #expect(response.headers.values("Link").count == 2)
         #expect(response.text.contains("a=ice-lite"))
         #expect(response.text.contains("a=candidate:"))
-        let room = try await house.rooms.rooms.room(named: "studio")
+        let room = try await endpoints.rooms.rooms.room(named: "studio")
         #expect(room.participants.map(\.info.profile) == [.publishOnly])
         #expect(room.participants[0].info.tracks.count == 2)
     }
@@ -58,9 +60,9 @@ struct PublishTests {
         "Tracks beyond a participant's 32 are refused in the answer, and a Warning field says how many",
         arguments: [0, 1, 2])
     func tracksBeyondLimit(beyond: Int) async throws {
-        let house = House()
+        let endpoints = TestEndpoints()
         let offer = ClientDescriptions(ufrag: "clnt").offer((0..<32 + beyond).map { .audio("\($0)") })
-        let response = try await house.post("/whip/studio", offer)
+        let response = try await endpoints.post("/whip/studio", offer)
         #expect(response.status == 201)
         #expect(
             response.headers["Warning"]
@@ -68,7 +70,7 @@ struct PublishTests {
                     nil, "199 martlet \"1 track of the offer is not published: a participant may publish 32\"",
                     "199 martlet \"2 tracks of the offer are not published: a participant may publish 32\"",
                 ][beyond])
-        #expect(try await house.rooms.rooms.room(named: "studio").participants[0].info.tracks.count == 32)
+        #expect(try await endpoints.rooms.rooms.room(named: "studio").participants[0].info.tracks.count == 32)
     }
 
     @Test(
@@ -79,7 +81,7 @@ struct PublishTests {
             "chromium156_svc_vp9_L3T3_KEY",
         ])
     func captured(name: String) async throws {
-        let response = try await House().post("/whip/studio", Fixtures.offer(name))
+        let response = try await TestEndpoints().post("/whip/studio", Fixtures.offer(name))
         #expect(response.status == 201, "\(name): \(response.text)")
     }
 
@@ -87,95 +89,97 @@ struct PublishTests {
         "B4: the token's room, which the path may name; another one is refused on WHIP and WHEP; without either, the default room"
     )
     func rooms() async throws {
-        let house = House()
+        let endpoints = TestEndpoints()
         for (target, offer) in [
-            ("/whip/other", House.offer), ("/whep/other", House.viewerOffer), ("/whep/other/cam", House.viewerOffer),
+            ("/whip/other", TestEndpoints.offer), ("/whep/other", TestEndpoints.viewerOffer),
+            ("/whep/other/cam", TestEndpoints.viewerOffer),
         ] {
-            let refused = try await house.post(target, offer, grant: .join("mine"))
+            let refused = try await endpoints.post(target, offer, grant: .join("mine"))
             #expect(refused.status == 403 && refused.text.contains("\"code\":\"room_mismatch\""), "\(target)")
         }
-        #expect(try await house.post("/whip/mine", House.offer, grant: .join("mine")).status == 201)
-        #expect(try await house.post("/whip", House.offer, grant: .join("mine")).status == 201)
-        #expect(try await house.post("/whip", House.offer, identity: "second").status == 201)
-        #expect(await house.rooms.rooms.listRooms().map(\.name) == ["Broadcast", "mine"])
+        #expect(try await endpoints.post("/whip/mine", TestEndpoints.offer, grant: .join("mine")).status == 201)
+        #expect(try await endpoints.post("/whip", TestEndpoints.offer, grant: .join("mine")).status == 201)
+        #expect(try await endpoints.post("/whip", TestEndpoints.offer, identity: "second").status == 201)
+        #expect(await endpoints.rooms.rooms.listRooms().map(\.name) == ["Broadcast", "mine"])
     }
 
     @Test(
         "4.2: a room that cannot be part of a path is refused, percent-encoded or not",
         arguments: [".", "..", "%2e%2E", "%20", "a%0a"])
     func unaddressable(part: String) async throws {
-        let house = House()
-        #expect(try await house.post("/whip/\(part)", House.offer).status == 400)
-        #expect(await house.rooms.rooms.listRooms().isEmpty)
+        let endpoints = TestEndpoints()
+        #expect(try await endpoints.post("/whip/\(part)", TestEndpoints.offer).status == 400)
+        #expect(await endpoints.rooms.rooms.listRooms().isEmpty)
     }
 
     @Test(
         "A malformed offer is refused with a specific error",
         arguments: [
-            ("application/json", House.offer, 415, "unsupported_media_type"),
+            ("application/json", TestEndpoints.offer, 415, "unsupported_media_type"),
             ("application/sdp", "", 400, "invalid_sdp"),
             ("application/sdp", "hello", 400, "invalid_sdp"),
             ("application/sdp; charset=utf-8", "v=0\r\n", 400, "invalid_sdp"),
         ])
     func malformed(type: String, body: String, status: Int, code: String) async throws {
-        let house = House()
-        let response = await house.router.handle(
+        let endpoints = TestEndpoints()
+        let response = await endpoints.router.handle(
             try request(.post, "/whip/studio", token: TestTokens.token("cam"), type: type, body: body))
         #expect(response.status == status, "\(response.text)")
         #expect(response.headers["Content-Type"] == "application/problem+json")
         #expect(response.text.contains("\"code\":\"\(code)\""), "\(response.text)")
         if status == 415 { #expect(response.headers["Accept-Post"] == "application/sdp") }
-        #expect(await house.rooms.rooms.statistics().participants == 0)
+        #expect(await endpoints.rooms.rooms.statistics().participants == 0)
     }
 
     @Test("A token is required, and one without permission to publish is refused")
     func tokens() async throws {
-        let house = House()
-        let bare = await house.router.handle(
-            try request(.post, "/whip/studio", type: "application/sdp", body: House.offer))
+        let endpoints = TestEndpoints()
+        let bare = await endpoints.router.handle(
+            try request(.post, "/whip/studio", type: "application/sdp", body: TestEndpoints.offer))
         #expect(bare.status == 401)
         #expect(bare.headers["WWW-Authenticate"]?.hasPrefix("Bearer") == true)
         var grant = VideoGrant.join(nil)
         grant.canPublish = false
-        #expect(try await house.post("/whip/studio", House.offer, grant: grant).status == 403)
-        #expect(try await house.post("/whip/studio", House.offer, grant: VideoGrant()).status == 403)
+        #expect(try await endpoints.post("/whip/studio", TestEndpoints.offer, grant: grant).status == 403)
+        #expect(try await endpoints.post("/whip/studio", TestEndpoints.offer, grant: VideoGrant()).status == 403)
     }
 
     @Test("Other methods are 405 with Allow; OPTIONS returns Accept-Post and permits preflights")
     func methods() async throws {
-        let house = House()
+        let endpoints = TestEndpoints()
         for method in [HTTPMethod.get, .put, .delete, .head] {
-            let response = await house.router.handle(try request(method, "/whip/studio"))
+            let response = await endpoints.router.handle(try request(method, "/whip/studio"))
             #expect(response.status == 405)
             #expect(response.headers["Allow"]?.contains("POST") == true)
         }
-        let options = await house.router.handle(
+        let options = await endpoints.router.handle(
             try request(
                 .options, "/whip/studio",
                 headers: ["Origin": "https://a.example", "Access-Control-Request-Method": "POST"]))
         #expect(options.status == 204)
         #expect(options.headers["Accept-Post"] == "application/sdp")
         #expect(options.headers["Access-Control-Allow-Methods"]?.contains("POST") == true)
-        let created = try await house.post("/whip/studio", House.offer, headers: ["Origin": "https://a.example"])
+        let created = try await endpoints.post(
+            "/whip/studio", TestEndpoints.offer, headers: ["Origin": "https://a.example"])
         #expect(created.headers["Access-Control-Expose-Headers"]?.contains("Location") == true)
     }
 
     @Test("WHEP plays one participant, or the dominant speaker")
     func playing() async throws {
-        let house = House()
-        _ = try await house.post("/whip/studio", House.offer)
-        let one = try await house.post("/whep/studio/cam", House.viewerOffer, identity: "viewer")
+        let endpoints = TestEndpoints()
+        _ = try await endpoints.post("/whip/studio", TestEndpoints.offer)
+        let one = try await endpoints.post("/whep/studio/cam", TestEndpoints.viewerOffer, identity: "viewer")
         #expect(one.status == 201, "\(one.text)")
         #expect(one.headers["Location"]?.hasPrefix("/whep/session/") == true)
         #expect(one.text.contains("a=sendonly"))
-        let follow = try await house.post("/whep/studio", House.viewerOffer, identity: "follower")
+        let follow = try await endpoints.post("/whep/studio", TestEndpoints.viewerOffer, identity: "follower")
         #expect(follow.status == 201, "\(follow.text)")
-        #expect(try await house.rooms.rooms.room(named: "studio").info.publishers == 1)
+        #expect(try await endpoints.rooms.rooms.room(named: "studio").info.publishers == 1)
     }
 
     @Test("A WHEP offer that receives nothing is refused")
     func nothingToPlay() async throws {
-        let response = try await House().post(
+        let response = try await TestEndpoints().post(
             "/whep/studio", ClientDescriptions(ufrag: "view").offer([.audio("0", "inactive")]), identity: "viewer")
         #expect((400..<500).contains(response.status))
     }

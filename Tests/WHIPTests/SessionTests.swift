@@ -7,10 +7,10 @@ import Testing
 
 @Suite("WHIP and WHEP: sessions")
 struct SessionTests {
-    private let house = House()
+    private let endpoints = TestEndpoints()
 
     private func publish() async throws -> (location: String, tag: String) {
-        let response = try await house.post("/whip/studio", House.offer)
+        let response = try await endpoints.post("/whip/studio", TestEndpoints.offer)
         return (try #require(response.headers["Location"]), try #require(response.headers["ETag"]))
     }
 
@@ -20,7 +20,7 @@ struct SessionTests {
     ) async throws -> HTTPResponse {
         var headers = HTTPHeaders()
         headers["If-Match"] = tag
-        return await house.router.handle(
+        return await endpoints.router.handle(
             try request(.patch, location, token: token, type: type, headers: headers, body: body))
     }
 
@@ -53,7 +53,7 @@ struct SessionTests {
         #expect(fresh != tag)
         #expect(try await patch(location, fragment("new1", "abcdefghijklmnopqrstuvwx"), tag: tag).status == 412)
         #expect(try await patch(location, fragment("new1", "abcdefghijklmnopqrstuvwx"), tag: fresh).status == 204)
-        #expect(try await house.rooms.rooms.room(named: "studio").participants.count == 1)
+        #expect(try await endpoints.rooms.rooms.room(named: "studio").participants.count == 1)
     }
 
     @Test("A restart whose answer was lost is sent again and gets the same answer, until another restart")
@@ -88,21 +88,21 @@ struct SessionTests {
     @Test("DELETE ends the session once; a forged token is refused, no token and an expired one are accepted")
     func ending() async throws {
         let (location, _) = try await publish()
-        let forged = await house.router.handle(try request(.delete, location, token: "a.b.c"))
+        let forged = await endpoints.router.handle(try request(.delete, location, token: "a.b.c"))
         #expect(forged.status == 401)
         let expired = try TestTokens.token("cam", expiresAt: TestTokens.now - 10_000)
-        #expect(await house.router.handle(try request(.delete, location, token: expired)).status == 200)
-        #expect(await house.rooms.rooms.statistics().participants == 0)
-        #expect(await house.router.handle(try request(.delete, location)).status == 404)
+        #expect(await endpoints.router.handle(try request(.delete, location, token: expired)).status == 200)
+        #expect(await endpoints.rooms.rooms.statistics().participants == 0)
+        #expect(await endpoints.router.handle(try request(.delete, location)).status == 404)
     }
 
     @Test("Other methods on a session are 405; OPTIONS returns Accept-Patch")
     func methods() async throws {
         let (location, _) = try await publish()
         for method in [HTTPMethod.get, .head, .post, .put] {
-            #expect(await house.router.handle(try request(method, location)).status == 405)
+            #expect(await endpoints.router.handle(try request(method, location)).status == 405)
         }
-        let options = await house.router.handle(try request(.options, location))
+        let options = await endpoints.router.handle(try request(.options, location))
         #expect(options.headers["Accept-Patch"] == "application/trickle-ice-sdpfrag")
     }
 }
