@@ -190,13 +190,13 @@ def test_a_video_is_watched_with_its_participants_audio_and_goes_on_when_its_lin
                 };
                 const play = HTMLMediaElement.prototype.play;
                 HTMLMediaElement.prototype.play = function () {
-                    if (this instanceof HTMLAudioElement) window.sound = this;
+                    if (this instanceof HTMLAudioElement) window.audio = this;
                     return play.call(this);
                 };
                 [...document.querySelectorAll('#recording-files tr')].find((one) => one.textContent.includes('camera')).querySelector('button').focus();
                 document.activeElement.click();""")
-            await fox.wait_for(f"{VIDEO}.currentTime > 1 && !window.sound?.paused")
-            apart = await fox.evaluate(f"Math.abs(window.sound.currentTime - {VIDEO}.currentTime)")
+            await fox.wait_for(f"{VIDEO}.currentTime > 1 && !window.audio?.paused")
+            apart = await fox.evaluate(f"Math.abs(window.audio.currentTime - {VIDEO}.currentTime)")
             print(f"figures: audio and video are {apart:.2f} s apart in their files, {await fox.evaluate('window.links.length')} links")
             assert apart < 0.6, "a video begins up to a few hundred milliseconds before or after its audio"
             assert await fox.evaluate(f"document.activeElement === {VIDEO}")
@@ -205,9 +205,9 @@ def test_a_video_is_watched_with_its_participants_audio_and_goes_on_when_its_lin
             await fox.run(f"{VIDEO}.src = {VIDEO}.src; {VIDEO}.load();")
             await fox.wait_for(f"{VIDEO}.readyState >= 2 && !{VIDEO}.error && window.links.length >= 3")
             assert await fox.evaluate("document.getElementById('recording-video-problem').textContent") == ""
-            await fox.run("document.getElementById('recording-sound').click()")
-            await fox.wait_for("window.sound.muted")
+            await fox.run("document.getElementById('recording-audio').click()")
+            await fox.wait_for("window.audio.muted")
             await fox.run("document.getElementById('recording-close').click()")
-            await fox.wait_for("document.getElementById('recording-player').hidden && window.sound.paused")
+            await fox.wait_for("document.getElementById('recording-player').hidden && window.audio.paused")
 
     asyncio.run(run())

@@ -803,7 +803,7 @@ LOUDSPEAKER = """import("/martlet/receiving.js").then(async ({ Receiving }) => {
     await far.setLocalDescription();
     receiving.take({ sdp: far.localDescription.sdp, tracks: { 0: "TR_1" } });
     await receiving.work;
-    const found = [asked, problems, receiving.sounds.size];
+    const found = [asked, problems, receiving.audioElements.size];
     receiving.reset();
     far.close();
     prototype.setSinkId = setSinkId;
@@ -818,7 +818,7 @@ HEADSET = """import("/martlet.js").then(async ({ Room }) => {
     const room = new Room("", () => new Promise(() => {}), { speaker: "headset" });
     room.connect().catch(() => {});
     room.enter({ room: {}, participant: { tracks: [] }, participants: [] }, []);
-    room.receiving.sounds.set("0", { setSinkId: async (id) => { played.push(id); }, remove() {} });
+    room.receiving.audioElements.set("0", { setSinkId: async (id) => { played.push(id); }, remove() {} });
     const change = async (...now) => {
         ids = now;
         devices.dispatchEvent(new Event("devicechange"));
@@ -842,13 +842,13 @@ REJECTED = """import("/martlet/receiving.js").then(async ({ Receiving }) => {
     let mids = ["0", "1"];
     receiving.connection = { close() {}, getTransceivers: () => mids.map((mid) => ({ mid, receiver: { track }, currentDirection: "recvonly" })) };
     receiving.tracks = new Map([["0", "TR_1"], ["1", "TR_2"]]);
-    const count = () => [receiving.sounds.size, document.querySelectorAll("body > audio").length];
+    const count = () => [receiving.audioElements.size, document.querySelectorAll("body > audio").length];
     receiving.showAll();
     const before = count();
     mids = ["1"];
     receiving.tracks.delete("0");
     receiving.showAll();
-    const found = [before, count(), [...receiving.sounds.keys()]];
+    const found = [before, count(), [...receiving.audioElements.keys()]];
     receiving.reset();
     await context.close();
     return [...found, count()];
@@ -1157,7 +1157,7 @@ STAYS = """(token) => import("/martlet.js").then(async ({ Room }) => {
     const room = new Room("", token), states = [];
     room.on("stateChanged", ({ state }) => states.push(state));
     await room.connect();
-    room.receiving.sounds.set("heard", { setSinkId: (id) => (id ? Promise.reject(new DOMException("", "NotFoundError")) : Promise.resolve()), remove() {} });
+    room.receiving.audioElements.set("heard", { setSinkId: (id) => (id ? Promise.reject(new DOMException("", "NotFoundError")) : Promise.resolve()), remove() {} });
     const refusal = await room.setSpeaker("gone").catch(({ name }) => name), speaker = room.receiving.speaker();
     room.leave();
     await room.connect();

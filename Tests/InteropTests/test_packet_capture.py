@@ -71,7 +71,7 @@ def test_a_capture_has_every_packet_in_clear_text_as_tshark_reads_it(tmp_path):
                 new MutationObserver(() => said.push(line.textContent)).observe(line, { childList: true, characterData: true, subtree: true });
             }""")
             whole = start(server, "fault", "bob", seconds=6, payload=True)
-            await until(bob, "said.some((text) => text.includes('with what you say and show'))")
+            await until(bob, "said.some((text) => text.includes('with the audio and video'))")
             assert server.api("DELETE", place)[0] == 204
             await until(ada, "document.querySelector('#capture').textContent === ''")
             end = time.monotonic() + PATIENCE_S

@@ -159,7 +159,7 @@ function showDrain(notice) {
 /** An operator captures this participant's packets, or (null) no longer does. */
 function showCapture(notice) {
     element("capture").textContent = notice
-        ? `An operator captures your connection to find a fault (${notice.payload ? "with what you say and show, and receive" : "no audio and no video"}), until ${moment(notice.until)}.` : "";
+        ? `An operator captures your connection to find a fault (${notice.payload ? "with the audio and video that you send and receive" : "no audio and no video"}), until ${moment(notice.until)}.` : "";
 }
 
 /** Nobody has let this person in yet: the form says so, and asks again by itself. */

@@ -111,7 +111,7 @@ export function describe(event, who) {
         case "banStarted": return `${event.identity} is banned until ${moment(event.until)}.`;
         case "banEnded": return `${event.identity} is no longer banned.`;
         case "permissionsChanged": return `The permissions of ${who} were changed.`;
-        case "captureStarted": return `The packets of ${who} are captured (${event.payload ? "with what is said and shown" : "headers only"}), by ${event.by}.`;
+        case "captureStarted": return `The packets of ${who} are captured (${event.payload ? "with audio and video" : "headers only"}), by ${event.by}.`;
         case "captureEnded": return `The capture of ${who}’s packets ended.`;
         case "guestWaiting": return `${event.name || event.identity} waits to be let in.`;
         case "guestDecided": return `${event.identity} was ${event.letIn ? "let in" : "turned away"}.`;

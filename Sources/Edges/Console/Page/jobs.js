@@ -3,7 +3,7 @@
 import { bytes, element, make, setOptions } from "./elements.js";
 
 const STATES = { queued: "waits for its turn", running: "is being made", finished: "ready", failed: "failed", cancelled: "cancelled" };
-const LAYOUTS = { grid: "everybody alike", speaker: "who speaks large", presentation: "a screen large" };
+const LAYOUTS = { grid: "grid", speaker: "active speaker large", presentation: "shared screen large" };
 
 /** The files that jobs have made, to watch and to download. */
 export function madeOf({ jobs = [], uploads = [] }) {
@@ -11,7 +11,7 @@ export function madeOf({ jobs = [], uploads = [] }) {
     return jobs.filter((job) => job.file && !removed.has(job.file.name)).map((job) => ({ ...job.file, tracks: [], job }));
 }
 
-/** "One video, who speaks large" */
+/** "One video, active speaker large" */
 export function titleOfJob({ kind, layout, source, bitrate }) {
     if (kind === "copy") return `${source} as WebM`;
     return kind === "composition" ? `One video, ${LAYOUTS[layout]}` : `${source} with ${Math.round(bitrate / 1000)} kbit/s`;

@@ -13,11 +13,11 @@ export class RecordingPlayer {
     /** `link(name)` makes a link to a file. */
     constructor(link) {
         Object.assign(this, { link, video: element("recording-video"), run: 0 });
-        this.sound = new Audio();
-        this.sound.preload = "auto";
+        this.audio = new Audio();
+        this.audio.preload = "auto";
         element("recording-close").onclick = () => this.close();
         // The browser's own controls offer no volume for a video without audio.
-        element("recording-sound").onchange = () => this.follow();
+        element("recording-audio").onchange = () => this.follow();
         this.video.onerror = () => this.renew();
         this.video.addEventListener("playing", () => { this.renewals = 0; });
         for (const event of ["timeupdate", "play", "playing", "pause", "waiting", "seeked", "ratechange", "ended"]) {
@@ -25,13 +25,13 @@ export class RecordingPlayer {
         }
     }
 
-    async watch(file, title, sounds) {
+    async watch(file, title, audioFiles) {
         const run = ++this.run;
         this.clear();
-        Object.assign(this, { file, sounds, renewals: 0 });
+        Object.assign(this, { file, audioFiles, renewals: 0 });
         element("recording-player").hidden = false;
         element("recording-playing").textContent = title;
-        element("recording-sound-field").hidden = !sounds.length;
+        element("recording-audio-field").hidden = !audioFiles.length;
         await this.open(run, 0);
         if (run !== this.run) return;
         this.video.focus();
@@ -46,7 +46,7 @@ export class RecordingPlayer {
     }
 
     clear() {
-        for (const media of [this.video, this.sound]) {
+        for (const media of [this.video, this.audio]) {
             media.pause();
             media.removeAttribute("src");
             media.load();
@@ -83,15 +83,15 @@ export class RecordingPlayer {
 
     /** Keeps the audio at the video's position and rate, and paused when the video is. */
     async follow() {
-        if (!this.file || !this.sounds.length) return;
-        const { video, sound } = this;
-        const file = this.sounds.find((one) => isWithin(this.placeIn(one), one));
+        if (!this.file || !this.audioFiles.length) return;
+        const { video, audio } = this;
+        const file = this.audioFiles.find((one) => isWithin(this.placeIn(one), one));
         if (file !== this.heard) await this.hear(file);
         if (file !== this.heard || !file) return;
-        [sound.muted, sound.playbackRate] = [!element("recording-sound").checked, video.playbackRate];
-        if (Math.abs(sound.currentTime - this.placeIn(file)) > APART_SECONDS) sound.currentTime = this.placeIn(file);
-        if (video.paused || video.readyState < HTMLMediaElement.HAVE_FUTURE_DATA) sound.pause();
-        else if (sound.paused) sound.play().catch(() => {});
+        [audio.muted, audio.playbackRate] = [!element("recording-audio").checked, video.playbackRate];
+        if (Math.abs(audio.currentTime - this.placeIn(file)) > APART_SECONDS) audio.currentTime = this.placeIn(file);
+        if (video.paused || video.readyState < HTMLMediaElement.HAVE_FUTURE_DATA) audio.pause();
+        else if (audio.paused) audio.play().catch(() => {});
     }
 
     /** Seconds into `file` at this moment of the video: by the publisher's clock if both files have it. */
@@ -103,14 +103,14 @@ export class RecordingPlayer {
 
     async hear(file) {
         this.heard = file;
-        this.sound.pause();
+        this.audio.pause();
         if (!file) return;
         const { run } = this;
         const link = await this.link(file.name).catch(() => null);
         if (run !== this.run || file !== this.heard || !link) return;
-        this.sound.src = link.url;
-        // Over: the next look at the video finds none, and asks for another.
-        this.sound.onerror = () => { if (Date.now() >= link.expiresAt) this.heard = null; };
+        this.audio.src = link.url;
+        // Over: the next look at the video finds none, and requests another.
+        this.audio.onerror = () => { if (Date.now() >= link.expiresAt) this.heard = null; };
     }
 }
 

@@ -150,7 +150,7 @@ export class RecordingPage {
             one.onclick = () => this.operators.act(action);
             return one;
         };
-        cell("", button("Watch", () => this.player.watch(file, titleOf(file), soundsOf(file, files))), " ", button("Download", () => this.download(file)));
+        cell("", button("Watch", () => this.player.watch(file, titleOf(file), audioFilesOf(file, files))), " ", button("Download", () => this.download(file)));
     }
 
     renderGaps({ tracks }) {
@@ -186,7 +186,7 @@ function contentsOf({ codec, width, height, rotation, tracks, job }) {
 }
 
 /** The audio that belongs to a file with only video: of the same participant, from the camera's microphone or the screen's own. */
-function soundsOf({ tracks: [track] = [], codec, kind = track?.kind }, files) {
+function audioFilesOf({ tracks: [track] = [], codec, kind = track?.kind }, files) {
     if (!codec || kind !== "video") return [];
     const source = track.source.startsWith("screen") ? /^screen.+/ : /^microphone$/;
     return files.filter((one) => one.codec && one.durationMilliseconds !== undefined && one.tracks[0].kind === "audio"

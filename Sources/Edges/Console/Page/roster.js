@@ -82,9 +82,9 @@ export class Roster {
         }
         if (videos.some((track) => track.source !== "screen")) this.drop(person.sid);
         else this.seat(person.sid, name, "person");
-        const sounds = person.tracks.filter((track) => track.kind === "audio" && track.source !== "screenAudio");
+        const audio = person.tracks.filter((track) => track.kind === "audio" && track.source !== "screenAudio");
         for (const tile of this.tilesOf(person)) {
-            tile.setAudioMuted(sounds.length > 0 && sounds.every((track) => track.muted));
+            tile.setAudioMuted(audio.length > 0 && audio.every((track) => track.muted));
             tile.setHand(Boolean(handOf(person.metadata)) && !tile.element.classList.contains("screen"));
             // Only changes are events: a tile that is made later shows what is known.
             if (person.quality !== null) tile.setQuality(person.quality);

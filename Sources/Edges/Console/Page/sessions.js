@@ -6,7 +6,7 @@ import { lanes } from "./chart.js";
 
 const PAGE = 50;
 const REASONS = {
-    left: "Left", moved: "Moved to another room", removed: "Removed by an operator or moderator", duplicate_identity: "Joined again elsewhere", timeout: "No sign of life",
+    left: "Left", moved: "Moved to another room", removed: "Removed by an operator or moderator", duplicate_identity: "Joined again elsewhere", timeout: "Keep-alive timed out",
     connection_lost: "Connection lost", too_slow: "Did not read its events", room_deleted: "The room was closed",
     room_duration_reached: "The room reached its maximum duration", stay_duration_reached: "Reached the maximum stay", token_expired: "The access token expired", token_revoked: "The access token was revoked",
     policy_changed: "The policy was changed", server_shutdown: "The server stopped",

@@ -20,7 +20,7 @@ export class Receiving {
     constructor({ signal, configuration, speaker, onTracks, onSilenced, onProblem }) {
         Object.assign(this, { signal, configuration, speaker, onTracks, onSilenced, onProblem });
         this.tracks = new Map(); // mid -> track sid
-        this.sounds = new Map(); // mid -> audio element
+        this.audioElements = new Map(); // mid -> audio element
         this.views = new Map(); // track sid -> the view that the server uses, if that is certain
         this.failures = 0; // exchanges in a row
         this.begin();
@@ -93,27 +93,27 @@ export class Receiving {
             this.play(transceiver.mid, track);
         }
         // Also those of sections that the server has rejected, for which browsers keep no transceiver.
-        for (const mid of [...this.sounds.keys()]) if (!heard.has(mid)) this.play(mid, null);
+        for (const mid of [...this.audioElements.keys()]) if (!heard.has(mid)) this.play(mid, null);
         this.onTracks(live);
     }
 
     play(mid, track) {
-        const sound = this.sounds.get(mid);
+        const audio = this.audioElements.get(mid);
         if (!track) {
-            sound?.remove();
-            this.sounds.delete(mid);
-        } else if (!sound && this.speaker() !== null) {
+            audio?.remove();
+            this.audioElements.delete(mid);
+        } else if (!audio && this.speaker() !== null) {
             const made = Object.assign(document.createElement("audio"), { srcObject: new MediaStream([track]) });
             document.body.append(made);
             // Some browsers support only one loudspeaker, and lack this function.
             if (this.speaker()) made.setSinkId?.(this.speaker()).catch(this.onProblem);
-            this.sounds.set(mid, made);
+            this.audioElements.set(mid, made);
             start(made, this.onSilenced);
         }
     }
 
     /** Plays everything on the chosen loudspeaker. */
-    async changeSpeaker() { await Promise.all([...this.sounds.values()].map((sound) => sound.setSinkId(this.speaker()))); }
+    async changeSpeaker() { await Promise.all([...this.audioElements.values()].map((audio) => audio.setSinkId(this.speaker()))); }
 
     /** Sends all preferences for a track, the fields of `view`; {} is the default. Repetitions are not sent. */
     view(sid, preferences) {
@@ -180,7 +180,7 @@ export class Receiving {
         this.begin();
         if (connection) this.signal.cancel(connection);
         this.tracks.clear();
-        for (const mid of [...this.sounds.keys()]) this.play(mid, null);
+        for (const mid of [...this.audioElements.keys()]) this.play(mid, null);
         this.onTracks(new Map());
     }
 }

@@ -343,9 +343,9 @@ export class Room extends EventTarget {
 
     /** Plays what the browser has not played or has paused; with `isAll` also what a person or the app has paused. */
     playAll(onSilenced, isAll) {
-        const sounds = [...this.receiving?.sounds.values() ?? []].filter(({ paused }) => paused);
+        const audio = [...this.receiving?.audioElements.values() ?? []].filter(({ paused }) => paused);
         const shown = [...[...this.participants.values()].flatMap(({ tracks }) => tracks), ...this.publications.values()];
-        for (const one of [...sounds, ...shown.flatMap((publication) => publication.paused(isAll))]) start(one, onSilenced);
+        for (const one of [...audio, ...shown.flatMap((publication) => publication.paused(isAll))]) start(one, onSilenced);
     }
 
     // MARK: Data
