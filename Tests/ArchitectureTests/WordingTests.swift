@@ -46,6 +46,21 @@ struct WordingTests {
         }
     }
 
+    @Test("The console's pages, and the texts in its scripts and styles, use the field's words")
+    func console() throws {
+        let pages = try SourceTree.paths(in: "Sources/Edges/Console", kinds: ["html"])
+        let scripts = try SourceTree.paths(in: "Sources/Edges/Console", kinds: ["js", "css"])
+        #expect(pages.count > 3 && scripts.count > 40, "the walk found the console")
+        for path in pages {
+            Self.look(in: try SourceTree.text(path), of: path) { _, _ in true }
+        }
+        for path in scripts {
+            Self.look(in: try SourceTree.text(path), of: path) { line, column in
+                Self.isInLiteral(line, column, quotes: "\"`")
+            }
+        }
+    }
+
     @Test("Titles, names and descriptions of tests use the field's words")
     func titles() throws {
         let files = try SourceTree.files(in: "Tests")
@@ -121,14 +136,21 @@ struct WordingTests {
         return found
     }
 
-    /// Whether a place in a line of Swift is inside of quotes: an odd number of them stands before it, and no comment begins there.
-    private static func isInLiteral(_ line: Substring.UTF8View, _ column: Int) -> Bool {
-        var quotes = 0, previous: UInt8 = 0
+    /// Whether a place in a line is inside of a literal, which ends with the quote that began it, and not in a comment behind the code.
+    private static func isInLiteral(
+        _ line: Substring.UTF8View, _ column: Int, quotes: String = "\""
+    ) -> Bool {
+        var opened: UInt8?, previous: UInt8 = 0
         for byte in line.prefix(column) {
-            if byte == UInt8(ascii: "\""), previous != UInt8(ascii: "\\") { quotes += 1 }
-            if byte == UInt8(ascii: "/"), previous == byte, quotes % 2 == 0 { return false }
+            if let quote = opened {
+                if byte == quote, previous != UInt8(ascii: "\\") { opened = nil }
+            } else if quotes.utf8.contains(byte) {
+                opened = byte
+            } else if byte == UInt8(ascii: "/"), previous == byte {
+                return false
+            }
             previous = byte
         }
-        return quotes % 2 == 1
+        return opened != nil
     }
 }
