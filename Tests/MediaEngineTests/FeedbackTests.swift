@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Feedback through an engine")
 struct FeedbackTests {
-    /// A room with a camera that sends at 30 pictures a second, and subscribers.
+    /// A room with a camera that sends at 30 frames per second, and subscribers.
     final class Stage {
         let harness: EngineHarness
         let publisher: TestClient

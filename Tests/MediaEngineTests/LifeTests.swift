@@ -30,7 +30,7 @@ struct LifeTests {
         }
         #expect(caster.rtp.isEmpty)
         #expect(other.rtp.count == seconds * 4 * 3)
-        #expect((caster.bytes - bytes) * 8 / seconds <= 5_000, "bits a second to a publish-only member")
+        #expect((caster.bytes - bytes) * 8 / seconds <= 5_000, "bits per second to a publish-only member")
         let statistics = try #require(harness.engine.report(.room(Session.room)))
         let own = try #require(statistics.peers.first { $0.peer == caster.id })
         #expect(own.downlinkStateBytes == 0)

@@ -20,8 +20,8 @@ public enum PayloadCodec: UInt8, Sendable, Hashable, CaseIterable {
 
 /// What one packet reveals about its frame: enough to select, switch and rewrite without decoding.
 ///
-/// A *frame* is the output of one encoder call for one spatial layer; a *picture* is all frames of one moment (one RTP timestamp). Without spatial layers the
-/// two are the same.
+/// A *frame* is the output of one encoder call for one spatial layer; a *picture*, as in RFC 9628, is all frames of one moment (one RTP timestamp).
+/// Without spatial layers the two are the same.
 public struct PayloadSummary: Sendable, Hashable {
     /// The packet starts a frame. H.264 does not mark this: it is set for every packet with a parameter set or the first slice of a picture, and is right for
     /// the first one of a timestamp.
@@ -51,7 +51,7 @@ public struct PayloadSummary: Sendable, Hashable {
     public var isDiscardable = false
     /// The frame refers to the next lower spatial layer of its picture (VP9 D).
     public var usesLowerSpatialLayer = false
-    /// The size of the picture (of the highest spatial layer if there are several); nil if the packet does not contain it.
+    /// The size of the frame (of the highest spatial layer if there are several); nil if the packet does not contain it.
     public var dimensions: FrameDimensions?
 
     /// VP8 and VP9 picture id; meaningful when `pictureIDOffset` is not 0.
@@ -87,7 +87,7 @@ public struct PayloadSummary: Sendable, Hashable {
     public init() {}
 }
 
-/// Width and height of a picture in pixels.
+/// Width and height of a frame in pixels.
 public struct FrameDimensions: Sendable, Hashable {
     /// Width in pixels.
     public var width: Int
@@ -120,7 +120,7 @@ extension PayloadCodec {
         }
     }
 
-    /// Whether the codec carries pictures.
+    /// Whether the codec carries video.
     public var isVideo: Bool {
         switch self {
         case .vp8, .vp9, .h264, .av1: true
@@ -140,7 +140,7 @@ extension PayloadSummary {
         endsPicture = marker
         isKeyframe = descriptor.isKeyframe
         startsKeyframe = descriptor.isFirstPacketInFrame && descriptor.isKeyframe
-        startsSpatialLayer = descriptor.refersToNoEarlierPicture
+        startsSpatialLayer = descriptor.refersToNoEarlierTemporalUnit
         spatialLayer = descriptor.spatialLayer
         isDiscardable = descriptor.isDiscardable
         dimensions = descriptor.structureDimensions

@@ -1,4 +1,4 @@
-/// Which frames a picture with layers inside one stream has, and what each refers to: libwebrtc's patterns (L1T1 to L3T3 and their KEY modes).
+/// Which frames a picture (RFC 9628: all layer frames of one time) has, and what each refers to: libwebrtc's patterns (L1T1 to L3T3 and their KEY modes).
 ///
 /// ```text
 /// temporal   0  2  1  2  0      a frame refers to the newest one of its spatial layer in a lower temporal layer,

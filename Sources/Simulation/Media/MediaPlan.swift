@@ -32,7 +32,7 @@ public struct VideoPlan: Sendable {
     public var isScalable = false
     /// Spatial layers inside each scalable stream, each twice as large as the one below.
     public var spatialLayers = 1
-    /// Higher spatial layers refer to lower ones in keyframes only (L3T3_KEY), not in every picture (L3T3).
+    /// Higher spatial layers refer to lower ones in keyframes only (L3T3_KEY), not in every frame (L3T3).
     public var refersUpInKeyframesOnly = true
     /// How many times larger a keyframe is than another frame.
     public var keyframeScale = 4

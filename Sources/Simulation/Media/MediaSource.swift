@@ -70,7 +70,7 @@ struct VideoSource: Sendable {
             let isKey = wantsKeyframe & 1 << UInt32(index) != 0
             if isKey { wantsKeyframe &= ~(1 << UInt32(index)) }
             let bytes = size(of: layer, isKey: isKey, random: &random)
-            let parts = picture(of: index, layer, isKey: isKey, bytes: bytes, at: now)
+            let parts = frame(of: index, layer, isKey: isKey, bytes: bytes, at: now)
             for (part, packet) in parts.enumerated() {
                 packets.append(
                     MediaPacket(
@@ -81,7 +81,7 @@ struct VideoSource: Sendable {
         return packets
     }
 
-    private mutating func picture(
+    private mutating func frame(
         of index: Int, _ layer: VideoPlan.Layer, isKey: Bool, bytes: Int, at now: MonotonicTime
     ) -> [ScalableVideo.Packet] {
         switch layers[index] {
@@ -106,7 +106,7 @@ struct VideoSource: Sendable {
     }
 }
 
-/// Sound by a plan.
+/// Audio by a plan.
 struct AudioSource: Sendable {
     var plan: AudioPlan
     private(set) var nextCallback: MonotonicTime

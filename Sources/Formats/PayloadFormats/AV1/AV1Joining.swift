@@ -1,6 +1,6 @@
 import Primitives
 
-/// Turns the layer frames of one picture into one frame for a depacketizer that looks only at the aggregation header.
+/// Turns the layer frames of one temporal unit into one frame for a depacketizer that looks only at the aggregation header.
 ///
 /// Without a dependency descriptor libwebrtc takes a packet that neither begins nor ends with a fragment for a frame of its own, so each spatial layer becomes
 /// a frame; its decoder then gives up on a keyframe of several layers, and the receiver requests another one, forever (Chromium 156). A fragment of no bytes

@@ -73,8 +73,8 @@ public struct DependencyDescriptor: Sendable {
     /// The frame refers to nothing.
     public var isKeyframe: Bool { referenceCount == 0 }
 
-    /// The frame refers only to lower spatial layers of its own picture, which are at most as many frame numbers back as there are spatial layers below.
-    public var refersToNoEarlierPicture: Bool {
+    /// The frame refers only to lower spatial layers of its own temporal unit, which are at most as many frame numbers back as there are spatial layers below.
+    public var refersToNoEarlierTemporalUnit: Bool {
         for index in 0..<referenceCount where Int(references[index]) > spatialLayer { return false }
         return true
     }

@@ -189,12 +189,12 @@ struct OutputStream: ~Copyable {
 
     // MARK: - Late packets
 
-    // The publisher's network lost them and they were repaired: they follow the decision that was made about their picture meanwhile.
+    // The publisher's network lost them and they were repaired: they follow the decision that was made about their frame meanwhile.
 
-    /// A picture rarely has more packets than this on either side of a missing one; packets further away are not checked.
+    /// A frame rarely has more packets than this on either side of a missing one; packets further away are not checked.
     private static var reach: Int64 { 16 }
 
-    /// Appends a late packet under the number that `range` reserved for it, once. `caps` applied to its picture.
+    /// Appends a late packet under the number that `range` reserved for it, once. `caps` applied to its frame.
     mutating func appendLate(
         _ sequence: Int64, _ record: UnsafePointer<PacketRecord>, of layer: UnsafeMutablePointer<ReceiveLayer>,
         in section: inout SendSection, range: UnsafeMutablePointer<NumberRange>, caps: LayerCaps,
@@ -224,10 +224,10 @@ struct OutputStream: ~Copyable {
         append(sent.filler(.init(timestamp: tail.timestamp, format: tail.format)), at: now, into: &list)
     }
 
-    /// Whether a late packet belongs to a picture or a layer that was dropped: then a part of it must not follow, because the
+    /// Whether a late packet belongs to a frame or a layer that was dropped: then a part of it must not follow, because the
     /// receiver would wait for the rest.
     ///
-    /// While it was missing its picture was unknown, so a number was reserved for it.
+    /// While it was missing its frame was unknown, so a number was reserved for it.
     private func wasLeftOut(
         _ sequence: Int64, _ record: UnsafePointer<PacketRecord>, of layer: UnsafeMutablePointer<ReceiveLayer>,
         caps: LayerCaps
@@ -275,7 +275,7 @@ struct OutputStream: ~Copyable {
 
     // MARK: - Joined layers
 
-    // AV1's spatial layers for a subscriber that negotiated no dependency descriptor: one frame per picture, see `AV1Joining`.
+    // AV1's spatial layers for a subscriber that negotiated no dependency descriptor: one frame per temporal unit, see `AV1Joining`.
 
     /// The subscriber cannot distinguish AV1's layers.
     @inline(__always) private func joinsLayers(in section: inout SendSection) -> Bool {

@@ -76,7 +76,7 @@ struct SendSection: ~Copyable {
 
     /// Whether the receiver shows the frames up to the temporal layer `limit` without a sent packet of a higher one. They do not refer to it, but the receiver
     /// must be able to tell that. libwebrtc uses the dependency descriptor; in VP9 the layer of each frame; in VP8 TL0PICIDX, only for the lowest layer.
-    /// Without these it waits for any packet that is missing before a frame. (It needs every packet of a higher spatial layer: it shows a picture only when all
+    /// Without these it waits for any packet that is missing before a frame. (It needs every packet of a higher spatial layer: it shows a frame only when all
     /// layers that began are complete.)
     func shows(upTo limit: UInt8, without sent: SentPacket, of track: PublishedTrack?) -> Bool {
         guard let forwarded = sent.forwarded, let layer = track?.layer(Int(sent.layer)),
