@@ -20,7 +20,7 @@ QUIET = {"Refused requests", "Dropped packets", "HTTP limits reached", "Webhooks
 def test_K4_a_real_prometheus_reads_a_loaded_server_without_a_gap_and_fires_no_alert(tmp_path):
     """Three webinars of a hundred: each panel has values but those of what does not happen, and packets are counted at the rate at which the generator received them."""
     path = tmp_path / "report.json"
-    with running(extra="admission:\n  max_cpu: 100\n") as server:
+    with running(extra=f"admission:\n  max_cpu: 100\nrecording:\n  directory: {tmp_path}/recordings\n  reserve: 0\n") as server:
         prometheus = Prometheus(server, tmp_path)
         try:
             command = [ROOT / ".build/release/loadtest", "run", ROOT / "LoadTests/Scenarios/webinar.json", "--url", server.url, "--key", KEY, "--secret", SECRET,

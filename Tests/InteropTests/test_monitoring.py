@@ -22,6 +22,8 @@ from support.waiting import PATIENCE_S, until_true
 
 RULES = ROOT / "Helm/martlet/rules/martlet.yaml"
 DASHBOARD = ROOT / "Helm/martlet/dashboards/martlet.json"
+#: Where the server writes its metrics.
+PAGE = ROOT / "Sources/Edges/Telemetry"
 
 
 def tool(name):
@@ -33,6 +35,27 @@ def panels():
     """(title, expression) of every chart of the dashboard."""
     board = json.loads(DASHBOARD.read_text())
     return [(panel["title"], target["expr"]) for panel in board["panels"] for target in panel.get("targets", [])]
+
+
+def test_K4_the_dashboard_draws_metrics_that_the_server_has_and_leaves_out_none_of_recordings_jobs_playbacks_and_TCP():
+    sources = {path.name: path.read_text() for path in PAGE.glob("*.swift")}
+    # Some names stand in tables and helpers of the page: for those that are drawn it is enough that it has the word.
+    words = {f"martlet_{name}" for text in sources.values() for name in re.findall(r'"(\w+)"', text)}
+    named = {name for _, expression in panels() for name in re.findall(r"martlet_\w+", expression)}
+    drawn = {name if name in words else re.sub(r"_(bucket|count)$", "", name) for name in named}
+    assert drawn <= words, drawn - words
+    families = {file: {f"martlet_{name}" for name in re.findall(r'"(\w+)",\s*\.(?:counter|gauge),', text)} for file, text in sources.items()}
+    needed = set().union(*(families[f"MetricsPage+{part}.swift"] for part in ("Recorder", "Jobs", "Player")))
+    needed |= {name for names in families.values() for name in names if name.startswith("martlet_tcp_")}
+    assert len(needed) >= 30 and needed <= drawn, needed - drawn
+    board = json.loads(DASHBOARD.read_text())["panels"]
+    assert len({panel["id"] for panel in board}) == len(board), "each panel has an id of its own"
+    places = [(panel["gridPos"], panel["title"]) for panel in board]
+    for index, (one, title) in enumerate(places):
+        assert one["x"] + one["w"] <= 24, title
+        for other, name in places[:index]:
+            assert (one["x"] + one["w"] <= other["x"] or other["x"] + other["w"] <= one["x"]
+                    or one["y"] + one["h"] <= other["y"] or other["y"] + other["h"] <= one["y"]), f"{title} lies on {name}"
 
 
 #: What each alert needs to fire: series with their values, 15 s apart, and the labels of the alert.
@@ -221,9 +244,9 @@ def test_K4_a_real_prometheus_answers_every_panel_and_rule_on_a_server_with_a_ca
             await until_true(lambda: all(rule["health"] != "unknown" for file in (RULES, prometheus.hurried) for rule in prometheus.rules(file)),
                              PATIENCE_S, "every rule is evaluated")
             # A scrape that took more than its second leaves the alert without its series for a moment. The copy does not wait for five minutes of it to say
-            # what is true of a machine whose processors are busy with other tests: packets leave late.
+            # what is true of a machine whose processors are busy with other tests, that packets leave late, and to see whether other tests go on filling its disk.
             def hurried():
-                return set(prometheus.firing(prometheus.hurried)) - {"MartletForwardsLate"}
+                return set(prometheus.firing(prometheus.hurried)) - {"MartletForwardsLate", "MartletRecordingDiskNearlyFull"}
 
             await until_true(lambda: not prometheus.firing(RULES) and hurried() == {"MartletWebhookFails"}, PATIENCE_S, "the webhook's alert fires, and no other")
             for file in (RULES, prometheus.hurried):
@@ -232,7 +255,7 @@ def test_K4_a_real_prometheus_answers_every_panel_and_rule_on_a_server_with_a_ca
                 assert [(rule["name"], rule["health"], rule.get("lastError")) for rule in rules if rule["health"] != "ok"] == []
             return len(panels())
 
-    with running(extra="webhooks:\n  allow_private: true\n") as server:
+    with running(extra=f"webhooks:\n  allow_private: true\nrecording:\n  directory: {tmp_path}/recordings\n  reserve: 0\n") as server:
         prometheus = Prometheus(server, tmp_path)
         try:
             print(f"figures: {asyncio.run(run(server, prometheus))} expressions, {len(FIRING)} alerts")
