@@ -385,6 +385,8 @@ def test_K5_the_schema_has_every_setting_of_the_server_with_its_range_but_those_
     ({"keys": {"existingSecret": ""}}, "MARTLET_KEYS_APP"),
     ({"replicas": 2, "media": {"exposure": "loadBalancer", "loadBalancer": {"addresses": ["203.0.113.1"]}}}, "fewer addresses"),
     ({"http": {"ingress": {"enabled": True}}}, "http.ingress.host is missing"),
+    ({"tls": {"existingSecret": "tls"}, **INGRESS}, "an Ingress sends the pods plain HTTP"),
+    ({"tls": {"existingSecret": "tls"}, "http": {"ingress": {"enabled": True, "host": "rooms.example.org"}}}, "clear tls.existingSecret"),
     ({"config": {"rooms": {"max_particpants": 5}}}, "max_particpants"),
     ({"config": {"rooms": {"max_participants": 0}}}, "/config/rooms/max_participants"),
     ({"config": {"http": {"port": 80}}}, "'port' not allowed"),

@@ -132,6 +132,9 @@ exec martlet serve --config /etc/martlet/martlet.yaml
 {{- if not .Values.keys.existingSecret }}
 {{- fail "keys.existingSecret is missing: name a Secret whose entries are the server's API keys, such as MARTLET_KEYS_APP" }}
 {{- end }}
+{{- if and .Values.tls.existingSecret .Values.http.ingress.enabled }}
+{{- fail "tls.existingSecret: an Ingress sends the pods plain HTTP, but they serve TLS themselves, and its X-Forwarded-* headers would not be trusted; clear tls.existingSecret and let the Ingress terminate TLS (http.ingress.tlsSecret), or clear http.ingress.enabled and expose the Service (http.service.type)" }}
+{{- end }}
 {{- if eq $media.exposure "loadBalancer" }}
 {{- if lt (len $media.loadBalancer.addresses) $pods }}
 {{- fail (printf "media.loadBalancer.addresses has fewer addresses than there can be pods (%d): each pod is reached by one of its own" $pods) }}
