@@ -82,18 +82,35 @@ stage() {
     done
 }
 
+# A page, with the files and folders that it links, below a folder: links lead to the same places as in the repository.
+page() {
+    local doc=$1 file=$2 target
+    [ ! -e "$doc/$file" ] || return 0
+    mkdir -p "$doc/$(dirname "$file")"
+    cp -r "$file" "$doc/$file"
+    [[ $file == *.md ]] || return 0
+    while read -r target; do
+        page "$doc" "$(realpath --relative-to=. "$(dirname "$file")/$target")"
+    done < <(grep -oP '\]\(\K[^)#:]+(?=[)#])' "$file")
+}
+
 documents() {
     local root=$1 doc=$1/usr/share/doc/martlet commands=() name
     for name in $("$program" help | awk '$1 == "martlet" { print $2 }'); do commands+=("martlet $name" "help $name"); done
     mkdir -p "$root/usr/share/man/man1" "$root/usr/share/man/man5" "$doc"
     manual martlet 1 "group-room media router (WebRTC SFU)" COMMANDS help "${commands[@]}" | gzip -9n > "$root/usr/share/man/man1/martlet.1.gz"
     manual martlet.yaml 5 "configuration of martlet" SETTINGS "help settings" | gzip -9n > "$root/usr/share/man/man5/martlet.yaml.5.gz"
-    cp Packaging/debian/copyright README.md SECURITY.md "$doc/"
+    cp Packaging/debian/copyright "$doc/"
+    page "$doc" README.md
+    page "$doc" SECURITY.md
+    # The chart's own names say what the files are only together with their folders.
+    install -D Helm/martlet/rules/martlet.yaml "$doc/examples/prometheus-rules.yaml"
+    install -D Helm/martlet/dashboards/martlet.json "$doc/examples/grafana-dashboard.json"
     gzip -9n < CHANGELOG.md > "$doc/CHANGELOG.md.gz"
     # In the form that Debian's tools read.
     printf 'martlet (%s) unstable; urgency=medium\n\n  * The changes are in CHANGELOG.md.gz.\n\n -- %s  %s\n' "$version" \
         "$(sed -n 's/^Maintainer: //p' Packaging/debian/control.in)" "$(date -u -R -d "@$SOURCE_DATE_EPOCH")" | gzip -9n > "$doc/changelog.gz"
-    chmod 644 "$doc"/*
+    find "$doc" -type f -exec chmod 644 {} +
 }
 
 deb() {

@@ -152,6 +152,19 @@ def serves(machine):
     assert "sessions.drain" in machine.run("zcat", "/usr/share/man/man5/martlet.yaml.5.gz")
 
 
+def test_K4_every_link_of_the_packages_pages_leads_somewhere_and_the_alerts_and_the_dashboard_are_its_examples(package, tmp_path):
+    output("dpkg-deb", "-x", package, tmp_path)
+    documents = tmp_path / "usr/share/doc/martlet"
+    pages = sorted(documents.rglob("*.md"))
+    assert {"README.md", "SECURITY.md", "Deploying.md", "Protocol.md"} <= {page.name for page in pages}
+    links = [(page, link) for page in pages for link in re.findall(r"\]\(([^)#:]+)[#)]", page.read_text())]
+    assert len(links) > 10 and [(page.name, link) for page, link in links if not (page.parent / link).exists()] == []
+    for example, source in [("prometheus-rules.yaml", "rules/martlet.yaml"), ("grafana-dashboard.json", "dashboards/martlet.json")]:
+        assert (documents / "examples" / example).read_bytes() == (ROOT / "Helm/martlet" / source).read_bytes()
+        assert f"/usr/share/doc/martlet/examples/{example}" in (ROOT / "Sources/martlet/martlet.docc/Deploying.md").read_text()
+    assert {path.stat().st_mode & 0o777 for path in documents.rglob("*") if path.is_file()} == {0o644}
+
+
 def test_a_purge_keeps_recordings_and_removes_everything_else(tmp_path):
     script = (PACKAGING / "debian/postrm").read_text()
     state = tmp_path / "state"
