@@ -124,6 +124,34 @@ def test_a_tile_and_its_controls_are_called_as_their_participant_is_now(server):
     asyncio.run(run())
 
 
+def test_4_5_names_within_sentences_keep_their_direction_and_the_icons_of_a_tile_have_names(server):
+    """The first hand stands on the left also where the names are written from the right; a name as long as names may be stays within its tile."""
+    first, second, long = "\u05d3\u05df!", "\u05e9\u05e8\u05d4", "x" * 256
+    hands = {"A": (first, 1), "B": (second, 2), "C": (long, 3)}
+
+    async def run():
+        async with chromium() as browser:
+            page = await open_room(browser, server, "directions", "ada", send="nothing")
+            for sid, (name, at) in hands.items():
+                person = {"sid": sid, "identity": sid, "name": name, "metadata": json.dumps({"hand": at}), "permissions": {}, "tracks": []}
+                await page.evaluate(f"martlet.room.handle({json.dumps({'type': 'participantJoined', 'participant': person})})")
+            await page.evaluate(f"martlet.room.handle({json.dumps({'type': 'waitingRoom', 'guests': [{'identity': 'g', 'name': first}]})})")
+            assert await page.text_content("#news") == f"Raised hands: {first}, {second}, {long}"
+            assert await page.text_content("#guests span") == f"{first} waits to be let in."
+            assert await page.eval_on_selector_all("#news bdi, #guests bdi", "(all) => all.map((one) => one.textContent)") == [first, second, long, first]
+            lefts = await page.eval_on_selector_all("#news bdi", "(all) => all.map((one) => one.getBoundingClientRect().left)")
+            assert lefts == sorted(lefts)
+            await page.evaluate("document.querySelectorAll('.tile .name').forEach((one) => one.classList.add('muted'))")
+            tiles = await page.evaluate("""[...document.querySelectorAll('.tile')].map((tile) => {
+                const label = tile.querySelector('.name b').getBoundingClientRect(), place = tile.getBoundingClientRect();
+                return [label.left >= place.left && label.right <= place.right, [...tile.querySelectorAll('.name svg')].map((one) => one.getAttribute('role'))];
+            })""")
+            assert tiles == [[True, ["img", "img"]]] * 4
+            assert not page.problems
+
+    asyncio.run(run())
+
+
 def test_4_5_the_reason_for_a_refused_token_is_shown(development_server):
     """Only a server without such an endpoint requires a token from the user; any other refusal is shown in the server's words."""
     async def run():

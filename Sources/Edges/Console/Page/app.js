@@ -69,7 +69,7 @@ async function join() {
             onUnmuteRequested: askToUnmute,
             onSharingEnded: showSharing,
             onCapture: showCapture,
-            onNews: (lines) => say("news", lines.join(" · ")),
+            onNews: (lines) => say("news", ...lines.flatMap((line, index) => (index ? [" · ", ...line] : line))),
             onHand: showHand,
             onGuest: showThatOneWaits,
             onDrain: showDrain,

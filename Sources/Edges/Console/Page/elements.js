@@ -6,8 +6,16 @@ export function make(tag, className = "", text = "") {
     return Object.assign(document.createElement(tag), { className, textContent: text });
 }
 
-/** Writes only what differs: assistive technology reads out each change of an element with a role such as "status". */
-export function say(id, text) { if (element(id).textContent !== text) element(id).textContent = text; }
+/**
+ * Writes only what differs: assistive technology reads out each change of an element with a role such as "status". `parts` are texts, and elements for names
+ * (`nameInText`).
+ */
+export function say(id, ...parts) {
+    if (element(id).textContent !== parts.map((part) => part.textContent ?? part).join("")) element(id).replaceChildren(...parts.filter(Boolean));
+}
+
+/** A person's name within a sentence of the page: in some scripts it is written from the right, and without this so would be what surrounds it. */
+export function nameInText(name) { return make("bdi", "", name); }
 
 export function link(href, className, text) { return Object.assign(make("a", className, text), { href }); }
 

@@ -14,7 +14,7 @@ async function token() {
 }
 
 function say(text) {
-    place.append(Object.assign(document.createElement("p"), { textContent: text }));
+    place.append(Object.assign(document.createElement("p"), { textContent: text, dir: "auto" })); // names and messages may be written from the right
 }
 
 const room = new Room(server, token);
@@ -34,6 +34,6 @@ for (const publication of await room.publishAll(await openDevices())) {
     if (publication.kind === "video") place.append(publication.attach());
 }
 
-const field = Object.assign(document.createElement("input"), { placeholder: "Say something" });
+const field = Object.assign(document.createElement("input"), { placeholder: "Say something", dir: "auto" });
 field.onchange = () => room.send(field.value, { topic: "chat" }).then(() => { field.value = ""; });
 place.append(field);

@@ -23,7 +23,7 @@ export class Tile {
         // A long name is cut at its end, which is on the left in some scripts.
         this.label = Object.assign(make("b"), { dir: "auto" });
         this.name = make("span", "name");
-        this.name.innerHTML = '<svg aria-label="muted"><use href="#icon-microphone"/></svg>';
+        this.name.innerHTML = '<svg role="img" aria-label="muted"><use href="#icon-microphone"/></svg>';
         this.hand = make("span", "hand");
         this.hand.innerHTML = '<svg role="img" aria-label="hand raised"><use href="#icon-hand"/></svg>';
         this.hand.hidden = true;

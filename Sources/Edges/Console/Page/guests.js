@@ -1,5 +1,7 @@
 // The guests who wait to be let in, for people who may decide.
 
+import { nameInText } from "./elements.js";
+
 const list = document.getElementById("guests");
 
 /** The guests of these lines, and their stay. */
@@ -23,7 +25,7 @@ export function showGuests(guests, room) {
     for (const guest of guests) {
         const item = lines.get(guest.identity) ?? line(guest, room);
         lines.set(guest.identity, item);
-        item.firstElementChild.textContent = `${guest.name || guest.identity} waits to be let in.`;
+        item.firstElementChild.replaceChildren(nameInText(guest.name || guest.identity), " waits to be let in.");
         if (item === place) place = place.nextElementSibling;
         else list.insertBefore(item, place);
     }

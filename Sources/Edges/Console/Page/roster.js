@@ -1,5 +1,6 @@
 // Who is here and what they show: a tile for each video, and one for the person while there is no camera.
 
+import { nameInText } from "./elements.js";
 import { Tile } from "./grid.js";
 import { handOf } from "./hands.js";
 
@@ -19,13 +20,13 @@ export class Roster {
     /** Everybody, ourselves included. */
     get count() { return this.people.size + 1; }
 
-    /** News for people who look elsewhere: who shares a screen, whose hand is raised, the first one first. */
+    /** News for people who look elsewhere: who shares a screen, whose hand is raised, the first one first. Each is a list of texts and names. */
     get news() {
         const people = [...this.people.values()];
-        const names = (list) => list.map((person) => person.name || person.identity).join(", ");
+        const names = (list) => list.flatMap((person, index) => [...(index ? [", "] : []), nameInText(person.name || person.identity)]);
         const sharing = people.filter(({ tracks }) => tracks.some(({ source }) => source === "screen"));
         const hands = people.filter(({ metadata }) => handOf(metadata)).sort((a, b) => handOf(a.metadata) - handOf(b.metadata));
-        return [sharing.length && `${names(sharing)} shares a screen`, hands.length && `Raised hands: ${names(hands)}`].filter(Boolean);
+        return [sharing.length && [...names(sharing), " shares a screen"], hands.length && ["Raised hands: ", ...names(hands)]].filter(Boolean);
     }
 
     /** Shows the speaker large, or everybody in the same size. */
