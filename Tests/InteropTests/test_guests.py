@@ -40,6 +40,34 @@ def test_I1_a_guest_waits_on_the_page_until_a_moderator_lets_it_in_from_the_page
         asyncio.run(run(server))
 
 
+def test_I1_a_guest_may_stop_waiting_which_turns_the_camera_off():
+    async def run(server):
+        assert server.api("POST", "/v1/rooms", {"name": "clinic", "policy": {"waitingRoom": True}})[0] == 201
+        async with chromium() as browser:
+            host = await open_room(browser, server, "clinic", "host", token=token("host", "clinic", roomAdmin=True), send="nothing")
+            dora = await open_form(browser, server, "clinic", "dora", token=token("dora", "clinic"), send="camera")
+            assert not await dora.is_visible("#join-cancel")
+            await dora.click("#preview-start")
+            await until(dora, "Boolean(document.querySelector('#preview-video').srcObject)")
+            await dora.evaluate("window.camera = document.querySelector('#preview-video').srcObject.getVideoTracks()[0]; 0")
+            await dora.click("#join-button")
+            await until(host, "document.querySelectorAll('#guests li').length === 1")
+            assert await dora.evaluate("camera.readyState") == "live"
+            await dora.click("#join-cancel")
+            assert await dora.evaluate("camera.readyState") == "ended", "the camera is off"
+            assert await dora.inner_text("#join-problem") == "" and not await dora.is_visible("#join-wait") and not await dora.is_visible("#join-cancel")
+            assert await dora.evaluate("document.activeElement.id") == "join-button" and await dora.inner_text("#join-button") == "Join"
+            await until(host, "document.querySelector('#guests').hidden")
+            await dora.click("#join-button")  # And may ask again.
+            await host.locator("#guests li", has_text="dora").get_by_role("button", name="Let in").click()
+            await until(dora, "Boolean(window.martlet?.joined)")
+            for page in (host, dora):
+                assert page.problems == []
+
+    with running() as server:
+        asyncio.run(run(server))
+
+
 def test_I1_an_operator_sees_who_waits_and_lets_an_encoder_in():
     with running() as server:
         assert server.api("POST", "/v1/rooms", {"name": "hall", "policy": {"waitingRoom": True}})[0] == 201

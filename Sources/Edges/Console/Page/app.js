@@ -111,11 +111,16 @@ element("leave").addEventListener("click", leave);
 // A closed tab leaves, so that the others do not see a ghost until the time for a lost socket is over.
 addEventListener("pagehide", leave);
 
+element("join-cancel").addEventListener("click", () => {
+    leave();
+    element("join-button").focus(); // What had the focus is gone.
+});
+
 /** Entered for the first time, or afresh: the page shows the server's name of the room. */
 function showRoom({ name }) {
     const isFromForm = !element("join").hidden;
     element("join").hidden = true;
-    element("join-wait").hidden = true;
+    showWait(false);
     element("room").hidden = false;
     element("room-title").textContent = name;
     if (isFromForm) element("room-title").focus(); // What had the focus is gone.
@@ -165,9 +170,14 @@ function showCapture(notice) {
 /** Nobody has let this person in yet: the form says so, and asks again by itself. */
 function showThatOneWaits() {
     element("join-button").textContent = "Waiting…";
-    element("join-wait").hidden = false;
+    showWait(true);
     // The server was restarted, and a person who was in the room waits to be let in again.
     if (element("join").hidden) complain(element("join-wait").textContent);
+}
+
+/** A person who waits may stop waiting: the camera is on meanwhile. */
+function showWait(isWaiting) {
+    for (const id of ["join-wait", "join-cancel"]) element(id).hidden = !isWaiting;
 }
 
 /** The form again, with what ended the stay if a person should know. */
@@ -186,7 +196,7 @@ function showForm(problem) {
     document.title = "Martlet";
     element("join-problem").textContent = problem?.message ?? "";
     outage.clear();
-    element("join-wait").hidden = true;
+    showWait(false);
     element("join-button").disabled = false;
     element("join-button").textContent = "Join";
     element("room").hidden = true;
