@@ -10,12 +10,15 @@ import Simulation
 /// control plane, and writing. The clients acknowledge as real ones do.
 final class DataRoom {
     private static let server = SocketAddress(ipv4: 0x7f00_0001, port: 7_900)
+    /// Clients differ in their ports only: the port of a datagram is the index of its client.
+    private static let host: UInt32 = 0x0a00_0001
+    private static let firstPort: UInt16 = 40_000
     private static let labels = (reliable: "reliable", lossy: "lossy")
     private let engine: WorkerEngine
     private var now = MonotonicTime(milliseconds: 1_000)
     private var clients: [ClientTransport] = []
     private var batch = OutboundBatch(datagrams: 4_096, bytes: 4_096 * 1_300)
-    private var replies = OutboundBatch(datagrams: 1_024, bytes: 1_024 * 1_300)
+    private let wire = ClientWire(to: DataRoom.server, datagrams: 1_024)
     private let slot = UnsafeMutableRawBufferPointer.allocate(byteCount: 2_048, alignment: 64)
     /// Nanoseconds that the engine took since `resetCost`.
     private(set) var cost: Int64 = 0
@@ -38,26 +41,23 @@ final class DataRoom {
     deinit { slot.deallocate() }
 
     private func add(_ number: UInt64, _ context: ClientContext, _ certificate: Certificate) {
-        let local = ICECredentials(ufrag: "srv\(number)", password: "passwordpasswordpassword")
-        let remote = ICECredentials(ufrag: "cli\(number)", password: "passwordpasswordpassword")
-        let client = ClientTransport(
-            context: context, local: remote, server: local, serverFingerprint: certificate.fingerprintSHA256,
-            destination: Self.server)
-        let transport = RemoteTransport(
-            ice: remote, fingerprintSHA256: context.certificate.fingerprintSHA256, localRole: .server)
-        let description = PeerDescription(
-            id: PeerID(number), room: Descriptions.room, profile: .full, localICE: local, remote: transport,
-            feedbackSSRC: UInt32(number))
-        engine.apply(.addPeer(description), at: now, into: &batch)
+        let made = EngineClient(
+            PeerID(number), in: Descriptions.room, context: context, certificate: certificate, server: Self.server,
+            at: SocketAddress(ipv4: Self.host, port: Self.firstPort + UInt16(number - 1)))
+        let client = made.transport
+        engine.apply(.addPeer(made.description), at: now, into: &batch)
         engine.apply(
             .acceptData(PeerID(number), DataTransport(port: 5_000, longestMessage: 65_536)), at: now, into: &batch)
         client.useData(at: now)
-        client.withData(at: now, into: &replies) {
-            _ = $0.open(DataChannelTerms(label: Self.labels.reliable), at: now)
-            let lossy = DataChannelTerms(
-                label: Self.labels.lossy, isOrdered: false, reliability: .retransmissions(0))
-            _ = $0.open(lossy, at: now)
+        let sent = wire.datagrams {
+            client.withData(at: now, into: &$0) {
+                _ = $0.open(DataChannelTerms(label: Self.labels.reliable), at: now)
+                let lossy = DataChannelTerms(
+                    label: Self.labels.lossy, isOrdered: false, reliability: .retransmissions(0))
+                _ = $0.open(lossy, at: now)
+            }
         }
+        precondition(sent.isEmpty, "channels open once the client is connected")
         clients.append(client)
         run(for: .milliseconds(100))
     }
@@ -69,8 +69,10 @@ final class DataRoom {
         let label = isReliable ? Self.labels.reliable : Self.labels.lossy
         let payload = DataPayload(isText: false, bytes: [UInt8](repeating: 7, count: length))
         for _ in 0..<count {
-            clients[0].withData(at: now, into: &replies) { _ = $0.send(payload, on: label, at: now) }
-            deliverReplies(from: 0)
+            let sent = wire.datagrams {
+                clients[0].withData(at: now, into: &$0) { _ = $0.send(payload, on: label, at: now) }
+            }
+            deliver(sent, from: 0)
             run(for: spacing)
         }
         run(for: .seconds(1))
@@ -83,8 +85,7 @@ final class DataRoom {
             for client in clients { next = min(next, client.nextDeadline) }
             now = max(now, next)
             for index in clients.indices where clients[index].nextDeadline <= now {
-                clients[index].advance(to: now, into: &replies)
-                deliverReplies(from: index)
+                deliver(wire.datagrams { clients[index].advance(to: now, into: &$0) }, from: index)
             }
             endTurn()
             if now >= end { return }
@@ -109,39 +110,20 @@ final class DataRoom {
         flush()
     }
 
-    /// Carries datagrams to the clients; their answers arrive in the next turn.
+    /// Carries datagrams to the clients; the engine reads their answers in the next turn.
     private func flush() {
-        for entry in batch.entries {
-            let index = Int(entry.destination.port) - 40_000
-            guard clients.indices.contains(index) else { continue }
-            let bytes = UnsafeRawBufferPointer(batch.arena)[entry.offset..<(entry.offset + entry.length)]
-            slot.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes))
-            _ = clients[index].receive(
-                UnsafeMutableRawBufferPointer(rebasing: slot[..<entry.length]), from: Self.server, at: now,
-                into: &replies)
+        let answers = wire.carry(batch, at: now) { address in
+            let index = Int(address.port) - Int(Self.firstPort)
+            return clients.indices.contains(index) ? (index, clients[index]) : nil
+        } note: { index, _, _ in
             for event in clients[index].data?.takeEvents() ?? [] { if case .message = event { delivered += 1 } }
-            keepReplies(of: index)
         }
         batch.removeAll()
-        let waiting = outbox
-        outbox = []
-        for (index, bytes) in waiting { pass(bytes, from: index) }
-    }
-    private var outbox: [(Int, [UInt8])] = []
-
-    private func keepReplies(of index: Int) {
-        for entry in replies.entries {
-            outbox.append(
-                (index, Array(UnsafeRawBufferPointer(replies.arena)[entry.offset..<(entry.offset + entry.length)])))
-        }
-        replies.removeAll()
+        for (index, bytes) in answers { pass(bytes, from: index) }
     }
 
-    private func deliverReplies(from index: Int) {
-        keepReplies(of: index)
-        let waiting = outbox
-        outbox = []
-        for (index, bytes) in waiting { pass(bytes, from: index) }
+    private func deliver(_ datagrams: [[UInt8]], from index: Int) {
+        for bytes in datagrams { pass(bytes, from: index) }
         endTurn()
     }
 
@@ -150,7 +132,7 @@ final class DataRoom {
         let start = ProcessorTime.thread
         engine.receive(
             UnsafeMutableRawBufferPointer(rebasing: slot[..<bytes.count]),
-            from: SocketAddress(ipv4: 0x0a00_0001, port: UInt16(40_000 + index)), at: now, into: &batch)
+            from: SocketAddress(ipv4: Self.host, port: Self.firstPort + UInt16(index)), at: now, into: &batch)
         cost += Int64(ProcessorTime.thread - start)
     }
 }

@@ -15,7 +15,7 @@ final class EngineRoom {
     private let certificate: Certificate
     private let context: ClientContext
     private var batch = OutboundBatch(datagrams: 512, bytes: 512 * 1_500)
-    private var replies = OutboundBatch(datagrams: 64, bytes: 65_536)
+    private let wire = ClientWire(to: EngineRoom.server, datagrams: 64)
     private let slot = UnsafeMutableRawBufferPointer.allocate(byteCount: 2_048, alignment: 64)
     private var video: PacketSource
     private let codec: Codec
@@ -31,9 +31,10 @@ final class EngineRoom {
         // Virtual hours pass without checks from the clients.
         configuration.consentTimeout = .seconds(1_000_000)
         engine = try WorkerEngine(configuration: configuration, certificate: certificate, seed: 7)
-        publisher = Self.client(1, context, certificate)
+        let camera = Self.client(1, .full, context, certificate)
+        publisher = camera.transport
         engine.apply(.addRoom(Descriptions.room), at: now, into: &batch)
-        connect(publisher, as: 1)
+        connect(camera)
         engine.apply(.addTrack(Descriptions.track(1, kind: .video, of: 1, codec: codec)), at: now, into: &batch)
         try join(count)
     }
@@ -42,9 +43,7 @@ final class EngineRoom {
     func join(_ count: Int) throws {
         for index in subscribers.count..<(subscribers.count + count) {
             let number = UInt64(index + 2)
-            let client = Self.client(number, context, certificate)
-            connect(client, as: number)
-            subscribers.append(client)
+            subscribers.append(connect(number))
             let subscription = Descriptions.subscription(number, to: 1, kind: .video, by: number, codec: codec)
             engine.apply(.subscribe(subscription), at: now, into: &batch)
         }
@@ -53,55 +52,47 @@ final class EngineRoom {
 
     deinit { slot.deallocate() }
 
-    private static func credentials(_ side: String, _ number: UInt64) -> ICECredentials {
-        ICECredentials(ufrag: "\(side)\(number)", password: "passwordpasswordpassword")
-    }
-
-    private static func client(_ number: UInt64, _ context: ClientContext, _ certificate: Certificate)
-        -> ClientTransport
-    {
-        ClientTransport(
-            context: context, local: credentials("cli", number), server: credentials("srv", number),
-            serverFingerprint: certificate.fingerprintSHA256, destination: server)
-    }
-
     static func address(_ number: UInt64) -> SocketAddress {
         SocketAddress(ipv4: 0x0a00_0000 | UInt32(number), port: 40_000)
     }
 
-    /// Completes ICE and DTLS.
-    private func connect(_ client: ClientTransport, as number: UInt64, profile: PeerProfile = .full) {
-        let description = PeerDescription(
-            id: PeerID(number), room: Descriptions.room, profile: profile, localICE: Self.credentials("srv", number),
-            remote: RemoteTransport(
-                ice: Self.credentials("cli", number), fingerprintSHA256: context.certificate.fingerprintSHA256,
-                localRole: .server), feedbackSSRC: 0xf000_0000 | UInt32(number))
-        engine.apply(.addPeer(description), at: now, into: &batch)
+    private static func client(
+        _ number: UInt64, _ profile: PeerProfile, _ context: ClientContext, _ certificate: Certificate
+    ) -> EngineClient {
+        EngineClient(
+            PeerID(number), in: Descriptions.room, profile: profile, context: context, certificate: certificate,
+            server: server, at: address(number))
+    }
+
+    private func connect(_ number: UInt64, profile: PeerProfile = .full) -> ClientTransport {
+        let client = Self.client(number, profile, context, certificate)
+        connect(client)
+        return client.transport
+    }
+
+    /// Completes ICE and DTLS while time stands still, so that a room of a thousand begins at the same moment as an empty one.
+    private func connect(_ client: EngineClient) {
+        engine.apply(.addPeer(client.description), at: now, into: &batch)
         batch.removeAll()
-        client.advance(to: now, into: &replies)
+        var sent = wire.datagrams { client.transport.advance(to: now, into: &$0) }
         for _ in 0..<40 {
-            receive(replies.copies().map(\.bytes), from: number)
-            replies.removeAll()
+            for bytes in sent { receive(bytes, from: client.address) }
             _ = engine.endTurn(at: now, into: &batch)
-            let answers = batch.copies()
-            batch.removeAll()
-            for answer in answers where answer.destination == Self.address(number) {
-                slot.copyBytes(from: answer.bytes)
-                let datagram = UnsafeMutableRawBufferPointer(rebasing: slot[..<answer.bytes.count])
-                _ = client.receive(datagram, from: Self.server, at: now, into: &replies)
+            let answers = wire.carry(batch, at: now) { address in
+                address == client.address ? (client.address, client.transport) : nil
             }
-            if replies.count == 0, client.isConnected { break }
+            sent = answers.map(\.bytes)
+            batch.removeAll()
+            if sent.isEmpty, client.transport.isConnected { break }
         }
-        precondition(client.isConnected, "a client did not connect")
+        precondition(client.transport.isConnected, "a client did not connect")
         _ = engine.takeEvents()
     }
 
     /// Adds connected members that may only publish, with or without a camera and a microphone.
     func addPublishers(_ count: Int, from first: UInt64, tracks: Bool) {
         for number in first..<(first + UInt64(count)) {
-            let client = Self.client(number, context, certificate)
-            connect(client, as: number, profile: .publishOnly)
-            subscribers.append(client)
+            subscribers.append(connect(number, profile: .publishOnly))
             for kind in [MediaKind.video, .audio] where tracks {
                 let track = Descriptions.track(number * 2 + (kind == .video ? 0 : 1), kind: kind, of: number)
                 engine.apply(.addTrack(track), at: now, into: &batch)
@@ -112,10 +103,6 @@ final class EngineRoom {
 
     /// Frees the clients' side, which a memory figure does not include.
     func forgetClients() { subscribers = [] }
-
-    private func receive(_ datagrams: [[UInt8]], from number: UInt64) {
-        for bytes in datagrams { receive(bytes, from: Self.address(number)) }
-    }
 
     /// Records the publisher's camera from its next keyframe on.
     func record() {
@@ -179,15 +166,5 @@ final class EngineRoom {
         }
         batch.removeAll()
         _ = engine.takeEvents()
-    }
-}
-
-extension OutboundBatch {
-    /// The datagrams as values; for set-up, where speed does not matter.
-    func copies() -> [(destination: SocketAddress, bytes: [UInt8])] {
-        entries.map { entry in
-            let bytes = UnsafeRawBufferPointer(arena)[entry.offset..<(entry.offset + entry.length)]
-            return (entry.destination, Array(bytes))
-        }
     }
 }

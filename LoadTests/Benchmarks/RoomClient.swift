@@ -30,16 +30,9 @@ final class RoomClient {
         self.number = number
         self.isPublisher = isPublisher
         self.server = server
-        let own = ICECredentials(ufrag: "cli\(number)", password: "passwordpasswordpassword")
-        let other = ICECredentials(ufrag: "srv\(number)", password: "passwordpasswordpassword")
-        description = PeerDescription(
-            id: PeerID(number), room: Descriptions.room, profile: .full, localICE: other,
-            remote: RemoteTransport(
-                ice: own, fingerprintSHA256: context.certificate.fingerprintSHA256, localRole: .server),
-            feedbackSSRC: 0xf000_0000 | UInt32(number))
-        transport = ClientTransport(
-            context: context, local: own, server: other, serverFingerprint: certificate.fingerprintSHA256,
-            destination: server)
+        let client = EngineClient(
+            PeerID(number), in: Descriptions.room, context: context, certificate: certificate, server: server)
+        (description, transport) = (client.description, client.transport)
         var configuration = UDPSocketConfiguration(address: SocketAddress(ipv4: 0x7f00_0001, port: 0), port: 0)
         configuration.receiveBufferBytes = isPublisher ? 1 << 20 : 16 << 10
         configuration.joinsReceived = false

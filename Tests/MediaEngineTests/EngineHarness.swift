@@ -42,10 +42,10 @@ final class TestClient {
     var losesRTP: (Int) -> Bool = { _ in false }
     private(set) var rtpCount = 0
 
-    init(id: PeerID, address: SocketAddress, transport: ClientTransport) {
-        self.id = id
-        self.address = address
-        self.transport = transport
+    init(_ client: EngineClient) {
+        id = client.description.id
+        address = client.address
+        transport = client.transport
     }
 
     func receive(_ slot: UnsafeMutableRawBufferPointer, _ received: ClientReceived, at now: MonotonicTime) {
@@ -91,7 +91,7 @@ final class EngineHarness {
     var events: [MediaEvent] = []
     private var planned = EventQueue<() -> Void>()
     private var batch: OutboundBatch
-    private var clientBatch = OutboundBatch(datagrams: 256, bytes: 400_000)
+    private let wire = ClientWire(to: EngineHarness.server)
     private let slot = UnsafeMutableRawBufferPointer.allocate(byteCount: 4_096, alignment: 16)
     private var nextPeer: UInt64 = 1
     /// Flushes that were needed because the batch was full.
@@ -124,22 +124,12 @@ final class EngineHarness {
     ) -> TestClient {
         let id = PeerID(nextPeer)
         nextPeer += 1
-        let local = ICECredentials(ufrag: "srv\(id.rawValue)", password: "serverpasswordserverpassword")
-        let remote = ICECredentials(ufrag: "cli\(id.rawValue)", password: "clientpasswordclientpassword")
-        let transport = ClientTransport(
-            context: clientContext, behaviour: behaviour, local: remote, server: local,
-            serverFingerprint: certificate.fingerprintSHA256, destination: Self.server)
-        let client = TestClient(
-            id: id, address: address ?? SocketAddress(ipv4: 0x0a00_0000 | UInt32(id.rawValue), port: 40_000),
-            transport: transport)
+        let made = EngineClient(
+            id, in: room, profile: profile, behaviour: behaviour, context: clientContext, certificate: certificate,
+            server: Self.server, at: address)
+        let client = TestClient(made)
         clients.append(client)
-        apply(
-            .addPeer(
-                PeerDescription(
-                    id: id, room: room, profile: profile, localICE: local,
-                    remote: RemoteTransport(
-                        ice: remote, fingerprintSHA256: clientContext.certificate.fingerprintSHA256, localRole: .server),
-                    feedbackSSRC: 0xf000_0000 | UInt32(id.rawValue))))
+        apply(.addPeer(made.description))
         if connect {
             for _ in 0..<400 where !events.contains(.peerConnected(id)) { run(for: .milliseconds(5)) }
             precondition(events.contains(.peerConnected(id)), "a client did not connect")
@@ -207,8 +197,7 @@ final class EngineHarness {
 
     /// The client does something with its data channels now.
     func withData(of client: TestClient, _ body: (DataChannelSession) -> Void) {
-        client.transport.withData(at: now, into: &clientBatch, body)
-        deliver(from: client)
+        deliver(wire.datagrams { client.transport.withData(at: now, into: &$0, body) }, from: client)
         endTurn()
     }
 
@@ -227,8 +216,7 @@ final class EngineHarness {
             now = max(now, next)
             while let due = planned.next(until: now) { due.event() }
             for client in clients where client.transport.nextDeadline <= now {
-                client.transport.advance(to: now, into: &clientBatch)
-                deliver(from: client)
+                deliver(wire.datagrams { client.transport.advance(to: now, into: &$0) }, from: client)
             }
             endTurn()
         }
@@ -249,32 +237,18 @@ final class EngineHarness {
 
     /// Carries the engine's datagrams to the clients, and their answers back.
     private func flush() {
-        let datagrams = batch.entries.map { entry in
-            (
-                entry.destination,
-                Array(
-                    UnsafeRawBufferPointer(
-                        rebasing: UnsafeRawBufferPointer(batch.arena)[entry.offset..<(entry.offset + entry.length)]))
-            )
+        let answers = wire.carry(batch, at: now) { address in
+            clients.first { $0.address == address }.map { ($0, $0.transport) }
+        } note: { client, datagram, received in
+            client.datagrams += 1
+            client.bytes += datagram.count
+            client.receive(datagram, received, at: now)
         }
         batch.removeAll()
-        var answering: [TestClient] = []
-        for (destination, bytes) in datagrams {
-            guard let client = clients.first(where: { $0.address == destination }) else { continue }
-            client.datagrams += 1
-            client.bytes += bytes.count
-            slot.copyBytes(from: bytes)
-            let datagram = UnsafeMutableRawBufferPointer(rebasing: slot[..<bytes.count])
-            let received = client.transport.receive(datagram, from: Self.server, at: now, into: &clientBatch)
-            client.receive(datagram, received, at: now)
-            if clientBatch.count > 0 {
-                outbox.append(contentsOf: takeClientBatch().map { (client, $0) })
-                answering.append(client)
-            }
-        }
-        if !answering.isEmpty { planned.plan({ [unowned self] in self.deliverOutbox() }, at: now) }
+        outbox += answers
+        if !answers.isEmpty { planned.plan({ [unowned self] in self.deliverOutbox() }, at: now) }
     }
-    private var outbox: [(TestClient, [UInt8])] = []
+    private var outbox: [(client: TestClient, bytes: [UInt8])] = []
 
     private func deliverOutbox() {
         let waiting = outbox
@@ -282,17 +256,7 @@ final class EngineHarness {
         for (client, bytes) in waiting { sendRaw(bytes, from: client.address) }
     }
 
-    private func deliver(from client: TestClient) {
-        for bytes in takeClientBatch() { sendRaw(bytes, from: client.address) }
-    }
-
-    private func takeClientBatch() -> [[UInt8]] {
-        let all = clientBatch.entries.map { entry in
-            Array(
-                UnsafeRawBufferPointer(
-                    rebasing: UnsafeRawBufferPointer(clientBatch.arena)[entry.offset..<(entry.offset + entry.length)]))
-        }
-        clientBatch.removeAll()
-        return all
+    private func deliver(_ datagrams: [[UInt8]], from client: TestClient) {
+        for bytes in datagrams { sendRaw(bytes, from: client.address) }
     }
 }

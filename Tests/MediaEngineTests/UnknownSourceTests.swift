@@ -12,7 +12,7 @@ struct UnknownSourceTests {
     private func forged(for peer: PeerID, _ harness: EngineHarness) -> [UInt8] {
         let transport = ClientTransport(
             context: harness.clientContext,
-            local: ICECredentials(ufrag: "cli\(peer.rawValue)", password: "clientpasswordclientpassword"),
+            local: ICECredentials(ufrag: "cli\(peer.rawValue)", password: "clientpasswordclientpass"),
             server: ICECredentials(ufrag: "srv\(peer.rawValue)", password: "not the server's password"),
             serverFingerprint: harness.certificate.fingerprintSHA256, destination: EngineHarness.server)
         var batch = OutboundBatch(datagrams: 1, bytes: 1_024)

@@ -10,8 +10,9 @@ public import Primitives
 /// - `EngineRoom` (LoadTests/Benchmarks) prepares all packets, so that only the engine is measured.
 /// - `DataRoom` (LoadTests/Benchmarks) has clients that acknowledge at once, and counts only the engine's time: the cost of a message.
 ///
-/// What all have in common, the two loops in `finishTurn`, is the engine's own contract; one driver with a switch for each of these would be longer than all of
-/// them.
+/// All but `FuzzRoom` and `World` make their peers with ``EngineClient`` and carry datagrams over a ``ClientWire``; `FuzzRoom` has no handshake, and the
+/// clients of a world have links and random credentials. What is left in common, the two loops in `finishTurn`, is the engine's own contract; one driver with a
+/// switch for each of these would be longer than all of them.
 public final class Node {
     /// The engine under test.
     public let engine: WorkerEngine
