@@ -30,8 +30,8 @@ struct CodecHeads {
 
     /// RFC 7741: picture id, index of the base layer, key index; then the frame header.
     private func vp8(_ part: Int, isKey: Bool) -> [UInt8] {
-        var head: [UInt8] = [0x80 | (part == 0 ? 0x10 : 0), 0xf0]
-        head += [0x80 | UInt8(picture >> 8), UInt8(truncatingIfNeeded: picture), temporalZero, 1]
+        let head = SyntheticVideo.vp8Descriptor(
+            startsFrame: part == 0, pictureID: picture, tl0PictureIndex: temporalZero, layer: 1)
         return part == 0 ? head + SyntheticVideo.vp8FrameHeader(isKey: isKey, width: 640, height: 360) : head
     }
 

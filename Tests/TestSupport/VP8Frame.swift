@@ -1,5 +1,6 @@
 /// The parts of a VP8 packet that every test's publisher needs, written by hand from the RFCs. The server writes no frame headers, and descriptors only for
-/// files that it plays (`VP8Packetizer`); simulated clients have their own writer (`SyntheticVideo`), because sources do not import tests.
+/// files that it plays (`VP8Packetizer`); simulated clients and benchmarks have a writer of their own (`SyntheticVideo`), because sources do not import tests,
+/// and this module, which nearly every test imports, does not build the engine that Simulation needs.
 public enum VP8Frame {
     /// The payload descriptor with all fields: 15-bit picture id, TL0PICIDX and KEYIDX (RFC 7741 section 4.2).
     public static func descriptor(

@@ -72,11 +72,21 @@ public struct SyntheticVideo: Sendable {
 
     /// RFC 7741 section 4.2, then RFC 6386 section 9.1.
     private func vp8(index: Int, isKey: Bool, temporalLayer: Int) -> [UInt8] {
-        let isBase = temporalLayer == 0
-        var head: [UInt8] = [0x80 | (index == 0 ? 0x10 : 0) | (isBase ? 0 : 0x20), 0xf0]
-        head += [0x80 | UInt8(pictureID >> 8), UInt8(pictureID & 0xff), tl0PictureIndex]
-        head.append(UInt8(temporalLayer) << 6 | 0x20 | keyIndex)
+        let head = Self.vp8Descriptor(
+            startsFrame: index == 0, pictureID: pictureID, tl0PictureIndex: tl0PictureIndex,
+            layer: UInt8(temporalLayer) << 6 | 0x20 | keyIndex)
         return index == 0 ? head + Self.vp8FrameHeader(isKey: isKey, width: width, height: height) : head
+    }
+
+    /// The payload descriptor with all fields (RFC 7741 section 4.2). `layer` is the byte of TID, Y and KEYIDX; frames above the lowest layer are
+    /// not referred to.
+    public static func vp8Descriptor(startsFrame: Bool, pictureID: UInt16, tl0PictureIndex: UInt8, layer: UInt8)
+        -> [UInt8]
+    {
+        [
+            0x80 | (startsFrame ? 0x10 : 0) | (layer >> 6 == 0 ? 0 : 0x20), 0xf0, 0x80 | UInt8(pictureID >> 8),
+            UInt8(pictureID & 0xff), tl0PictureIndex, layer,
+        ]
     }
 
     /// The header of a frame that is shown, with its size if it is a keyframe.
