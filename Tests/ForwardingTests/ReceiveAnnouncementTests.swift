@@ -1,5 +1,6 @@
 import MediaControl
 import Primitives
+import TestSupport
 import Testing
 
 @testable import Forwarding

@@ -1,5 +1,6 @@
 import MediaControl
 import Primitives
+import TestSupport
 import Testing
 
 @testable import Forwarding
@@ -72,7 +73,7 @@ struct ReceiveRateTests {
     @Test("A11: layers with a frame every two seconds are offered at any time")
     func offered() {
         let harness = SendHarness(SendSession.track(layers: 3), SendSession.subscription())
-        var layers = VP8Layer.simulcast()
+        var layers = VP8Encoder.simulcast()
         for turn in 0..<10 {
             for index in layers.indices {
                 harness.turn(layers[index].frame(keyframe: turn == 0, ticks: 180_000), at: at(Double(turn) * 2_000))

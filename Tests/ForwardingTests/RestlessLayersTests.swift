@@ -1,6 +1,7 @@
 import MediaControl
 import Primitives
 import RTP
+import TestSupport
 import Testing
 
 @testable import Forwarding
@@ -9,7 +10,7 @@ import Testing
 private struct RestlessPublisher {
     private static let pauses: [ClosedRange<Double>] = [300...1_500, 1_900...5_000]
     private var random: RandomSource
-    private var layers = VP8Layer.simulcast()
+    private var layers = VP8Encoder.simulcast()
     private var isSending = [true, true, true]
     private var lost: [[UInt8]] = []
     private var repairs: UInt16 = 0

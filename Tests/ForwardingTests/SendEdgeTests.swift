@@ -165,7 +165,7 @@ struct SendEdgeTests {
             SendSession.subscription(rtx: false, extensions: [(.videoOrientation, orientation)])
         }
         let harness = SendHarness(SendSession.track(), description(3))
-        var layer = VP8Layer.simulcast()[0]
+        var layer = VP8Encoder.simulcast()[0]
         layer.orientation = 2
         harness.turn(layer.frame(keyframe: true), at: at(0))
         harness.subscription.pointee.update(description(3), track: harness.track)
@@ -212,9 +212,9 @@ struct SendEdgeTests {
     // MARK: - Switches
 
     /// A viewer of the lowest of three layers, all of which are sent.
-    private func lowestOfThree() -> (SendHarness, [VP8Layer]) {
+    private func lowestOfThree() -> (SendHarness, [VP8Encoder]) {
         let harness = SendHarness(SendSession.track(layers: 3), SendSession.subscription(preference: .spatial(0)))
-        var layers = VP8Layer.simulcast()
+        var layers = VP8Encoder.simulcast()
         for index in 0..<3 { harness.turn(layers[index].frame(keyframe: true), at: at(0)) }
         harness.turn(layers.indices.flatMap { layers[$0].frame(keyframe: false) }, at: at(100))
         #expect(harness.layer == 0 && harness.out.count == 6)

@@ -1,5 +1,6 @@
 import Primitives
 import RTP
+import TestSupport
 import Testing
 
 @testable import Forwarding
@@ -128,7 +129,7 @@ struct SendFeedbackTests {
     @Test("What the publisher's network has lost is no loss of the receiver's; what is lost beyond that is")
     func lossesBefore() {
         let harness = SendHarness(SendSession.track(), SendSession.subscription())
-        var layer = VP8Layer.simulcast()[0]
+        var layer = VP8Encoder.simulcast()[0]
         func report(_ fractionLost: UInt8, at now: MonotonicTime) -> [Double] {
             let highest = UInt32(harness.out.last?.header.sequenceNumber ?? 0)
             let block = ReportBlock(

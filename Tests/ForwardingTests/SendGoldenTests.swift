@@ -1,6 +1,7 @@
 import MediaControl
 import Primitives
 import RTP
+import TestSupport
 import Testing
 
 @testable import Forwarding
@@ -14,7 +15,7 @@ struct SendGoldenTests {
         (.dependencyDescriptor, 12), (.videoLayersAllocation, 13),
     ]
 
-    private static func packet(_ elements: [(UInt8, [UInt8])], layer: inout VP8Layer) -> [UInt8] {
+    private static func packet(_ elements: [(UInt8, [UInt8])], layer: inout VP8Encoder) -> [UInt8] {
         let bytes = layer.frame(keyframe: true, packets: 1)[0]
         var packet = TestPacket(
             ssrc: layer.ssrc, sequence: layer.sequence &- 1, timestamp: layer.timestamp, marker: true)
@@ -37,7 +38,7 @@ struct SendGoldenTests {
         var subscription = SendSession.subscription(mid: mid, extensions: subscribed)
         subscription.playoutDelay = playoutDelay
         let harness = SendHarness(SendSession.track(layers: layers, extensions: Self.published), subscription)
-        var layer = VP8Layer.simulcast()[0]
+        var layer = VP8Encoder.simulcast()[0]
         harness.turn([Self.packet(elements, layer: &layer)], at: MonotonicTime(nanoseconds: 1_500_000_000))
         precondition(harness.out.count == 1)
         return harness.out[0]
@@ -148,7 +149,7 @@ struct SendGoldenTests {
             SendSession.track(extensions: [(.absoluteCaptureTime, 11)]),
             SendSession.subscription(extensions: [(.absoluteCaptureTime, 2)]))
         harness.subscription.pointee.captureOffset = 0x10_0000_0000
-        var layer = VP8Layer.simulcast()[0]
+        var layer = VP8Encoder.simulcast()[0]
         let value: [UInt8] = [0xe8, 0, 0, 1, 0x80, 0, 0, 0, 0, 0, 0, 0x02, 0, 0, 0, 0]
         harness.turn([Self.packet([(11, value)], layer: &layer)], at: at(0))
         #expect(harness.out[0].extensions[2] == [0xe8, 0, 0, 1, 0x80, 0, 0, 0, 0, 0, 0, 0x12, 0, 0, 0, 0])
@@ -157,7 +158,7 @@ struct SendGoldenTests {
     @Test("B6, A13: the orientation of each frame arrives with that frame, across layer switches")
     func orientation() {
         let harness = SendHarness(SendSession.track(layers: 3), SendSession.subscription())
-        var layers = VP8Layer.simulcast()
+        var layers = VP8Encoder.simulcast()
         var expected: [UInt8] = []
         for turn in 0..<60 {
             let orientation = UInt8(turn % 8)

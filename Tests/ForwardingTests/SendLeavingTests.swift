@@ -1,6 +1,7 @@
 import MediaControl
 import Primitives
 import RTP
+import TestSupport
 import Testing
 
 @testable import Forwarding
@@ -9,11 +10,11 @@ import Testing
 @Suite("Switching down from a larger layer")
 struct SendLeavingTests {
     /// A viewer of the largest of three layers, with some frames of it sent.
-    private func begun() -> (SendHarness, [VP8Layer]) {
+    private func begun() -> (SendHarness, [VP8Encoder]) {
         let formats = [PayloadFormat(codec: .vp8, payloadType: 120, rtxPayloadType: 121, clockRateHz: 90_000)]
         let harness = SendHarness(
             SendSession.track(layers: 3), SendSession.subscription(formats: formats, rtx: true))
-        var layers = VP8Layer.simulcast()
+        var layers = VP8Encoder.simulcast()
         // The smallest is the first that is seen.
         for turn in -6..<4 {
             frame(of: &layers, keyframe: turn == -6 || turn == 0, harness, at: 200 + Double(turn) * 33)
@@ -23,7 +24,7 @@ struct SendLeavingTests {
 
     /// A frame of all layers.
     private func frame(
-        of layers: inout [VP8Layer], keyframe: Bool, _ harness: SendHarness, at milliseconds: Double
+        of layers: inout [VP8Encoder], keyframe: Bool, _ harness: SendHarness, at milliseconds: Double
     ) {
         for index in layers.indices {
             harness.turn(layers[index].frame(keyframe: keyframe), at: at(milliseconds + Double(index)))
@@ -116,7 +117,7 @@ struct SendLeavingTests {
         harness.subscription.pointee.endLarger(harness.track)
         #expect(harness.layer == 2)
         let single = SendHarness(SendSession.track(), SendSession.subscription())
-        var layer = VP8Layer.simulcast()[0]
+        var layer = VP8Encoder.simulcast()[0]
         single.turn(layer.frame(keyframe: true), at: at(0))
         single.subscription.pointee.endLarger(single.track)
         #expect(single.layer == 0)

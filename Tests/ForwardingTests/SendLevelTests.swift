@@ -1,6 +1,7 @@
 import MediaControl
 import Primitives
 import RTP
+import TestSupport
 import Testing
 
 @testable import Forwarding
@@ -20,7 +21,7 @@ struct SendLevelTests {
             ([100, 300, 299, 100], [0, 0, 1, 0]),
         ])
     func pads(sizes: [Int], wanted: [Int]) throws {
-        var camera = VP8Layer.simulcast()[2]
+        var camera = VP8Encoder.simulcast()[2]
         let level = SendHarness(SendSession.track(), SendSession.subscription())
         let plain = SendHarness(SendSession.track(), SendSession.subscription())
         level.levelsSizes = true
@@ -44,7 +45,7 @@ struct SendLevelTests {
 
     @Test("A header extension in only one packet of a frame does not make it longer than the others")
     func extensions() {
-        var camera = VP8Layer.simulcast()[2]
+        var camera = VP8Encoder.simulcast()[2]
         let harness = SendHarness(SendSession.track(), SendSession.subscription())
         harness.levelsSizes = true
         camera.orientation = 3
@@ -57,7 +58,7 @@ struct SendLevelTests {
     @Test("A retransmission on the media stream is byte for byte the same packet; one in RTX has no padding")
     func repeats() throws {
         for rtx in [false, true] {
-            var camera = VP8Layer.simulcast()[2]
+            var camera = VP8Encoder.simulcast()[2]
             let harness = SendHarness(SendSession.track(), SendSession.subscription(rtx: rtx))
             harness.levelsSizes = true
             harness.turn(camera.frame(keyframe: true, sizes: [300, 299, 298]), at: MonotonicTime(milliseconds: 1_000))

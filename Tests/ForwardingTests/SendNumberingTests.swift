@@ -9,18 +9,11 @@ import Testing
 @Suite("Output numbers of a subscription")
 struct SendNumberingTests {
     /// A single-stream VP8 subscription that has begun, and the encoder behind it.
-    private func begun(rtx: Bool = true) -> (SendHarness, VP8Layer) {
+    private func begun(rtx: Bool = true) -> (SendHarness, VP8Encoder) {
         let harness = SendHarness(SendSession.track(), SendSession.subscription(rtx: rtx))
-        var layer = VP8Layer.simulcast()[0]
+        var layer = VP8Encoder.simulcast()[0]
         harness.turn(layer.frame(keyframe: true), at: at(0))
         return (harness, layer)
-    }
-
-    private func padding(_ layer: inout VP8Layer) -> [UInt8] {
-        defer { layer.sequence &+= 1 }
-        return TestPacket(
-            ssrc: layer.ssrc, sequence: layer.sequence, timestamp: layer.timestamp, payload: [], padding: 200
-        ).bytes
     }
 
     private func isDense(_ packets: [WrittenPacket]) -> Bool {
@@ -32,8 +25,8 @@ struct SendNumberingTests {
         var (harness, layer) = begun()
         for turn in 1..<50 {
             var packets = layer.frame(keyframe: false)
-            if turn % 2 == 0 { packets.insert(padding(&layer), at: 3) }
-            if turn % 5 == 0 { packets += [padding(&layer), padding(&layer)] }
+            if turn % 2 == 0 { packets.insert(layer.padding(200), at: 3) }
+            if turn % 5 == 0 { packets += [layer.padding(200), layer.padding(200)] }
             harness.turn(packets, at: at(Double(turn) * 33))
         }
         #expect(harness.out.count == 150)
@@ -50,7 +43,7 @@ struct SendNumberingTests {
         var (harness, layer) = begun()
         for turn in 1..<5 { harness.turn(layer.frame(keyframe: false), at: at(Double(turn) * 33)) }
         layer.sequence &+= 40_000
-        harness.turn([padding(&layer), padding(&layer)], at: at(1_000))
+        harness.turn([layer.padding(200), layer.padding(200)], at: at(1_000))
         for turn in 0..<5 { harness.turn(layer.frame(keyframe: turn == 0), at: at(1_033 + Double(turn) * 33)) }
         #expect(harness.out.count == 30)
         #expect(isDense(harness.out))
@@ -64,9 +57,9 @@ struct SendNumberingTests {
         for turn in 1..<5 { harness.turn(layer.frame(keyframe: false), at: at(Double(turn) * 33)) }
         harness.subscription.pointee.stop(harness.track)
         for turn in 5..<25 { harness.turn(layer.frame(keyframe: turn == 5), at: at(Double(turn) * 33)) }
-        harness.turn([padding(&layer)], at: at(825))
+        harness.turn([layer.padding(200)], at: at(825))
         layer.sequence &+= 5_000
-        layer.picture = (layer.picture + 5_000) & 0x7fff
+        layer.pictureID = (layer.pictureID + 5_000) & 0x7fff
         layer.temporalZero &+= 100
         for turn in 0..<5 { harness.turn(layer.frame(keyframe: turn == 0), at: at(860 + Double(turn) * 33)) }
         #expect(harness.out.count == 90)
@@ -117,7 +110,7 @@ struct SendNumberingTests {
         var (harness, layer) = begun()
         var late: [[UInt8]] = []
         for _ in 0..<frames { late += layer.frame(keyframe: false) }
-        harness.turn([padding(&layer)], at: at(1_200))
+        harness.turn([layer.padding(200)], at: at(1_200))
         #expect(harness.out.count == 3)
         harness.turn(late, at: at(1_300))
         #expect(harness.out.count == 3 + 3 * frames)
@@ -133,7 +126,7 @@ struct SendNumberingTests {
     func lossAndPadding() {
         var (harness, layer) = begun()
         var packets = layer.frame(keyframe: false)
-        packets.append(padding(&layer))
+        packets.append(layer.padding(200))
         packets += layer.frame(keyframe: false)
         let late = packets.remove(at: 2)
         harness.turn(packets, at: at(33))
@@ -146,7 +139,7 @@ struct SendNumberingTests {
     @Test("A gap that turns out to be padding is filled with padding")
     func latePadding() {
         var (harness, layer) = begun()
-        let late = padding(&layer)
+        let late = layer.padding(200)
         harness.turn(layer.frame(keyframe: false), at: at(33))
         #expect(harness.out.count == 6)
         harness.turn([late], at: at(40))
@@ -161,7 +154,7 @@ struct SendNumberingTests {
     @Test("A late packet of a layer gets its number even after a switch")
     func lateAfterSwitch() {
         let harness = SendHarness(SendSession.track(layers: 3), SendSession.subscription(preference: .spatial(0)))
-        var layers = VP8Layer.simulcast()
+        var layers = VP8Encoder.simulcast()
         for index in 0..<3 { harness.turn(layers[index].frame(keyframe: true), at: at(0)) }
         var low = layers[0].frame(keyframe: false)
         let late = low.remove(at: 0)
@@ -189,7 +182,7 @@ struct SendNumberingTests {
     @Test("Both numberings roll over at once")
     func rollOver() {
         let harness = SendHarness(SendSession.track(), SendSession.subscription())
-        var layer = VP8Layer.simulcast()[0]
+        var layer = VP8Encoder.simulcast()[0]
         for turn in 0..<25_000 { harness.turn(layer.frame(keyframe: turn == 0), at: at(Double(turn) * 33)) }
         #expect(harness.out.count == 75_000)
         #expect(isDense(harness.out))
@@ -215,7 +208,7 @@ struct SendNumberingTests {
     @Test("Picture ids that a publisher counts on from 7 into 15 bits continue those of another without a jump")
     func bothPictureForms() {
         var (harness, layer) = begun()
-        layer.picture = 998
+        layer.pictureID = 998
         for turn in 1...2 { harness.turn(layer.frame(keyframe: turn == 1), at: at(Double(turn) * 33)) }
         let last = harness.out.count
         #expect(harness.out[last - 1].pictureID == 1_000)

@@ -1,6 +1,7 @@
 import MediaControl
 import Primitives
 import RTP
+import TestSupport
 import Testing
 
 @testable import Forwarding
@@ -8,9 +9,9 @@ import Testing
 /// Probes of a subscriber that takes no RTX: padding under the stream's own numbers.
 @Suite("Padding between frames")
 struct SendPaddingTests {
-    private func begun() -> (SendHarness, VP8Layer) {
+    private func begun() -> (SendHarness, VP8Encoder) {
         let harness = SendHarness(SendSession.track(), Self.withoutRTX)
-        var layer = VP8Layer.simulcast()[0]
+        var layer = VP8Encoder.simulcast()[0]
         for turn in 0..<3 { harness.turn(layer.frame(keyframe: turn == 0), at: at(Double(turn) * 33)) }
         return (harness, layer)
     }
@@ -85,7 +86,7 @@ struct SendPaddingTests {
         let harness = SendHarness(SendSession.track(), Self.withoutRTX)
         #expect(!harness.probe(at: at(0)), "nothing is known of its time")
         _ = harness.subscription.pointee.setBound(.nothing, track: harness.track, at: at(0))
-        var layer = VP8Layer.simulcast()[0]
+        var layer = VP8Encoder.simulcast()[0]
         harness.turn(layer.frame(keyframe: true), at: at(10))
         #expect(harness.out.isEmpty)
         for _ in 0..<5 { #expect(harness.probe(at: at(20))) }

@@ -1,6 +1,7 @@
 import MediaControl
 import Primitives
 import RTP
+import TestSupport
 import Testing
 
 @testable import Forwarding
@@ -12,7 +13,7 @@ struct SendRepeatTests {
         ssrc: 0xcafe_0001, fractionLost: 0, cumulativeLost: 0, highestSequence: 0, jitter: 0, lastSenderReport: 0,
         delaySinceLastSenderReport: 0)
 
-    private func begun(rtx: Bool) -> (SendHarness, VP8Layer) {
+    private func begun(rtx: Bool) -> (SendHarness, VP8Encoder) {
         let formats = [
             PayloadFormat(codec: .vp8, payloadType: 120, rtxPayloadType: rtx ? 121 : nil, clockRateHz: 90_000)
         ]
@@ -21,7 +22,7 @@ struct SendRepeatTests {
             SendSession.subscription(
                 formats: formats, rtx: rtx,
                 extensions: [(.videoOrientation, 3), (.transportSequence, 5), (.absoluteSendTime, 6), (.mid, 4)]))
-        var layer = VP8Layer.simulcast()[0]
+        var layer = VP8Encoder.simulcast()[0]
         layer.orientation = 2
         for turn in 0..<4 { harness.turn(layer.frame(keyframe: turn == 0), at: at(Double(turn) * 33)) }
         return (harness, layer)
@@ -159,7 +160,7 @@ struct SendRepeatTests {
         let (harness, _) = begun(rtx: true)
         let number = harness.out[3].header.sequenceNumber
         harness.switchTo(SendSession.track(2), at: at(200))
-        var other = VP8Layer.simulcast(2)[0]
+        var other = VP8Encoder.simulcast(2)[0]
         harness.turn(other.frame(keyframe: true), at: at(210))
         #expect(harness.repeats(of: number, at: at(220)) == nil)
         #expect(harness.repeats(of: harness.out.last!.header.sequenceNumber, at: at(220)) != nil)

@@ -44,52 +44,19 @@ enum SendSession {
     static let red = PayloadFormat(codec: .red, payloadType: 63, rtxPayloadType: nil, clockRateHz: 48_000)
 }
 
-/// One simulcast layer of VP8 pictures with all descriptor fields.
-struct VP8Layer {
-    var ssrc: UInt32
-    var sequence: UInt16
-    var timestamp: UInt32
-    var picture: UInt16
-    var temporalZero: UInt8
-    var keyIndex: UInt8
-    var width: UInt16
-    var orientation: UInt8?
-
-    /// The packets of the next picture; `sizes` are those of their payloads.
-    mutating func frame(keyframe: Bool, ticks: UInt32 = 3_000, packets: Int = 3, sizes: [Int]? = nil) -> [[UInt8]] {
-        let packets = sizes?.count ?? packets
-        timestamp &+= ticks
-        picture = (picture + 1) & 0x7fff
-        temporalZero &+= 1
-        if keyframe { keyIndex = (keyIndex + 1) & 0x1f }
-        return (0..<packets).map { part in
-            var payload = VP8Frame.descriptor(
-                startsFrame: part == 0, pictureID: picture, temporalZero: temporalZero, keyIndex: keyIndex)
-            if part == 0 {
-                payload +=
-                    keyframe ? VP8Frame.keyframeHeader(width: width, height: width * 9 / 16) : VP8Frame.deltaHeader
-            }
-            let rest = sizes.map { $0[part] - payload.count } ?? 40 + Int(width) / 20
-            payload += [UInt8](repeating: UInt8(part), count: rest)
-            var packet = TestPacket(
-                ssrc: ssrc, sequence: sequence, timestamp: timestamp, marker: part == packets - 1, payload: payload)
-            if let orientation, part == packets - 1 { packet.extensions = [(7, [orientation])] }
-            sequence &+= 1
-            return packet.bytes
-        }
-    }
-
-    /// Three layers with numbers that have nothing to do with each other.
-    static func simulcast(_ id: UInt32 = 1) -> [VP8Layer] {
+extension VP8Encoder {
+    /// Three layers with numbers that have nothing to do with each other; all are sending already.
+    static func simulcast(_ id: UInt32 = 1) -> [VP8Encoder] {
         let sequences: [UInt16] = [65_000, 65_200, 65_400]
         let timestamps: [UInt32] = [0xffff_0000, 0xffff_7777, 0x1000]
         let pictures: [UInt16] = [32_700, 22_700, 12_700]
         let indices: [UInt8] = [250, 150, 50]
-        return (0..<3).map { (index: Int) -> VP8Layer in
-            VP8Layer(
+        return (0..<3).map { (index: Int) -> VP8Encoder in
+            let width = UInt16(320) << UInt16(index)
+            return VP8Encoder(
                 ssrc: id << 8 | UInt32(index), sequence: sequences[index], timestamp: timestamps[index],
-                picture: pictures[index], temporalZero: indices[index], keyIndex: UInt8(10 * index),
-                width: UInt16(320) << UInt16(index))
+                pictureID: pictures[index], temporalZero: indices[index], keyIndex: UInt8(10 * index), width: width,
+                height: width * 9 / 16, filler: 40 + Int(width) / 20, isRunning: true)
         }
     }
 }

@@ -1,6 +1,7 @@
 import MediaControl
 import Primitives
 import RTP
+import TestSupport
 import Testing
 
 @testable import Forwarding
@@ -11,7 +12,7 @@ struct SendSwitchingTests {
     func thousandSwitches(seed: UInt64) {
         var random = RandomSource(seed: seed)
         let harness = SendHarness(SendSession.track(layers: 3), SendSession.subscription(), seed: seed)
-        var layers = VP8Layer.simulcast()
+        var layers = VP8Encoder.simulcast()
         var checker = ContinuityChecker()
         var milliseconds = 0.0
         var turns = 0
@@ -63,7 +64,7 @@ struct SendSwitchingTests {
     @Test("E7: a switch waits for the end of the current frame")
     func neverCut() {
         let harness = SendHarness(SendSession.track(layers: 3), SendSession.subscription(preference: .spatial(0)))
-        var layers = VP8Layer.simulcast()
+        var layers = VP8Encoder.simulcast()
         for index in 0..<3 { harness.turn(layers[index].frame(keyframe: true), at: at(0)) }
         harness.turn(layers[0].frame(keyframe: false), at: at(100))
         #expect(harness.out.count == 6)
@@ -85,7 +86,7 @@ struct SendSwitchingTests {
     @Test("A frame whose end is lost delays a switch by at most 30 ms")
     func lostEnd() {
         let harness = SendHarness(SendSession.track(layers: 3), SendSession.subscription(preference: .spatial(0)))
-        var layers = VP8Layer.simulcast()
+        var layers = VP8Encoder.simulcast()
         for index in 0..<3 { harness.turn(layers[index].frame(keyframe: true), at: at(0)) }
         harness.turn(layers[0].frame(keyframe: false), at: at(100))
         _ = harness.subscription.pointee.setPreference(.spatial(1), track: harness.track, at: at(200))
@@ -106,7 +107,7 @@ struct SendSwitchingTests {
         ])
     func preference(_ preference: LayerPreference, expected: Int) {
         let harness = SendHarness(SendSession.track(layers: 3), SendSession.subscription(preference: preference))
-        var layers = VP8Layer.simulcast()
+        var layers = VP8Encoder.simulcast()
         for turn in 0..<8 {
             harness.turn(
                 layers.indices.flatMap { layers[$0].frame(keyframe: turn % 4 == 0) },
@@ -118,7 +119,7 @@ struct SendSwitchingTests {
     @Test("A layer that stops is replaced by the best one below, at its next keyframe")
     func layerStops() {
         let harness = SendHarness(SendSession.track(layers: 3), SendSession.subscription())
-        var layers = VP8Layer.simulcast()
+        var layers = VP8Encoder.simulcast()
         var milliseconds = 0.0
         for turn in 0..<40 {
             harness.turn(
@@ -140,8 +141,8 @@ struct SendSwitchingTests {
     @Test("C8: another publisher's track continues in the same stream, from a keyframe")
     func anotherTrack() {
         let harness = SendHarness(SendSession.track(1), SendSession.subscription())
-        var first = VP8Layer.simulcast(1)[0], second = VP8Layer.simulcast(2)[0]
-        second.picture = 99
+        var first = VP8Encoder.simulcast(1)[0], second = VP8Encoder.simulcast(2)[0]
+        second.pictureID = 99
         var milliseconds = 0.0
         for turn in 0..<10 {
             harness.turn(first.frame(keyframe: turn == 0), at: at(milliseconds))
@@ -164,7 +165,7 @@ struct SendSwitchingTests {
     @Test("After a pause the sequence numbers continue, the timestamps have advanced, and a keyframe comes first")
     func pause() {
         let harness = SendHarness(SendSession.track(), SendSession.subscription())
-        var layer = VP8Layer.simulcast()[0]
+        var layer = VP8Encoder.simulcast()[0]
         harness.turn(layer.frame(keyframe: true), at: at(0))
         harness.setPaused(true)
         for turn in 1..<30 { harness.turn(layer.frame(keyframe: false), at: at(Double(turn) * 33.3)) }
@@ -188,7 +189,7 @@ struct SendSwitchingTests {
         arguments: [(3_500, 30 * 3_000), (9_000, 30 * 3_000), (12_000, 13_000 * 90)] as [(Int, UInt32)])
     func lateKeyframe(lateness: Int, step: UInt32) {
         let harness = SendHarness(SendSession.track(), SendSession.subscription())
-        var layer = VP8Layer.simulcast()[0]
+        var layer = VP8Encoder.simulcast()[0]
         harness.turn(layer.frame(keyframe: true), at: at(0))
         harness.setPaused(true)
         for turn in 1..<30 { harness.turn(layer.frame(keyframe: false), at: at(Double(turn) * 33.3)) }
@@ -202,7 +203,7 @@ struct SendSwitchingTests {
     @Test("A new subscriber is served from a recent keyframe in the history")
     func replay() {
         let harness = SendHarness(SendSession.track(), SendSession.subscription())
-        var layer = VP8Layer.simulcast()[0]
+        var layer = VP8Encoder.simulcast()[0]
         harness.subscription.pointee.unbind(harness.track)
         for turn in 0..<5 { harness.turn(layer.frame(keyframe: turn == 0), at: at(Double(turn) * 33)) }
         #expect(harness.out.isEmpty)

@@ -1,6 +1,7 @@
 import MediaControl
 import Primitives
 import RTP
+import TestSupport
 import Testing
 
 @testable import Forwarding
@@ -15,12 +16,12 @@ struct SendThinningTests {
 
     private final class Sender {
         let harness: SendHarness
-        var layers: [VP8Layer]
+        var layers: [VP8Encoder]
         var turns = 0
 
         init(layers: Int = 1, seed: UInt64 = 3) {
             harness = SendHarness(SendSession.track(layers: layers), SendSession.subscription(), seed: seed)
-            self.layers = Array(VP8Layer.simulcast().prefix(layers))
+            self.layers = Array(VP8Encoder.simulcast().prefix(layers))
         }
 
         /// Sends frames of all simulcast layers, 30 a second.
@@ -225,7 +226,7 @@ struct SendThinningTests {
     }
 }
 
-extension VP8Layer {
+extension VP8Encoder {
     /// The packets of the next picture of a temporal layer.
     fileprivate mutating func frame(temporal: UInt8, isSwitchingPoint: Bool, keyframe: Bool) -> [[UInt8]] {
         if temporal > 0 { temporalZero &-= 1 }

@@ -1,15 +1,16 @@
 import MediaControl
 import Primitives
 import RTP
+import TestSupport
 import Testing
 
 @testable import Forwarding
 
 @Suite("Packets that waited in the pacer")
 struct SendWaitingTests {
-    private func begun() -> (SendHarness, VP8Layer) {
+    private func begun() -> (SendHarness, VP8Encoder) {
         let harness = SendHarness(SendSession.track(), SendSession.subscription())
-        var layer = VP8Layer.simulcast()[0]
+        var layer = VP8Encoder.simulcast()[0]
         for turn in 0..<3 { harness.turn(layer.frame(keyframe: turn == 0), at: at(Double(turn) * 33)) }
         return (harness, layer)
     }

@@ -2,6 +2,7 @@ import MediaControl
 import Primitives
 import RTP
 import Simulation
+import TestSupport
 import Testing
 
 @testable import MediaEngine

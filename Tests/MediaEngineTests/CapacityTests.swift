@@ -2,6 +2,7 @@ import MediaControl
 import Primitives
 import RTP
 import Simulation
+import TestSupport
 import Testing
 
 @testable import MediaEngine
@@ -90,9 +91,10 @@ struct CapacityTests {
                 guard round == 0 else { continue }
                 let repeated = Array(packets[0][2..<4] + packets[0][12...])
                 harness.send(
-                    rtpPacket(
-                        ssrc: encoders[index].ssrc | 8, payloadType: 97, sequence: 1, timestamp: 50_000, marker: false,
-                        elements: [], payload: repeated), from: publisher)
+                    TestPacket(
+                        ssrc: encoders[index].ssrc | 8, payloadType: 97, sequence: 1, timestamp: 50_000,
+                        payload: repeated
+                    ).bytes, from: publisher)
             }
             harness.run(for: .milliseconds(33))
         }

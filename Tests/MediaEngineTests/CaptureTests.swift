@@ -1,14 +1,15 @@
 import MediaControl
 import Primitives
 import RTP
+import TestSupport
 import Testing
 
 @testable import MediaEngine
 
 @Suite("Packet capture in the engine")
 struct CaptureTests {
-    private func packets(_ harness: EngineHarness, of client: TestClient) -> [CapturedPackets.Packet] {
-        var found: [CapturedPackets.Packet] = []
+    private func packets(_ harness: EngineHarness, of client: TestClient) -> [MediaControl.CapturedPackets.Packet] {
+        var found: [MediaControl.CapturedPackets.Packet] = []
         for one in harness.engine.report(.captures([client.id]))?.captures ?? [] { one.forEach { found.append($0) } }
         return found
     }
@@ -66,7 +67,7 @@ struct CaptureTests {
         var camera = VP8Encoder(ssrc: 0x100)
         var count: UInt64 = 0
         for _ in 0..<600 {
-            for packet in camera.frame(size: 1_000) {
+            for packet in camera.frame(filler: 1_000) {
                 harness.send(packet, from: alice)
                 count += 1
             }

@@ -2,6 +2,7 @@ import CInstruments
 import MediaControl
 import Primitives
 import Simulation
+import TestSupport
 import Testing
 
 @testable import MediaEngine

@@ -4,6 +4,7 @@ import Glibc
 import MediaControl
 import Primitives
 import Simulation
+import TestSupport
 import Testing
 
 @testable import MediaEngine
@@ -134,7 +135,7 @@ struct MemoryTests {
         // Two seconds of 500 kbit/s from each.
         for turn in 0..<60 {
             for index in cameras.indices {
-                for packet in cameras[index].camera.frame(keyframe: turn % 30 == 0, size: 700) {
+                for packet in cameras[index].camera.frame(keyframe: turn % 30 == 0, filler: 700) {
                     harness.send(packet, from: cameras[index].client)
                 }
                 harness.send(cameras[index].microphone.packet(), from: cameras[index].client)
