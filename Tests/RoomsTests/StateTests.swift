@@ -18,7 +18,7 @@ struct StateTests {
             joinedAt: 0)
         return Member(
             session: SessionID("SE_\(name)"), apiKey: "k", granted: Permissions(), tokenExpiry: .distantFuture,
-            joined: .zero, info: info, options: options, promisedConnections: promised, lastSign: .zero)
+            joined: .zero, info: info, options: options, promisedConnections: promised)
     }
 
     private static func connection(_ id: String, peer: UInt64) -> Connection {

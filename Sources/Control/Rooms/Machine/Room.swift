@@ -85,7 +85,7 @@ extension Room {
                 tokenID: request.claims.tokenID,
                 tokenExpiry: turn.moment(ofSecond: request.claims.expiresAt), joined: turn.now, info: info,
                 options: options, promisedConnections: promised,
-                grantedRules: [SubscribeRule](request.claims.video), lastSign: turn.now), &turn)
+                grantedRules: [SubscribeRule](request.claims.video)), &turn)
         distribution.subscribeToAll(session, quietly: true, &state, &turn)
         if request.offering == .serverAtOnce { state.outdated.insert(session) }
         return session

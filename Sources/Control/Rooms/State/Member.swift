@@ -57,7 +57,7 @@ struct Member: Sendable {
     init(
         session: SessionID, apiKey: String, granted: Permissions, tokenID: String? = nil, tokenExpiry: MonotonicTime,
         joined: MonotonicTime, info: ParticipantInfo, options: MemberOptions, promisedConnections: Int,
-        grantedRules: [SubscribeRule]? = nil, lastSign: MonotonicTime
+        grantedRules: [SubscribeRule]? = nil
     ) {
         self.session = session
         self.apiKey = apiKey
@@ -68,7 +68,7 @@ struct Member: Sendable {
         self.options = options
         self.promisedConnections = promisedConnections
         self.grantedRules = grantedRules
-        stay = Stay(joined: joined, lastSign: lastSign)
+        stay = Stay(joined: joined)
     }
 
     var profile: ParticipantProfile { info.profile }

@@ -11,9 +11,9 @@ extension Member {
         /// The time since which it has no socket.
         private var detachedSince: MonotonicTime?
 
-        init(joined: MonotonicTime, lastSign: MonotonicTime) {
+        init(joined: MonotonicTime) {
             self.joined = joined
-            self.lastSign = lastSign
+            lastSign = joined
         }
     }
 }
