@@ -137,6 +137,8 @@ extension Room {
     private mutating func giveRoster(_ session: SessionID, _ turn: inout RoomTurn) {
         guard state.roster[session]?.options.hasRoster == false else { return }
         state.roster.update(session) { $0.options.hasRoster = true }
+        // It was not notified of what has changed since it joined.
+        state.roster.notify(session, .roomUpdated(info), &turn)
         for info in state.others(than: session) { state.roster.notify(session, .participantJoined(info), &turn) }
         if let dominantSpeaker = distribution.followMode.dominantSpeaker(state) {
             state.roster.notify(session, .dominantSpeakerChanged(participant: dominantSpeaker), &turn)
