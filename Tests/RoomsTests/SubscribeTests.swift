@@ -21,6 +21,25 @@ struct SubscribeTests {
         return (bench, ada, bob)
     }
 
+    @Test("A camera that becomes a screen moves to the stream of screens at once, where streams are named after that")
+    func streamOfScreens() throws {
+        var (bench, ada, bob) = try Self.pair()
+        let carol = try bench.join("carol") { $0.streamNames = .publisherAndTrack }
+        try bench.answerOffers(carol)
+        let sid = try #require(bench.info(ada)).sid
+        for (source, video) in [(TrackSource.screen, "\(sid)-screen"), (.camera, sid)] {
+            _ = (bench.takeEvents(bob), bench.takeEvents(carol))
+            try bench.perform(.announce(TrackAnnouncement("1", source: source)), ada)
+            let offer = try #require(bench.lastOffer(bob)).sdp
+            let streams = offer.split(whereSeparator: \.isNewline).filter { $0.hasPrefix("a=msid:") }
+                .compactMap { $0.dropFirst("a=msid:".count).split(separator: " ").first.map(String.init) }
+            #expect(streams == [sid, video])
+            #expect(bench.lastOffer(carol) == nil)
+            let answered = try bench.answerOffers(bob)
+            #expect(answered == 1)
+        }
+    }
+
     @Test("A new track is offered to everybody once, and flows when the offer is answered")
     func automatic() throws {
         var (bench, ada, bob) = try Self.pair()

@@ -284,6 +284,7 @@ extension Room {
             if info.backupCodec != track.info.backupCodec { state.expectBackup(of: track.id, announcement, &turn) }
             state.trackChanged(track.id, &turn)
             if info.source != track.info.source { distribution.sourceChanged(of: track.id, &state, &turn) }
+            if info.source.isOfScreen != track.info.source.isOfScreen { state.streamNameChanged(of: track.id) }
         }
         if let muted = announcement.muted { setMuted(track.id, muted, &turn) }
     }

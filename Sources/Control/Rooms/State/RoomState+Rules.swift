@@ -176,7 +176,7 @@ extension RoomState {
         let track = routing.track(of: subscription)
         let publisher = track?.info.participant ?? sid
         let trackID = track?.info.sid ?? subscription.sid
-        let isScreen = track?.info.source == .screen || track?.info.source == .screenAudio
+        let isScreen = track?.info.source.isOfScreen ?? false
         let streamID =
             switch names {
             case .publisher: isScreen ? publisher + "-screen" : publisher
@@ -186,6 +186,17 @@ extension RoomState {
             kind: subscription.kind.sectionKind, ssrc: subscription.ssrc, rtxSSRC: subscription.rtxSSRC,
             cname: publisher, streamID: streamID, trackID: trackID, formats: track.map(formats(of:)),
             packetTime: track?.packetTime)
+    }
+
+    /// A track belongs to a screen from now on, or no longer does: sections that name its stream after that are negotiated anew.
+    mutating func streamNameChanged(of track: TrackID) {
+        for id in routing.subscribers(of: track) {
+            guard let subscription = routing[id], subscription.slot == nil, subscription.connection != nil,
+                subscription.state != .noCommonCodec,
+                roster[subscription.member]?.options.streamNames == .publisher
+            else { continue }
+            renegotiate(id)
+        }
     }
 
     func hasUnplaced(_ connection: Connection, _ member: Member) -> Bool {
@@ -227,6 +238,11 @@ extension RoomState {
         try checkCapacity(identity: identity, profile: request.profile, hidden: permissions.hidden)
         return identity
     }
+}
+
+extension TrackSource {
+    /// Whether a track of this source is in its publisher's stream of the screen.
+    var isOfScreen: Bool { self == .screen || self == .screenAudio }
 }
 
 extension JoinRequest {
