@@ -45,6 +45,28 @@ struct LimitTests {
         #expect(refused.count == 1)
     }
 
+    @Test(
+        "A subscription refused at the limit is made as soon as another ends, for clients that expect that and still want it"
+    )
+    func refusedSubscription() throws {
+        var limits = RoomLimits()
+        limits.subscriptionsPerParticipant = 1
+        var bench = RoomBench(limits: limits)
+        let ada = try bench.join("ada")
+        try bench.offer(ada, [.audio("0"), .video("1")])
+        let (audio, video) = (bench.trackSID(ada, .audio), bench.trackSID(ada, .video))
+        for (waits, isWanted) in [(true, true), (true, false), (false, true)] {
+            let bob = try bench.join("bob") { ($0.autoSubscribe, $0.awaitsPermission) = (false, waits) }
+            try bench.perform(.subscribe(track: audio), bob)
+            let refusal = bench.refusal(of: .subscribe(track: video), by: bob)
+            #expect(refusal == .limitExceeded)
+            if !isWanted { try bench.perform(.unsubscribe(track: video), bob) }
+            #expect(bench.room.subscriptions(of: bob).map(\.track) == [audio])
+            try bench.perform(.unsubscribe(track: audio), bob)
+            #expect(bench.room.subscriptions(of: bob).map(\.track) == (waits && isWanted ? [video] : []))
+        }
+    }
+
     @Test("What a participant says about itself is sent to everybody at a bounded rate, the less often the more it is")
     func changes() throws {
         var limits = RoomLimits()

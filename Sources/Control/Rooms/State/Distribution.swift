@@ -264,9 +264,10 @@ extension Distribution {
         if member.options.awaitsPermission { state.announceIfForbidden(track.id, to: member.session, &turn) }
         try state.checkSubscription(member, track)
         guard state.hasRoomForSubscription(member.session) else {
-            throw RoomError(
-                .limitExceeded,
-                "subscription limit reached (\(state.context.limits.subscriptionsPerParticipant) per participant)")
+            // It comes as soon as there is room, as from LiveKit's server.
+            if member.options.awaitsPermission { waitingTracks.insert(track.id, for: member.session) }
+            let most = state.context.limits.subscriptionsPerParticipant
+            throw RoomError(.limitExceeded, "subscription limit reached (\(most) per participant)")
         }
         subscribe(member.session, to: track.id, quietly: false, &state, &turn)
     }

@@ -264,9 +264,10 @@ extension RoomState {
         }
     }
 
-    /// A member requests a track that it may not be permitted to receive. The list keeps no more tracks than a member may receive.
+    /// A member requests a track that it may not be permitted to receive, or for which it has no room. The list keeps as many tracks as a member may receive,
+    /// and as many that wait.
     mutating func note(_ track: TrackID, asAskedForBy session: SessionID) {
-        let (routing, most) = (routing, context.limits.subscriptionsPerParticipant)
+        let (routing, most) = (routing, 2 * context.limits.subscriptionsPerParticipant)
         roster.update(session) { member in
             member.unwanted.remove(track)
             guard member.options.awaitsPermission else { return }
