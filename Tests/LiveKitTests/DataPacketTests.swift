@@ -183,6 +183,25 @@ struct DataPacketTests {
         }
     }
 
+    @Test("A message without a topic has none on the wire: an app would be given an empty one")
+    func withoutTopic() throws {
+        for (topic, isSent) in [("", false), ("chat", true)] {
+            let sent = try #require(DataPackets.codec.encode(RoomMessage(topic: topic, content: .binary([1]))))
+            let read = try #require(Read(sent.bytes))
+            #expect(read.payload == [1] && read.hasTopic == isSent)
+        }
+    }
+
+    @Test("The result of a call is read as a whole, with the NULs in it, and so is why it failed")
+    func resultsWithNUL() throws {
+        // Responses to the call "1", written by hand: the payload "a\0b", and an error of code 1, message "a\0b" and data "c\0d".
+        let result: [UInt8] = [0x62, 8, 0x0a, 1, 0x31, 0x12, 3, 0x61, 0, 0x62]
+        #expect(decode(result)?.answer == CallAnswer(call: "1", .returned("a\0b")))
+        let failure: [UInt8] =
+            [0x62, 17, 0x0a, 1, 0x31, 0x1a, 12, 0x08, 1] + [0x12, 3, 0x61, 0, 0x62] + [0x1a, 3, 0x63, 0, 0x64]
+        #expect(decode(failure)?.answer == CallAnswer(call: "1", .failed(code: 1, message: "a\0b", data: "c\0d")))
+    }
+
     @Test("What is no packet is refused: a text, bytes that are cut off, a length beyond the end, another channel")
     func malformed() {
         #expect(DataPackets.codec.decode("_reliable", DataPayload(isText: true, bytes: [])) == nil)

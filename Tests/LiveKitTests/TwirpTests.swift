@@ -47,6 +47,16 @@ struct TwirpTests {
         #expect(try await status(#"{"name":"a","egress":{}}"#) == 200)
     }
 
+    @Test("A text with a NUL in it, as a called method may return it, is in the response as a whole")
+    func textWithNUL() throws {
+        func response(_ type: String, _ text: String) throws -> HTTPResponse {
+            TwirpBody(request: try request(.post, "/", type: type)).reply("payload", 1, text)
+        }
+        #expect(try response("application/protobuf", "a\0b").body == [0x0a, 3, 0x61, 0, 0x62])
+        #expect(try response("application/protobuf", "").body.isEmpty)
+        #expect(try response("application/json", "a\0b").text == #"{"payload":"a\u0000b"}"#)
+    }
+
     @Test("Nobody is in a room that is not there")
     func participantsOfNoRoom() async throws {
         var routes = Router()

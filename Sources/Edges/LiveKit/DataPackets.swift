@@ -46,7 +46,7 @@ public enum DataPackets {
             var message = RoomMessage(
                 topic: "", content: .foreign(DataProtocol.liveKit.name, payload.bytes), isReliable: isReliable,
                 to: isForNobody ? [] : to.isEmpty ? nil : to)
-            message.answer = CallAnswer(packet)
+            message.answer = CallAnswer(packet, payload.bytes)
             message.sequence = sequence
             return message
         }
@@ -92,8 +92,11 @@ public enum DataPackets {
             packet.value_case = LIVEKIT__DATA_PACKET__VALUE_USER
             packet.user = arena.make(livekit__user_packet__init) { user in
                 user.payload = arena.bytes(payload)
-                user.optional_topic_case = LIVEKIT__USER_PACKET__OPTIONAL_TOPIC_TOPIC
-                user.topic = arena.text(message.topic)
+                // SDKs pass a topic that is present to the app, even an empty one.
+                if !message.topic.isEmpty {
+                    user.optional_topic_case = LIVEKIT__USER_PACKET__OPTIONAL_TOPIC_TOPIC
+                    user.topic = arena.text(message.topic)
+                }
                 stamp(&user, message, arena)
             }
             stamp(&packet, message, arena)
@@ -147,8 +150,14 @@ public enum DataPackets {
 }
 
 extension CallAnswer {
-    /// nil where the packet replies to no call.
-    init?(_ packet: Livekit__DataPacket) {
+    /// Where the texts of a response are in its packet: numbers of fields, the outermost first.
+    private enum Path {
+        static let result: [UInt64] = [12, 2], errorMessage: [UInt64] = [12, 3, 2], errorData: [UInt64] = [12, 3, 3]
+    }
+
+    /// nil where the packet replies to no call. `bytes`: the packet on the wire, where texts do not end at a NUL as protobuf-c's do.
+    init?(_ packet: Livekit__DataPacket, _ bytes: [UInt8]) {
+        func text(_ path: [UInt64]) -> String { WireField.text(at: path, in: bytes) ?? "" }
         switch packet.value_case {
         case LIVEKIT__DATA_PACKET__VALUE_RPC_ACK:
             guard let ack = packet.rpc_ack?.pointee else { return nil }
@@ -157,12 +166,11 @@ extension CallAnswer {
             guard let response = packet.rpc_response?.pointee else { return nil }
             let number = String(response.request_id)
             if response.value_case == LIVEKIT__RPC_RESPONSE__VALUE_ERROR, let error = response.error?.pointee {
-                self.init(
-                    call: number,
-                    .failed(code: Int(error.code), message: String(error.message), data: String(error.data)))
+                let (message, data) = (text(Path.errorMessage), text(Path.errorData))
+                self.init(call: number, .failed(code: Int(error.code), message: message, data: data))
             } else {
                 let hasText = response.value_case == LIVEKIT__RPC_RESPONSE__VALUE_PAYLOAD
-                self.init(call: number, .returned(hasText ? String(response.payload) : ""))
+                self.init(call: number, .returned(hasText ? text(Path.result) : ""))
             }
         default: return nil
         }

@@ -251,10 +251,7 @@ struct RoomServiceCalls: Sendable {
             }
         }
         switch outcome {
-        case .returned(let payload):
-            let arena = MessageArena()
-            return body.reply(
-                arena, arena.make(livekit__perform_rpc_response__init) { $0.payload = arena.text(payload) })
+        case .returned(let payload): return body.reply("payload", 1, payload)
         case .failed(let code, let message, let data):
             throw TwirpError(.unknown, message, meta: ["rpc_code": String(code), "rpc_data": data])
         case .acknowledged, nil:

@@ -40,20 +40,23 @@ struct TwirpBody: Sendable {
 
     /// The response with a message of `arena`.
     func reply<Message>(_ arena: MessageArena, _ message: UnsafeMutablePointer<Message>) -> HTTPResponse {
-        guard isJSON else {
-            return HTTPResponse(
-                status: 200, headers: ["Content-Type": Self.protobuf, "Cache-Control": "no-store"],
-                body: arena.packed(message))
-        }
+        guard isJSON else { return packed(arena.packed(message)) }
         return withExtendedLifetime(arena) { .json(MessageJSON.value(of: message)) }
+    }
+
+    /// The response with a message that has one member, a text. It may contain NULs, at which protobuf-c's texts end.
+    func reply(_ member: String, _ number: UInt64, _ text: String) -> HTTPResponse {
+        guard isJSON else { return packed(text.isEmpty ? [] : WireField.message(number, Array(text.utf8))) }
+        return .json([member: text])
+    }
+
+    private func packed(_ bytes: [UInt8]) -> HTTPResponse {
+        HTTPResponse(
+            status: 200, headers: ["Content-Type": Self.protobuf, "Cache-Control": "no-store"], body: bytes)
     }
 
     /// The response to a call that returns nothing.
     var empty: HTTPResponse {
-        guard isJSON else {
-            return HTTPResponse(
-                status: 200, headers: ["Content-Type": Self.protobuf, "Cache-Control": "no-store"])
-        }
-        return .json([String: String]())
+        isJSON ? .json([String: String]()) : packed([])
     }
 }

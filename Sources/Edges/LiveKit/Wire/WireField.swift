@@ -20,6 +20,17 @@ struct WireField {
         return fields
     }
 
+    /// The text in the field that a path of numbers leads to, with its NULs; nil if there is none. Of a number that occurs several times the last one counts.
+    static func text(at path: [UInt64], in bytes: [UInt8]) -> String? {
+        var range = bytes.indices
+        for number in path {
+            guard let field = list(bytes[range])?.last(where: { $0.number == number }), let content = field.content
+            else { return nil }
+            range = content
+        }
+        return String(decoding: bytes[range], as: UTF8.self)
+    }
+
     /// The bytes of a message within another one, as the field of this number.
     static func message(_ number: UInt64, _ bytes: [UInt8]) -> [UInt8] {
         varint(number << 3 | 2) + varint(UInt64(bytes.count)) + bytes
