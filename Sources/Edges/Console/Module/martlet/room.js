@@ -86,7 +86,12 @@ export class Room extends EventTarget {
 
     /** The others, by sid. @type {Map<string, Participant>} */ get participants() { return this.people.others; }
     /** This client itself; null before the first join. @type {Participant | null} */ get localParticipant() { return this.people.local; }
-    /** The local publications, by their tracks. @type {Map<MediaStreamTrack, LocalPublication>} */ get publications() { return this.own.byTrack; }
+    /**
+     * The local publications, by their tracks. They stay here after the end, when nothing sends them, except a screen of `shareScreen`: the next `connect`
+     * publishes them again.
+     * @type {Map<MediaStreamTrack, LocalPublication>}
+     */
+    get publications() { return this.own.byTrack; }
     /** The connection on which they are sent; null without a session. */ get publishing() { return this.own.publishing; }
     /** The server's name of the room; "" before the first join. @type {string} */ get name() { return this.info?.name ?? ""; }
 
