@@ -21,13 +21,26 @@ extension WorkerEngine {
     func updateTrack(_ description: TrackDescription) -> Bool {
         guard let index = tables.trackIndex[description.id.rawValue] else { return false }
         let peer = tables.tracks[index].pointee.peer
-        tables.peers[peer].pointee.uplink.updateTrack(description)
+        let replacesSets = tables.peers[peer].pointee.uplink.updateTrack(description)
         let track = tables.tracks[index].pointee.track
         for state in tables.subscriptions(ofTrack: index) { state.pointee.subscription.trackUpdated(track) }
         let recording = tables.tracks[index].pointee.recording
         if recording >= 0 { recorded.stream(recording).pointee.trackUpdated(track) }
+        if replacesSets { beginAnew(index) }
         touch(peer)
         return true
+    }
+
+    /// All who receive the track continue with its next keyframe, ahead of which they are sent the parameter sets in force.
+    private func beginAnew(_ index: Int) {
+        let track = tables.tracks[index].pointee.track, recording = tables.tracks[index].pointee.recording
+        var isWanted = recording >= 0
+        if isWanted { recorded.stream(recording).pointee.stop(track) }
+        for state in tables.subscriptions(ofTrack: index) {
+            state.pointee.subscription.stop(track)
+            isWanted = isWanted || !state.pointee.subscription.isPaused
+        }
+        if isWanted { requestKeyframe(index, layer: 0) }
     }
 
     /// Removes a track; its subscribers' sections stay, without a track.

@@ -92,15 +92,18 @@ public final class PublishedTrack {
         description.kind == .video && !description.feedback.isDisjoint(with: [.pli, .fir])
     }
 
-    /// Applies renegotiated formats, extensions or feedback; the layers stay.
-    func update(_ description: TrackDescription) {
-        let former = self.description.formats.map(\.parameterSets)
+    /// Applies renegotiated formats, extensions or feedback; the layers stay. Returns whether other parameter sets are in force.
+    func update(_ description: TrackDescription) -> Bool {
+        let former = self.description.formats.map(\.parameterSets),
+            revision = layerStorage.pointee.parameterSets.revision
         // Parameter sets that packets have replaced since then stay replaced, unless the publisher names others.
         if description.formats.map(\.parameterSets) != former { learnParameterSets(of: description) }
         state.pointee.terms.apply(description)
-        guard !asksForKeyframes else { return }
-        // A request that can never be written would stay due for ever.
-        for index in 0..<layerCount { layerStorage[index].keyframes.cancel() }
+        if !asksForKeyframes {
+            // A request that can never be written would stay due for ever.
+            for index in 0..<layerCount { layerStorage[index].keyframes.cancel() }
+        }
+        return layerStorage.pointee.parameterSets.revision != revision
     }
 
     /// Stores the parameter sets of the description. Simulcast layers differ in size, and a description has the sets of only one stream.

@@ -65,13 +65,16 @@ public final class Uplink {
         return track
     }
 
-    /// Applies renegotiated formats, extensions, encodings or feedback of an existing track.
-    public func updateTrack(_ description: TrackDescription) {
-        guard let slot = slot(of: description.id), let track = tracks[slot] else { return }
-        track.update(description)
+    /// Applies renegotiated formats, extensions, encodings or feedback of an existing track. Returns whether H.264 parameter sets that its subscribers have been
+    /// sent are replaced: what follows is decoded only with the new ones.
+    @discardableResult
+    public func updateTrack(_ description: TrackDescription) -> Bool {
+        guard let slot = slot(of: description.id), let track = tracks[slot] else { return false }
+        let replacesSets = track.update(description)
         extensionTable.removeAll()
         for case let track? in tracks { extensionTable.add(track.description.extensions) }
         state.pointee.bindings.bindAnnounced(track, slot: slot)
+        return replacesSets
     }
 
     /// Removes a track and its SSRCs.
