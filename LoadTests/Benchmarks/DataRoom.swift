@@ -65,7 +65,7 @@ final class DataRoom {
     func resetCost() { (cost, delivered) = (0, 0) }
 
     /// The first peer sends `count` messages of `length` bytes, `spacing` apart, and everybody else receives them.
-    func send(_ count: Int, length: Int, isReliable: Bool, spacing: TimeInterval) {
+    func send(_ count: Int, length: Int, isReliable: Bool, spacing: TimeSpan) {
         let label = isReliable ? Self.labels.reliable : Self.labels.lossy
         let payload = DataPayload(isText: false, bytes: [UInt8](repeating: 7, count: length))
         for _ in 0..<count {
@@ -78,7 +78,7 @@ final class DataRoom {
         run(for: .seconds(1))
     }
 
-    private func run(for time: TimeInterval) {
+    private func run(for time: TimeSpan) {
         let end = now + time
         while true {
             var next = min(engine.nextDeadline, end)

@@ -154,7 +154,7 @@ final class EngineRoom {
         engine.receive(datagram, from: address, at: now, into: &batch)
     }
 
-    func pass(_ interval: TimeInterval) { now = now + interval }
+    func pass(_ interval: TimeSpan) { now = now + interval }
 
     private func endTurn() {
         if engine.nextDeadline <= now {

@@ -113,7 +113,7 @@ struct RoomRun {
             let now = MonotonicClock.now()
             guard now - start < .seconds(Int64(seconds)) else { return }
             for (index, publisher) in publishers.enumerated() {
-                let phase = TimeInterval.nanoseconds(33_333_333 * Int64(index) / Int64(publishers.count))
+                let phase = TimeSpan.nanoseconds(33_333_333 * Int64(index) / Int64(publishers.count))
                 if videoKilobits > 0, now >= publisher.nextFrame + phase {
                     if publisher.nextFrame == .zero { publisher.nextFrame = now }
                     publisher.nextFrame = publisher.nextFrame + .nanoseconds(33_333_333)
@@ -138,7 +138,7 @@ struct RoomRun {
     }
 
     /// All microphones are open: two people speak at a time, others after two seconds, and the rest is background noise.
-    private func level(of publisher: Int, at time: Primitives.TimeInterval) -> UInt8 {
+    private func level(of publisher: Int, at time: TimeSpan) -> UInt8 {
         let turn = Int(time.seconds / 2) * 7 % publishers
         return publisher == turn || publisher == (turn + 1) % publishers ? 30 : 70 + UInt8(publisher % 10)
     }

@@ -27,10 +27,10 @@ struct PathBench: ~Copyable {
     var link: VirtualLink
     var random: RandomSource
     var now = MonotonicTime(milliseconds: 1_000)
-    var backDelay = TimeInterval.milliseconds(25)
+    var backDelay = TimeSpan.milliseconds(25)
     var framesPerSecond = 30.0
     var paddingSize = 400
-    var feedbackInterval = TimeInterval.milliseconds(60)
+    var feedbackInterval = TimeSpan.milliseconds(60)
     /// The rate of the source for an estimate.
     var choose: (Double, MonotonicTime) -> Double
     /// What would be needed for the next gain, and for everything.
@@ -60,7 +60,7 @@ struct PathBench: ~Copyable {
     private var heldUntil = MonotonicTime.zero
 
     init(
-        rate: Double?, delay: TimeInterval = .milliseconds(25), seed: UInt64 = 1,
+        rate: Double?, delay: TimeSpan = .milliseconds(25), seed: UInt64 = 1,
         choose: @escaping (Double, MonotonicTime) -> Double = { estimate, _ in estimate }
     ) {
         var model = LinkModel(delay: delay)

@@ -28,7 +28,7 @@ struct PathChangeTests {
     }
 
     private func makeBench(
-        _ router: Router = Router(), rate: Double?, delay: TimeInterval = .milliseconds(25)
+        _ router: Router = Router(), rate: Double?, delay: TimeSpan = .milliseconds(25)
     ) -> PathBench {
         var bench = PathBench(rate: rate, delay: delay) { router.choose($0, at: $1) }
         bench.demand = { router.demand($0) }

@@ -7,7 +7,7 @@ final class SessionPair {
     struct Path {
         /// Packets lost, duplicated and delayed by an extra 30 ms, per thousand.
         var loss = 0, duplicates = 0, late = 0
-        var delay = TimeInterval.milliseconds(20)
+        var delay = TimeSpan.milliseconds(20)
     }
 
     private struct InFlight {
@@ -44,7 +44,7 @@ final class SessionPair {
     }
 
     /// Lets time pass, in steps of a millisecond.
-    func run(for time: TimeInterval, until isDone: () -> Bool = { false }) {
+    func run(for time: TimeSpan, until isDone: () -> Bool = { false }) {
         let end = now + time
         while now < end, !isDone() {
             flush()
@@ -77,7 +77,7 @@ final class SessionPair {
             if isClientDeaf, !toServer { continue }
             if chance(path.loss) { continue }
             for _ in 0..<(chance(path.duplicates) ? 2 : 1) {
-                let extra = chance(path.late) ? TimeInterval.milliseconds(30) : .zero
+                let extra = chance(path.late) ? TimeSpan.milliseconds(30) : .zero
                 packets.append(
                     InFlight(
                         arrival: now + path.delay + extra, bytes: Array(buffer[..<length]), isToServer: toServer))

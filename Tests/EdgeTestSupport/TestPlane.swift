@@ -64,7 +64,7 @@ public final class TestPlane: MediaPlane {
         return history
     }
     public func now() -> MonotonicTime { clock.withLock { $0 } }
-    public func pass(_ interval: TimeInterval) { clock.withLock { $0 = $0 + interval } }
+    public func pass(_ interval: TimeSpan) { clock.withLock { $0 = $0 + interval } }
     public func wallClockMilliseconds() -> Int64 { TestTokens.now * 1_000 }
 }
 

@@ -10,8 +10,8 @@ struct KeyframeRequesterTests {
         var requester = KeyframeRequester(isScreen: false)
         let start = MonotonicTime.zero + .seconds(10)
         requester.request()
-        var sent: [TimeInterval] = []
-        func advance(by step: TimeInterval, for span: TimeInterval, from first: MonotonicTime) {
+        var sent: [TimeSpan] = []
+        func advance(by step: TimeSpan, for span: TimeSpan, from first: MonotonicTime) {
             var now = first
             while now < first + span {
                 if requester.consumeDue(at: now) { sent.append(now - start) }

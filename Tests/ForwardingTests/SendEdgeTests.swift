@@ -247,7 +247,7 @@ struct SendEdgeTests {
     func replayAge() {
         let (harness, _) = lowestOfThree()
         let subscription = harness.subscription
-        func replayAge(_ bound: LayerBound) -> TimeInterval {
+        func replayAge(_ bound: LayerBound) -> TimeSpan {
             _ = subscription.pointee.setBound(bound, track: harness.track, at: at(200))
             return subscription.pointee.replayAge
         }

@@ -81,7 +81,7 @@ struct SendRepeatTests {
     func throttled() {
         let (harness, _) = begun(rtx: true)
         let number = harness.out[4].header.sequenceNumber
-        let roundTrip = TimeInterval.milliseconds(80)
+        let roundTrip = TimeSpan.milliseconds(80)
         #expect(harness.repeats(of: number, roundTrip: roundTrip, at: at(200)) != nil)
         #expect(harness.repeats(of: number, roundTrip: roundTrip, at: at(240)) == nil)
         #expect(harness.repeats(of: number, roundTrip: roundTrip, at: at(279)) == nil)

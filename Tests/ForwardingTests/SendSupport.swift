@@ -117,7 +117,7 @@ final class SendHarness {
     }
 
     /// What a NACK of `number` is answered with.
-    func repeats(of number: UInt16, roundTrip: TimeInterval = .milliseconds(50), at now: MonotonicTime)
+    func repeats(of number: UInt16, roundTrip: TimeSpan = .milliseconds(50), at now: MonotonicTime)
         -> WrittenPacket?
     {
         guard

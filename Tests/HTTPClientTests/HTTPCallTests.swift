@@ -10,7 +10,7 @@ import Testing
 @Suite("Calls of other servers", .timeLimit(.minutes(1)))
 struct HTTPCallTests {
     private func serving(
-        _ handler: @escaping HTTPHandler, keepAlive: TimeInterval = .seconds(15), _ body: (String) async throws -> Void
+        _ handler: @escaping HTTPHandler, keepAlive: TimeSpan = .seconds(15), _ body: (String) async throws -> Void
     ) async throws {
         var configuration = HTTPServerConfiguration(host: "127.0.0.1", port: 0)
         configuration.streamKeepAlive = keepAlive

@@ -17,7 +17,7 @@ final class ManualClock: Sendable {
     }
 
     /// Moves time on, and returns when the server has acted on it.
-    func advance(by interval: TimeInterval, _ server: HTTPServer) async {
+    func advance(by interval: TimeSpan, _ server: HTTPServer) async {
         state.withLock { $0.time = $0.time + interval }
         await server.finishTurn()
     }

@@ -58,7 +58,7 @@ struct DataPressureTests {
         }
 
         /// Lets time pass; the first client sends whenever little waits in its own buffer.
-        func run(for time: TimeInterval, until isDone: () -> Bool = { false }) {
+        func run(for time: TimeSpan, until isDone: () -> Bool = { false }) {
             let end = harness.now + time
             while harness.now < end, !isDone() {
                 harness.withData(of: harness.clients[0]) { session in

@@ -204,10 +204,10 @@ final class EngineHarness {
     // MARK: - Time
 
     /// Plans something `delay` from now.
-    func plan(in delay: TimeInterval, _ body: @escaping () -> Void) { planned.plan(body, at: now + delay) }
+    func plan(in delay: TimeSpan, _ body: @escaping () -> Void) { planned.plan(body, at: now + delay) }
 
     /// Lets time pass, from one thing to the next.
-    func run(for interval: TimeInterval) {
+    func run(for interval: TimeSpan) {
         let end = now + interval
         while true {
             var next = min(engine.nextDeadline, planned.nextTime ?? .distantFuture)

@@ -267,7 +267,7 @@ struct FeedbackTests {
                 return ($0.time, report)
             }
         }
-        func roundTrip() throws -> TimeInterval? {
+        func roundTrip() throws -> TimeSpan? {
             let statistics = try #require(harness.engine.report(.room(Session.room)))
             return statistics.peers.first { $0.peer == viewer.id }?.roundTripTime
         }

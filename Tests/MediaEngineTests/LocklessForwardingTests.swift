@@ -24,7 +24,7 @@ struct LocklessForwardingTests {
         private var camera = VP8Encoder(ssrc: 0x100)
         private var microphone = OpusEncoder(ssrc: 0x200)
         private var now: MonotonicTime
-        private var step = TimeInterval.milliseconds(20)
+        private var step = TimeSpan.milliseconds(20)
         private var batch = OutboundBatch(datagrams: 512, bytes: 512 * 1_500)
         private let slot = UnsafeMutableRawBufferPointer.allocate(byteCount: 2_048, alignment: 64)
 

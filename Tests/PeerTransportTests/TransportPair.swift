@@ -25,7 +25,7 @@ final class TransportPair {
     let client: ClientTransport
     var now = MonotonicTime(milliseconds: 1_000)
     var clientAddress = SocketAddress(ipv4: 0xc000_0201, port: 50_000)
-    var delay = TimeInterval.milliseconds(10)
+    var delay = TimeSpan.milliseconds(10)
     /// Says which datagrams are lost; called in order of sending.
     var loses: (Datagram) -> Bool = { _ in false }
     var serverEvents: [TransportEvent] = []
@@ -62,7 +62,7 @@ final class TransportPair {
 
     /// Runs both sides and the wire until `limit` has passed or `condition` holds.
     @discardableResult
-    func run(for limit: TimeInterval, until condition: () -> Bool = { false }) -> Bool {
+    func run(for limit: TimeSpan, until condition: () -> Bool = { false }) -> Bool {
         let end = now + limit
         while true {
             if condition() { return true }

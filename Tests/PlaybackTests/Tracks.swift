@@ -6,7 +6,7 @@ import Primitives
 
 /// A movie in memory whose samples have these lengths, durations and keyframes.
 func playable(
-    _ entry: SampleEntry, lengths: [Int], duration: UInt32, syncEvery: Int = 1, delay: TimeInterval = .zero
+    _ entry: SampleEntry, lengths: [Int], duration: UInt32, syncEvery: Int = 1, delay: TimeSpan = .zero
 ) throws -> PlayableTrack {
     var writer = FragmentWriter()
     var bytes = writer.begin(TrackFormat(entry: entry)).bytes

@@ -10,8 +10,8 @@ struct PrimitivesTests {
 
     @Test("A Duration is converted to whole nanoseconds")
     func durations() {
-        #expect(TimeInterval(Duration.milliseconds(1_500)) == .milliseconds(1_500))
-        #expect(TimeInterval(Duration.nanoseconds(-7)).nanoseconds == -7)
+        #expect(TimeSpan(Duration.milliseconds(1_500)) == .milliseconds(1_500))
+        #expect(TimeSpan(Duration.nanoseconds(-7)).nanoseconds == -7)
     }
 
     @Test("IPv4 is kept mapped, and loopback is recognized in both families")

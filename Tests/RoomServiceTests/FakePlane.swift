@@ -35,7 +35,7 @@ final class FakePlane: MediaPlane {
             return state.commands
         }
     }
-    func pass(_ interval: TimeInterval) { state.withLock { $0.now = $0.now + interval } }
+    func pass(_ interval: TimeSpan) { state.withLock { $0.now = $0.now + interval } }
     func set(_ statistics: MediaReport, for room: RoomID) { state.withLock { $0.statistics[room] = statistics } }
 
     func candidates(of worker: WorkerIndex) -> [SocketAddress] {

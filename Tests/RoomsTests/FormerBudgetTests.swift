@@ -14,7 +14,7 @@ struct FormerBudgetTests {
             var bench = RoomBench(limits: limits)
             try bench.join("bob")
             // With four notifications for each track, of half a second each, and 16 at once.
-            let stays: [(pause: TimeInterval, tracks: Int)] = [
+            let stays: [(pause: TimeSpan, tracks: Int)] = [
                 (.zero, 2), (.zero, 2), (.seconds(2), 1), (.seconds(8), 2),
             ]
             for (pause, tracks) in stays {
@@ -34,7 +34,7 @@ struct FormerBudgetTests {
         var bench = RoomBench(limits: limits)
         try bench.join("bob")
         for (pause, count) in [(.zero, 10), (.zero, 0), (.seconds(1), 2), (.seconds(10), 10)]
-            as [(TimeInterval, Int)]
+            as [(TimeSpan, Int)]
         {
             bench.now = bench.now + pause
             let ada = try bench.join("ada")

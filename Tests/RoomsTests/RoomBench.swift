@@ -192,7 +192,7 @@ struct RoomBench {
         try? step { (room, turn) throws(RoomError) in room.leave(session, turn: &turn) }
     }
 
-    mutating func advance(by interval: TimeInterval) {
+    mutating func advance(by interval: TimeSpan) {
         now = now + interval
         try? step { (room, turn) throws(RoomError) in room.advance(turn: &turn) }
     }

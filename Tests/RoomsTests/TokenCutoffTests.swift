@@ -9,7 +9,7 @@ struct TokenCutoffTests {
     private func code(
         _ cutoffs: TokenCutoffs, _ identity: String?, issuedAt: Int64? = nil, notBefore: Int64? = nil,
         room: String = "R",
-        after: TimeInterval = .zero
+        after: TimeSpan = .zero
     ) -> RoomError.Code? {
         let claims = AccessClaims(
             apiKey: "k", identity: identity, expiresAt: 0, notBefore: notBefore, issuedAt: issuedAt, video: .join(nil))

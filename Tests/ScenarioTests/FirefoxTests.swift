@@ -120,7 +120,7 @@ struct FirefoxTests {
         scenario.viewer.uplink.model.queueLimit = .seconds(10)
         scenario.show(.simulcast())
         scenario.run(10)
-        let length = TimeInterval.seconds(stall.seconds)
+        let length = TimeSpan.seconds(stall.seconds)
         scenario.viewer.downlink.stall(for: length, at: scenario.world.now)
         if stall.isBothWays { scenario.viewer.uplink.stall(for: length, at: scenario.world.now) }
         scenario.run(Double(stall.seconds))

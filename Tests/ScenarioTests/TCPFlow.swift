@@ -10,7 +10,7 @@ final class TCPFlow {
     /// A segment of 1,448 bytes with its headers takes 1,500 on the wire, 28 of which the link adds to every datagram.
     private static let length = 1_472
     private static let duplicates = 3
-    private static let timeout = TimeInterval.seconds(1)
+    private static let timeout = TimeSpan.seconds(1)
 
     private let world: World
     private let client: VirtualClient

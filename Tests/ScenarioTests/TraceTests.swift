@@ -40,7 +40,7 @@ struct TraceTests {
         while scenario.seconds < 45 {
             scenario.run(Double.random(in: 1...3, using: &random))
             if kind == 0 {
-                let length = TimeInterval.milliseconds(Int64.random(in: 80...250, using: &random))
+                let length = TimeSpan.milliseconds(Int64.random(in: 80...250, using: &random))
                 scenario.viewer.downlink.stall(for: length, at: scenario.world.now)
             } else {
                 scenario.viewer.downlink.model.rate = .kilobitsPerSecond(200)

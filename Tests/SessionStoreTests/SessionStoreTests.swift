@@ -21,7 +21,7 @@ struct SessionStoreTests {
     }
 
     private func store(
-        _ database: Database, kept: TimeInterval = .seconds(60), maxSessions: Int64 = 100, at now: Int64 = 5_000
+        _ database: Database, kept: TimeSpan = .seconds(60), maxSessions: Int64 = 100, at now: Int64 = 5_000
     ) -> SessionDatabase {
         SessionDatabase(
             database, kept: kept, wallClock: { now }, maxSessions: maxSessions,

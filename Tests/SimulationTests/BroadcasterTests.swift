@@ -96,7 +96,7 @@ struct BroadcasterTests {
     /// One of two moves to another network and restarts ICE once it has noticed; the time without pictures.
     private static func move(
         seed: UInt64, who: (VirtualClient, VirtualClient) -> VirtualClient
-    ) throws -> TimeInterval {
+    ) throws -> TimeSpan {
         let world = try World(seed: seed)
         let room = world.openRoom()
         let link = LinkModel(delay: .milliseconds(30))

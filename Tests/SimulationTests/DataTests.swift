@@ -111,9 +111,9 @@ struct DataTests {
     /// What a viewer had of the last 20 s; of its sound, what was lost of all.
     private struct Received {
         var audioLost = 0
-        var soundDelayP95 = TimeInterval.zero
+        var soundDelayP95 = TimeSpan.zero
         var frames = 0
-        var longestFreeze = TimeInterval.zero
+        var longestFreeze = TimeSpan.zero
         /// Seconds in layers below the usual one of so narrow a link.
         var secondsSmall = 0.0
         var fileBytes = 0

@@ -21,7 +21,7 @@ struct LoudestTests {
 
         init(
             people: Int, loudest: Int?, threshold: Int = RoomAudio().microphoneThreshold,
-            packet: TimeInterval = .milliseconds(20), seed: UInt64
+            packet: TimeSpan = .milliseconds(20), seed: UInt64
         ) throws {
             world = try World(seed: seed)
             room = world.openRoom()
@@ -52,7 +52,7 @@ struct LoudestTests {
         func fallSilent(_ person: Int) { microphones[person].audio?.level = LoudestTests.background }
 
         /// Who was heard in the last `interval`.
-        func audible(for interval: TimeInterval) -> [Int] {
+        func audible(for interval: TimeSpan) -> [Int] {
             let before = views.map(\.packets)
             world.run(for: interval)
             return views.indices.filter { views[$0].packets > before[$0] }

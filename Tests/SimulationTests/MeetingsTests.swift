@@ -63,7 +63,7 @@ struct MeetingsTests {
     }
 
     /// Rooms of four, in which something happens every `pause` somewhere, then quiet; the world at its end.
-    static func play(seed: UInt64, rooms: Int, trouble: TimeInterval, pause: TimeInterval) throws -> [Meeting] {
+    static func play(seed: UInt64, rooms: Int, trouble: TimeSpan, pause: TimeSpan) throws -> [Meeting] {
         let world = try World(seed: seed)
         let meetings = (0..<rooms).map { _ in Meeting(in: world) }
         for meeting in meetings { for _ in 0..<4 { enter(meeting) } }
@@ -98,7 +98,7 @@ struct MeetingsTests {
 
     /// For the estimate of a path without a limit: three of 2,000 rooms had a video that was held for longer than the three seconds in which all others were back.
     /// And for a handshake whose address changed after its flights were on their way: the timer of DTLS is up to 4 s long by then (of 10,000 rooms one had such a client).
-    static let recovery = TimeInterval.seconds(5)
+    static let recovery = TimeSpan.seconds(5)
 
     /// After the trouble everybody sees and hears everybody, but for what is returned: the videos that are held for want of bandwidth, and the clients whose handshake goes on.
     static func expectHealed(_ meeting: Meeting, since moment: MonotonicTime)

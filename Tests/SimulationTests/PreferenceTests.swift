@@ -36,7 +36,7 @@ struct PreferenceTests {
         }
 
         /// How long it takes until `isThere`; nil: longer than 2 s.
-        func wait(for isThere: () -> Bool) -> TimeInterval? {
+        func wait(for isThere: () -> Bool) -> TimeSpan? {
             let start = world.now
             while world.now - start < .seconds(2) {
                 if isThere() { return world.now - start }
@@ -107,7 +107,8 @@ struct PreferenceTests {
             shown[1].layer == 2 && shown[1].framesPerSecond < 20 && shown[1].framesPerSecond > 3
                 && shown[0].layer < 2 && shown[0].framesPerSecond > 12
         }
-        withKnownIssue("after a failed rise the next one waits: with one of 16 seeds for longer", isIntermittent: true) {
+        withKnownIssue("after a failed rise the next one waits: with one of 16 seeds for longer", isIntermittent: true)
+        {
             #expect(isRight(), "after 25 s")
         }
         if !isRight() { shown = room.run(35) }
@@ -127,7 +128,8 @@ struct PreferenceTests {
         func isRight() -> Bool {
             (published[0].layer, published[0].framesPerSecond) > (published[1].layer, published[1].framesPerSecond)
         }
-        withKnownIssue("after a failed rise the next one waits: with two of 16 seeds for longer", isIntermittent: true) {
+        withKnownIssue("after a failed rise the next one waits: with two of 16 seeds for longer", isIntermittent: true)
+        {
             #expect(isRight(), "after 20 s")
         }
         if !isRight() { published = room.run(40) }
@@ -292,7 +294,7 @@ struct PreferenceTests {
     func followedHints() throws {
         let room = try Room(publishers: 1, seed: Seeds.seed(95))
         var handled = 0
-        func obey(for time: TimeInterval) {
+        func obey(for time: TimeSpan) {
             let end = room.world.now + time
             while room.world.now < end {
                 room.world.run(for: .milliseconds(20))

@@ -56,7 +56,7 @@ struct RenegotiationTests {
         let camera = alice.publish(.camera(framesPerSecond: 30)), view = bob.subscribe(to: camera)
         world.run(for: .seconds(3))
         let requests = camera.keyframeRequests.count
-        var longest = TimeInterval.zero, latest = TimeInterval.zero
+        var longest = TimeSpan.zero, latest = TimeSpan.zero
         for round in 0..<20 {
             let (width, height, rate) = [(1_280, 720, 30.0), (375, 667, 24), (414, 896, 60), (961, 541, 15)][round % 4]
             view.resetGap(at: view.lastArrival ?? world.now)

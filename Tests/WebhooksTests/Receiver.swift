@@ -9,7 +9,7 @@ final class Receiver: Sendable {
         var bodies: [String] = []
         /// The content type of each body.
         var types: [String: String] = [:]
-        var waits: [TimeInterval] = []
+        var waits: [TimeSpan] = []
         var now = MonotonicTime.zero
         var answer: @Sendable (_ body: String, _ attempt: Int) -> WebhookOutcome = { _, _ in .answered(status: 200) }
         var attempts = 0
@@ -21,7 +21,7 @@ final class Receiver: Sendable {
 
     var bodies: [String] { state.withLock { $0.bodies } }
     var types: [String: String] { state.withLock { $0.types } }
-    var waits: [TimeInterval] { state.withLock { $0.waits } }
+    var waits: [TimeSpan] { state.withLock { $0.waits } }
 
     func answer(_ answer: @escaping @Sendable (_ body: String, _ attempt: Int) -> WebhookOutcome) {
         state.withLock { $0.answer = answer }

@@ -147,7 +147,7 @@ struct WebhooksTests {
             while try await webhooks.status(of: "w")?.state != .parked { try await giveWay() }
             #expect(try await webhooks.status(of: "w")?.lastError == "nobody listens")
         }
-        let waited = dead.waits.reduce(TimeInterval.zero) { $0 + $1 }
+        let waited = dead.waits.reduce(TimeSpan.zero) { $0 + $1 }
         #expect(waited >= WebhookBackoff.parking && waited < WebhookBackoff.parking + .seconds(61))
         let receiver = Receiver()
         try await with(database, receiver) { rooms, webhooks in

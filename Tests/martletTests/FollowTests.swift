@@ -57,7 +57,7 @@ struct FollowTests {
 
     /// Follows the events of a server on a thread that may wait, until there is nothing to follow any more.
     private static func follow(
-        _ server: HTTPServer, _ words: [String], pause: TimeInterval, _ event: @escaping @Sendable () -> Void = {}
+        _ server: HTTPServer, _ words: [String], pause: TimeSpan, _ event: @escaping @Sendable () -> Void = {}
     ) async -> Followed {
         let words = ["events", "--follow", "--server", "http://127.0.0.1:\(server.port)"] + words
         return await withCheckedContinuation { continuation in
@@ -66,7 +66,7 @@ struct FollowTests {
     }
 
     private static func followed(
-        _ words: [String], _ pause: TimeInterval, _ event: @escaping @Sendable () -> Void
+        _ words: [String], _ pause: TimeSpan, _ event: @escaping @Sendable () -> Void
     ) -> Followed {
         var followed = Followed()
         do throws(CommandError) {

@@ -23,7 +23,7 @@ public final class CallStatistics: Sendable {
     public var counts: Counts { state.withLock { $0 } }
 
     /// A call of `operation` was answered after `time`; `refusal` is the code if it was refused.
-    public func add(_ operation: String, _ time: TimeInterval, refusal: String?) {
+    public func add(_ operation: String, _ time: TimeSpan, refusal: String?) {
         state.withLock { counts in
             counts.times[operation, default: Histogram(bounds: Self.bounds)].add(time.seconds)
             if let refusal { counts.refusals[refusal, default: 0] += 1 }

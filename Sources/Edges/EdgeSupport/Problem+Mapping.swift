@@ -84,7 +84,7 @@ extension Problem {
         }
     }
 
-    private static func defaultRetryAfter(_ code: RoomError.Code) -> TimeInterval? {
+    private static func defaultRetryAfter(_ code: RoomError.Code) -> TimeSpan? {
         switch code {
         case .rateLimited, .tooManyAttempts: .seconds(1)
         case .overloaded, .mediaUnavailable, .draining: .seconds(5)

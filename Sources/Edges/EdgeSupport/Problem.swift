@@ -14,13 +14,13 @@ public struct Problem: Error, Sendable, Hashable {
     /// The member of a body that it is about; its parts are members next to `detail`.
     public var place: JSONFault?
     /// When trying again makes sense.
-    public var retryAfter: TimeInterval?
+    public var retryAfter: TimeSpan?
     /// Further header fields, for example `WWW-Authenticate` or `Accept-Post`.
     public var headers: HTTPHeaders
 
     /// A refusal with these parts.
     public init(
-        _ status: Int, _ code: String, _ detail: String = "", retryAfter: TimeInterval? = nil,
+        _ status: Int, _ code: String, _ detail: String = "", retryAfter: TimeSpan? = nil,
         headers: HTTPHeaders = HTTPHeaders()
     ) {
         self.status = status

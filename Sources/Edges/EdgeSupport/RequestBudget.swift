@@ -3,7 +3,7 @@ public import Primitives
 /// How many requests one socket may send.
 public struct RequestBudget: Sendable {
     /// 200 per second, far above the churn of a large call …
-    private static let interval = TimeInterval.milliseconds(5)
+    private static let interval = TimeSpan.milliseconds(5)
     /// … and this many at once.
     public static let burst = 400
     /// A client that continues for this many requests after it was refused ignores refusals; each request within the budget makes up for one beyond it.

@@ -4,7 +4,7 @@ public enum DataReliability: Sendable, Hashable {
     /// At most this many retransmissions.
     case retransmissions(Int)
     /// No transmission after this time.
-    case lifetime(TimeInterval)
+    case lifetime(TimeSpan)
 }
 
 /// The properties of a data channel, as its opener chooses them (RFC 8832 section 5.1).

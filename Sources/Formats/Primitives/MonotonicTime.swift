@@ -24,17 +24,17 @@ public struct MonotonicTime: Hashable, Comparable, Sendable {
     @inlinable public static func < (a: Self, b: Self) -> Bool { a.nanoseconds < b.nanoseconds }
 
     /// Saturates at `distantFuture`, so that "never" stays never.
-    @inlinable public static func + (time: Self, interval: TimeInterval) -> Self {
+    @inlinable public static func + (time: Self, interval: TimeSpan) -> Self {
         let (sum, overflow) = time.nanoseconds.addingReportingOverflow(interval.nanoseconds)
         return overflow ? .distantFuture : Self(nanoseconds: sum)
     }
 
-    @inlinable public static func - (time: Self, interval: TimeInterval) -> Self {
+    @inlinable public static func - (time: Self, interval: TimeSpan) -> Self {
         Self(nanoseconds: time.nanoseconds &- interval.nanoseconds)
     }
 
-    @inlinable public static func - (later: Self, earlier: Self) -> TimeInterval {
-        TimeInterval(nanoseconds: later.nanoseconds &- earlier.nanoseconds)
+    @inlinable public static func - (later: Self, earlier: Self) -> TimeSpan {
+        TimeSpan(nanoseconds: later.nanoseconds &- earlier.nanoseconds)
     }
 }
 
@@ -42,7 +42,7 @@ public struct MonotonicTime: Hashable, Comparable, Sendable {
 ///
 /// Swift's `Duration` counts attoseconds in 128 bits, whose division costs more than parsing a packet (measured), so the
 /// media plane has its own. It converts from `Duration` where configuration meets the core.
-public struct TimeInterval: Hashable, Comparable, Sendable {
+public struct TimeSpan: Hashable, Comparable, Sendable {
     /// The length in nanoseconds; negative when it points back.
     public var nanoseconds: Int64
 

@@ -7,7 +7,7 @@ public struct RateLimit: Sendable {
 
     /// Accepts `count` more, one per `interval` and `burst` at once; false, and nothing is counted, if there have been too many.
     public mutating func accept(
-        _ count: Int = 1, every interval: TimeInterval, atOnce burst: Int, at now: MonotonicTime
+        _ count: Int = 1, every interval: TimeSpan, atOnce burst: Int, at now: MonotonicTime
     ) -> Bool {
         let next = max(due, now) + interval * Int64(count)
         guard next - now <= interval * Int64(burst) else { return false }
@@ -22,7 +22,7 @@ public struct RateLimit: Sendable {
     public mutating func usesUp(asMuchAs other: RateLimit) { due = max(due, other.due) }
 
     /// Counts `count` more although there may have been too many: later ones wait until there is room for these, too.
-    public mutating func add(_ count: Int, every interval: TimeInterval, at now: MonotonicTime) {
+    public mutating func add(_ count: Int, every interval: TimeSpan, at now: MonotonicTime) {
         due = max(due, now) + interval * Int64(count)
     }
 }

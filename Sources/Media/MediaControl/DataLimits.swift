@@ -15,7 +15,7 @@ public struct DataLimits: Sendable, Hashable {
     /// cost.
     public var bytesInHand = 65_536
     /// A peer for which others wait must accept this many bytes in this time, or its channel is closed.
-    public var slowestProgress = 65_536, patience = TimeInterval.seconds(10)
+    public var slowestProgress = 65_536, patience = TimeSpan.seconds(10)
     /// Bytes of lossy messages that may wait for one peer; above this the oldest are dropped.
     public var lossyBytes = 262_144
     /// Messages that a peer may send per second; further ones wait in its own buffer.

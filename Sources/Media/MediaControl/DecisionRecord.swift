@@ -5,7 +5,7 @@ public struct DecisionRecord: Sendable, Hashable {
     /// Time of the decision, on the worker's clock. Other readers use `age`.
     public var time: MonotonicTime
     /// How long before the reading it was made.
-    public var age = TimeInterval.zero
+    public var age = TimeSpan.zero
     public var subscription: SubscriptionID
     public var track: TrackID?
     /// The layer sent from then on; nil: none.

@@ -48,7 +48,7 @@ public struct WorkerStatistics: Sendable {
     /// How long turns kept the loop busy, in the same buckets as packets' times: a packet may have waited that long in the kernel.
     public var turnTimes = TransitHistogram()
     /// Time during which the worker did not sleep.
-    public var busyTime = TimeInterval.zero
+    public var busyTime = TimeSpan.zero
 
     public init() {}
 }
@@ -87,7 +87,7 @@ public struct PeerStatistics: Sendable, Hashable {
     /// RTP packets sent to the peer, all subscriptions together.
     public var rtpPacketsSent: UInt64 = 0
     /// Round trip time measured by STUN or RTCP; nil before the first.
-    public var roundTripTime: TimeInterval?
+    public var roundTripTime: TimeSpan?
     /// The estimate of the path to the peer; nil while there is none.
     public var estimate: Bitrate?
     /// The bitrate of the selected layers, audio included.
@@ -97,7 +97,7 @@ public struct PeerStatistics: Sendable, Hashable {
     /// Share of lost packets to the peer, 0 to 1, by its transport-wide feedback.
     public var downlinkLoss = 0.0
     /// How long packets to the peer wait in queues on the path.
-    public var queueDelay = TimeInterval.zero
+    public var queueDelay = TimeSpan.zero
     /// Bytes of probes sent to it.
     public var probeBytes: UInt64 = 0
     /// Packets are sent to the peer, but no feedback arrives.

@@ -7,21 +7,21 @@ public struct PlayoutDelayBounds: Sendable, Hashable {
     public static let standard = PlayoutDelayBounds(minimum: .zero, maximum: .seconds(10))
 
     /// The range of the extension: 12 bits of 10 ms.
-    public static let longest = TimeInterval.milliseconds(40_950)
+    public static let longest = TimeSpan.milliseconds(40_950)
 
     /// In steps of 10 ms; a maximum below the minimum is raised to it.
-    public let minimum: TimeInterval
-    public let maximum: TimeInterval
+    public let minimum: TimeSpan
+    public let maximum: TimeSpan
 
     /// Bounds within zero and ``longest``.
-    public init(minimum: TimeInterval, maximum: TimeInterval) {
+    public init(minimum: TimeSpan, maximum: TimeSpan) {
         self.minimum = min(max(minimum, .zero), Self.longest)
         self.maximum = min(max(maximum, self.minimum), Self.longest)
     }
 
     /// The value of the header extension: minimum and maximum, 12 bits each.
     public var wireValue: UInt32 {
-        func steps(_ time: TimeInterval) -> UInt32 { UInt32(truncatingIfNeeded: time.nanoseconds / 10_000_000) }
+        func steps(_ time: TimeSpan) -> UInt32 { UInt32(truncatingIfNeeded: time.nanoseconds / 10_000_000) }
         return steps(minimum) << 12 | steps(maximum)
     }
 }

@@ -6,10 +6,10 @@ public struct RecordedStreamDescription: Sendable, Hashable {
     public var id: SubscriptionID
     public var track: TrackID
     /// A keyframe is requested when the last one is this old, because players seek to keyframes; zero: never.
-    public var keyframeInterval: TimeInterval
+    public var keyframeInterval: TimeSpan
 
     /// A stream of `track`.
-    public init(id: SubscriptionID, track: TrackID, keyframeInterval: TimeInterval) {
+    public init(id: SubscriptionID, track: TrackID, keyframeInterval: TimeSpan) {
         self.id = id
         self.track = track
         self.keyframeInterval = keyframeInterval

@@ -14,12 +14,12 @@ public struct TransitHistogram: Sendable {
     /// Packets by bucket, one bucket more than there are bounds.
     public private(set) var counts = InlineArray<13, UInt64>(repeating: 0)
     /// Sum of all times.
-    public private(set) var total = TimeInterval.zero
+    public private(set) var total = TimeSpan.zero
 
     public init() {}
 
     /// Adds `packets` that took `time` each.
-    public mutating func add(_ packets: UInt64, _ time: TimeInterval) {
+    public mutating func add(_ packets: UInt64, _ time: TimeSpan) {
         var bucket = 0
         while bucket < 12, time.nanoseconds > Self.bounds[bucket] { bucket += 1 }
         counts[bucket] &+= packets

@@ -4,9 +4,9 @@ public import Primitives
 /// The configuration of one worker's engine. Every limit states its reason.
 public struct EngineConfiguration: Sendable, Hashable {
     /// A peer whose checks stop for this long is disconnected (RFC 7675 requires at most 30 s).
-    public var consentTimeout = TimeInterval.seconds(15)
+    public var consentTimeout = TimeSpan.seconds(15)
     /// A peer that has not connected after this long is removed.
-    public var setupTimeout = TimeInterval.seconds(30)
+    public var setupTimeout = TimeSpan.seconds(30)
     /// Maximum peers per worker; one more is closed at once with `overloaded`. Tables grow as needed, so only memory limits them, and the control plane
     /// counts the peers of all workers together.
     public var maximumPeers = Int.max

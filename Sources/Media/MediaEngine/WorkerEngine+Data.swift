@@ -10,7 +10,7 @@ extension WorkerEngine {
     /// About as many bytes as one of their packets takes of an allowance.
     private static let packetLength = 1_200
     /// When a peer that has more to send is served again.
-    private static let dataPause = TimeInterval.milliseconds(1)
+    private static let dataPause = TimeSpan.milliseconds(1)
 
     func applyToData(_ command: MediaCommand, at now: MonotonicTime) -> Bool {
         switch command {

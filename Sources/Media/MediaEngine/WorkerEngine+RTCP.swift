@@ -167,14 +167,14 @@ extension WorkerEngine {
     }
 
     /// The subscriber's round trip: by its reports, otherwise by the server's own checks, otherwise assumed.
-    private func roundTrip(of peer: Int, at now: MonotonicTime) -> TimeInterval {
+    private func roundTrip(of peer: Int, at now: MonotonicTime) -> TimeSpan {
         let state = tables.peers[peer]
         return state.pointee.downlink?.pointee.roundTrip(at: now) ?? state.pointee.transport.roundTripTime
             ?? Self.assumedRoundTrip
     }
 
     /// Used before any measurement: long enough not to double every retransmission, short enough to repair.
-    private static let assumedRoundTrip = TimeInterval.milliseconds(60)
+    private static let assumedRoundTrip = TimeSpan.milliseconds(60)
 
     // MARK: - Reports and feedback that the server sends
 
@@ -183,9 +183,9 @@ extension WorkerEngine {
     /// SR 28, SDES with a cname of 255: 8 + 2 + 255 + 3.
     private static let reportRoom = 300
     /// How often a peer's subscriptions are checked for a due report.
-    private static let reportTick = TimeInterval.milliseconds(200)
+    private static let reportTick = TimeSpan.milliseconds(200)
     /// The same while none of them forwards anything: a muted track may resume at any time.
-    private static let idleReportTick = TimeInterval.seconds(1)
+    private static let idleReportTick = TimeSpan.seconds(1)
 
     /// Schedules a check of a peer's sender reports soon after `moment`.
     func scheduleReports(of peer: Int, at moment: MonotonicTime) {

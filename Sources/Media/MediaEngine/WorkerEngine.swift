@@ -172,7 +172,7 @@ public final class WorkerEngine {
     /// The packets of a subscription that a NACK requests are retransmitted at the end of the turn.
     func addRepeats(
         for nack: GenericNACK, _ packet: UnsafeRawBufferPointer, of subscription: Int,
-        _ downlink: UnsafeMutablePointer<Downlink>, roundTrip: TimeInterval, at now: MonotonicTime
+        _ downlink: UnsafeMutablePointer<Downlink>, roundTrip: TimeSpan, at now: MonotonicTime
     ) {
         downlink.pointee.receive(
             nack, in: packet.bytes, for: subscription, tables, roundTrip: roundTrip, at: now, into: &turn, &counters)

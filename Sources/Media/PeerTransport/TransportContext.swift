@@ -9,11 +9,11 @@ public import SRTP
 /// Limits and settings for all peers of a worker.
 public struct TransportSettings: Sendable, Hashable {
     /// A peer without a sign of life for this long is disconnected (RFC 7675 section 5.1 allows 30 s at most).
-    public var consentTimeout = TimeInterval.seconds(15)
+    public var consentTimeout = TimeSpan.seconds(15)
     /// A peer that has not finished ICE this long after its description was set is removed.
-    public var setupTimeout = TimeInterval.seconds(30)
+    public var setupTimeout = TimeSpan.seconds(30)
     /// A DTLS handshake that has not finished this long after the first selected tuple is aborted.
-    public var handshakeTimeout = TimeInterval.seconds(30)
+    public var handshakeTimeout = TimeSpan.seconds(30)
     /// The largest DTLS datagram sent.
     public var maximumDatagram = 1_200
     /// For peers with data channels.

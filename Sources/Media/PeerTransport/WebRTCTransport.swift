@@ -65,7 +65,7 @@ public final class WebRTCTransport {
     /// The name of the SRTP profile in use; empty before the handshake is complete.
     public var srtpProfileName: String { srtp?.profile.name ?? "" }
     /// As measured by the server's own consent checks; nil before the first answer.
-    public var roundTripTime: TimeInterval? { ice.roundTripTime }
+    public var roundTripTime: TimeSpan? { ice.roundTripTime }
     /// Whether datagrams from `address` belong to this peer.
     public func isValidated(_ address: SocketAddress) -> Bool { ice.isValidated(address) }
 

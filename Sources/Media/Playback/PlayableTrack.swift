@@ -56,7 +56,7 @@ public struct PlayableTrack: Sendable {
     public let clockRate: UInt32
     /// The longest time between two keyframes of a video, or from the last one to the end: a viewer who joins waits at most this long. Nil for audio. Computed
     /// only once, because a file may have millions of samples.
-    public let longestKeyframeInterval: TimeInterval?
+    public let longestKeyframeInterval: TimeSpan?
 
     /// The largest sample that is read: a lossless frame of 4K.
     public static let maximumSample = 8 << 20
@@ -67,7 +67,7 @@ public struct PlayableTrack: Sendable {
     public var kind: MediaKind { codec.kind }
 
     /// Checks a track of a movie that begins `delay` later than others with which it is played.
-    public init(_ track: MovieTrack, delay: TimeInterval = .zero) throws(PlaybackRefusal) {
+    public init(_ track: MovieTrack, delay: TimeSpan = .zero) throws(PlaybackRefusal) {
         codec = try Self.codec(of: track.format)
         format = track.format
         timescale = track.timescale
@@ -93,7 +93,7 @@ public struct PlayableTrack: Sendable {
             codec.kind == .video ? Self.longestKeyframeInterval(of: kept, timescale: track.timescale) : nil
     }
 
-    private static func longestKeyframeInterval(of samples: [MovieSample], timescale: UInt32) -> TimeInterval? {
+    private static func longestKeyframeInterval(of samples: [MovieSample], timescale: UInt32) -> TimeSpan? {
         guard let first = samples.first, let last = samples.last else { return nil }
         var (keyframe, longest) = (first.time, Int64(0))
         for sample in samples where sample.isSync {
@@ -119,10 +119,10 @@ public struct PlayableTrack: Sendable {
     }
 
     /// When sample `index` is shown, from the file's zero.
-    public func time(of index: Int) -> TimeInterval { .units(samples[index].time, per: timescale) }
+    public func time(of index: Int) -> TimeSpan { .units(samples[index].time, per: timescale) }
 
     /// When the last sample ends.
-    var end: TimeInterval {
+    var end: TimeSpan {
         guard let last = samples.last else { return .zero }
         return .units(last.time, per: timescale) + .units(Int64(max(last.duration, 1)), per: timescale)
     }
@@ -137,7 +137,7 @@ public struct PlayableTrack: Sendable {
     }
 
     /// The last sample that is not later than `time` and with which a decoder can start.
-    func syncIndex(atOrBefore time: TimeInterval) -> Int {
+    func syncIndex(atOrBefore time: TimeSpan) -> Int {
         var index = self.index(atOrAfter: time)
         if index == samples.count || self.time(of: index) > time { index -= 1 }
         while index > 0, !samples[index].isSync { index -= 1 }
@@ -145,7 +145,7 @@ public struct PlayableTrack: Sendable {
     }
 
     /// The first sample that is not earlier than `time`; the number of samples if there is none.
-    func index(atOrAfter time: TimeInterval) -> Int {
+    func index(atOrAfter time: TimeSpan) -> Int {
         var low = 0, high = samples.count
         while low < high {
             let middle = (low + high) / 2
@@ -155,9 +155,9 @@ public struct PlayableTrack: Sendable {
     }
 }
 
-extension TimeInterval {
+extension TimeSpan {
     /// `count` units, of which `scale` are a second; exact to the nanosecond for a year.
-    static func units(_ count: Int64, per scale: UInt32) -> TimeInterval {
+    static func units(_ count: Int64, per scale: UInt32) -> TimeSpan {
         let seconds = count / Int64(scale), rest = count % Int64(scale)
         return .nanoseconds(seconds * 1_000_000_000 + rest * 1_000_000_000 / Int64(scale))
     }

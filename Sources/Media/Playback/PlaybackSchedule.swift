@@ -18,7 +18,7 @@ public struct PlaybackSchedule: Sendable {
         /// Its RTP timestamp, from 0 at the playback's beginning.
         public var timestamp: UInt32
         /// Its packets leave within this time.
-        public var spread: TimeInterval
+        public var spread: TimeSpan
     }
 
     /// The state of playing.
@@ -51,18 +51,18 @@ public struct PlaybackSchedule: Sendable {
     /// When it was paused; after a seek, the moment of the position that was sought.
     private var pausedAt: MonotonicTime
     /// Time of the first sample, and of one cycle.
-    private let start: TimeInterval
+    private let start: TimeSpan
     /// How long one cycle lasts.
-    public let duration: TimeInterval
+    public let duration: TimeSpan
 
     /// From a command to the first packet: longer than it takes for the command to reach the worker's thread.
-    public static let lead = TimeInterval.milliseconds(40)
+    public static let lead = TimeSpan.milliseconds(40)
     /// A file whose data comes later than this has stalled: the following samples are sent at their own pace, not all at once.
-    private static let stall = TimeInterval.milliseconds(500)
+    private static let stall = TimeSpan.milliseconds(500)
     /// A cycle lasts at least this long: a file of one frame must not be repeated endlessly in no time.
-    private static let shortestCycle = TimeInterval.milliseconds(100)
+    private static let shortestCycle = TimeSpan.milliseconds(100)
     /// The packets of a frame leave within half of its duration, and at most within this time: viewers wait for the last one.
-    private static let longestSpread = TimeInterval.milliseconds(20)
+    private static let longestSpread = TimeSpan.milliseconds(20)
 
     /// A schedule of `tracks` (at least one) that begins soon after `now`, or is paused at the beginning.
     public init(_ tracks: [PlayableTrack], loops: Bool, isPaused: Bool = false, at now: MonotonicTime) {
@@ -102,7 +102,7 @@ public struct PlaybackSchedule: Sendable {
         lastDue = max(lastDue, due)
         let sample = tracks[track].samples[index]
         let units = tracks[track].clockUnits(of: index) + cursors[track].clockOffset + cycleUnits(of: track)
-        let length = TimeInterval.units(Int64(sample.duration), per: tracks[track].timescale)
+        let length = TimeSpan.units(Int64(sample.duration), per: tracks[track].timescale)
         return Step(
             track: track, sample: index, due: due, timestamp: UInt32(truncatingIfNeeded: units),
             spread: min(length / 2, Self.longestSpread))
@@ -137,7 +137,7 @@ public struct PlaybackSchedule: Sendable {
         duration.units(per: tracks[track].clockRate) * cursors[track].cycle
     }
 
-    private mutating func move(by interval: TimeInterval) {
+    private mutating func move(by interval: TimeSpan) {
         anchor = anchor + interval
         setClockOffsets()
     }
@@ -171,7 +171,7 @@ public struct PlaybackSchedule: Sendable {
     public mutating func setLoops(_ loops: Bool) { self.loops = loops }
 
     /// Seeks to the sync sample at or before `position` from the beginning; a position beyond the end means the end.
-    public mutating func seek(to position: TimeInterval, at now: MonotonicTime) {
+    public mutating func seek(to position: TimeSpan, at now: MonotonicTime) {
         if case .ended = state { return }
         let target = start + min(max(position, .zero), duration)
         let video = tracks.indices.first { tracks[$0].kind == .video }
@@ -190,7 +190,7 @@ public struct PlaybackSchedule: Sendable {
     }
 
     /// The current position, from the beginning.
-    public func position(at now: MonotonicTime) -> TimeInterval {
+    public func position(at now: MonotonicTime) -> TimeSpan {
         guard let track = earliest else {
             let left = end - (state == .paused ? pausedAt : now)
             return max(duration - max(left, .zero), .zero)

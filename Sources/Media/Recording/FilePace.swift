@@ -6,7 +6,7 @@ struct FilePace {
     /// Files that may begin at once: a phone that is rotated and rotated back, and a change of codec in addition.
     private static let burst: Int64 = 4
     /// After those.
-    private static let interval = TimeInterval.seconds(1)
+    private static let interval = TimeSpan.seconds(1)
     /// Maximum files of one track: 10,000 take 4 MB in the summary, which is written anew with each of them. In files of an hour they last for a year, in files
     /// of ten seconds, the shortest that the API takes, for a day.
     static let mostFiles = 10_000

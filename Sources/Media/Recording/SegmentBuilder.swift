@@ -5,7 +5,7 @@ public import Primitives
 /// When a file of a track is long or large enough: another one continues with the next keyframe or audio packet.
 public struct SegmentLimit: Sendable, Hashable {
     /// Length of a file.
-    public var length: TimeInterval
+    public var length: TimeSpan
     /// Bytes of a file.
     public var bytes: Int64
     /// Samples of a file: 5.2 hours of Opus in packets of 10 ms.
@@ -19,7 +19,7 @@ public struct SegmentLimit: Sendable, Hashable {
     public static let usual = SegmentLimit(length: .seconds(3_600), bytes: 2 << 30)
 
     /// Files of at most `length` and `bytes`, except for the samples before the next keyframe.
-    public init(length: TimeInterval, bytes: Int64) {
+    public init(length: TimeSpan, bytes: Int64) {
         self.length = length
         self.bytes = bytes
     }
@@ -28,7 +28,7 @@ public struct SegmentLimit: Sendable, Hashable {
 /// Collects samples into the fragments of one file. A sample is written when the next one is known, so that every duration is exact.
 struct SegmentBuilder {
     /// A fragment ends after this time at the latest: a crash loses no more.
-    static let longestFragment = TimeInterval.seconds(1)
+    static let longestFragment = TimeSpan.seconds(1)
     /// A fragment ends with this many bytes or samples, whatever its length: a publisher whose timestamps do not advance must not fill the memory. This is
     /// several times as much as a second of 4K video or of the shortest Opus packets has, and yields a header that `MovieScan` accepts.
     static let largestFragment = 4 << 20

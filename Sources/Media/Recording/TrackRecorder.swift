@@ -52,7 +52,7 @@ public struct TrackRecorder: Sendable {
     public private(set) var totals = RecordingTotals()
 
     /// Nothing arrived for this long: the pending samples go to the disk.
-    private static let idle = TimeInterval.seconds(1)
+    private static let idle = TimeSpan.seconds(1)
 
     /// A recorder whose first file has the number `segment`, and whose files are limited by `limit`.
     public init(firstSegment segment: Int = 0, limit: SegmentLimit = .usual) {

@@ -28,7 +28,7 @@ struct VideoTrack {
     private let limit: SegmentLimit
 
     /// Requests that are not answered are repeated after this.
-    private static let requestInterval = TimeInterval.seconds(1)
+    private static let requestInterval = TimeSpan.seconds(1)
     /// 30 frames per second: the duration of the last frame before anything is known.
     private static let usualDuration: UInt32 = 3_000
     /// As for audio, a longer pause is in no file. A file would show a still for as long, and after 13 hours its sample table could not express the duration.

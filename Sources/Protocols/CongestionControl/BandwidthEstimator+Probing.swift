@@ -7,14 +7,14 @@ struct ProbeState: Sendable {
     /// Minimum packets of a probe, so that spacing can be measured.
     static let leastPackets = 5
     /// Length of a probe …
-    static let length = TimeInterval.milliseconds(15)
+    static let length = TimeSpan.milliseconds(15)
     /// … and, if the jitter exceeds `mostJitter` microseconds, this many packets and multiples of the jitter: the probe's own queue must be visible.
     static let packetsInJitter = 30
     private static let lengthInJitter: Int64 = 3
-    private static let longest = TimeInterval.milliseconds(200)
+    private static let longest = TimeSpan.milliseconds(200)
     static let mostJitter: Int64 = 10_000
     /// Time for the answer besides the round trip: feedback arrives every 50 to 250 ms.
-    static let patience = TimeInterval.milliseconds(500)
+    static let patience = TimeSpan.milliseconds(500)
 
     private(set) var id: UInt8 = 0
     private(set) var rate = 0.0
@@ -58,7 +58,7 @@ struct ProbeState: Sendable {
         return packets >= Self.leastPackets && bytes >= bytesNeeded
     }
 
-    mutating func sentAll(estimate: Double, roundTrip: TimeInterval, at now: MonotonicTime) {
+    mutating func sentAll(estimate: Double, roundTrip: TimeSpan, at now: MonotonicTime) {
         isSending = false
         deadline = now + roundTrip * 2 + Self.patience
         let drain = min(Double(bytes) * 8 / max(estimate, 1), 0.3)

@@ -14,7 +14,7 @@ extension BandwidthEstimator {
         return min(probe.nextDeadline, calm)
     }
 
-    private var silenceLimit: TimeInterval { max(Self.patience, (roundTrip ?? .zero) * 3) }
+    private var silenceLimit: TimeSpan { max(Self.patience, (roundTrip ?? .zero) * 3) }
     /// An outage is being tested for, and no feedback has arrived since.
     var isTestingPath: Bool { phase == .measuring && lastPathTest > lastFeedback }
     private var silentSince: MonotonicTime { max(lastFeedback, lastPathTest) }

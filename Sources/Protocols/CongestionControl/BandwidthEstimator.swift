@@ -42,11 +42,11 @@ public struct BandwidthEstimator: ~Copyable {
     /// IPv4 and UDP headers, which the bottleneck carries too.
     public static let wireOverhead = 28
     /// Without feedback for this long, while packets are in flight, the path counts as broken.
-    static let patience = TimeInterval.milliseconds(1_000)
+    static let patience = TimeSpan.milliseconds(1_000)
     /// Microseconds of waiting that prove congestion without a slope of the delay.
     static let flood: Int64 = 120_000
     /// For this long after an alarm, reports are about packets sent before it: a queue of 300 ms, a round trip and the 100 ms between two reports.
-    static let alarmTime = TimeInterval.milliseconds(500)
+    static let alarmTime = TimeSpan.milliseconds(500)
     /// Seconds to deliver what is in flight, beyond a round trip; normally the time between two reports and a frame account for less than 150 ms of it.
     static let mostOnItsWay = 0.25
     /// Microseconds of waiting that an uncongested path does not have: a frame's packets at twice its rate take 15 ms.
@@ -55,12 +55,12 @@ public struct BandwidthEstimator: ~Copyable {
     static let drained: Int64 = 15_000
     /// Share of lost packets, next to other traffic that fills the queue, above which less must be sent (draft-ietf-rmcat-gcc-02 section 6).
     static let maximumCrossTrafficLoss = 0.1
-    static let silentStep = TimeInterval.milliseconds(500)
+    static let silentStep = TimeSpan.milliseconds(500)
     /// Bits per second of the few packets that test, during a silence, whether the path is back: if no layer fits any more, nothing else is sent that
     /// could be answered.
     static let pathTestRate = 100_000.0
     /// Without reported packets for this long the path may have changed.
-    static let streamTimeout = TimeInterval.seconds(2)
+    static let streamTimeout = TimeSpan.seconds(2)
 
     // The fields that sending a packet touches come first, so that they take two or three cache lines.
     var packets = SentPackets()
@@ -120,7 +120,7 @@ public struct BandwidthEstimator: ~Copyable {
     }
 
     /// Smoothed round trip by feedback; nil before the first.
-    var roundTrip: TimeInterval? { trips.smoothed }
+    var roundTrip: TimeSpan? { trips.smoothed }
 
     /// Bytes of memory besides the struct itself.
     public var memoryBytes: Int { packets.memoryBytes }
@@ -189,7 +189,7 @@ public struct BandwidthEstimator: ~Copyable {
     /// The last seconds' share of lost packets, 0 to 1.
     public var lossRate: Double { losses.averageLoss }
     /// How long packets wait in queues on the path.
-    public var queueDelay: TimeInterval { .microseconds(queueWait) }
+    public var queueDelay: TimeSpan { .microseconds(queueWait) }
     /// The same in microseconds.
     var queueWait: Int64 { queue.value(besides: jitter.value) }
     /// Whether much more is in flight than can be delivered soon. Just after an alarm this is known before it shows as a delay: reports are as old as the

@@ -11,7 +11,7 @@ import Primitives
 /// A wrong answer costs little: the rate then follows the slope of the delay, as in libwebrtc, which never looks at how long packets wait.
 struct ConstantWait: Sendable {
     /// How long the wait must not change: longer than CUBIC takes to cross its plateau at the rates of a video call.
-    private static let time = TimeInterval.seconds(5)
+    private static let time = TimeSpan.seconds(5)
     /// Microseconds within which it is the same wait: a frame's packets at 2 Mbit/s.
     private static let band: Int64 = 5_000
 

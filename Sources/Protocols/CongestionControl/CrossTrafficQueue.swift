@@ -16,7 +16,7 @@ struct CrossTrafficQueue: Sendable {
     /// The highest estimate of the last minute without competition, and of the one before.
     private var best = 0.0, bestBefore = 0.0
     private var turned = MonotonicTime.zero
-    private static let half = TimeInterval.seconds(60)
+    private static let half = TimeSpan.seconds(60)
     private(set) var isPresent = false
     /// An alarm has determined the maximum delivered rate.
     var isKnown: Bool { full > 0 }

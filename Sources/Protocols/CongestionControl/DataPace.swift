@@ -38,13 +38,13 @@ struct DataPace: Sendable {
     /// Multiples of that rate between which a rate is near it.
     private static let near = 0.8...1.2
     /// For this long after the rate fell, reports are about packets sent before; and for as long, a rate that kept messages waiting counts as used.
-    private static let response = TimeInterval.milliseconds(200)
+    private static let response = TimeSpan.milliseconds(200)
     /// After this time, the messages that were queued before their rate fell to the least have drained; media has to yield to a queue that remains then.
-    private static let drain = TimeInterval.milliseconds(1_200)
+    private static let drain = TimeSpan.milliseconds(1_200)
     /// Messages sent within this time count as the cause of a queue if they were this share of the estimate: a single message or an acknowledgement fills none.
-    private static let influence = TimeInterval.milliseconds(600), noticeable = 0.05
+    private static let influence = TimeSpan.milliseconds(600), noticeable = 0.05
     /// After this long without messages, the rate that was found is outdated.
-    private static let pause = TimeInterval.seconds(2)
+    private static let pause = TimeSpan.seconds(2)
     /// At most this many seconds of the rate at once, and at least one packet.
     private static let burst = 0.010, leastBurst = 1_200.0
     /// Microseconds of a standing queue up to which it counts as empty, as short, and beyond which it is long: CoDel's 5 ms (RFC 8289) plus the drift of

@@ -6,12 +6,12 @@ struct GrowingLimit: Sendable {
     /// Growth per second.
     private static let growth = 0.08
     /// Cuts within this time count as one.
-    private static let episode = TimeInterval.seconds(5)
+    private static let episode = TimeSpan.seconds(5)
     /// A cut within this time after another shows that the growth in between was too fast.
-    private static let memory = TimeInterval.seconds(120)
+    private static let memory = TimeSpan.seconds(120)
     private static let mostSlowness = 8.0
     /// Growth without a cut for this long was slow enough: it doubles.
-    private static let patience = TimeInterval.seconds(20)
+    private static let patience = TimeSpan.seconds(20)
 
     /// Bits per second; nil while there is no reason to limit.
     private(set) var value: Double?

@@ -5,11 +5,11 @@ import Primitives
 /// The first probe may do so at once: the tunnel, or whatever lost packets, has ended. A policer also passes probes but drops the packets that follow: after a
 /// video that could not be kept, a lift waits, each time twice as long, like failed attempts at a layer.
 struct LossLift: Sendable {
-    private static let shortest = TimeInterval.seconds(10)
+    private static let shortest = TimeSpan.seconds(10)
     /// As long as a failed attempt at a layer waits. There, viewers have a smaller layer meanwhile; here they have none.
-    private static let longest = TimeInterval.seconds(80)
+    private static let longest = TimeSpan.seconds(80)
     /// A video that is kept for this long has not failed: if it ends later, that is due to new losses.
-    private static let trial = TimeInterval.seconds(10)
+    private static let trial = TimeSpan.seconds(10)
 
     private var wait = shortest
     private var allowedAt = MonotonicTime.zero

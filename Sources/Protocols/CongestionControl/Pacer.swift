@@ -34,7 +34,7 @@ public struct Pacer: ~Copyable {
     /// Maximum waiting time: the rate rises so that the queue empties within it.
     static let longestWait = 0.5
     /// How often queued packets are checked.
-    static let tick = TimeInterval.milliseconds(5)
+    static let tick = TimeSpan.milliseconds(5)
     /// A keyframe of 300 kB in packets of 1,100 bytes, next power of two, and as many packets of the frames after it.
     static let videoCapacity = 512
     /// Enough for one NACK.

@@ -20,8 +20,8 @@ struct ProbePlanner: Sendable {
         var wanted = 0.0
     }
 
-    private static let shortest = TimeInterval.milliseconds(1_000)
-    private static let longest = TimeInterval.milliseconds(4_000)
+    private static let shortest = TimeSpan.milliseconds(1_000)
+    private static let longest = TimeSpan.milliseconds(4_000)
     /// Maximum ratio that one probe can show.
     private static let mostFactor = 4.0
 
@@ -39,10 +39,10 @@ struct ProbePlanner: Sendable {
     /// When the last fall occurred that soon turned out not to be the link's; nil before one.
     private(set) var wrongFall: MonotonicTime?
     /// A queue that drains within this time was no lack of bandwidth.
-    private static let patience = TimeInterval.milliseconds(1_500)
+    private static let patience = TimeSpan.milliseconds(1_500)
     private static let recovered = 0.85
     /// Falls that follow each other within this time are not reverted, whatever caused them: layers would flap.
-    private static let peace = TimeInterval.seconds(5)
+    private static let peace = TimeSpan.seconds(5)
 
     init() {}
 

@@ -35,7 +35,7 @@ struct RateControl: Sendable {
         var rates: DeliveryWindow.Rates?
         /// Microseconds.
         var queueDelay: Int64
-        var roundTrip: TimeInterval
+        var roundTrip: TimeSpan
         var isApplicationLimited: Bool
         /// The path delivers what is sent.
         var isCarried: Bool
@@ -82,7 +82,7 @@ struct RateControl: Sendable {
         return (input.rates?.arrived ?? input.acknowledged ?? .infinity) < 0.5 * bitsPerSecond
     }
 
-    private static let carriedInterval = TimeInterval.milliseconds(500)
+    private static let carriedInterval = TimeSpan.milliseconds(500)
 
     private mutating func decrease(_ input: Input, at now: MonotonicTime) {
         defer {

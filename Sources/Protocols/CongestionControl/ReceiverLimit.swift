@@ -8,13 +8,13 @@ import Primitives
 /// arriving rate, as it does when queues grow, or when it stays below the sent rate. Then the limit grows up to the bitrate of a next layer (`GrowingLimit`).
 struct ReceiverLimit: Sendable {
     /// Receivers repeat it every second or when it falls; without one for this long the receiver has stopped sending them.
-    private static let lifetime = TimeInterval.seconds(10)
+    private static let lifetime = TimeSpan.seconds(10)
     /// A value below this share of the last one is a fall; a cut is to 0.85 of what arrives.
     private static let fall = 0.97
     /// A value above this multiple of the sent rate is not a cut.
     private static let following = 1.2
     /// At 8 % per second a value doubles in nine seconds: until then it may be below the sent rate.
-    private static let catchingUp = TimeInterval.seconds(10)
+    private static let catchingUp = TimeSpan.seconds(10)
     /// From one simulcast layer to the next: the higher sent rate then lets the receiver report more.
     private static let reach = 3.0
 

@@ -11,7 +11,7 @@ struct ReportedLoss: Sendable {
     /// nothing about the capacity of the path, and a limit at their rate would outlast a mute by a minute.
     private static let least = 300_000.0
     /// Reports come every second or few; without one for this long the receiver has stopped sending them.
-    private static let lifetime = TimeInterval.seconds(15)
+    private static let lifetime = TimeSpan.seconds(15)
     /// Maximum time between two reports that counts as growth, seconds.
     private static let longest = 5.0
 

@@ -35,7 +35,7 @@ struct SentPackets: ~Copyable {
     /// 20 Mbit/s / 1,100 B x 1.5 s = 3,400, next power of two.
     private static let most = 4_096
     /// Younger packets still wait for their feedback.
-    private static let patience = TimeInterval.seconds(1)
+    private static let patience = TimeSpan.seconds(1)
 
     private var entries: UnsafeMutablePointer<Entry>
     private var mask: Int

@@ -18,9 +18,9 @@ public final class DTLSAssociation {
 
     /// RFC 6347 section 4.2.4.1 recommends 1 s; real-time peers use less (RFC 9147 section 5.8.2), because a lost flight is a delay that users
     /// notice.
-    static let initialRetransmission = TimeInterval.milliseconds(250)
+    static let initialRetransmission = TimeSpan.milliseconds(250)
     /// Doubling stops here: OpenSSL gives up after 12 retransmissions, and 11 of these take 30 s.
-    static let maximumRetransmission = TimeInterval.seconds(4)
+    static let maximumRetransmission = TimeSpan.seconds(4)
 
     /// The current state.
     public internal(set) var state = State.idle
@@ -32,7 +32,7 @@ public final class DTLSAssociation {
     private(set) var ssl: OpaquePointer?
     /// What remains of a completed handshake; nil before it, and under ciphers that stay with OpenSSL.
     private var records: EstablishedRecords?
-    private let handshakeTimeout: TimeInterval
+    private let handshakeTimeout: TimeSpan
     private var handshakeDeadline = MonotonicTime.distantFuture
     var retransmitAt = MonotonicTime.distantFuture
     var backoff = DTLSAssociation.initialRetransmission
@@ -43,7 +43,7 @@ public final class DTLSAssociation {
     var sawBeginning = false
 
     /// An association with the peer whose certificate has this SHA-256 fingerprint; nil when OpenSSL has no memory.
-    public init?(context: DTLSContext, role: Role, fingerprintSHA256: [UInt8], handshakeTimeout: TimeInterval) {
+    public init?(context: DTLSContext, role: Role, fingerprintSHA256: [UInt8], handshakeTimeout: TimeSpan) {
         let pipe = DatagramPipe(mtu: context.mtu)
         guard let ssl = Self.makeSSL(context, pipe, role) else { return nil }
         self.context = context

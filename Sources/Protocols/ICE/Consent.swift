@@ -15,10 +15,10 @@ struct Consent {
     /// Retransmissions follow 100, 200 and 400 ms after the first check: responses over a path of 700 ms still match.
     private static let openLimit = 4
     /// Before the first response: sooner than a user notices that nothing arrives, later than most round trips.
-    private static let firstRepeat = TimeInterval.milliseconds(100)
+    private static let firstRepeat = TimeSpan.milliseconds(100)
     /// While consent expires: RFC 7675 section 5.1 requires 4 s between checks and expiry after 30 s. Here consent lasts 15 s by default, in which
     /// lossy links lose three checks in a row.
-    private static let urgentInterval = TimeInterval.seconds(1)
+    private static let urgentInterval = TimeSpan.seconds(1)
 
     private var open: [Check] = []
     private var unanswered = 0
@@ -40,7 +40,7 @@ struct Consent {
     }
 
     /// A check was sent; `renewal` is when the next one is due if it is answered.
-    mutating func sent(_ check: Check, interval: TimeInterval, renewal: MonotonicTime) {
+    mutating func sent(_ check: Check, interval: TimeSpan, renewal: MonotonicTime) {
         if open.count == Self.openLimit { open.removeFirst() }
         open.append(check)
         let pause = isGiven ? Self.urgentInterval : Self.firstRepeat * Int64(1 << min(unanswered, 10))

@@ -23,12 +23,12 @@ public enum ICEEvent: Sendable, Hashable {
 /// Limits of a lite agent.
 public struct ICESettings: Sendable, Hashable {
     /// How long a response to the server's check is valid, and how long a peer may be silent.
-    public var consentTimeout = TimeInterval.seconds(15)
+    public var consentTimeout = TimeSpan.seconds(15)
     /// How long the peer may take to nominate an address.
-    public var setupTimeout = TimeInterval.seconds(30)
+    public var setupTimeout = TimeSpan.seconds(30)
 
     public init() {}
 
     /// RFC 7675 section 5.1 asks for 5 s; a short consent timeout still gets three checks.
-    var checkInterval: TimeInterval { min(.seconds(5), consentTimeout / 3) }
+    var checkInterval: TimeSpan { min(.seconds(5), consentTimeout / 3) }
 }

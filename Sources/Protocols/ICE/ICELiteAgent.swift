@@ -12,19 +12,19 @@ public struct ICELiteAgent {
     public static let maximumAddresses = 8
     /// A selected address that is silent for this long is replaced by another one that is not, even without a nomination: longer than the pauses of
     /// RTCP and video, shorter than a user notices.
-    private static let silenceBeforeFollowing = TimeInterval.seconds(2)
+    private static let silenceBeforeFollowing = TimeSpan.seconds(2)
     /// The same for an address that was found by media, which peers send only on the pair in use: longer than pauses of feedback (250 ms) and DTX (400 ms).
-    private static let silenceBeforeRemapping = TimeInterval.milliseconds(500)
+    private static let silenceBeforeRemapping = TimeSpan.milliseconds(500)
     /// Checks by themselves prove no move: a browser with nothing to send checks its selected pair every 2.5 s, and its others every 25 s. So the selected
     /// address is checked first, and has this long to answer: one check may be lost, and the next one, a second later, answered (`Consent`).
-    private static let answerTime = TimeInterval.seconds(2)
+    private static let answerTime = TimeSpan.seconds(2)
     /// A peer that has just connected tries its pairs one by one and nominates a better one when it answers (RFC 8445 section 8.1.1): until then
     /// another address is its choice, not a move. Browsers finish within a second.
-    private static let settlingTime = TimeInterval.seconds(3)
+    private static let settlingTime = TimeSpan.seconds(3)
     /// RFC 7675 section 5.1: without a check for 30 s the server may not send to an address.
-    private static let addressLifetime = TimeInterval.seconds(30)
+    private static let addressLifetime = TimeSpan.seconds(30)
     /// A check for which the credit did not suffice is retried: media from the address may have added some.
-    private static let creditInterval = TimeInterval.milliseconds(500)
+    private static let creditInterval = TimeSpan.milliseconds(500)
     /// Peer reflexive, highest local preference, component 1 (RFC 8445 section 5.1.2.1).
     private static let checkPriority: UInt32 = 110 << 24 | 65_535 << 8 | 255
 
@@ -62,7 +62,7 @@ public struct ICELiteAgent {
     /// The peer has nominated an address before.
     private var isSetUp = false
     /// Round trip time of the server's last answered check.
-    public private(set) var roundTripTime: TimeInterval?
+    public private(set) var roundTripTime: TimeSpan?
     private var isOver = false
     private var events: [ICEEvent] = []
 

@@ -18,9 +18,9 @@ public struct HTTPCall: Sendable, Hashable {
     /// nil: the request has none.
     public var body: [UInt8]?
     /// How long it may take; nil: as long as bytes pass, in either direction, within `silence`.
-    public var timeout: TimeInterval? = .seconds(10)
+    public var timeout: TimeSpan? = .seconds(10)
     /// Three keep-alives of a quiet event stream, which come every 15 s.
-    public var silence = TimeInterval.seconds(45)
+    public var silence = TimeSpan.seconds(45)
     /// Certificates to trust, in PEM form; nil: the system's.
     public var certificatesPath: String?
     /// Trusts the certificates of `certificatesPath` whatever names they contain.

@@ -18,7 +18,7 @@ extension HTTPListener {
     /// Connections accepted in one turn, before others get theirs.
     private static let acceptsPerTurn = 64
     /// How soon accepting is tried again if the system has no descriptor and no connection could be closed.
-    private static let pause = TimeInterval.milliseconds(500)
+    private static let pause = TimeSpan.milliseconds(500)
 
     func acceptSome() {
         for _ in 0..<Self.acceptsPerTurn {

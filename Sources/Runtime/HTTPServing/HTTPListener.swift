@@ -223,7 +223,7 @@ actor HTTPListener {
 
 /// The limits that were logged recently: an attack must not fill the log.
 struct LimitLog {
-    private static let interval = TimeInterval.seconds(10)
+    private static let interval = TimeSpan.seconds(10)
     private var entries: [HTTPLimit: (last: MonotonicTime, count: Int)] = [:]
 
     /// How often it happened since the last line, if another one is due.

@@ -63,31 +63,31 @@ public struct HTTPServerConfiguration: Sendable {
     public var maximumConcurrentRequestsPerAddress = 256
 
     /// A connection is closed when the head of its request, TLS handshake included, takes longer: slow radio links need 3 s.
-    public var headTimeout = TimeInterval.seconds(10)
+    public var headTimeout = TimeSpan.seconds(10)
     /// Streamed responses, such as event streams, and never more than a quarter of all connections: few clients watch a server, and none of them is
     /// closed for a request. Downloads, which anybody with a link may begin, get half of these.
     public var maximumStreams = 1_000
     /// How often a streamed response sends a keep-alive if it has nothing else to send: proxies close silent connections after 60 s.
-    public var streamKeepAlive = TimeInterval.seconds(15)
+    public var streamKeepAlive = TimeSpan.seconds(15)
     /// The time that a body or a response has before its rate is checked.
-    public var graceTime = TimeInterval.seconds(5)
+    public var graceTime = TimeSpan.seconds(5)
     /// A body or a response that is slower than this on average is aborted: the slowest links that can carry a call are forty times as fast.
     public var minimumBytesPerSecond = 1_000
     /// A response of which nothing can be written for this long is aborted: a radio link that is down for longer has lost its connection.
-    public var stallTimeout = TimeInterval.seconds(10)
+    public var stallTimeout = TimeSpan.seconds(10)
     /// A body is aborted after this time at any rate.
-    public var bodyTimeout = TimeInterval.seconds(30)
+    public var bodyTimeout = TimeSpan.seconds(30)
     /// A request that has waited this long for its turn is answered with 503.
-    public var queueTimeout = TimeInterval.seconds(5)
+    public var queueTimeout = TimeSpan.seconds(5)
     /// A handler that has not responded after this is abandoned, and the request is answered with 504.
-    public var requestTimeout = TimeInterval.seconds(30)
+    public var requestTimeout = TimeSpan.seconds(30)
     /// A connection without a further request is closed after this: proxies close theirs after 60 s, and the side that closes first loses no request.
-    public var idleTimeout = TimeInterval.seconds(75)
+    public var idleTimeout = TimeSpan.seconds(75)
     /// The same behind a trusted proxy: Traefik keeps its connections for 90 s, Google's load balancers for 600 s, and they answer requests that they send into
     /// a closing connection with 502. The oldest idle one is closed if there is no room for a new one.
-    public var proxyIdleTimeout = TimeInterval.seconds(620)
+    public var proxyIdleTimeout = TimeSpan.seconds(620)
     /// How long a client may read its last response, and continue to send what is discarded, before the connection is closed.
-    public var lingerTimeout = TimeInterval.seconds(5)
+    public var lingerTimeout = TimeSpan.seconds(5)
 
     /// The limits of WebSockets on this listener.
     public var webSocket = WebSocketLimits()
@@ -103,7 +103,7 @@ public struct HTTPServerConfiguration: Sendable {
     }
 
     /// How long a connection may be idle.
-    var idleLimit: TimeInterval { trustsForwardedFields ? proxyIdleTimeout : idleTimeout }
+    var idleLimit: TimeSpan { trustsForwardedFields ? proxyIdleTimeout : idleTimeout }
 
     /// The limit of streamed responses.
     var streamLimit: Int { min(maximumStreams, max(1, maximumConnections / 4)) }
@@ -134,9 +134,9 @@ public struct WebSocketLimits: Sendable, Hashable {
     /// Messages that wait for a slow reader; more close the socket with 1013.
     public var maximumQueuedMessages = 2_048
     /// How often a ping is sent; a socket that answered neither of two is closed.
-    public var pingInterval = TimeInterval.seconds(20)
+    public var pingInterval = TimeSpan.seconds(20)
     /// How long a closing handshake may take.
-    public var closeTimeout = TimeInterval.seconds(3)
+    public var closeTimeout = TimeSpan.seconds(3)
 
     /// The default limits.
     public init() {}

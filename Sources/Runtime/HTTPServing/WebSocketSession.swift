@@ -87,7 +87,7 @@ final class WebSocketSession {
     }
 
     private func spendFrame(at now: MonotonicTime) -> (close: WebSocketClose, limit: HTTPLimit?)? {
-        let interval = TimeInterval.seconds(1) / Int64(limits.maximumControlFramesPerSecond)
+        let interval = TimeSpan.seconds(1) / Int64(limits.maximumControlFramesPerSecond)
         if idleFrames.accept(every: interval, atOnce: limits.maximumControlFramesAtOnce, at: now) { return nil }
         return (WebSocketClose(code: 1008, reason: "too many control frames"), .controlFrames)
     }

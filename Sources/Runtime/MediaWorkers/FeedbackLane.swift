@@ -8,11 +8,11 @@ import Primitives
 /// or by a timer; at low rates each wakes the loop, which costs less than a timer.
 struct FeedbackLane: ~Copyable {
     /// The longest time that a report waits. Feedback intervals are 50 ms and more.
-    private static let longestWait = TimeInterval.milliseconds(8)
+    private static let longestWait = TimeSpan.milliseconds(8)
     /// Turns of media read it no more often than this.
-    private static let leastPause = TimeInterval.milliseconds(4)
+    private static let leastPause = TimeSpan.milliseconds(4)
     /// Reports are counted over this …
-    private static let window = TimeInterval.milliseconds(100)
+    private static let window = TimeSpan.milliseconds(100)
     /// … and this many are two for each expiry of the timer.
     private static let busy = 25
 

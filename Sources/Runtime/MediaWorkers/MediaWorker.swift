@@ -22,10 +22,10 @@ public actor MediaWorker {
     /// More of them wait only for a worker that hangs.
     private static let mostAdoptions = 256
     /// The loop turns at least this often, so that a loop that does not can be detected as hung: see `Watchdog`.
-    private static let longestSleep = TimeInterval.seconds(1)
+    private static let longestSleep = TimeSpan.seconds(1)
     /// How long jobs may delay a turn's media. A description that comes with an early DTLS flight costs a third of a millisecond of
     /// elliptic curve cryptography, and twenty of them may be posted at once when many join.
-    private static let jobShare = TimeInterval.microseconds(300)
+    private static let jobShare = TimeSpan.microseconds(300)
     private var core: WorkerCore
     private var isStopping = false
 
@@ -35,7 +35,7 @@ public actor MediaWorker {
     init(
         index: Int, engine: sending WorkerEngine, socket: consuming sending UDPSocket,
         configuration: UDPSocketConfiguration, tcp: sending TCPLane?, executor: LoopExecutor,
-        gatherLimit: TimeInterval, records: RecordRing?,
+        gatherLimit: TimeSpan, records: RecordRing?,
         publishEvents: @escaping @Sendable ([MediaEvent]) -> Void
     ) {
         self.index = index

@@ -3,8 +3,8 @@ public import Primitives
 extension MediaWorkerPool {
     /// RFC 8489 section 6.2.1: a request is repeated after 500 ms, then after twice as long each time; three requests are enough, because discovery is repeated
     /// anyway.
-    private static let patience = [TimeInterval.milliseconds(500), .milliseconds(1_000), .milliseconds(2_000)]
-    private static let pollInterval = TimeInterval.milliseconds(25)
+    private static let patience = [TimeSpan.milliseconds(500), .milliseconds(1_000), .milliseconds(2_000)]
+    private static let pollInterval = TimeSpan.milliseconds(25)
 
     /// The address and port from which a STUN server sees each worker's socket, by worker; nil if no response came within 3.5 s. The requests leave from the
     /// sockets themselves, so that a NAT treats them as it will treat media.
@@ -12,7 +12,7 @@ extension MediaWorkerPool {
         var found = [SocketAddress?](repeating: nil, count: workers.count)
         for patience in Self.patience {
             for index in found.indices where found[index] == nil { _ = try? await ask(index) { $0.ask(server) } }
-            var waited = TimeInterval.zero
+            var waited = TimeSpan.zero
             while waited < patience, found.contains(nil) {
                 guard (try? await Task.sleep(for: .nanoseconds(Self.pollInterval.nanoseconds))) != nil else {
                     return found

@@ -11,10 +11,10 @@ extension MediaWorkerPool {
     public struct HungWorker: Sendable, Hashable {
         public var index: Int
         /// How long it has not taken a turn.
-        public var stillFor: TimeInterval
+        public var stillFor: TimeSpan
 
         /// Worker `index`.
-        public init(index: Int, stillFor: TimeInterval) {
+        public init(index: Int, stillFor: TimeSpan) {
             self.index = index
             self.stillFor = stillFor
         }

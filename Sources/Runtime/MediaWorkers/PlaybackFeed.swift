@@ -23,7 +23,7 @@ public final class PlaybackFeed: @unchecked Sendable {
     /// No packet exceeds this; see `Forwarding`.
     static let maximumPacket = 2_048
     /// A packet that a worker takes more than this after its due time counts as late: a frame at 50 per second.
-    private static let patience = TimeInterval.milliseconds(20)
+    private static let patience = TimeSpan.milliseconds(20)
 
     /// A feed of `capacity` bytes, a power of two, whose memory is touched once, so that no packet pays for page faults.
     public init(peer: PeerID, capacity: Int) {

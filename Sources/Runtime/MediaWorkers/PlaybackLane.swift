@@ -13,9 +13,9 @@ struct PlaybackLane: ~Copyable {
     /// Packets of one feed per turn: a burst after a stall must not delay the other feeds.
     private static let packetsPerTurn = 64
     /// An empty feed is checked again after this: the player fills it long before its packets are due.
-    private static let lookInterval = TimeInterval.milliseconds(10)
+    private static let lookInterval = TimeSpan.milliseconds(10)
     /// An idle feed is attached again before its next packet. It may be closed first, and holds a megabyte.
-    private static let restInterval = TimeInterval.seconds(1)
+    private static let restInterval = TimeSpan.seconds(1)
 
     deinit { scratch.deallocate() }
 

@@ -6,9 +6,9 @@ import Primitives
 /// times a second, so a long time since then means that it could not check.
 struct Standstill {
     /// Beyond 400 ms one way no conversation is possible (ITU-T G.114); media from a shorter pause is still useful.
-    private static let longest = TimeInterval.milliseconds(500)
+    private static let longest = TimeSpan.milliseconds(500)
     /// Ten wake-ups per second without media; media wakes the loop more often.
-    private static let lookInterval = TimeInterval.milliseconds(100)
+    private static let lookInterval = TimeSpan.milliseconds(100)
 
     /// Until the first check nothing is late.
     private var lastEmpty = MonotonicTime.distantFuture

@@ -6,19 +6,19 @@ import Primitives
 /// as hanging.
 struct Watchdog {
     /// How often to check; each loop takes turns at least as often.
-    static let interval = TimeInterval.seconds(1)
+    static let interval = TimeSpan.seconds(1)
     /// A loop that has not turned for this long hangs: a thousand times what a turn may take.
-    static let patience = TimeInterval.seconds(5)
+    static let patience = TimeSpan.seconds(5)
 
     /// How a loop's state changed between two checks.
     enum Change: Equatable {
         case hangs(Int)
-        case isBack(Int, after: TimeInterval)
+        case isBack(Int, after: TimeSpan)
     }
 
     private struct Loop {
         var turns: UInt64?
-        var stillFor = TimeInterval.zero
+        var stillFor = TimeSpan.zero
         var hangs: Bool { stillFor >= Watchdog.patience }
     }
 
@@ -43,7 +43,7 @@ struct Watchdog {
     }
 
     /// The loops that hang, and since when.
-    var hung: [(index: Int, stillFor: TimeInterval)] {
+    var hung: [(index: Int, stillFor: TimeSpan)] {
         loops.indices.filter { loops[$0].hangs }.map { ($0, loops[$0].stillFor) }
     }
 }

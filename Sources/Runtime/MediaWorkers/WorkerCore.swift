@@ -13,14 +13,14 @@ struct WorkerCore: ~Copyable {
     /// Runs of datagrams fetched per turn: some 2 ms of work, so that timers and commands get their turn under floods.
     static let receivesPerTurn = 512
     /// Packets of one frame that were sent together arrive some 10 us apart, and a sleeping processor needs 50 us to wake up.
-    private static let gatherStep = TimeInterval.microseconds(200)
+    private static let gatherStep = TimeSpan.microseconds(200)
 
     let engine: WorkerEngine
     /// The destination of records; nil: recording is disabled, and records of the engine are dropped.
     private let records: RecordRing?
-    private let gatherLimit: TimeInterval
+    private let gatherLimit: TimeSpan
     /// Time spent asleep in `gather`, since `addBusy`.
-    private var waited = TimeInterval.zero
+    private var waited = TimeSpan.zero
     var socket: UDPSocket
     var feedback: FeedbackLane
     let tcp: TCPLane?
@@ -35,7 +35,7 @@ struct WorkerCore: ~Copyable {
     /// Handshake datagrams processed in this turn.
     var handshakesDone = 0
     var turns: UInt64 = 0
-    var busy = TimeInterval.zero
+    var busy = TimeSpan.zero
     private(set) var turnTimes = TransitHistogram()
     private var turnStart = MonotonicTime.zero
     var transit = TransitHistogram()
@@ -45,7 +45,7 @@ struct WorkerCore: ~Copyable {
     /// `configuration` is that of `socket`.
     init(
         engine: WorkerEngine, socket: consuming UDPSocket, configuration: UDPSocketConfiguration, tcp: TCPLane?,
-        gatherLimit: TimeInterval, records: RecordRing?
+        gatherLimit: TimeSpan, records: RecordRing?
     ) {
         self.engine = engine
         self.records = records
@@ -198,7 +198,7 @@ struct WorkerCore: ~Copyable {
     var tcpDescriptor: Int32? { tcp?.descriptor }
 
     /// Adds the time of a turn, and of the jobs before it.
-    mutating func addBusy(_ time: TimeInterval) {
+    mutating func addBusy(_ time: TimeSpan) {
         busy = busy + time - waited
         turnTimes.add(1, time - waited)
         waited = .zero

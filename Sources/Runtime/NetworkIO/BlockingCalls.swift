@@ -66,5 +66,5 @@ public final class BlockingCalls: Sendable {
     }
 
     /// A lost wake-up would be noticed then.
-    private static let longestWait = TimeInterval.seconds(60)
+    private static let longestWait = TimeSpan.seconds(60)
 }

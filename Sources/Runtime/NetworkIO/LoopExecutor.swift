@@ -49,7 +49,7 @@ public final class LoopExecutor: SerialExecutor {
 
     /// Runs the posted items; those beyond `limit` wait for the next turn, which follows at once. The caller owns `buffer`, so that no
     /// turn allocates.
-    public func runJobs(_ buffer: inout [Job], limit: TimeInterval? = nil) {
+    public func runJobs(_ buffer: inout [Job], limit: TimeSpan? = nil) {
         wake.clear()
         jobs.drain(into: &buffer)
         guard !buffer.isEmpty else { return }

@@ -23,7 +23,7 @@ public struct ReceivedRun {
 
 extension UDPSocket {
     /// Sleeps until a datagram waits; false if none has arrived within `limit`.
-    public borrowing func waitForDatagrams(_ limit: TimeInterval) -> Bool {
+    public borrowing func waitForDatagrams(_ limit: TimeSpan) -> Bool {
         clinux_wait_readable(descriptor, limit.nanoseconds) > 0
     }
 

@@ -76,7 +76,7 @@ public struct ObjectStore: Sendable {
     /// A replacement for the storage in tests.
     private let stand: (@Sendable (Request) -> Answer)?
     /// A part of 16 MB must be sent within this time, over a line of 1 Mbit/s.
-    private static let timeout = TimeInterval.seconds(180)
+    private static let timeout = TimeSpan.seconds(180)
 
     /// A bucket; makes no request yet.
     public init(_ configuration: Configuration) { self.init(configuration, stand: nil) }

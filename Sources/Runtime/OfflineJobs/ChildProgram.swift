@@ -15,7 +15,7 @@ struct ChildProgram {
         var code: Int32
         /// Its last message.
         var words: String
-        var processorTime: TimeInterval
+        var processorTime: TimeSpan
 
         /// It could not begin, for the system's reason `code`; the message is that of a shell.
         static func notBegun(_ code: Int32) -> End {

@@ -8,8 +8,8 @@ struct JobCircumstances: Sendable, Hashable {
     /// Its recording no longer exists.
     var isDeleted = false
     /// How long it has been running, and the limit.
-    var age = TimeInterval.zero
-    var longest: TimeInterval
+    var age = TimeSpan.zero
+    var longest: TimeSpan
     /// Whether the disk has more free space than recordings must leave free.
     var hasRoom = true
 

@@ -11,7 +11,7 @@ public struct JobConfiguration: Sendable, Hashable {
     /// Bytes of address space for one job's process.
     public var memoryBytes: UInt64 = 4_096 << 20
     /// How long one job may take.
-    public var longest = TimeInterval.seconds(43_200)
+    public var longest = TimeSpan.seconds(43_200)
 
     /// The default limits.
     public init() {}
@@ -32,7 +32,7 @@ public struct JobStatistics: Sendable, Hashable {
     public var failed: UInt64 = 0
     public var cancelled: UInt64 = 0
     /// Processor time of their processes.
-    public var processorTime = TimeInterval.zero
+    public var processorTime = TimeSpan.zero
 
     /// All zero.
     public init() {}

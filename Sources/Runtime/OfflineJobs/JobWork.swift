@@ -15,7 +15,7 @@ struct JobWork {
     let fault: @Sendable () -> JobFault?
     /// Called with the progress, 0 to 1, and at the end of each process with the processor time that it used.
     let progress: (Double) -> Void
-    let used: (TimeInterval) -> Void
+    let used: (TimeSpan) -> Void
     /// Called with ffmpeg's message when it fails.
     let complain: (String) -> Void
 

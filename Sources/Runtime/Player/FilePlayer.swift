@@ -114,7 +114,7 @@ public final class FilePlayer: PlaybackPlane {
         _ source: PlaybackSource, _ configuration: PlayerConfiguration, _ recordings: Recordings, _ books: PlaybackBooks
     ) -> Result<OpenedFile, RoomError> {
         do throws(RoomError) {
-            let files: [(file: PlayedFile, start: TimeInterval)]
+            let files: [(file: PlayedFile, start: TimeSpan)]
             switch source {
             case .file(let name):
                 guard let directory = configuration.directory else {
@@ -124,7 +124,7 @@ public final class FilePlayer: PlaybackPlane {
                 guard let file = PlaybackFolder(directory).open(name) else { throw Self.noFile }
                 files = [(file, .zero)]
             case .recording(let sid, let name):
-                var found: [(file: PlayedFile, start: TimeInterval)] = []
+                var found: [(file: PlayedFile, start: TimeSpan)] = []
                 for recorded in try recordings(sid, name) {
                     guard let file = PlayedFile(path: recorded.path) else { throw Self.noFile }
                     found.append((file, recorded.start))

@@ -17,10 +17,10 @@ public struct RecordedFile: Sendable, Hashable {
     /// Its path, which the server made.
     public var path: String
     /// The time of its first sample, relative to the other files.
-    public var start: TimeInterval
+    public var start: TimeSpan
 
     /// A file.
-    public init(path: String, start: TimeInterval) {
+    public init(path: String, start: TimeSpan) {
         self.path = path
         self.start = start
     }
@@ -36,7 +36,7 @@ struct OpenedTracks: Sendable {
     let tracks: [Track]
 
     /// The playable tracks of `files`, the first of each kind; tracks of a later file begin later by its start.
-    init(_ files: [(file: PlayedFile, start: TimeInterval)]) throws(PlaybackRefusal) {
+    init(_ files: [(file: PlayedFile, start: TimeSpan)]) throws(PlaybackRefusal) {
         var found: [Track] = []
         let first = files.map(\.start).min() ?? .zero
         for (file, start) in files {
@@ -53,7 +53,7 @@ struct OpenedTracks: Sendable {
     }
 
     /// From the first sample to the end of the last.
-    var duration: TimeInterval {
+    var duration: TimeSpan {
         PlaybackSchedule(tracks.map(\.track), loops: false, at: .zero).duration
     }
 

@@ -23,9 +23,9 @@ final class PlayerThread: Sendable {
     }
 
     /// Feeds are filled this often; ten times within `RunningPlayback.ahead`.
-    private static let fillInterval = TimeInterval.milliseconds(20)
+    private static let fillInterval = TimeSpan.milliseconds(20)
     /// Without playbacks, and while all are paused, orders wake it.
-    private static let idleInterval = TimeInterval.seconds(60)
+    private static let idleInterval = TimeSpan.seconds(60)
 
     private let wake: WakeSignal
     private let orders: Mailbox<Order>

@@ -34,7 +34,7 @@ final class RunningPlayback {
     }
 
     /// How far ahead of time packets are made: shorter delays of the disk go unnoticed.
-    static let ahead = TimeInterval.milliseconds(200)
+    static let ahead = TimeSpan.milliseconds(200)
     /// Bytes of a feed: `ahead` of 40 Mbit/s video, and of audio.
     private static let videoFeed = 1 << 20
     private static let audioFeed = 1 << 15

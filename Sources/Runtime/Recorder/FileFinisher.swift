@@ -17,7 +17,7 @@ final class FileFinisher: Sendable {
     private let unannounced = Mutex(Set<String>())
     private let nextRetry = Mutex(MonotonicTime.zero)
     /// A copy that runs out of disk space, because recordings in progress take it, must not be made over and over.
-    private static let retryInterval = TimeInterval.seconds(600)
+    private static let retryInterval = TimeSpan.seconds(600)
 
     /// `uploader` is notified of finished work, `news` of recordings whose files are ready.
     init(

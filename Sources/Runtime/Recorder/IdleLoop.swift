@@ -8,7 +8,7 @@ public final class IdleLoop: Sendable {
     public let wake: WakeSignal
     private let isStopping = Mutex(false)
     /// A lost wake-up would be noticed then.
-    private static let longestWait = TimeInterval.seconds(60)
+    private static let longestWait = TimeSpan.seconds(60)
 
     public init() throws(SystemError) { wake = try WakeSignal() }
 

@@ -55,7 +55,7 @@ final class RecordedTrack {
     /// The maximum number of files with the same name, for a template that makes no others: each beyond the first gets a number.
     private static let mostOfOneName = 10_000
     /// The delay after a disk failure.
-    private static let retryInterval = TimeInterval.seconds(10)
+    private static let retryInterval = TimeSpan.seconds(10)
 
     init(
         _ info: TrackInfo, track: TrackID, recording: RecordingSummary, folder: String, clockOffset: Int64,

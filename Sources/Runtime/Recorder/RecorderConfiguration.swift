@@ -11,13 +11,13 @@ public struct RecorderConfiguration: Sendable, Hashable {
     /// Bytes of the disk that recordings leave free.
     public var reserveBytes: Int64 = 1 << 30
     /// Finished recordings are deleted after this; zero: never.
-    public var keptFor = TimeInterval.zero
+    public var keptFor = TimeSpan.zero
     /// Total bytes of recordings that are kept: beyond them the oldest finished ones are deleted; zero: no limit.
     public var maximumBytes: Int64 = 0
     /// Whether tables of samples are moved to the front of finished files.
     public var movesIndexes = true
     /// When another file of a track begins, unless a recording specifies otherwise.
-    public var segmentLength = TimeInterval.seconds(3_600)
+    public var segmentLength = TimeSpan.seconds(3_600)
     public var segmentBytes: Int64 = 2 << 30
     /// What is recorded into one file, unless a recording specifies otherwise.
     public var files = RecordingOptions.Files.tracks
@@ -66,7 +66,7 @@ public struct RecorderStatistics: Sendable, Hashable {
     /// Bytes in the workers' rings, at the last check.
     public var queuedBytes = 0
     /// The longest that a record waited in a ring within the last second, or waits while the recorder's thread hangs in a write.
-    public var lag = TimeInterval.zero
+    public var lag = TimeSpan.zero
     /// Free bytes on the disk, at the last check.
     public var freeBytes: Int64 = 0
 

@@ -23,13 +23,13 @@ struct RecorderDesk {
     private var clockOffsets: [String: Int64] = [:]
     private var parts = RecordingParts()
     private var content: [UInt8] = []
-    private var lag = TimeInterval.zero
+    private var lag = TimeSpan.zero
     private var nextLook = MonotonicTime.zero
 
     /// If the wall clock has moved by more milliseconds than this, it was set. Retention need not be exact to the second.
     private static let clockTolerance: Int64 = 1_000
     /// How often the disk is checked.
-    static let lookInterval = TimeInterval.seconds(1)
+    static let lookInterval = TimeSpan.seconds(1)
 
     init(
         books: RecordingBooks, finisher: FileFinisher?, news: AsyncStream<RecorderThread.News>.Continuation,

@@ -28,8 +28,8 @@ final class RecorderThread: Sendable {
     }
 
     /// No wake-up for each packet: records wait in the rings at most this long.
-    private static let pollInterval = TimeInterval.milliseconds(5)
-    static let advanceInterval = TimeInterval.milliseconds(250)
+    private static let pollInterval = TimeSpan.milliseconds(5)
+    static let advanceInterval = TimeSpan.milliseconds(250)
 
     private let wake: WakeSignal
     private let orders: Mailbox<Order>

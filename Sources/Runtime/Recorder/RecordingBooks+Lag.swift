@@ -6,7 +6,7 @@ import Primitives
 
 extension RecordingBooks {
     /// The recorder lags when packets have waited this long: its disk is busy.
-    private static let longestLag = TimeInterval.milliseconds(500)
+    private static let longestLag = TimeSpan.milliseconds(500)
     /// In microseconds.
     private static let pause: useconds_t = 200_000
 

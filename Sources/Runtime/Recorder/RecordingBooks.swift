@@ -371,7 +371,7 @@ final class RecordingBooks: Sendable {
 
     func sawQueue(_ bytes: Int) { state.withLock { $0.statistics.queuedBytes = bytes } }
 
-    func sawLag(_ lag: TimeInterval, recordings: Int) {
+    func sawLag(_ lag: TimeSpan, recordings: Int) {
         recorderLag.report(lag, at: MonotonicClock.now())
         state.withLock { $0.statistics.recordings = recordings }
     }

@@ -24,7 +24,7 @@ struct RecordingParts {
     }
 
     /// A video that cannot begin another file for this long no longer delays the others.
-    private static let patience = TimeInterval.seconds(5)
+    private static let patience = TimeSpan.seconds(5)
 
     /// A joined file may have as many samples as the server reads of a movie, including silence and the samples before the next keyframe: three twentieths are
     /// left for those, which is more than the longest silence of a track.

@@ -16,7 +16,7 @@ struct Retention {
         var moved: [String: Int64] = [:]
     }
 
-    private let kept: TimeInterval
+    private let kept: TimeSpan
     private let isForever: Bool
     /// Recordings of an earlier run of the server.
     let inherited: Set<String>
@@ -27,14 +27,14 @@ struct Retention {
     private var ends: [String: MonotonicTime] = [:]
 
     /// A machine without a battery-backed clock has the time within a minute of having a network, and the server may start earlier.
-    static let settling = TimeInterval.seconds(600)
+    static let settling = TimeSpan.seconds(600)
     /// A hundred years.
-    private static let forever = TimeInterval.seconds(3_155_760_000)
+    private static let forever = TimeSpan.seconds(3_155_760_000)
     /// In milliseconds. Retention need not be exact to the minute.
     private static let clockTolerance: Int64 = 60_000
 
     /// Recordings are kept this long after their end; zero: forever. `inherited`: those of an earlier run of the server.
-    init(_ kept: TimeInterval, inherited: Set<String> = []) {
+    init(_ kept: TimeSpan, inherited: Set<String> = []) {
         // Even if none is deleted by age, those that ended first are deleted first for lack of space.
         self.kept = kept > .zero ? kept : Self.forever
         isForever = kept <= .zero
@@ -55,7 +55,7 @@ struct Retention {
             {
                 ofUnknownAge.insert(recording.sid)
             }
-            let age = TimeInterval.milliseconds(min(max(0, wallClock - since), kept.milliseconds + 1))
+            let age = TimeSpan.milliseconds(min(max(0, wallClock - since), kept.milliseconds + 1))
             let end = former[recording.sid] ?? now + (kept - age)
             ends[recording.sid] = end
             let moved = wallClock - (kept - (end - now)).milliseconds

@@ -37,7 +37,7 @@ final class UploadWithdrawals: Sendable {
     private static let mostItems = 1_000
     /// Outages of the storage of less than an hour are waited out; a storage that permits no deletion is not asked forever.
     private static let mostTries = 10
-    private static let pause = TimeInterval.seconds(300)
+    private static let pause = TimeSpan.seconds(300)
 
     private let items = Mutex<[Item]>([])
 

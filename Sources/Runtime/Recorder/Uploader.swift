@@ -7,8 +7,8 @@ import Synchronization
 /// its checksum that it has it; an upload that a restart interrupts continues.
 final class Uploader: Sendable {
     /// Between tries: doubled with each failure.
-    private static let firstPause = TimeInterval.seconds(1)
-    private static let longestPause = TimeInterval.seconds(300)
+    private static let firstPause = TimeSpan.seconds(1)
+    private static let longestPause = TimeSpan.seconds(300)
     /// The suffix of the file with the state of an upload in parts.
     static let suffix = ".upload"
 

@@ -7,7 +7,7 @@ public struct CaptureRequest: Sendable, Hashable {
     /// How large its file may be, in bytes.
     public static let sizes = 10_000...64_000_000
 
-    public var duration: TimeInterval
+    public var duration: TimeSpan
     public var maxBytes: Int
     /// RTP payloads too; otherwise RTP headers and whole RTCP packets.
     public var keepsPayload: Bool
@@ -15,7 +15,7 @@ public struct CaptureRequest: Sendable, Hashable {
     public var by: String
 
     /// A request of an operator.
-    public init(duration: TimeInterval, maxBytes: Int, keepsPayload: Bool, by: String) {
+    public init(duration: TimeSpan, maxBytes: Int, keepsPayload: Bool, by: String) {
         self.duration = duration
         self.maxBytes = maxBytes
         self.keepsPayload = keepsPayload

@@ -6,7 +6,7 @@ struct Captures {
     /// The maximum number: with `CaptureRequest.sizes` this limits the memory.
     private static let maximumCount = 4
     /// An ended one is kept at least this long, so that a person can fetch it.
-    static let keptTime = TimeInterval.seconds(600)
+    static let keptTime = TimeSpan.seconds(600)
 
     private var captures: [RunningCapture] = []
     /// Wakes the loop that collects captures: one has begun.
@@ -34,7 +34,7 @@ struct Captures {
         remove(oldest)
     }
 
-    private static func full(retryAfter: TimeInterval) -> RoomError {
+    private static func full(retryAfter: TimeSpan) -> RoomError {
         RoomError(
             .rateLimited, "the server keeps as many captures as it may; delete one", retryAfter: retryAfter)
     }

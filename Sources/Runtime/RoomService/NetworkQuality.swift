@@ -9,9 +9,9 @@ struct NetworkConditions: Sendable, Hashable {
     var isSilent = false
     /// The worse of the loss to it and from it, 0 to 1.
     var loss = 0.0
-    var roundTrip: TimeInterval?
+    var roundTrip: TimeSpan?
     /// How long packets to it wait on the way.
-    var queueDelay = TimeInterval.zero
+    var queueDelay = TimeSpan.zero
     /// The share of its demand that fits its path, 0 to 1; what a policy holds back is not demanded.
     var servedShare = 1.0
 

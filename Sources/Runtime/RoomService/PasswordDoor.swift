@@ -12,7 +12,7 @@ final class PasswordDoor: Sendable {
     enum Outcome: Sendable, Hashable {
         case right, wrong
         /// Too many wrong passwords from this source; try again after this.
-        case tooMany(retryAfter: TimeInterval)
+        case tooMany(retryAfter: TimeSpan)
         /// Too many wait already.
         case overloaded
     }
@@ -21,7 +21,7 @@ final class PasswordDoor: Sendable {
     static let maximumLength = 256
     /// After this many wrong ones within the window the next is not checked: half a million guesses take a week.
     static let wrongTries = 10
-    static let window = TimeInterval.seconds(10)
+    static let window = TimeSpan.seconds(10)
     /// The maximum number of remembered sources of wrong guesses; beyond it all are forgotten, which costs an attacker 4,096 addresses.
     private static let maximumSources = 4_096
     /// Three seconds of hashing; a caller that would wait longer is refused.
@@ -65,7 +65,7 @@ final class PasswordDoor: Sendable {
         return outcome ?? .overloaded
     }
 
-    private func waitingTime(of source: Source, at now: MonotonicTime) -> TimeInterval? {
+    private func waitingTime(of source: Source, at now: MonotonicTime) -> TimeSpan? {
         state.withLock { state in
             let recent = (state.wrong[source] ?? []).filter { now - $0 < Self.window }
             state.wrong[source] = recent.isEmpty ? nil : recent

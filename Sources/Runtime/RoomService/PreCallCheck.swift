@@ -7,7 +7,7 @@ import Rooms
 /// It is an ordinary room with two participants, so that a check works like a call. Only its limits are special, and that it stays hidden.
 public enum PreCallCheck {
     /// The room closes after this long. A check over three transports takes some 20 s, and up to 40 s if two of them fail.
-    public static let duration = TimeInterval.seconds(90)
+    public static let duration = TimeSpan.seconds(90)
     /// The limit of the video's rate: enough for a good quality, little enough that 20 checks do no harm.
     public static let maxBitrate = Bitrate.kilobitsPerSecond(1_500)
     /// How many of `all` one client may have at a time: half of them, so that nobody keeps others from theirs. Somebody who reloads the page, and an operator

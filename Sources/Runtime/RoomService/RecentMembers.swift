@@ -5,7 +5,7 @@ import Rooms
 /// past the limit of the server's load, of which they were a part.
 struct RecentMembers {
     /// For how long: a client that is asked to connect anew does so within seconds, and one that has lost its network tries for about half a minute.
-    static let window = TimeInterval.seconds(60)
+    static let window = TimeSpan.seconds(60)
 
     /// Oldest first. Entries of identities that have returned stay until they expire.
     private var departures: [(identity: String, until: MonotonicTime)] = []

@@ -16,7 +16,7 @@ public final class RevocationList: Sendable {
     }
 
     func add(
-        _ subject: Revocations.Subject, issuedAfter: Int64? = nil, for duration: TimeInterval, turn: RoomTurn
+        _ subject: Revocations.Subject, issuedAfter: Int64? = nil, for duration: TimeSpan, turn: RoomTurn
     ) throws(RoomError) -> Revocations.Revocation {
         try revocations.withLock { (list) throws(RoomError) in
             try list.add(subject, issuedAfter: issuedAfter, for: duration, turn: turn)

@@ -94,7 +94,7 @@ extension RoomHost {
     /// identity end, and no token can join. It is notified with `message`.
     @discardableResult
     public func remove(
-        _ participant: String, from name: String, message: String? = nil, ban: TimeInterval? = nil
+        _ participant: String, from name: String, message: String? = nil, ban: TimeSpan? = nil
     ) async throws(RoomError) -> TokenClosure {
         let closure = closure
         let hosted = try hosted(named: name)

@@ -203,7 +203,7 @@ extension RoomHost {
 
     /// Bans an identity from a room, and ends its stays there. The room need not exist.
     public func ban(
-        _ identity: String, from name: String, for duration: TimeInterval, reason: String
+        _ identity: String, from name: String, for duration: TimeSpan, reason: String
     ) async throws(RoomError) -> Bans.Ban {
         let rule: StandingRule
         do throws(RoomError) {
@@ -240,7 +240,7 @@ extension RoomHost {
 
     /// Revokes tokens for `duration`, and ends the stays of participants that joined with them. `author`: who does so, for the event log.
     public func revoke(
-        _ subject: Revocations.Subject, for duration: TimeInterval, by author: String? = nil
+        _ subject: Revocations.Subject, for duration: TimeSpan, by author: String? = nil
     ) async throws(RoomError) -> Revocations.Revocation {
         let revocation: Revocations.Revocation
         do throws(RoomError) {
@@ -305,7 +305,7 @@ extension RoomHost {
 /// Which tokens an operator's intervention has invalidated.
 public struct TokenClosure: Sendable, Hashable {
     /// For how long; zero: none.
-    public var duration: TimeInterval
+    public var duration: TimeSpan
     /// Seconds since 1970: a token must have been issued later.
     public var issuedAfter: Int64
 }

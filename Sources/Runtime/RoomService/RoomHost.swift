@@ -274,7 +274,7 @@ extension RoomHost {
     /// How often deadlines are checked after a change: members are notified of a changed room within 300 ms.
     static let tickInterval = Duration.milliseconds(100)
     /// How often all deadlines are checked if nothing has changed: they are seconds or more away.
-    private static let quietInterval = TimeInterval.seconds(1)
+    private static let quietInterval = TimeSpan.seconds(1)
 
     /// Serves until the task is cancelled: handles media events and deadlines. Call once.
     public func run() async {

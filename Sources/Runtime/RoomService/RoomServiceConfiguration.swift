@@ -29,12 +29,12 @@ public struct RoomServiceConfiguration: Sendable {
     /// Operators may capture a participant's decrypted packets.
     public var allowsCaptures = false
     /// A dropped socket may be resumed for this long; media continues.
-    public var resumeWindow = TimeInterval.seconds(30)
+    public var resumeWindow = TimeSpan.seconds(30)
     /// A signalling session without keep-alives ends after this long.
-    public var keepAliveTimeout = TimeInterval.seconds(30)
+    public var keepAliveTimeout = TimeSpan.seconds(30)
     /// After a room was deleted, or a participant removed, tokens issued before are refused for this long; zero: they are not. An hour outlasts
     /// the meeting that somebody was removed from, and most tokens for a meeting.
-    public var closedFor = TimeInterval.seconds(3_600)
+    public var closedFor = TimeSpan.seconds(3_600)
     /// Events waiting for one session's reader, for each 2,000 participants that a room may have; more end its stream, and it may resume. Twice what one step
     /// announces at most to a reader that keeps up: all others of a full room, to a member that requests the roster.
     public var maxQueuedEvents = 4_096

@@ -41,7 +41,7 @@ struct StandingRules {
 
     /// Restores rules that were stored in an earlier run of the server. Expired ones are skipped.
     mutating func restore(_ rules: [StandingRule], _ turn: RoomTurn) {
-        func left(until: Int64) -> TimeInterval { .milliseconds(max(0, until - turn.wallClock)) }
+        func left(until: Int64) -> TimeSpan { .milliseconds(max(0, until - turn.wallClock)) }
         for rule in rules {
             // Rules beyond a table's limit were refused when they were made, so none is refused here.
             switch rule {
@@ -92,7 +92,7 @@ extension StandingRules {
     }
 
     mutating func ban(
-        _ identity: String, room: String, for duration: TimeInterval, reason: String, turn: RoomTurn
+        _ identity: String, room: String, for duration: TimeSpan, reason: String, turn: RoomTurn
     ) throws(RoomError) -> StandingRule {
         let ban = try bans.add(identity, room: room, for: duration, reason: reason, turn: turn)
         return .ban(identity: identity, room: room, StandingRule.Ban(until: ban.until, reason: ban.reason))

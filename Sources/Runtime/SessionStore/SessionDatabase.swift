@@ -87,7 +87,7 @@ public struct SessionDatabase: Sendable {
     /// Summaries in `database`: the maximum number, and the maximum age by `wallClock` (milliseconds since 1970). `encode` encodes them,
     /// and `encodeHistory` their histories.
     public init(
-        _ database: Database, kept: TimeInterval, wallClock: @escaping @Sendable () -> Int64, maxSessions: Int64,
+        _ database: Database, kept: TimeSpan, wallClock: @escaping @Sendable () -> Int64, maxSessions: Int64,
         encode: @escaping @Sendable (StaySummary) -> [UInt8],
         encodeHistory: @escaping @Sendable (StayHistory) -> [UInt8]
     ) {

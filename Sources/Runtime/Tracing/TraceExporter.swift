@@ -31,7 +31,7 @@ public final class TraceExporter: Sendable {
     /// The delays before the second, third and fourth attempt; then the batch is dropped.
     static let pauses: [Duration] = [.seconds(1), .seconds(2), .seconds(4)]
     /// A collector is usually close. This is also how long it may delay the end of the process.
-    static let timeout = TimeInterval.seconds(3)
+    static let timeout = TimeSpan.seconds(3)
 
     private struct State {
         var queue: [JoinTrace] = []

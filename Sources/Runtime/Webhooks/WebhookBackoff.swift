@@ -3,12 +3,12 @@ import Primitives
 /// Decides how a lane continues after requests that were not accepted.
 struct WebhookBackoff {
     /// The first wait; each further one is twice as long.
-    static let first = TimeInterval.seconds(1)
+    static let first = TimeSpan.seconds(1)
     /// The longest wait: a receiver that has recovered gets events within a minute.
-    static let longest = TimeInterval.seconds(60)
+    static let longest = TimeSpan.seconds(60)
     /// A webhook whose receiver accepts nothing for this long is parked until somebody sets it again. If the receiver accepts other events meanwhile, only this
     /// one is dropped.
-    static let parking = TimeInterval.seconds(86_400)
+    static let parking = TimeSpan.seconds(86_400)
     /// After this many refusals of one event, a receiver that responds is taken at its word.
     static let refusals = 10
 
@@ -18,7 +18,7 @@ struct WebhookBackoff {
         /// Refused for good, or not accepted for too long while others were: continue with the next event, without this one.
         case giveUp
         /// Repeat the same request after this time.
-        case again(after: TimeInterval)
+        case again(after: TimeSpan)
         case park
     }
 

@@ -16,7 +16,7 @@ public actor WebhookSender {
     struct World: Sendable {
         /// The second argument: whether receivers may be on this machine and in its networks.
         var post: @Sendable (WebhookRequest, Bool) async -> WebhookOutcome
-        var sleep: @Sendable (TimeInterval) async -> Void
+        var sleep: @Sendable (TimeSpan) async -> Void
         /// Milliseconds since 1970, for signatures.
         var wallClock: @Sendable () -> Int64
         /// The monotonic clock: how long a receiver has failed must not depend on the wall clock, which may be set.
@@ -31,7 +31,7 @@ public actor WebhookSender {
     }
 
     /// How long a lane waits after the database has failed.
-    private static let databasePause = TimeInterval.seconds(1)
+    private static let databasePause = TimeSpan.seconds(1)
 
     private struct Entry {
         var webhook: Webhook

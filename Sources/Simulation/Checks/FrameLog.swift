@@ -10,7 +10,7 @@ public struct FrameLog: Sendable {
     public private(set) var firstTime: MonotonicTime?
     public private(set) var lastTime: MonotonicTime?
     /// The longest time between two frames shown so far.
-    private var longestPause = TimeInterval.zero
+    private var longestPause = TimeSpan.zero
     /// When it was subscribed to.
     private let start: MonotonicTime
     /// The layer shown, by rank of the stream or in it, each time it changed.
@@ -39,7 +39,7 @@ public struct FrameLog: Sendable {
 
     /// The longest time without a new frame from the first one on, and until `now`: a freeze that has not ended counts. A view that never showed
     /// a frame has been frozen since it was subscribed to.
-    public func longestFreeze(until now: MonotonicTime) -> TimeInterval { max(longestPause, now - (lastTime ?? start)) }
+    public func longestFreeze(until now: MonotonicTime) -> TimeSpan { max(longestPause, now - (lastTime ?? start)) }
 
     /// Takes a new packet.
     mutating func add(_ packet: PacketFacts, number: Int64, at now: MonotonicTime) {

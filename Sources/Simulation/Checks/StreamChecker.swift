@@ -33,7 +33,7 @@ public struct StreamChecker: Sendable {
     public var allowsThinning = false
     /// Media time may differ from sending time by this much between neighbours; nil: timestamps may
     /// jump.
-    public var paceTolerance: TimeInterval? = .milliseconds(150)
+    public var paceTolerance: TimeSpan? = .milliseconds(150)
 
     private static let maximumFaults = 6
     private let kind: MediaKind
@@ -110,7 +110,7 @@ public struct StreamChecker: Sendable {
         checkFrames(a, b)
     }
 
-    private mutating func checkPace(_ a: PacketFacts, _ b: PacketFacts, _ step: Int32, _ tolerance: TimeInterval) {
+    private mutating func checkPace(_ a: PacketFacts, _ b: PacketFacts, _ step: Int32, _ tolerance: TimeSpan) {
         if step < 0 { fault("timestamp goes back by \(-Int64(step)) at \(b.number)") }
         guard let x = a.trace, let y = b.trace else { return }
         let media = Int64(step) * 1_000_000 / (kind == .video ? 90 : 48)

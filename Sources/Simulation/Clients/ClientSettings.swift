@@ -11,13 +11,13 @@ public struct ClientSettings: Sendable {
     /// How its transport behaves.
     public var behaviour = ClientBehaviour()
     /// How often it sends transport-wide feedback; libwebrtc: every 50 to 250 ms, so that it takes about 5 % of the rate.
-    public var transportFeedbackInterval = TimeInterval.milliseconds(50)
+    public var transportFeedbackInterval = TimeSpan.milliseconds(50)
     /// Reports packets that arrived after later ones, within half a second, as libwebrtc does. False: they stay reported as lost.
     public var reportsLatePackets = false
     /// Reports its own receive estimate (REMB), once per second and when that falls.
     public var estimatesItself = false
     /// How often it sends reports.
-    public var reportInterval = TimeInterval.seconds(1)
+    public var reportInterval = TimeSpan.seconds(1)
     /// Sends NACKs, keyframe requests, reports and transport-wide feedback. False: silent, as some viewers are.
     public var sendsFeedback = true
     /// Accepts retransmissions in a separate stream (RFC 4588). False: they arrive on the media SSRC, as does padding.

@@ -19,13 +19,13 @@ struct FeedbackState {
 
     var nextDeadline: MonotonicTime { min(nextReport, nextTransportFeedback, nextRepair) }
 
-    mutating func begin(at now: MonotonicTime, interval: TimeInterval) { nextReport = now + interval }
+    mutating func begin(at now: MonotonicTime, interval: TimeSpan) { nextReport = now + interval }
 
     /// How long a late packet can still be reported.
-    private static let memory = TimeInterval.milliseconds(500)
+    private static let memory = TimeSpan.milliseconds(500)
 
     /// `reportsLate`: late packets are reported, together with everything that has arrived since, once more.
-    mutating func arrived(_ sequence: UInt16, at now: MonotonicTime, interval: TimeInterval, reportsLate: Bool) {
+    mutating func arrived(_ sequence: UInt16, at now: MonotonicTime, interval: TimeSpan, reportsLate: Bool) {
         let number = unwrapper.unwrap(sequence)
         if reportsLate, let next = nextNumber {
             arrivals.removeAll { $0.sequence < next && now - $0.time > Self.memory }

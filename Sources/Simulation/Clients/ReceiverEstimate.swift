@@ -3,10 +3,10 @@ import Primitives
 /// A receiver's estimate of what it can receive, as in libwebrtc's receivers without transport-wide feedback (draft-alvestrand-rmcat-remb-03): 0.85 of what
 /// arrives when packets wait on the path, otherwise 8 % more per second, and never more than one and a half times what arrives. It begins with what arrives.
 struct ReceiverEstimate: Sendable {
-    private static let interval = TimeInterval.milliseconds(1_000)
-    private static let urgent = TimeInterval.milliseconds(200)
+    private static let interval = TimeSpan.milliseconds(1_000)
+    private static let urgent = TimeSpan.milliseconds(200)
     /// A wait longer than a frame causes by itself.
-    private static let standing = TimeInterval.milliseconds(60)
+    private static let standing = TimeSpan.milliseconds(60)
 
     private var bytes = 0
     private var windowStart = MonotonicTime.zero
@@ -16,7 +16,7 @@ struct ReceiverEstimate: Sendable {
     private var value = 0.0
 
     /// Adds a datagram that had waited at the bottleneck for `wait`; returns the figure to report now, in bits per second.
-    mutating func add(_ length: Int, wait: TimeInterval, at now: MonotonicTime) -> Double? {
+    mutating func add(_ length: Int, wait: TimeSpan, at now: MonotonicTime) -> Double? {
         bytes += length
         if wait > Self.standing { isWaiting = true }
         if windowStart == .zero { windowStart = now }

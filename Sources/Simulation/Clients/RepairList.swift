@@ -44,7 +44,7 @@ struct RepairList: Sendable {
     }
 
     /// The numbers to request now; `gaveUp` if some were requested as often as allowed.
-    mutating func dueRequests(at now: MonotonicTime, interval: TimeInterval, gaveUp: inout Bool) -> [Int64] {
+    mutating func dueRequests(at now: MonotonicTime, interval: TimeSpan, gaveUp: inout Bool) -> [Int64] {
         var due: [Int64] = []
         for index in missing.indices where missing[index].due <= now {
             missing[index].tries += 1

@@ -16,7 +16,7 @@ public final class View {
     /// When the last packet arrived, new or not.
     public private(set) var lastArrival: MonotonicTime?
     /// The longest time between two packets so far, repairs included.
-    public private(set) var longestGap = TimeInterval.zero
+    public private(set) var longestGap = TimeSpan.zero
     /// Numbers that arrived, at once or as a repair.
     public private(set) var packets = 0
     /// Packets that arrived more than once.
@@ -33,7 +33,7 @@ public final class View {
     public internal(set) var nacks = 0
     public internal(set) var keyframeRequests = 0
     /// The delay of each new packet from its sending, if `keepsDelays`.
-    public private(set) var delays: [TimeInterval] = []
+    public private(set) var delays: [TimeSpan] = []
     /// Keeps ``delays``.
     public var keepsDelays = false
     /// Called for every new packet, in order of arrival.

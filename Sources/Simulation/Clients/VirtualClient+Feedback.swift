@@ -7,7 +7,7 @@ import RTP
 
 extension VirtualClient {
     /// A keyframe that does not arrive is requested again after this.
-    private static let keyframeInterval = TimeInterval.milliseconds(500)
+    private static let keyframeInterval = TimeSpan.milliseconds(500)
 
     func sendFeedback() {
         if feedback.nextRepair <= world.now { sendRepairs() }
@@ -19,7 +19,7 @@ extension VirtualClient {
     }
 
     /// A round trip, as the client would have measured it, and the jitter of timers.
-    private var repairInterval: TimeInterval { uplink.model.delay + downlink.model.delay + .milliseconds(10) }
+    private var repairInterval: TimeSpan { uplink.model.delay + downlink.model.delay + .milliseconds(10) }
 
     private func sendRepairs() {
         feedback.nextRepair = .distantFuture

@@ -121,7 +121,7 @@ public final class VirtualClient {
     }
 
     /// Restarts ICE with new credentials on both sides, after a signalling round trip.
-    public func restartICE(signalling: TimeInterval = .milliseconds(50)) {
+    public func restartICE(signalling: TimeSpan = .milliseconds(50)) {
         restarts += 1
         credentials = Self.credentials(of: id, generation: restarts)
         let remote = remoteTransport

@@ -81,12 +81,12 @@ public struct VideoPlan: Sendable {
 /// What a simulated microphone sends. May be changed while it sends.
 public struct AudioPlan: Sendable {
     /// Audio in one packet (10 to 120 ms are legal).
-    public var packetDuration = TimeInterval.milliseconds(20)
+    public var packetDuration = TimeSpan.milliseconds(20)
     /// Audio in each callback of the capturer, used in turn; packets that are full by then are sent at once. Empty: one packet per
     /// callback. Long callbacks make bursts, odd ones uneven spacing.
-    public var callbacks: [TimeInterval] = []
+    public var callbacks: [TimeSpan] = []
     /// Silence after each packet, which is not sent (DTX, RFC 7587 section 3.1.3); the media clock continues. Not with ``callbacks``.
-    public var pause = TimeInterval.zero
+    public var pause = TimeSpan.zero
     /// Bytes of a packet's payload.
     public var payloadBytes = 80
     /// Level of RFC 6464: 0 is loudest, 127 silence.
@@ -96,5 +96,5 @@ public struct AudioPlan: Sendable {
     public init() {}
 
     /// Opus in packets of this length.
-    public init(packetDuration: TimeInterval) { self.packetDuration = packetDuration }
+    public init(packetDuration: TimeSpan) { self.packetDuration = packetDuration }
 }

@@ -62,7 +62,7 @@ struct VideoSource: Sendable {
 
     /// The packets of the frame that is due.
     mutating func duePackets(at now: MonotonicTime, random: inout RandomSource) -> [MediaPacket] {
-        let interval = TimeInterval(nanoseconds: Int64(1e9 / plan.framesPerSecond))
+        let interval = TimeSpan(nanoseconds: Int64(1e9 / plan.framesPerSecond))
         nextFrame = now + interval
         let timestamp = mediaTime(at: now)
         var packets: [MediaPacket] = []
@@ -115,7 +115,7 @@ struct AudioSource: Sendable {
     private var timestamp: UInt32 = 0
     private var callback = 0
     /// Captured audio that waits for its packet to be full.
-    private var captured = TimeInterval.zero
+    private var captured = TimeSpan.zero
 
     init(_ plan: AudioPlan, track: UInt64, at now: MonotonicTime) {
         self.plan = plan

@@ -9,11 +9,11 @@ public struct LinkMeter: Sendable {
         public var lost = 0
         public var overflowed = 0
         /// The longest wait at the bottleneck.
-        public var longestWait = TimeInterval.zero
+        public var longestWait = TimeSpan.zero
     }
 
     /// Length of a step.
-    public static let step = TimeInterval.milliseconds(100)
+    public static let step = TimeSpan.milliseconds(100)
     /// Steps since the world's beginning.
     public private(set) var steps: [Step] = []
     /// Waits at the bottleneck by whole milliseconds; the last entry holds all longer ones.
@@ -37,7 +37,7 @@ public struct LinkMeter: Sendable {
     }
 
     /// The wait that this share of datagrams (0 to 1) did not exceed.
-    public func wait(percentile: Double) -> TimeInterval {
+    public func wait(percentile: Double) -> TimeSpan {
         let wanted = Int(Double(waits.reduce(0, +)) * percentile)
         var seen = 0
         for (milliseconds, count) in waits.enumerated() {
@@ -47,7 +47,7 @@ public struct LinkMeter: Sendable {
         return .zero
     }
 
-    mutating func passed(_ bytes: Int, wait: TimeInterval, at now: MonotonicTime) {
+    mutating func passed(_ bytes: Int, wait: TimeSpan, at now: MonotonicTime) {
         let index = grow(now)
         steps[index].bytes += bytes
         steps[index].datagrams += 1

@@ -3,9 +3,9 @@ public import Primitives
 /// How one direction of a link treats datagrams. The defaults are a perfect wire.
 public struct LinkModel: Sendable, Hashable {
     /// Time on the wire.
-    public var delay = TimeInterval.zero
+    public var delay = TimeSpan.zero
     /// Each datagram is delayed by up to this much more, evenly spread. Order is kept unless `keepsOrder` or `reorder` say otherwise.
-    public var jitter = TimeInterval.zero
+    public var jitter = TimeSpan.zero
     /// With jitter, datagrams wait for those before them, as on radio links; false: each arrives when its own delay is over.
     public var keepsOrder = true
     /// Share of datagrams that are lost, 0 to 1.
@@ -19,7 +19,7 @@ public struct LinkModel: Sendable, Hashable {
     /// The rate of the bottleneck; nil for no bottleneck.
     public var rate: Bitrate?
     /// How long a datagram may wait at the bottleneck; one that would wait longer is dropped (tail drop).
-    public var queueLimit = TimeInterval.milliseconds(300)
+    public var queueLimit = TimeSpan.milliseconds(300)
     /// Drops what exceeds a rate, before the bottleneck; nil for none.
     public var policer: Policer?
 
@@ -27,7 +27,7 @@ public struct LinkModel: Sendable, Hashable {
     public init() {}
 
     /// A wire with a delay and random loss.
-    public init(delay: TimeInterval, loss: Double = 0, rate: Bitrate? = nil) {
+    public init(delay: TimeSpan, loss: Double = 0, rate: Bitrate? = nil) {
         self.delay = delay
         self.loss = loss
         self.rate = rate
@@ -57,7 +57,7 @@ public struct VirtualLink: Sendable {
 
     /// When a datagram sent now arrives: never (empty), once, or twice. `wait` was spent at a bottleneck before it.
     public mutating func arrivals(
-        of length: Int, at now: MonotonicTime, behind wait: TimeInterval = .zero, random: inout RandomSource
+        of length: Int, at now: MonotonicTime, behind wait: TimeSpan = .zero, random: inout RandomSource
     ) -> [MonotonicTime] {
         guard !isLost(&random) else {
             lost += 1
@@ -84,10 +84,10 @@ public struct VirtualLink: Sendable {
     }
 
     /// How long a datagram sent now would wait at the bottleneck.
-    public func backlog(at now: MonotonicTime) -> TimeInterval { max(busyUntil - now, .zero) }
+    public func backlog(at now: MonotonicTime) -> TimeSpan { max(busyUntil - now, .zero) }
 
     /// The bottleneck carries nothing for `time` from now on, and then everything that waits at its full rate, as radio links do.
-    public mutating func stall(for time: TimeInterval, at now: MonotonicTime) { busyUntil = max(busyUntil, now) + time }
+    public mutating func stall(for time: TimeSpan, at now: MonotonicTime) { busyUntil = max(busyUntil, now) + time }
 
     private mutating func isLost(_ random: inout RandomSource) -> Bool {
         guard model.loss > 0 else { return false }

@@ -8,7 +8,7 @@ public final class SharedBottleneck {
     public var link: VirtualLink
 
     /// An idle bottleneck of this rate.
-    public init(rate: Bitrate, queueLimit: TimeInterval = .milliseconds(300)) {
+    public init(rate: Bitrate, queueLimit: TimeSpan = .milliseconds(300)) {
         var model = LinkModel()
         model.rate = rate
         model.queueLimit = queueLimit

@@ -10,14 +10,14 @@ public struct ClientBehaviour: Sendable {
     /// Every check nominates (as Firefox does), or none after the first answer when false.
     public var nominatesAlways = true
     /// The first check does not nominate, and the next one, this long after its answer, does (as in libwebrtc); nil: the first one does.
-    public var nominationDelay: TimeInterval?
+    public var nominationDelay: TimeSpan?
     /// Answers the server's consent checks (all clients should).
     public var answersChecks = true
     /// Continues to send checks after it is connected; ffmpeg does not.
     public var keepsChecking = true
     /// Time between checks before the first answer, and after.
-    public var firstInterval = TimeInterval.milliseconds(50)
-    public var interval = TimeInterval.milliseconds(2_500)
+    public var firstInterval = TimeSpan.milliseconds(50)
+    public var interval = TimeSpan.milliseconds(2_500)
     /// DTLS role of the client.
     public var role = DTLSRole.client
 

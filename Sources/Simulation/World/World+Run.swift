@@ -4,21 +4,21 @@ public import Primitives
 
 extension World {
     /// Does something after `delay`.
-    public func plan(in delay: TimeInterval, _ body: @escaping () -> Void) { plan(at: now + delay, body) }
+    public func plan(in delay: TimeSpan, _ body: @escaping () -> Void) { plan(at: now + delay, body) }
 
     /// Does something at `time`.
     public func plan(at time: MonotonicTime, _ body: @escaping () -> Void) { agenda.plan(.script(body), at: time) }
 
     /// Performs an action now and after every `interval`, `count` times in all, with the number of the turn.
-    public func `repeat`(every interval: TimeInterval, count: Int, _ body: @escaping (Int) -> Void) {
+    public func `repeat`(every interval: TimeSpan, count: Int, _ body: @escaping (Int) -> Void) {
         for turn in 0..<count { plan(in: interval * Int64(turn)) { body(turn) } }
     }
 
     /// Lets time pass.
-    public func run(for interval: TimeInterval) { run(until: now + interval) }
+    public func run(for interval: TimeSpan) { run(until: now + interval) }
 
     /// Lets time pass until `isEnough`, checked every 10 ms, for at most `limit`; returns whether it became true.
-    public func run(atMost limit: TimeInterval, until isEnough: () -> Bool) -> Bool {
+    public func run(atMost limit: TimeSpan, until isEnough: () -> Bool) -> Bool {
         let end = now + limit
         while !isEnough() {
             guard now < end else { return false }

@@ -33,7 +33,7 @@ struct Configuration: Sendable {
     var keys: [String: String] = [:]
     var iceServers: [ICEServers.Entry] = []
     /// How long TURN credentials that are made from a shared secret are valid.
-    var iceCredentialsLifetime = TimeInterval.seconds(3_600)
+    var iceCredentialsLifetime = TimeSpan.seconds(3_600)
     var media = MediaWorkerConfiguration()
     /// The STUN server that is asked for the addresses to announce.
     var stunServer: HostAndPort?
@@ -43,11 +43,11 @@ struct Configuration: Sendable {
     /// The load at which joins are refused.
     var admission = AdmissionSettings()
     /// How long calls may continue after the process was asked to end.
-    var drainTimeout = TimeInterval.zero
+    var drainTimeout = TimeSpan.zero
     /// Where webhooks and the events that wait for them are kept; nil: in memory.
     var databasePath: String?
     /// How long the summaries of past stays are kept.
-    var sessionsKept = TimeInterval.seconds(86_400)
+    var sessionsKept = TimeSpan.seconds(86_400)
     var recording = RecordingSettings()
     /// Files below it may be played; nil: recordings only.
     var playbackDirectory: String?

@@ -11,7 +11,7 @@ struct JobSettings: Sendable {
     var queued = 100
     /// Megabytes of address space of a job's process; 0: no limit.
     var memory = 4_096
-    var time = TimeInterval.seconds(43_200)
+    var time = TimeSpan.seconds(43_200)
 
     /// The configuration of jobs.
     var configuration: JobConfiguration {

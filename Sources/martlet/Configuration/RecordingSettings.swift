@@ -12,13 +12,13 @@ struct RecordingSettings: Sendable {
     /// Megabytes of the disk that recordings leave free.
     var reserve = 1_024
     /// How long finished recordings are kept; zero: until somebody deletes them.
-    var kept = TimeInterval.zero
+    var kept = TimeSpan.zero
     /// The most megabytes of recordings that are kept; zero: no limit.
     var maximum = 0
     /// Whether tables of samples are moved to the front of finished files.
     var frontIndex = true
     /// When a recorded track begins another file: after this time, or after so many megabytes.
-    var segmentLength = TimeInterval.seconds(3_600)
+    var segmentLength = TimeSpan.seconds(3_600)
     var segmentSize = 2_048
     var files = RecordingOptions.Files.tracks
     var fileName = FileNameTemplate.usual

@@ -170,7 +170,7 @@ extension Setting {
     }
 
     static func seconds(
-        _ path: String, _ summary: String, _ range: ClosedRange<Int64>, _ place: Place<TimeInterval>
+        _ path: String, _ summary: String, _ range: ClosedRange<Int64>, _ place: Place<TimeSpan>
     ) -> Setting {
         value(
             path, summary, wants: "seconds, \(range.lowerBound) to \(range.upperBound)", place,

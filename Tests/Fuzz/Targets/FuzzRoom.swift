@@ -159,7 +159,7 @@ final class FuzzRoom {
         endTurn()
     }
 
-    func pass(_ interval: TimeInterval) {
+    func pass(_ interval: TimeSpan) {
         let end = now + interval
         // An engine that always wants to be called at once would hang here.
         for _ in 0..<2_000 where engine.nextDeadline <= end {

@@ -116,7 +116,7 @@ enum TransportTarget {
             settle()
         }
 
-        mutating func advance(by interval: TimeInterval) {
+        mutating func advance(by interval: TimeSpan) {
             now = now + interval
             transport.advance(to: now, into: &output)
             settle()

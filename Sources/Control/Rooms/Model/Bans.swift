@@ -18,7 +18,7 @@ public struct Bans: Sendable {
     /// With names and reasons of 1 KiB each this is 8 MiB; one more is refused.
     public static let maximumCount = 4_096
     /// A year: longer than any token for a meeting is valid.
-    public static let longest = TimeInterval.seconds(366 * 86_400)
+    public static let longest = TimeSpan.seconds(366 * 86_400)
 
     /// No bans yet.
     public init() {}
@@ -26,7 +26,7 @@ public struct Bans: Sendable {
     /// Bans `identity` from `room` for `duration`; replaces an earlier ban of the same identity.
     @discardableResult
     public mutating func add(
-        _ identity: String, room: String, for duration: TimeInterval, reason: String, turn: borrowing RoomTurn
+        _ identity: String, room: String, for duration: TimeSpan, reason: String, turn: borrowing RoomTurn
     ) throws(RoomError) -> Ban {
         forgetExpired(at: turn.now)
         let isNew = bansByRoom[room]?[identity] == nil

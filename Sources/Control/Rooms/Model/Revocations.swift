@@ -33,7 +33,7 @@ public struct Revocations: Sendable {
     /// With ids of 1 KiB each this is 8 MiB; one more is refused.
     public static let maximumCount = 4_096
     /// A year: longer than a token for a meeting is valid.
-    public static let longest = TimeInterval.seconds(366 * 86_400)
+    public static let longest = TimeSpan.seconds(366 * 86_400)
 
     /// No revocations yet.
     public init() {}
@@ -41,7 +41,7 @@ public struct Revocations: Sendable {
     /// Revokes until `now + duration`; replaces an earlier revocation of the same subject.
     @discardableResult
     public mutating func add(
-        _ subject: Subject, issuedAfter: Int64? = nil, for duration: TimeInterval, turn: borrowing RoomTurn
+        _ subject: Subject, issuedAfter: Int64? = nil, for duration: TimeSpan, turn: borrowing RoomTurn
     ) throws(RoomError) -> Revocation {
         let (now, wallClock) = (turn.now, turn.wallClock)
         revocations = revocations.filter { now < $0.value.deadline }

@@ -53,11 +53,11 @@ public struct RoomLimits: Sendable, Hashable {
     public var notificationsPerSecond = 20_000
     /// A WHIP or WHEP session whose connection has not come up after this ends: the worker's own limit (30 s), and half of that again in case the worker
     /// does not report it.
-    public var connectTimeout = TimeInterval.seconds(45)
+    public var connectTimeout = TimeSpan.seconds(45)
     /// The maximum time after which a dropped socket may be resumed.
-    public var resumeWindow = TimeInterval.seconds(30)
+    public var resumeWindow = TimeSpan.seconds(30)
     /// A signalling session without keep-alives ends after this.
-    public var keepAliveTimeout = TimeInterval.seconds(30)
+    public var keepAliveTimeout = TimeSpan.seconds(30)
 
     /// The defaults.
     public init() {}

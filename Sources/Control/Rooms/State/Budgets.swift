@@ -18,7 +18,7 @@ extension Member {
             to count: Int, bytes: Int, _ limits: RoomLimits, at now: MonotonicTime
         ) throws(RoomError) {
             let most = limits.notificationsPerSecond * 5
-            let interval = TimeInterval.nanoseconds(1_000_000_000 / Int64(limits.notificationsPerSecond))
+            let interval = TimeSpan.nanoseconds(1_000_000_000 / Int64(limits.notificationsPerSecond))
             let cost = min(count * (1 + bytes / 1_024), most)
             guard changes.accept(cost, every: interval, atOnce: most, at: now) else {
                 throw RoomError(
@@ -34,7 +34,7 @@ extension Member {
         ) throws(RoomError) {
             let (count, perSecond) = (max(count, 1), limits.notificationsPerSecond)
             let atOnce = max(2 * limits.tracksPerParticipant * TrackChange.publication.rawValue, perSecond * 5 / count)
-            let interval = TimeInterval.nanoseconds(1_000_000_000 * Int64(count) / Int64(perSecond))
+            let interval = TimeSpan.nanoseconds(1_000_000_000 * Int64(count) / Int64(perSecond))
             guard publications.accept(change.rawValue * tracks, every: interval, atOnce: atOnce, at: now) else {
                 throw RoomError(
                     .rateLimited, "too many changes of what is published for a room of this size",

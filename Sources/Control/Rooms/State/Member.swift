@@ -220,7 +220,7 @@ extension Member {
     mutating func sayGoodbye(_ turn: RoomTurn) { goodbye = goodbye ?? turn.now }
 
     /// The time of LiveKit's SDKs for their first four attempts to join again, which follow the goodbye at once and after pauses of 0.3, 1.2 and 2.7 s.
-    private static let rejoinWindow = TimeInterval.seconds(10)
+    private static let rejoinWindow = TimeSpan.seconds(10)
 
     /// When an awaited client that said goodbye has left.
     private var goodbyeDeadline: MonotonicTime { goodbye.map { $0 + Self.rejoinWindow } ?? .distantFuture }

@@ -22,10 +22,10 @@ struct Recordings: Sendable {
     /// The maximum number of recordings in one room at a time: one for each participant of a large call.
     private static let maximumCount = 100
     /// Players seek to keyframes; a screen's are large.
-    private static let keyframeInterval = TimeInterval.seconds(10)
-    private static let screenKeyframeInterval = TimeInterval.seconds(30)
+    private static let keyframeInterval = TimeSpan.seconds(10)
+    private static let screenKeyframeInterval = TimeSpan.seconds(30)
     /// A track that finds no place in the recorder, or loses it, is tried again after this: soon enough for viewers of the file, rarely enough for the room.
-    private static let retryInterval = TimeInterval.seconds(5)
+    private static let retryInterval = TimeSpan.seconds(5)
 
     private var active: [Active] = []
     /// Tracks that recordings demand and that cannot be recorded.

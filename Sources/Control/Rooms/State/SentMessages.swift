@@ -17,7 +17,7 @@ extension Member {
 
         /// Counts a message; even one to nobody costs a search of the roster.
         mutating func charge(_ limits: RoomLimits, at now: MonotonicTime) throws(RoomError) {
-            let interval = TimeInterval.nanoseconds(1_000_000_000 / Int64(limits.messagesPerSecond))
+            let interval = TimeSpan.nanoseconds(1_000_000_000 / Int64(limits.messagesPerSecond))
             guard rate.accept(every: interval, atOnce: limits.messagesPerSecond * 2, at: now) else {
                 throw RoomError(
                     .rateLimited, "more than \(limits.messagesPerSecond) messages per second", retryAfter: .seconds(1))

@@ -10,11 +10,11 @@ struct WaitingRoom: Sendable {
     /// The most guests that a moderator can survey in a list; one more is refused.
     static let maximumGuests = 256
     /// A guest whose client has not asked for this long has given up: several times `interval`, so that one lost request does not matter.
-    private static let patience = TimeInterval.seconds(15)
+    private static let patience = TimeSpan.seconds(15)
     /// How often a client asks.
-    static let interval = TimeInterval.seconds(2)
+    static let interval = TimeSpan.seconds(2)
     /// A refused guest may ask again after this.
-    private static let refusal = TimeInterval.seconds(60)
+    private static let refusal = TimeSpan.seconds(60)
     /// Identities that are remembered as admitted; beyond this the oldest must ask again.
     private static let maximumAdmitted = 4_096
 

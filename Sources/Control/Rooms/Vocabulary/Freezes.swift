@@ -3,10 +3,10 @@ public import Primitives
 /// How often and for how long a video froze where it is played (`freezeCount` and `totalFreezesDuration` of W3C webrtc-stats).
 public struct Freezes: Sendable, Hashable {
     public var count: UInt64
-    public var duration: TimeInterval
+    public var duration: TimeSpan
 
     /// A number of freezes and their total duration.
-    public init(count: UInt64 = 0, duration: TimeInterval = .zero) {
+    public init(count: UInt64 = 0, duration: TimeSpan = .zero) {
         self.count = count
         self.duration = duration
     }
@@ -39,10 +39,10 @@ struct ReportedFreezes: Sendable, Hashable {
     private(set) var total: Freezes?
 
     /// webrtc-stats counts a freeze if a frame is late by at least 150 ms.
-    private static let shortest = TimeInterval.milliseconds(150)
+    private static let shortest = TimeSpan.milliseconds(150)
 
     /// Adds the client's counts of a stay that has lasted for `stay`; returns what they add. No more can have been frozen than was played.
-    mutating func note(_ counts: Freezes, stay: TimeInterval) -> Freezes {
+    mutating func note(_ counts: Freezes, stay: TimeSpan) -> Freezes {
         let before = total ?? Freezes()
         let isAnew = counts.count < last.count || counts.duration < last.duration
         let new = isAnew ? counts : Freezes(count: counts.count - last.count, duration: counts.duration - last.duration)

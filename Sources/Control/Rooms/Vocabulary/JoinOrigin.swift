@@ -54,12 +54,12 @@ public struct JoinOrigin: Sendable, Hashable {
     /// When it arrived: milliseconds since 1970.
     public var receivedAt: Int64
     /// How long the verification of the token took.
-    public var verification: TimeInterval
+    public var verification: TimeSpan
     /// The trace that it belongs to; nil: none.
     public var trace: TraceContext?
 
     /// A request that arrived at `receivedAt`.
-    public init(receivedAt: Int64, verification: TimeInterval, trace: TraceContext? = nil) {
+    public init(receivedAt: Int64, verification: TimeSpan, trace: TraceContext? = nil) {
         self.receivedAt = receivedAt
         self.verification = verification
         self.trace = trace

@@ -31,8 +31,8 @@ public struct PolicyDocument: Sendable, Hashable {
     public var moderatorSources: Set<TrackSource>?
     public var allowsSimulcast: Bool?
     public var allowsMessages: Bool?
-    public var minPlayoutDelay: TimeInterval?
-    public var maxPlayoutDelay: TimeInterval?
+    public var minPlayoutDelay: TimeSpan?
+    public var maxPlayoutDelay: TimeSpan?
     public var maxMicrophones: Int?
     public var microphoneThreshold: Int?
     public var alwaysHeard: Set<String>?
@@ -43,18 +43,18 @@ public struct PolicyDocument: Sendable, Hashable {
     public var recordingSources: Set<TrackSource>?
     public var recordingParticipants: Set<String>?
     public var recordingFiles: RecordingOptions.Files?
-    public var recordingSegmentLength: TimeInterval?
+    public var recordingSegmentLength: TimeSpan?
     public var recordingSegmentBytes: Int64?
     public var recordingFileName: String?
     public var requiresEncryption: Bool?
     public var waitingRoom: Bool?
     public var lockRight: RoomPolicy.LockRight?
     public var duplicateIdentity: RoomPolicy.DuplicateIdentity?
-    public var maxDuration: TimeInterval?
-    public var maxStay: TimeInterval?
+    public var maxDuration: TimeSpan?
+    public var maxStay: TimeSpan?
     public var endsStayWithToken: Bool?
-    public var emptyTimeout: TimeInterval?
-    public var departureTimeout: TimeInterval?
+    public var emptyTimeout: TimeSpan?
+    public var departureTimeout: TimeSpan?
 
     /// Nothing specified.
     public init() {}

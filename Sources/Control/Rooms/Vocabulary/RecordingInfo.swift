@@ -56,7 +56,7 @@ public struct RecordingOptions: Sendable, Hashable {
     /// What is recorded into one file.
     public var files: Files?
     /// A new file begins after this.
-    public var segmentLength: TimeInterval?
+    public var segmentLength: TimeSpan?
     /// A new file begins after this many bytes.
     public var segmentBytes: Int64?
     /// A template of the files' names, which the caller has checked.

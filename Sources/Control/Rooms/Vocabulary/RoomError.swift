@@ -100,10 +100,10 @@ public struct RoomError: Error, Sendable, Hashable {
     /// A sentence for people; holds no secrets and no addresses.
     public var detail: String
     /// When it makes sense to try again.
-    public var retryAfter: TimeInterval?
+    public var retryAfter: TimeSpan?
 
     /// A refusal with `code`.
-    public init(_ code: Code, _ detail: String = "", retryAfter: TimeInterval? = nil) {
+    public init(_ code: Code, _ detail: String = "", retryAfter: TimeSpan? = nil) {
         self.code = code
         self.detail = detail
         self.retryAfter = retryAfter

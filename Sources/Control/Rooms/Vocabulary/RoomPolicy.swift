@@ -65,8 +65,8 @@ public struct RoomPolicy: Sendable, Hashable {
     /// Whether members may send messages; the API always may.
     public var allowsMessages = true
     /// The bounds within which receivers choose their playout delay for video; nil: as the publisher says.
-    public var minPlayoutDelay: TimeInterval?
-    public var maxPlayoutDelay: TimeInterval?
+    public var minPlayoutDelay: TimeSpan?
+    public var maxPlayoutDelay: TimeSpan?
     /// Which microphones are forwarded, and how speakers are detected.
     public var audio = RoomAudio()
     /// Identities whose microphones are forwarded however quiet they are.
@@ -87,15 +87,15 @@ public struct RoomPolicy: Sendable, Hashable {
     public var lockRight = LockRight.moderators
     public var duplicateIdentity = DuplicateIdentity.replace
     /// The room ends this long after it was created; nil: never.
-    public var maxDuration: TimeInterval?
+    public var maxDuration: TimeSpan?
     /// A participant's stay ends this long after it joined; nil: never.
-    public var maxStay: TimeInterval?
+    public var maxStay: TimeSpan?
     /// Whether a stay ends when the participant's token expires; the client may present a new one before.
     public var endsStayWithToken = false
     /// A room that nobody has joined ends after this.
-    public var emptyTimeout = TimeInterval.seconds(300)
+    public var emptyTimeout = TimeSpan.seconds(300)
     /// A room ends this long after its last participant left.
-    public var departureTimeout = TimeInterval.seconds(20)
+    public var departureTimeout = TimeSpan.seconds(20)
 
     /// A routed room without limits.
     public init() {}

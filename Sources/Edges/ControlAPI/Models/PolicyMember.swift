@@ -58,7 +58,7 @@ struct PolicyMember: Sendable {
             value: { range.contains($0) ? .bitsPerSecond($0) : nil })
     }
 
-    static func seconds(_ name: String, _ place: Place<TimeInterval>, _ range: ClosedRange<Int64>) -> Self {
+    static func seconds(_ name: String, _ place: Place<TimeSpan>, _ range: ClosedRange<Int64>) -> Self {
         Self(
             name, place, wanted: range.words, form: { Int64($0.seconds) }, decode: { try $0.wholeNumber($1) },
             value: { range.contains($0) ? .seconds($0) : nil })
@@ -76,7 +76,7 @@ struct PolicyMember: Sendable {
             decode: { try $0.decodeIfPresent(String.self, forKey: $1) }, value: { FileNameTemplate($0)?.text })
     }
 
-    static func milliseconds(_ name: String, _ place: Place<TimeInterval>, _ range: ClosedRange<Int64>) -> Self {
+    static func milliseconds(_ name: String, _ place: Place<TimeSpan>, _ range: ClosedRange<Int64>) -> Self {
         Self(
             name, place, wanted: range.words, form: { $0.nanoseconds / 1_000_000 }, decode: { try $0.wholeNumber($1) },
             value: { range.contains($0) ? .milliseconds($0) : nil })

@@ -58,7 +58,7 @@ struct ParticipantsResource: Resource {
             guard let seconds = Int64(text), (1...longest).contains(seconds) else {
                 throw Problem(400, "invalid_request", "The query's ban must be 1 to \(longest) seconds.")
             }
-            return TimeInterval.seconds(seconds)
+            return TimeSpan.seconds(seconds)
         }
         return .json(
             ClosureModel(

@@ -49,7 +49,7 @@ extension Fields {
         guard seconds.isFinite, (0...Self.maximumFreezeSeconds).contains(seconds) else {
             throw .invalid(fault("totalFreezesDuration", wanted: "0 to \(Int(Self.maximumFreezeSeconds))"))
         }
-        let duration = TimeInterval.milliseconds(Int64((seconds * 1_000).rounded()))
+        let duration = TimeSpan.milliseconds(Int64((seconds * 1_000).rounded()))
         return PlaybackReport(track: track, freezes: Freezes(count: UInt64(count), duration: duration))
     }
 

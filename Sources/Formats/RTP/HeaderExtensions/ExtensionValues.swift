@@ -92,9 +92,9 @@ public struct AbsoluteSendTime: Sendable, Hashable {
     }
 
     /// How much later this was sent than `earlier`, taking the shorter way round the wrap.
-    public func interval(since earlier: AbsoluteSendTime) -> TimeInterval {
+    public func interval(since earlier: AbsoluteSendTime) -> TimeSpan {
         let ticks = Int64(Int32(bitPattern: (value &- earlier.value) << 8) >> 8)
-        return TimeInterval(nanoseconds: (ticks * 1_000_000_000) >> 18)
+        return TimeSpan(nanoseconds: (ticks * 1_000_000_000) >> 18)
     }
 }
 

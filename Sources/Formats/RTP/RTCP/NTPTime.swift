@@ -12,13 +12,13 @@ public enum NTPTime {
     }
 
     /// A length of time as signed 32.32 fixed point.
-    public static func fixedPoint(_ interval: TimeInterval) -> Int64 {
+    public static func fixedPoint(_ interval: TimeSpan) -> Int64 {
         let seconds = interval.nanoseconds / 1_000_000_000, rest = interval.nanoseconds % 1_000_000_000
         return seconds << 32 &+ (rest << 32) / 1_000_000_000
     }
 
     /// The time from 1900 to a timestamp, cut to whole nanoseconds.
-    public static func since1900(_ timestamp: UInt64) -> TimeInterval {
+    public static func since1900(_ timestamp: UInt64) -> TimeSpan {
         let fraction = ((timestamp & 0xffff_ffff) * 1_000_000_000) >> 32
         return .nanoseconds(Int64(timestamp >> 32) * 1_000_000_000 + Int64(fraction))
     }
@@ -27,10 +27,10 @@ public enum NTPTime {
     public static func middle(_ timestamp: UInt64) -> UInt32 { UInt32(truncatingIfNeeded: timestamp >> 16) }
 
     /// A delay as reports give it (DLSR, DLRR): in steps of 1/65536 s.
-    public static func shortInterval(_ interval: TimeInterval) -> UInt32 {
+    public static func shortInterval(_ interval: TimeSpan) -> UInt32 {
         UInt32(clamping: interval.nanoseconds / 1_000 * 65_536 / 1_000_000)
     }
 
     /// A difference of such delays and middles as a length of time.
-    public static func interval(_ short: Int32) -> TimeInterval { .nanoseconds(Int64(short) * 1_000_000_000 / 65_536) }
+    public static func interval(_ short: Int32) -> TimeSpan { .nanoseconds(Int64(short) * 1_000_000_000 / 65_536) }
 }

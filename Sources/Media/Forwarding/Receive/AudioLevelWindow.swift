@@ -19,7 +19,7 @@ public struct AudioLevelWindow: Sendable {
     /// No packet is longer than 120 ms (RFC 7587 section 4.2), so a longer distance is silence (DTX).
     private static let maximumPacketSlots: Int64 = 6
     /// Quiet for this long counts as silence even for steady senders; two to five packets.
-    private static let minimumHold = TimeInterval.milliseconds(100)
+    private static let minimumHold = TimeSpan.milliseconds(100)
 
     /// Loudness 0 (silent) to 127 of slot `newest - i`, a ring.
     private var ring = InlineArray<50, UInt8>(repeating: 0)
@@ -30,8 +30,8 @@ public struct AudioLevelWindow: Sendable {
     /// Slots of silence pushed since the last packet.
     private var idleSlots: Int64 = 0
     /// The longest gap between arrivals in this and in the previous period of two seconds.
-    private var longestGap = TimeInterval.zero
-    private var longestGapBefore = TimeInterval.zero
+    private var longestGap = TimeSpan.zero
+    private var longestGapBefore = TimeSpan.zero
     private var periodStart = MonotonicTime.zero
     var floor = NoiseFloor()
     /// When the last level arrived; `.zero` before the first.
@@ -112,7 +112,7 @@ public struct AudioLevelWindow: Sendable {
         floor.note(loudness)
     }
 
-    private mutating func noteGap(_ gap: TimeInterval, at now: MonotonicTime) {
+    private mutating func noteGap(_ gap: TimeSpan, at now: MonotonicTime) {
         if now - periodStart >= .seconds(2) {
             longestGapBefore = longestGap
             longestGap = .zero

@@ -7,7 +7,7 @@ internal import Primitives
 /// that is no longer sent is then given up: browsers answer for all layers, and every subscriber would pay for an unneeded keyframe.
 struct KeyframeRequester: Sendable {
     /// Minimum interval between two requests.
-    let interval: TimeInterval
+    let interval: TimeSpan
     private(set) var isWanted = false
     /// The number of the next request, if requests are numbered (RFC 5104 section 4.3.1.1).
     private(set) var command: UInt8 = 0

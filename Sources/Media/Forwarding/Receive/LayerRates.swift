@@ -16,10 +16,10 @@ struct LayerRates: Sendable {
     /// When the first packet arrived; nil before it.
     private(set) var began: MonotonicTime?
     /// Until this age the measured rate is mostly that of a keyframe …
-    private static let youth = TimeInterval.seconds(1)
+    private static let youth = TimeSpan.seconds(1)
     /// … and until this age an encoder may still be on its way up to its target. Chromium's took 3.5 s to reach 720 lines at 2 Mbit/s, and its rate looked
     /// like 185 kbit/s at the start (measured): a subscriber with 600 kbit/s started with it, and its link was full before the layer could be withdrawn.
-    private static let rampUp = TimeInterval.seconds(5)
+    private static let rampUp = TimeSpan.seconds(5)
 
     @inline(__always)
     private static func place(_ record: borrowing PacketRecord) -> Int {

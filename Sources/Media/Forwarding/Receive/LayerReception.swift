@@ -97,7 +97,7 @@ struct LayerReception: ~Copyable {
 
     /// Writes the wire numbers to request at `now` to `output`; returns how many.
     mutating func consumeMissing(
-        at now: MonotonicTime, roundTrip: TimeInterval, repair: LossRepair,
+        at now: MonotonicTime, roundTrip: TimeSpan, repair: LossRepair,
         into output: UnsafeMutableBufferPointer<UInt16>
     ) -> Int {
         let due = nacks.consumeDue(at: now, roundTrip: roundTrip, asks: repair == .retransmission, into: output)
@@ -112,7 +112,7 @@ struct LayerReception: ~Copyable {
     }
 
     /// The time from requesting a packet to its retransmission, if it is unambiguous.
-    mutating func answered(_ number: UInt16, at now: MonotonicTime) -> TimeInterval? {
+    mutating func answered(_ number: UInt16, at now: MonotonicTime) -> TimeSpan? {
         let distance = Int64(Int16(bitPattern: number &- UInt16(truncatingIfNeeded: sequences.highest)))
         return nacks.remove(sequences.highest + distance, at: now)
     }

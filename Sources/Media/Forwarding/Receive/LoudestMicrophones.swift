@@ -16,7 +16,7 @@ public struct LoudestMicrophones: ~Copyable {
     private static let lead = 6
     /// For this long after a place was given, taking it requires twice the lead, so that two equally loud speakers do not take it from each other with every
     /// syllable.
-    private static let tenure = TimeInterval.milliseconds(500)
+    private static let tenure = TimeSpan.milliseconds(500)
     /// A holder's loudness falls by 1 dB in this time without voice: by `lead` in 120 ms, the gap between words.
     private static let decay: Int64 = 20_000_000
 
@@ -111,7 +111,7 @@ extension AudioLevelWindow {
     func loudest(of count: Int) -> Int { (0..<count).reduce(0) { max($0, Int(loudness($1))) } }
 
     /// How long ago the current speech began, including the beginning of its first word; at most 200 ms.
-    var timeSinceVoiceBegan: TimeInterval {
+    var timeSinceVoiceBegan: TimeSpan {
         var first = 0
         for slot in 0..<Self.mostSlotsOfStart where isVoiced(slot, from: Self.whisper) { first = slot }
         return .milliseconds(20) * Int64(min(first + 1 + Self.slotsBeforeVoice, Self.mostSlotsOfStart))

@@ -6,15 +6,15 @@ struct NackGenerator: ~Copyable {
     /// Maximum missing numbers tracked. More at once is an outage, which a keyframe repairs and retransmissions would prolong.
     static let capacity = 256
     /// A number may be late just because of reordering; an immediate request would double the traffic on paths that reorder.
-    static let reorderTolerance = TimeInterval.milliseconds(10)
+    static let reorderTolerance = TimeSpan.milliseconds(10)
     /// A sender that retransmits nothing is asked for a keyframe only when a packet is later than nearly any reordering explains, because each keyframe costs
     /// all subscribers.
-    static let hopelessAge = TimeInterval.milliseconds(100)
+    static let hopelessAge = TimeSpan.milliseconds(100)
     /// Faster requests only cause duplicates, however short the measured round trip is.
-    static let minimumInterval = TimeInterval.milliseconds(20)
+    static let minimumInterval = TimeSpan.milliseconds(20)
     static let maximumTries: UInt8 = 10
     /// By then receivers have frozen and requested a keyframe, and the publisher's own history is about as long.
-    static let maximumAge = TimeInterval.seconds(1)
+    static let maximumAge = TimeSpan.seconds(1)
 
     private struct Missing {
         var sequence: Int64
@@ -53,7 +53,7 @@ struct NackGenerator: ~Copyable {
 
     /// `sequence` arrived. Returns the time since its request if it was requested exactly once (otherwise it is ambiguous which
     /// request it answers, as in Karn's rule).
-    mutating func remove(_ sequence: Int64, at now: MonotonicTime) -> TimeInterval? {
+    mutating func remove(_ sequence: Int64, at now: MonotonicTime) -> TimeSpan? {
         guard let missing, let index = index(of: sequence) else { return nil }
         let entry = missing[index]
         removeEntry(at: index)
@@ -89,7 +89,7 @@ struct NackGenerator: ~Copyable {
     /// Writes the wire numbers to request at `now` to `output`, at most as many as fit. `asks`: false for a sender that retransmits nothing; its numbers are
     /// given up once reordering cannot explain their delay any more.
     mutating func consumeDue(
-        at now: MonotonicTime, roundTrip: TimeInterval, asks: Bool = true,
+        at now: MonotonicTime, roundTrip: TimeSpan, asks: Bool = true,
         into output: UnsafeMutableBufferPointer<UInt16>
     ) -> (count: Int, gaveUp: Bool) {
         guard now >= nextDue, let missing else { return (0, false) }

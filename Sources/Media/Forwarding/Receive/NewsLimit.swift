@@ -4,7 +4,7 @@ internal import Primitives
 /// each announcement, and the control plane carries those of all rooms.
 struct NewsLimit {
     /// Short enough that nobody notices the delay, and long enough for a room of thousands.
-    static let interval = TimeInterval.milliseconds(250)
+    static let interval = TimeSpan.milliseconds(250)
 
     private var last: MonotonicTime?
     private var isPending = false

@@ -26,7 +26,7 @@ public struct PacketHistory: ~Copyable {
         /// Maximum records; a power of two.
         public var maximumRecords: Int
         /// Younger packets are not overwritten while the history may still grow.
-        public var retention: TimeInterval
+        public var retention: TimeSpan
 
         /// 160 kbit/s (music, RED) x 1 s = 20 kB, and 100 packets/s (10 ms) x 56 B header, rounded up.
         public static let audio = Limits(
@@ -36,7 +36,7 @@ public struct PacketHistory: ~Copyable {
         public static let video = Limits(
             initialBytes: 64 << 10, maximumBytes: 1 << 20, maximumRecords: 1024, retention: .seconds(1))
 
-        public init(initialBytes: Int, maximumBytes: Int, maximumRecords: Int, retention: TimeInterval) {
+        public init(initialBytes: Int, maximumBytes: Int, maximumRecords: Int, retention: TimeSpan) {
             self.initialBytes = initialBytes
             self.maximumBytes = maximumBytes
             self.maximumRecords = maximumRecords

@@ -7,7 +7,7 @@ internal import RTP
 extension PublishedTrack {
     /// NACK (RFC 4585 section 6.2.1) for missing packets, from `sender`; false when they do not fit.
     func writeRepairRequests(
-        _ writer: inout RTCPWriter, from sender: UInt32, roundTrip: TimeInterval, capacity: Int, at now: MonotonicTime
+        _ writer: inout RTCPWriter, from sender: UInt32, roundTrip: TimeSpan, capacity: Int, at now: MonotonicTime
     ) -> Bool {
         for index in 0..<layerCount {
             let layer = self.layer(index)
@@ -26,7 +26,7 @@ extension PublishedTrack {
 
     private func writeMissing(
         _ writer: inout RTCPWriter, from sender: UInt32, _ ssrc: UInt32, _ layer: UnsafeMutablePointer<ReceiveLayer>,
-        roundTrip: TimeInterval, at now: MonotonicTime
+        roundTrip: TimeSpan, at now: MonotonicTime
     ) {
         withUnsafeTemporaryAllocation(of: UInt16.self, capacity: NackGenerator.capacity) { numbers in
             let count = layer.pointee.consumeMissing(

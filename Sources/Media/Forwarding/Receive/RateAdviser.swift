@@ -15,7 +15,7 @@ struct RateAdviser: Sendable {
     static let least: Double = 100_000
     /// Limit when the room sets no maximum. Above what phones and browsers send for three layers at 1080p.
     static let most: Double = 8_000_000
-    static let interval = TimeInterval.seconds(1)
+    static let interval = TimeSpan.seconds(1)
     /// Signals that the maximum was removed.
     static let lifted = Bitrate.kilobitsPerSecond(100_000)
     /// `lifted` is signalled this many times in a row, and then once in this many intervals: nothing shows whether the sender received any of these messages.

@@ -4,7 +4,7 @@ internal import Primitives
 /// still screen, are measured by their spacing: the rate is neither zero between two frames nor a flood when one arrives.
 struct RateMeter: Sendable {
     private static let buckets = 16
-    private static let width = TimeInterval.milliseconds(125)
+    private static let width = TimeSpan.milliseconds(125)
 
     private var counts = InlineArray<16, UInt32>(repeating: 0)
     private var current: Int64 = 0
@@ -70,7 +70,7 @@ struct RateMeter: Sendable {
     }
 
     /// How long data has flowed since the last pause of two seconds; nil for a stream of rare bursts and before any data.
-    func age(at now: MonotonicTime) -> TimeInterval? {
+    func age(at now: MonotonicTime) -> TimeSpan? {
         guard let started, spacing == 0 else { return nil }
         return now - (MonotonicTime.zero + Self.width * started)
     }
@@ -129,7 +129,7 @@ struct FrameMeter: Sendable {
     private var meter = RateMeter()
     private var last = MonotonicTime.zero
     /// Smoothed interval between frames, for rates too low to count.
-    private var spacing = TimeInterval.zero
+    private var spacing = TimeSpan.zero
 
     /// A frame began at `now`.
     mutating func frame(at now: MonotonicTime) {

@@ -185,13 +185,13 @@ public struct ReceiveLayer: ~Copyable {
     mutating func interrupt() { reception.interrupt() }
 
     /// The time from requesting a packet to its retransmission, if it is unambiguous.
-    mutating func answered(_ number: UInt16, at now: MonotonicTime) -> TimeInterval? {
+    mutating func answered(_ number: UInt16, at now: MonotonicTime) -> TimeSpan? {
         reception.answered(number, at: now)
     }
 
     /// Writes the wire numbers to request at `now` to `output`; returns how many.
     mutating func consumeMissing(
-        at now: MonotonicTime, roundTrip: TimeInterval, repair: LossRepair,
+        at now: MonotonicTime, roundTrip: TimeSpan, repair: LossRepair,
         into output: UnsafeMutableBufferPointer<UInt16>
     ) -> Int {
         let count = reception.consumeMissing(at: now, roundTrip: roundTrip, repair: repair, into: output)
@@ -263,7 +263,7 @@ extension ReceiveLayer {
 
     /// The last keyframe's first packet, if it is at most `maximumAge` old and no packet since is missing: a new
     /// subscriber gets everything from there at once, instead of waiting for another keyframe.
-    public func replayStart(at now: MonotonicTime, maximumAge: TimeInterval) -> Int64? {
+    public func replayStart(at now: MonotonicTime, maximumAge: TimeSpan) -> Int64? {
         guard let keyframe = keyframeLog.last, now - keyframe.arrival <= maximumAge else { return nil }
         guard history.record(keyframe.firstSequence) != nil else { return nil }
         for sequence in keyframe.firstSequence...reception.sequences.highest

@@ -6,9 +6,9 @@ internal import RTP
 /// nothing (RFC 3611 sections 4.4, 4.5).
 struct ReceiverReports: Sendable {
     /// Interval of receiver reports: without any, senders' video collapses (measured).
-    private static let interval = TimeInterval.seconds(1)
+    private static let interval = TimeSpan.seconds(1)
     /// The first report is early: senders write mid and rid into their packets until it arrives.
-    private static let first = TimeInterval.milliseconds(250)
+    private static let first = TimeSpan.milliseconds(250)
     private static let cname = Array("martlet".utf8)
     /// Room for what follows the blocks: a source description of 20 bytes, a reference time of 20 and its answer of 24.
     private static let extendedLength = 64

@@ -28,9 +28,9 @@ public struct SequenceTracker: ~Copyable {
     /// within a second.
     static let window: Int64 = 1024
     /// A stream that paused this long may continue with any number. Longer than any path's reordering.
-    static let pause = TimeInterval.milliseconds(300)
+    static let pause = TimeSpan.milliseconds(300)
     /// After this long even a number inside the window is new: the sequence wrapped while nothing arrived.
-    static let longPause = TimeInterval.seconds(2)
+    static let longPause = TimeSpan.seconds(2)
 
     /// The first number of this numbering; loss is counted from it.
     public private(set) var first: Int64 = 0

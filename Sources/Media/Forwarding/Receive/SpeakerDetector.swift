@@ -7,13 +7,13 @@ public import Primitives
 /// It evaluates the tracks' level windows every 300 ms and does nothing per packet. Not Sendable: one worker owns it.
 public final class SpeakerDetector {
     /// The decision interval of implementations of the paper.
-    static let interval = TimeInterval.milliseconds(300)
+    static let interval = TimeSpan.milliseconds(300)
     /// Used while no one has sent audio for a while.
-    static let idleInterval = TimeInterval.seconds(1)
+    static let idleInterval = TimeSpan.seconds(1)
     /// How much more active than the dominant speaker another must be, in each interval (the paper's three thresholds).
     static let requiredLead = SpeechActivity(immediate: 3, medium: 2, long: 0)
     /// After this long without speech a room has no dominant speaker.
-    static let forgetting = TimeInterval.seconds(30)
+    static let forgetting = TimeSpan.seconds(30)
     private struct Speaker {
         let track: PublishedTrack
         var smoothed = 0.0
@@ -119,7 +119,7 @@ public final class SpeakerDetector {
 extension SpeakerDetector {
     /// Listed once 40 % of the last half second were voice; unlisted after a whole second without.
     private static let slotsToEnter = 10
-    private static let leaving = TimeInterval.seconds(1)
+    private static let leaving = TimeSpan.seconds(1)
     /// Loudness is reported in steps, so that a list whose members stay does not change with every syllable.
     private static let step = 16
 

@@ -5,9 +5,9 @@ public import Primitives
 public enum TrackActivity {
     /// Without packets for this long, a track is silent. Two frame intervals of the slowest healthy sender, one frame in 2 s, and
     /// within the 2 to 5 s that a subscriber may wait for the notification. Audio with DTX is sent every 400 ms.
-    public static let limit = TimeInterval.seconds(4)
+    public static let limit = TimeSpan.seconds(4)
     /// A simulcast layer counts as stopped earlier, when another layer of the track continues: after this long …
-    static let layerLimit = TimeInterval.seconds(1)
+    static let layerLimit = TimeSpan.seconds(1)
     /// … and this many frames of the other. At 1 frame/s that takes 15 s, but then `limit` decides.
     static let layerFrames: UInt64 = 15
 }
@@ -59,7 +59,7 @@ extension PublishedTrack {
 
     /// Minimum time to measure a rate. Short, because on most links the layer fits and a subscriber waits for it: its first keyframe makes it look
     /// larger, an encoder that ramps up makes it look smaller (Chromium's first second), and the next evaluation corrects either.
-    public static var measuringTime: TimeInterval { .milliseconds(250) }
+    public static var measuringTime: TimeSpan { .milliseconds(250) }
 
     /// Position of a layer by quality, 0 the smallest: by frame size where both are known, else by the rid's usual meaning, else
     /// by the order of the SDP, which is not reliable by itself (`h;q` and `f;h;q` were seen).

@@ -12,7 +12,7 @@ struct TrackProgress {
     /// When packets arrived again after the last silence.
     private var resumed: MonotonicTime?
     /// A sender that repeats BYE counts as silent at most once in this time, because all members are notified.
-    private static let shortest = TimeInterval.seconds(1)
+    private static let shortest = TimeSpan.seconds(1)
 
     /// When it may count as silent at once, because its sender sent a BYE.
     var mayFallSilentAt: MonotonicTime { resumed.map { $0 + Self.shortest } ?? .zero }

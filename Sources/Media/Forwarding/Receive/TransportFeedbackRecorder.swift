@@ -21,9 +21,9 @@ struct TransportFeedbackRecorder: ~Copyable {
     /// Feedback is sent as soon as this many packets wait, however recent the last feedback was.
     static let flush: Int64 = 512
     /// Senders' estimators need an answer within a frame or two; intervals above 280 ms slow their start.
-    static let shortest = TimeInterval.milliseconds(50)
-    static let longest = TimeInterval.milliseconds(100)
-    static let longestOnBudget = TimeInterval.milliseconds(280)
+    static let shortest = TimeSpan.milliseconds(50)
+    static let longest = TimeSpan.milliseconds(100)
+    static let longestOnBudget = TimeSpan.milliseconds(280)
     /// IPv4 and UDP headers and the SRTCP trailer of a separate feedback packet.
     private static let overheadBytes: Int64 = 28 + 20
 
@@ -130,7 +130,7 @@ struct TransportFeedbackRecorder: ~Copyable {
         let bits = (bytesSinceSent + Self.overheadBytes) * 8
         // 5 % of the uplink, assuming 1,000 bytes per packet: what libwebrtc's receivers spend.
         let allowance = budget ?? max(packetsSinceSent * 8_000 * 1_000_000_000 / elapsed.nanoseconds / 20, 1)
-        let wanted = TimeInterval(nanoseconds: bits * 1_000_000_000 / allowance)
+        let wanted = TimeSpan(nanoseconds: bits * 1_000_000_000 / allowance)
         interval = min(max(wanted, Self.shortest), budget == nil ? Self.longest : Self.longestOnBudget)
         packetsSinceSent = 0
         bytesSinceSent = 0

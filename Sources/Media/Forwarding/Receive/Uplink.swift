@@ -246,7 +246,7 @@ public final class Uplink {
     }
 
     /// Used before a round trip is measured: not so short that every packet is requested twice, nor so long that repair is late.
-    private static let assumedRoundTrip = TimeInterval.milliseconds(100)
+    private static let assumedRoundTrip = TimeSpan.milliseconds(100)
 
     /// Writes what is due; false when it does not fit.
     private func write(_ writer: inout RTCPWriter, capacity: Int, at now: MonotonicTime) -> Bool {
@@ -315,10 +315,10 @@ public final class Uplink {
     public func consumeSourceChanges() -> [SourceChange] { state.pointee.bindings.consumeChanges() }
 
     /// Sets the round trip time to the peer as measured elsewhere on this transport.
-    public func setRoundTripTime(_ measured: TimeInterval, at now: MonotonicTime) {
+    public func setRoundTripTime(_ measured: TimeSpan, at now: MonotonicTime) {
         state.pointee.roundTrip.measured(measured, at: now)
     }
 
     /// The round trip time to the peer; nil without a measurement in the last ten seconds.
-    public func roundTripTime(at now: MonotonicTime) -> TimeInterval? { state.pointee.roundTrip.smoothed(at: now) }
+    public func roundTripTime(at now: MonotonicTime) -> TimeSpan? { state.pointee.roundTrip.smoothed(at: now) }
 }

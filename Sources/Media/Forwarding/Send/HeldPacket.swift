@@ -12,7 +12,7 @@ struct HeldPacket {
 
     /// Layers of one picture arrive within this time: Chromium's top layer was seen 12 to 30 ms after the one below (it is encoded meanwhile),
     /// and its pacer sends bursts 40 ms apart. A marker too early shows the small layer, then the large one: the video flickers.
-    static let patience = TimeInterval.milliseconds(100)
+    static let patience = TimeSpan.milliseconds(100)
 
     /// Until when it waits.
     var deadline: MonotonicTime { since + Self.patience }

@@ -57,16 +57,16 @@ struct LayerSelector {
 
     /// An unfinished frame gets this long to end when another layer's keyframe arrives. Frames of all
     /// layers leave a simulcast sender within a few milliseconds.
-    static let patience = TimeInterval.milliseconds(30)
+    static let patience = TimeSpan.milliseconds(30)
     /// Layers start and stop within seconds; ten checks per second suffice.
-    static let lookInterval = TimeInterval.milliseconds(100)
+    static let lookInterval = TimeSpan.milliseconds(100)
     /// Maximum age of a keyframe in the history with which a new subscriber starts, without requesting another. Half a second of video is the most
     /// that is sent at once.
-    static let replayAge = TimeInterval.milliseconds(500)
+    static let replayAge = TimeSpan.milliseconds(500)
     /// The same when bandwidth is short: the replayed packets would add to the regular bitrate.
-    static let shortReplayAge = TimeInterval.milliseconds(100)
+    static let shortReplayAge = TimeSpan.milliseconds(100)
     /// The limit in force.
-    var replayLimit: TimeInterval { bound == nil ? Self.replayAge : Self.shortReplayAge }
+    var replayLimit: TimeSpan { bound == nil ? Self.replayAge : Self.shortReplayAge }
 
     init(preference: LayerPreference) { self.preference = preference }
 

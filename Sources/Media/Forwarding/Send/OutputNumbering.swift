@@ -139,7 +139,7 @@ struct OutputNumbering: ~Copyable {
     /// like a delay: there the bound covers a repair, which may be a second late (`NackGenerator.maximumAge`), on a path that is slower than before.
     private static func longestDelay(_ codec: Codec) -> UInt64 { codec.kind == .audio ? 2 : 10 }
 
-    private static func ticks(of interval: TimeInterval, rate: Int64) -> Int64 {
+    private static func ticks(of interval: TimeSpan, rate: Int64) -> Int64 {
         // Rounded; in microseconds, so that years fit.
         (interval.nanoseconds / 1_000 &* rate &+ 500_000) / 1_000_000
     }

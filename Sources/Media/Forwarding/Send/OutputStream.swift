@@ -333,11 +333,11 @@ struct OutputStream: ~Copyable {
 
     /// On a LAN the round trip rounds to zero, but a packet must still not be retransmitted twice in one turn. Receivers send NACKs at most
     /// every 20 ms (libwebrtc's NACK timer).
-    private static var leastRepeatDistance: TimeInterval { .milliseconds(5) }
+    private static var leastRepeatDistance: TimeSpan { .milliseconds(5) }
 
     /// Looks up the number `wire` of a NACK; a packet is not retransmitted twice within `roundTrip`, nor one that `isNeedless`.
     mutating func requestRepeat(
-        _ wire: UInt16, roundTrip: TimeInterval, at now: MonotonicTime, unless isNeedless: (SentPacket, Int64) -> Bool
+        _ wire: UInt16, roundTrip: TimeSpan, at now: MonotonicTime, unless isNeedless: (SentPacket, Int64) -> Bool
     ) -> RepeatVerdict {
         guard let place = log.place(wire: wire, highest: UInt32(truncatingIfNeeded: numbering.highest)) else {
             if let number = numbering.number(wire: wire), log.hasOverwritten(UInt32(truncatingIfNeeded: number)) {
@@ -361,7 +361,7 @@ struct OutputStream: ~Copyable {
     // MARK: - Probes
 
     /// Minimum interval between two transmissions of one packet.
-    private static let probeDistance = TimeInterval.milliseconds(500)
+    private static let probeDistance = TimeSpan.milliseconds(500)
 
     /// Of the last sixteen packets the one with a length nearest to `wanted`, at most twice as long and not retransmitted recently; it is
     /// retransmitted now.

@@ -29,7 +29,7 @@ public struct PathCondition: Sendable {
     /// Share of packets lost in the last seconds, 0 to 1.
     public internal(set) var lossRate = 0.0
     /// How long packets wait in queues on the path.
-    public internal(set) var queueDelay = TimeInterval.zero
+    public internal(set) var queueDelay = TimeSpan.zero
     /// Probe bytes sent.
     public internal(set) var probeBytes: UInt64 = 0
 }

@@ -32,13 +32,13 @@ public struct SendPath: ~Copyable {
     private var reportedRoundTrip = ReportedRoundTrip()
 
     /// A subscriber that sends feedback does so within a second of the first packet.
-    static let patience = TimeInterval.seconds(3)
+    static let patience = TimeSpan.seconds(3)
     /// Feedback arrives after some 100 ms, a probe's answer as long after that, and a second one.
-    private static let settling = TimeInterval.milliseconds(1_500)
+    private static let settling = TimeSpan.milliseconds(1_500)
     /// With fewer packets each is too large a share, and over a longer time the rate reveals little about the present.
-    private static let leastReported = 20, longestReported = TimeInterval.seconds(10)
+    private static let leastReported = 20, longestReported = TimeSpan.seconds(10)
     /// Over a shorter time, the rate would be that of a frame and not of the stream.
-    private static let leastMeasured = TimeInterval.milliseconds(250)
+    private static let leastMeasured = TimeSpan.milliseconds(250)
     /// Five packets of this size are a probe of a 250 kbit/s link that delays nothing by more than 50 ms.
     private static let leastProbe = 240
     /// Multiple of a link's rate at which bursts are sent to it once a probe has found that rate: the result may be a few percent low.
@@ -68,10 +68,10 @@ public struct SendPath: ~Copyable {
     }
 
     /// The smoothed round trip by receiver reports of this path; nil without one in the last ten seconds.
-    public func roundTrip(at now: MonotonicTime) -> TimeInterval? { reportedRoundTrip.smoothed(at: now) }
+    public func roundTrip(at now: MonotonicTime) -> TimeSpan? { reportedRoundTrip.smoothed(at: now) }
 
     /// Adds a measurement by a receiver report.
-    public mutating func measured(roundTrip sample: TimeInterval, at now: MonotonicTime) {
+    public mutating func measured(roundTrip sample: TimeSpan, at now: MonotonicTime) {
         reportedRoundTrip.measured(sample, at: now)
     }
 

@@ -3,7 +3,7 @@ internal import RTP
 
 extension SenderClock {
     /// The moment of an extended RTP timestamp on the publisher's clock, since the clock's epoch.
-    func moment(of timestamp: Int64, clockRate: Int64) -> TimeInterval {
+    func moment(of timestamp: Int64, clockRate: Int64) -> TimeSpan {
         let ticks = timestamp &- self.timestamp
         let whole = ticks / clockRate, rest = ticks % clockRate
         return NTPTime.since1900(ntp) + .nanoseconds(whole &* 1_000_000_000 &+ rest &* 1_000_000_000 / clockRate)
@@ -19,7 +19,7 @@ public struct SenderReportState: Sendable {
     private var sentBefore = (key: UInt32(0), at: MonotonicTime.zero)
 
     /// RFC 3550's five seconds are for large groups; players need two reports for lip sync, so one per second.
-    static let interval = TimeInterval.seconds(1)
+    static let interval = TimeSpan.seconds(1)
 
     init(cname: String) { self.cname = Array(cname.utf8.prefix(255)) }
 
@@ -40,11 +40,11 @@ public struct SenderReportState: Sendable {
     }
 
     /// The round trip by a report block (RFC 3550 section 6.4.1); nil when it refers to no remembered report.
-    public func roundTrip(lastReport: UInt32, delay: UInt32, at now: MonotonicTime) -> TimeInterval? {
+    public func roundTrip(lastReport: UInt32, delay: UInt32, at now: MonotonicTime) -> TimeSpan? {
         guard lastReport != 0 else { return nil }
         let origin = lastReport == sent.key ? sent.at : (lastReport == sentBefore.key ? sentBefore.at : nil)
         guard let origin else { return nil }
-        let held = TimeInterval(nanoseconds: (Int64(delay) * 1_000_000_000) >> 16)
+        let held = TimeSpan(nanoseconds: (Int64(delay) * 1_000_000_000) >> 16)
         let roundTrip = now - origin - held
         return roundTrip > .zero ? roundTrip : nil
     }

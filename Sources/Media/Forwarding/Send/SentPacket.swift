@@ -112,7 +112,7 @@ public struct SentPacket: Sendable {
     static func moment(of time: MonotonicTime) -> UInt16 { max(1, UInt16(truncatingIfNeeded: time.milliseconds)) }
 
     /// Time since its last retransmission; nil before the first.
-    func sinceRepeat(at now: MonotonicTime) -> TimeInterval? {
+    func sinceRepeat(at now: MonotonicTime) -> TimeSpan? {
         lastRepeat == 0 ? nil : .milliseconds(Int64(Self.moment(of: now) &- lastRepeat))
     }
 }

@@ -52,7 +52,7 @@ extension Subscription {
     public var isAwaitingBound: Bool { planner.selector.isAwaiting }
 
     /// Maximum age of a keyframe in the history with which a new subscriber starts.
-    public var replayAge: TimeInterval { planner.selector.replayLimit }
+    public var replayAge: TimeSpan { planner.selector.replayLimit }
 
     /// When `plan` must be called again even without new packets.
     public var heldUntil: MonotonicTime { mutating get { output.heldUntil } }

@@ -265,7 +265,7 @@ public struct Subscription: ~Copyable {
     /// Looks up the number `wire` of a NACK. A packet is not retransmitted twice within `roundTrip`, nor if it belongs to a video or temporal layer that is no
     /// longer forwarded and nothing needs it: bandwidth was the cause, and its retransmissions would delay later packets.
     public mutating func requestRepeat(
-        _ wire: UInt16, of track: PublishedTrack?, roundTrip: TimeInterval, at now: MonotonicTime
+        _ wire: UInt16, of track: PublishedTrack?, roundTrip: TimeSpan, at now: MonotonicTime
     ) -> RepeatVerdict {
         sent.countNACK()
         var verdict = output.requestRepeat(wire, roundTrip: roundTrip, at: now) { packet, number in
@@ -363,7 +363,7 @@ public struct Subscription: ~Copyable {
     /// report, with the number of those that did not arrive.
     public mutating func receivedReport(
         _ block: ReportBlock, at now: MonotonicTime
-    ) -> (roundTrip: TimeInterval?, packets: Int, lost: Double) {
+    ) -> (roundTrip: TimeSpan?, packets: Int, lost: Double) {
         guard block.ssrc == ssrc else { return (nil, 0, 0) }
         section.receiverReported()
         let (packets, lost) = sent.reported(

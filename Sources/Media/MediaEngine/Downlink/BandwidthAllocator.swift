@@ -29,9 +29,9 @@ struct BandwidthAllocator {
     private var estimates = EstimateLog()
 
     /// Layers' rates are measured over a second; four evaluations in that time suffice unless an estimate changes.
-    private static let interval = TimeInterval.milliseconds(250)
+    private static let interval = TimeSpan.milliseconds(250)
     /// If every video has its preferred layer, only the growth of a layer can change that.
-    private static let calmInterval = TimeInterval.seconds(1)
+    private static let calmInterval = TimeSpan.seconds(1)
     /// An estimate that changes by more than this is evaluated at once: every excess packet waits in a queue.
     private static let tolerance = 0.05
     /// Packet overhead beyond the measured rates of layers: IP and UDP headers, protection and the server's own extensions, 50 of
@@ -39,7 +39,7 @@ struct BandwidthAllocator {
     private static let overhead = 1.05
     /// A queue on the path this long outlasts a publisher's usual answer with a keyframe, a round trip and a frame: until then enough
     /// frames are in transit to be shown.
-    private static let fullQueue = TimeInterval.milliseconds(75)
+    private static let fullQueue = TimeSpan.milliseconds(75)
     /// Multiple of the lowest step's bitrate that must fit before a video that is sent beyond the estimate counts as fitting.
     private static let oversentMargin = 1.15
 

@@ -7,7 +7,7 @@ extension Downlink {
     /// Looks up the packets that a NACK for the subscription `index` requests, as far as the peer's budget allows. Retransmissions leave at the end of the turn
     /// (`writeRepeat`).
     mutating func receive(
-        _ nack: GenericNACK, in datagram: RawSpan, for index: Int, _ tables: borrowing Tables, roundTrip: TimeInterval,
+        _ nack: GenericNACK, in datagram: RawSpan, for index: Int, _ tables: borrowing Tables, roundTrip: TimeSpan,
         at now: MonotonicTime, into turn: inout Turn, _ counters: inout WorkerStatistics
     ) {
         let state = tables.subscriptions[index]

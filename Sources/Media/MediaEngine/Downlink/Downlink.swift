@@ -312,10 +312,10 @@ struct Downlink: ~Copyable {
     mutating func consumeProbeOutcome() -> ProbeOutcome? { path.consumeProbeOutcome() }
 
     /// The round trip by receiver reports (`SendPath.roundTrip`).
-    func roundTrip(at now: MonotonicTime) -> TimeInterval? { path.roundTrip(at: now) }
+    func roundTrip(at now: MonotonicTime) -> TimeSpan? { path.roundTrip(at: now) }
 
     /// Adds a measurement by a receiver report.
-    mutating func measured(_ sample: TimeInterval, at now: MonotonicTime) { path.measured(roundTrip: sample, at: now) }
+    mutating func measured(_ sample: TimeSpan, at now: MonotonicTime) { path.measured(roundTrip: sample, at: now) }
 
     /// Whether feedback or a NACK may cause `count` lookups.
     mutating func mayLookUp(_ count: Int) -> Bool { lookups.consume(count, sent: packetsSent) }

@@ -4,7 +4,7 @@ import Primitives
 /// The estimates of one peer's path over the last hour: the lowest and the highest of every twenty seconds.
 struct EstimateLog {
     /// Twenty seconds show every lasting change of a link; an hour of them is 1.4 kB per peer.
-    static let step = TimeInterval.seconds(20)
+    static let step = TimeSpan.seconds(20)
     static let capacity = 180
 
     /// In kbit/s; `most` is 0 if nothing was known.

@@ -26,22 +26,22 @@ struct StepHistory {
     /// Below all layers.
     private static let nothing = LayerPoint(spatial: -1, temporal: -1)
     /// Minimum wait before rising again (at most one change in 5 s), twice as long if a rise has failed …
-    static let settling = TimeInterval.seconds(5)
+    static let settling = TimeSpan.seconds(5)
     /// … which means that a fall followed within this time. The failed step waits twice as long each time, up to 80 s: each attempt
     /// fills the queue for a second, and the layer below is a good one (seen in ten minutes of Chromium on 600 kbit/s).
-    private static let trial = TimeInterval.seconds(15)
+    private static let trial = TimeSpan.seconds(15)
     static let mostDoublings = 4
     /// After its wait it still needs more headroom; after this many waits since its fall it is forgotten.
     static let memory: Int64 = 3
     /// By then queues of up to a second and a half are empty.
-    private static let draining = TimeInterval.milliseconds(1_500)
-    private static let fitting = TimeInterval.seconds(3)
+    private static let draining = TimeSpan.milliseconds(1_500)
+    private static let fitting = TimeSpan.seconds(3)
     /// A layer begins with a keyframe, which inflates its measured rate for this long.
-    private static let keyframeInfluence = TimeInterval.seconds(2)
+    private static let keyframeInfluence = TimeSpan.seconds(2)
     /// Neighbouring layers differ by a factor of three, so a factor of eight means that the step was never in question.
     private static let interruption: Int64 = 8
     /// Layers step down as the estimate falls, before and after its largest step.
-    static let stall = TimeInterval.milliseconds(800)
+    static let stall = TimeSpan.milliseconds(800)
 
     // MARK: - Limits
 
@@ -150,7 +150,7 @@ struct StepHistory {
 
     /// A fall at `now`. `held`: how long after its last rise the video ran short.
     private mutating func noteFall(
-        from old: LayerPoint, _ bitrate: Bitrate, after held: TimeInterval, at now: MonotonicTime
+        from old: LayerPoint, _ bitrate: Bitrate, after held: TimeSpan, at now: MonotonicTime
     ) {
         fell = now
         if rose != .zero, held < Self.trial, old >= risenTo {

@@ -12,7 +12,7 @@ struct SumHistory {
     private var failed: (sum: Bitrate, attempts: Int, at: MonotonicTime)?
 
     /// A fall this soon after a rise shows that the rise was too much (as in `SizeChanges`); a later one has a cause of its own.
-    private static let trial = TimeInterval.seconds(5)
+    private static let trial = TimeSpan.seconds(5)
     /// From this share on, sums count as equal: measured rates vary.
     private static let failedShare = 0.95
     /// A path that carries this many times the failed sum counts as another path.

@@ -22,11 +22,11 @@ struct Thinning {
 
     /// It has too few frames for at most this long. After a fall to 500 kbit/s the estimate was for 0.3 to 1.9 s below the 350 kbit/s that smooth video of
     /// 360 lines needed, and occasionally for up to 3.5 s at 355 to 400 kbit/s (Chromium, five runs).
-    private static let most = TimeInterval.seconds(5)
+    private static let most = TimeSpan.seconds(5)
     /// It may have more again after this at the earliest.
-    private static let least = TimeInterval.milliseconds(1_500)
+    private static let least = TimeSpan.milliseconds(1_500)
     /// Times of too few frames this close together count as one: a video that wavers for longer becomes smaller.
-    private static let apart = TimeInterval.seconds(5)
+    private static let apart = TimeSpan.seconds(5)
 
     func isAllowed(at now: MonotonicTime) -> Bool {
         if origin != nil { return now < end }
@@ -36,7 +36,7 @@ struct Thinning {
     /// Whether it may try all frames that look smooth again.
     func mayEnd(at now: MonotonicTime) -> Bool { origin.map { isForgiven || now - $0.since >= Self.least } ?? false }
 
-    private func allowance(at now: MonotonicTime) -> TimeInterval {
+    private func allowance(at now: MonotonicTime) -> TimeSpan {
         ended != .zero && now - ended < Self.apart ? left : Self.most
     }
 
@@ -57,7 +57,7 @@ struct Thinning {
     }
 
     /// It began because of a stall that ended at once: it need not last.
-    mutating func forgive(_ moment: MonotonicTime, within span: TimeInterval) {
+    mutating func forgive(_ moment: MonotonicTime, within span: TimeSpan) {
         guard let origin, origin.since - moment < span, moment - origin.since < span else { return }
         isForgiven = true
     }

@@ -29,7 +29,7 @@ struct VideoAllocation {
 
     /// How long a larger size has few frames if others share its network: as long as none of the others grows, and until the queue shows, after the keyframe
     /// and a report, whether it was too much.
-    private static let fewFrames = TimeInterval.seconds(2)
+    private static let fewFrames = TimeSpan.seconds(2)
 
     /// It began a moment ago: its layers are being tried.
     func isBeingFitted(at now: MonotonicTime) -> Bool { history.isBeingFitted(at: now) }

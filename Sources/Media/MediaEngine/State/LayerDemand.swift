@@ -17,7 +17,7 @@ struct LayerDemand {
 
     /// A window that is resized, or a speaker who is briefly hidden, is no reason to restart an encoder. Well within the 5 s
     /// after which a publisher should have stopped sending.
-    private static var patience: TimeInterval { .seconds(2) }
+    private static var patience: TimeSpan { .seconds(2) }
 
     /// Updates the demand among `all` layers; returns what to announce, nil for nothing.
     mutating func update(to wanted: UInt8, of all: UInt8, at now: MonotonicTime) -> UInt8? {

@@ -33,24 +33,24 @@ struct SizeChanges {
     }
 
     /// The aim is at most one keyframe request per track in this time (Tests/Requirements.md, five viewers behind one bottleneck).
-    private static let period = TimeInterval.seconds(2)
+    private static let period = TimeSpan.seconds(2)
     /// Raises in one network use every second moment: the queue shows whether one was too much only after its keyframe and a report (measured over 30 runs of
     /// five viewers behind one bottleneck: with raises at each moment 23 changes in 50 s instead of 19, worst 8 requests in 2 s instead of 5).
-    private static let raisePeriod = TimeInterval.seconds(4)
+    private static let raisePeriod = TimeSpan.seconds(4)
     /// One of this many subscriptions in a network may become larger at a moment: one of five (measured: if all may, the queue overflows for everybody, with
     /// freezes of up to 3 s), and in an office with a hundred as many as needed for each to get its turn within 16 s.
     private static let subscriptionsPerRaise = 4
     /// Falls in the same network this soon after a raise show that the raise was too much, whichever subscriptions fall …
-    private static let trial = TimeInterval.seconds(5)
+    private static let trial = TimeSpan.seconds(5)
     /// … if at least one of this many does: in an office with a hundred, one may fall for a reason of its own.
     private static let subscriptionsPerFall = 8
     /// A total of at least this share of the failed one must wait this long, twice as long after each further failure. Measured over 40 runs of five viewers
     /// behind 3 Mbit/s: 8 requests in 50 s instead of 16, 82 % of the link used at least; with 90 % one run uses less than 80 %.
     private static let failedShare = 0.95
-    private static let settling = TimeInterval.seconds(20)
+    private static let settling = TimeSpan.seconds(20)
     private static let mostDoublings = 2
     /// After this time a network is forgotten.
-    private static let memory = TimeInterval.seconds(120)
+    private static let memory = TimeSpan.seconds(120)
 
     /// The next common moment.
     var next: MonotonicTime { last == .zero ? .zero : last + Self.period }

@@ -7,7 +7,7 @@ import Primitives
 /// that has failed too often for one peer is ignored for it, so that a flood from one place does not lock the peer itself out.
 struct UnknownSourceLimits: ~Copyable {
     /// Firefox sends fifty checks per second while it connects, and one is enough: its address is known from then on.
-    static let ownInterval = TimeInterval.milliseconds(50)
+    static let ownInterval = TimeSpan.milliseconds(50)
     static let ownAtOnce = 40
 
     private var shared = RateLimit()

@@ -22,7 +22,7 @@ struct Whereabouts: ~Copyable {
 
     /// Such packets are tried 100 times per second for all peers together: a single peer that was assigned another port sends as many, and one packet is
     /// enough.
-    private static let unknownMediaInterval = TimeInterval.milliseconds(10)
+    private static let unknownMediaInterval = TimeSpan.milliseconds(10)
     private static let unknownMediaAtOnce = 20
     /// Maximum peers for which one packet is tried: a household, or a part of an office, whose other peers are tried with the next packet. Each costs a
     /// microsecond.

@@ -15,7 +15,7 @@ public struct TrackPacketizer: Sendable {
     private var lastReport: MonotonicTime?
 
     /// Sender reports are this far apart.
-    private static let reportInterval = TimeInterval.seconds(1)
+    private static let reportInterval = TimeSpan.seconds(1)
     private static let cname = Array("martlet".utf8)
 
     private enum Payload {

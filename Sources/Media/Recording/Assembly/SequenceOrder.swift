@@ -21,7 +21,7 @@ struct SequenceOrder {
     }
 
     /// The receive stream gives a packet up within this time.
-    static let patience = TimeInterval.seconds(1)
+    static let patience = TimeSpan.seconds(1)
     /// 2 s of a stream of 10 Mbit/s.
     static let capacity = 2_048
 

@@ -30,7 +30,7 @@ struct StreamTimeline {
     private static let leastStandstill: Int64 = 10
     /// A publisher that was busy sends the media captured meanwhile together, within less than this time, and a report sent in the middle of it is late as
     /// well.
-    private static let leastLateness = TimeInterval.milliseconds(250)
+    private static let leastLateness = TimeSpan.milliseconds(250)
     /// Reports farther apart than this, 18 hours, are not compared.
     private static let longestReach: Int64 = 1 << 48
 

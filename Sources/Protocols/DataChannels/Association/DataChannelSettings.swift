@@ -19,7 +19,7 @@ public struct DataChannelSettings: Sendable, Hashable {
     /// Messages that may wait.
     public var waitingMessages = 4_096
     /// A lossy message that waits longer is dropped.
-    public var lossyAge = TimeInterval.milliseconds(100)
+    public var lossyAge = TimeSpan.milliseconds(100)
     /// Channels of one peer.
     public var channels = 64
     /// Messages that are accepted per second, and at once. Further ones stay in the receive window, which slows the sender down.

@@ -5,9 +5,9 @@ import Primitives
 /// The peer is authenticated already and has one association only, so the cookie holds nothing: 16 random bytes name the one offer that is open.
 struct Handshake {
     /// All browsers send INIT themselves as soon as DTLS is up; if both do, the messages cross.
-    static let patience = TimeInterval.milliseconds(500)
+    static let patience = TimeSpan.milliseconds(500)
     /// Minimum interval at which a live association answers a new INIT (of a peer that has restarted).
-    private static let restartInterval = TimeInterval.seconds(1)
+    private static let restartInterval = TimeSpan.seconds(1)
 
     enum State: Equatable {
         /// Waits for the peer's INIT; until then.

@@ -149,7 +149,7 @@ struct SCTPAssociation {
     /// Lossy messages that did not reach the peer.
     var droppedMessages: Int { sending?.dropped ?? 0 }
     var retransmissions: Int { sending?.retransmissions ?? 0 }
-    var roundTrip: TimeInterval? { sending?.roundTrip }
+    var roundTrip: TimeSpan? { sending?.roundTrip }
 
     // MARK: - Receiving
 

@@ -82,7 +82,7 @@ struct StreamReset {
 
     /// Appends the request that is due; `last` is the highest number sent.
     mutating func write(
-        into packet: inout PacketWriter, last: Int64, timeout: TimeInterval, at now: MonotonicTime,
+        into packet: inout PacketWriter, last: Int64, timeout: TimeSpan, at now: MonotonicTime,
         isDrained: (UInt16) -> Bool
     ) {
         if request == nil {

@@ -32,7 +32,7 @@ public final class DataChannelSession {
     }
 
     /// How long a message stays in the receive window before it is tried again when the peer sends more than it may.
-    private static let holdTime = TimeInterval.milliseconds(20)
+    private static let holdTime = TimeSpan.milliseconds(20)
 
     private let settings: DataChannelSettings
     private let longestRemoteMessage: Int
@@ -200,7 +200,7 @@ public final class DataChannelSession {
     /// Fragments that were sent again.
     public var retransmissions: Int { association.retransmissions }
     /// The smoothed round-trip time; nil before the first measurement.
-    public var roundTrip: TimeInterval? { association.roundTrip }
+    public var roundTrip: TimeSpan? { association.roundTrip }
 
     // MARK: - What the association reports
 

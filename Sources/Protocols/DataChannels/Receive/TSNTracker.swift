@@ -7,7 +7,7 @@ struct TSNTracker {
     /// Numbers ahead of the first gap. At 1,132 bytes each they are 9 MB, far more than the receive window.
     static let window: Int64 = 8_192
     /// RFC 9260 section 6.2 allows 500 ms and recommends 200; 20 ms keep the sender's round-trip measurement useful.
-    static let delay = TimeInterval.milliseconds(20)
+    static let delay = TimeSpan.milliseconds(20)
     /// Gap blocks in a SACK: those that are left out are reported once the first ones are repaired.
     private static let largestReport = 128
 

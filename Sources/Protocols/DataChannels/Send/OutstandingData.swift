@@ -22,7 +22,7 @@ struct OutstandingData {
         var bytes = 0
         var hasAdvanced = false
         var hasLoss = false
-        var roundTrip: TimeInterval?
+        var roundTrip: TimeSpan?
     }
 
     private var entries: [Sent] = []

@@ -33,9 +33,9 @@ struct SendHalf {
     var nextDeadline: MonotonicTime { timer.deadline }
     /// The highest number that was sent.
     var last: Int64 { outstanding.last }
-    var roundTrip: TimeInterval? { timer.roundTrip }
+    var roundTrip: TimeSpan? { timer.roundTrip }
     /// The current retransmission timeout.
-    var timeout: TimeInterval { timer.timeout }
+    var timeout: TimeSpan { timer.timeout }
     /// Lossy messages that never reached the peer.
     var dropped: Int { queue.dropped + abandoned }
 

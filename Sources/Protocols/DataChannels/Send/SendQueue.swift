@@ -42,7 +42,7 @@ struct SendQueue {
         var lossyBytes = 262_144
         var messages = 4_096
         /// A lossy message that waits longer is useless to its receiver; 100 ms is what other servers allow.
-        var lossyAge = TimeInterval.milliseconds(100)
+        var lossyAge = TimeSpan.milliseconds(100)
         /// This many lossy bytes may wait however old they are: a burst of a few messages is no queue.
         var lossyFloor = 8_192
     }

@@ -15,10 +15,10 @@ final class TCPAcceptor: Sendable {
     private static let limits = TCPTable.Limits(connections: 1_024, unchecked: 1_024)
     /// A check with all its attributes has 150 bytes; a longer first packet is not a check.
     private static let longestCheck = 600
-    private static let deadline = TimeInterval.seconds(10)
-    private static let sweepInterval = TimeInterval.seconds(1)
+    private static let deadline = TimeSpan.seconds(10)
+    private static let sweepInterval = TimeSpan.seconds(1)
     /// While the process has no descriptor left, accepting is tried this often.
-    private static let exhaustedPause = TimeInterval.milliseconds(100)
+    private static let exhaustedPause = TimeSpan.milliseconds(100)
     private static let backlog: Int32 = 1_024
     private static let listenerMark: UInt64 = 0
     private static let wakeMark = UInt64.max

@@ -27,9 +27,9 @@ final class TCPConnection {
     /// More than this exceeds a keyframe's burst: the reader is slow.
     private static let heldAbove = 128 << 10
     /// A reader is also slow if bytes wait for this long: the limit for a conversation one way (ITU-T G.114), as for packets that wait in a stopped process.
-    private static let heldAfter = TimeInterval.milliseconds(500)
+    private static let heldAfter = TimeSpan.milliseconds(500)
     /// Media that has waited for this long is useless; reports and handshakes may still be useful.
-    private static let mediaAfter = TimeInterval.seconds(2)
+    private static let mediaAfter = TimeSpan.seconds(2)
 
     init(_ socket: TCPSocket, address: SocketAddress, serial: UInt64, initial: [UInt8], at now: MonotonicTime) {
         self.socket = socket

@@ -31,7 +31,7 @@ final class TCPLane {
     /// Connections accepted per turn, 10 us each.
     private static let acceptsPerTurn = 16
     /// A check follows the connection at once; one or two lost packets are repeated after 1 and 3 s.
-    private static let checkDeadline = TimeInterval.seconds(10)
+    private static let checkDeadline = TimeSpan.seconds(10)
     /// The packets within which a valid check must arrive: a client may send checks for another pair's peer first, or its DTLS.
     private static let packetsForCheck = 4
     /// Unsent bytes that the kernel may hold: 50 ms of 5 Mbit/s.
@@ -41,7 +41,7 @@ final class TCPLane {
     /// The memory of all backlogs of a worker: 256 slow readers at once.
     private static let backlogBudget = 64 << 20
     /// How often unused connections are closed.
-    private static let sweepInterval = TimeInterval.seconds(1)
+    private static let sweepInterval = TimeSpan.seconds(1)
     private static let listenerMark: UInt64 = 0
 
     private let readiness: ReadinessSet

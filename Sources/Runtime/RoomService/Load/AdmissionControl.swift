@@ -6,9 +6,9 @@ import Primitives
 /// resource that reached its limit admits again only well below it.
 struct AdmissionControl {
     /// The time in which a smoothed share follows two thirds of a step. A turn of talk takes longer; meanwhile, `expected` holds back a crowd.
-    static let smoothing = TimeInterval.seconds(3)
+    static let smoothing = TimeSpan.seconds(3)
     /// How long an admission counts in advance: connecting and the rise of the bandwidth estimate take a few seconds.
-    static let settling = TimeInterval.seconds(4)
+    static let settling = TimeSpan.seconds(4)
     /// Admits again below this share of the limit.
     static let reopening = 0.95
     /// IPv4 and UDP headers of a datagram (RFC 791, RFC 768).
@@ -89,7 +89,7 @@ struct AdmissionControl {
     }
 
     /// How far a smoothed value moves towards a new one after `elapsed` seconds.
-    private static func weight(of elapsed: Double, _ time: TimeInterval) -> Double {
+    private static func weight(of elapsed: Double, _ time: TimeSpan) -> Double {
         elapsed / (elapsed + time.seconds)
     }
 

@@ -23,7 +23,7 @@ struct ClientMark: Hashable {
 /// How often each client asks to join: one bearer of a token must not use up the joins per second of all others.
 struct ClientJoins {
     /// Twenty per second, far more than a client that lost its network needs, or a school behind one address whose pupils share a token …
-    static let interval = TimeInterval.milliseconds(50)
+    static let interval = TimeSpan.milliseconds(50)
     /// … and a burst of this many.
     static let burst = 100
     /// The maximum number of remembered clients; beyond it all are forgotten, which costs an attacker as many networks.

@@ -39,7 +39,7 @@ public struct LoadLimits: Sendable, Hashable {
 public struct LoadSample: Sendable, Hashable {
     /// One media worker's totals since its start.
     public struct Worker: Sendable, Hashable {
-        public var busyTime = TimeInterval.zero
+        public var busyTime = TimeSpan.zero
         public var peers = 0
         /// UDP payload.
         public var bytesSent: UInt64 = 0

@@ -81,7 +81,7 @@ public struct StaySummary: Sendable, Hashable {
     /// For the videos that it played, as its client reported; nil if it reported nothing.
     public var freezes: Freezes?
     /// How long the verification of its token took; nil if that was not measured.
-    public var tokenVerification: TimeInterval?
+    public var tokenVerification: TimeSpan?
     public var history = StayHistory()
 
     /// The summary of a stay.
@@ -90,7 +90,7 @@ public struct StaySummary: Sendable, Hashable {
         connectedAfterMilliseconds: Int64? = nil, steps: [JoinStep: Int64] = [:], tracks: [Track],
         bytesReceived: UInt64, bytesSent: UInt64,
         averageQuality: Double? = nil, worstQuality: Int? = nil, freezes: Freezes? = nil,
-        tokenVerification: TimeInterval? = nil
+        tokenVerification: TimeSpan? = nil
     ) {
         self.room = room
         self.roomSID = roomSID

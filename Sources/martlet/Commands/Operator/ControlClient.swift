@@ -150,7 +150,7 @@ struct ControlClient {
     /// `pause`, another request with another token gets the events after the last one. Returns when the server no longer listens. `remark` gets messages for
     /// the user that are not events.
     func follow(
-        _ path: String, pause: TimeInterval = .seconds(2), remark: @escaping (String) -> Void = { _ in },
+        _ path: String, pause: TimeSpan = .seconds(2), remark: @escaping (String) -> Void = { _ in },
         _ event: @escaping (String) -> Void
     ) throws(CommandError) {
         var lines = EventLines()
