@@ -88,9 +88,10 @@ struct ForwardingEndToEndTests {
         func send(_ isKeyframe: Bool) {
             let slice: [UInt8] = [isKeyframe ? 0x65 : 0x61, 0x88] + [UInt8](repeating: 1, count: 30)
             harness.send(
-                rtpPacket(
+                TestPacket(
                     ssrc: 0x100, payloadType: 96, sequence: sequence, timestamp: UInt32(sequence) * 3_000, marker: true,
-                    elements: [], payload: slice), from: alice)
+                    payload: slice
+                ).bytes, from: alice)
             sequence += 1
             harness.run(for: .milliseconds(33))
         }
