@@ -15,7 +15,10 @@ final class SendStream {
     private let firstSequence: UInt16
     /// The number of the next packet.
     private(set) var counter: UInt32 = 0
+    /// Frames of the media clock, those left out included …
     private(set) var frameCount: UInt32 = 0
+    /// … and those that were sent: picture ids have no gap, which a receiver would take for a lost frame.
+    private var pictureCount: UInt32 = 0
     private var position = 0
     private var rtxSequence: UInt16 = 0
     private(set) var sentBytes: UInt32 = 0
@@ -91,6 +94,7 @@ final class SendStream {
         lastTimestamp = firstTimestamp &+ frameCount &* loop.ticksPerFrame
         lastFrameTime = now
         frameCount &+= 1
+        pictureCount &+= 1
         nextFrame = startedAt + Int64(frameCount) * loop.nanosecondsPerFrame
         return frame
     }
@@ -106,7 +110,7 @@ final class SendStream {
         -> Int
     {
         let entry = Entry(
-            counter: counter, loopIndex: UInt32(loopIndex), timestamp: lastTimestamp, picture: frameCount, time: now)
+            counter: counter, loopIndex: UInt32(loopIndex), timestamp: lastTimestamp, picture: pictureCount, time: now)
         ring[Int(counter & ringMask)] = entry
         let length = write(
             entry, payloadType: plan.payloadType, sequence: firstSequence &+ UInt16(truncatingIfNeeded: counter),
