@@ -37,6 +37,8 @@ MATRIX = {
     "discovered addresses": {"media": {"exposure": "hostNetwork", "announcedAddresses": ["discover"]}, "config": {"media": {"stun_server": "stun.example.org"}}},
     "fixed addresses": {"media": {"announcedAddresses": ["203.0.113.5", "2001:db8::5"]}},
     "TLS in the pod": {"tls": {"existingSecret": "tls"}},
+    "TLS behind an ingress": {"tls": {"existingSecret": "tls"}, "http": {"ingress": {
+        **INGRESS["http"]["ingress"], "annotations": {"nginx.ingress.kubernetes.io/backend-protocol": "HTTPS"}}}},
     "TLS with a name": {"tls": {"existingSecret": "tls", "host": "rooms.example.org"}},
     "no proxy": {"config": {"insecure": True}, "image": {"digest": "sha256:" + "0" * 64}},
     "coturn": {**COTURN, "config": {"ice_servers": ["stun:stun.example.org:3478"]}},
@@ -385,7 +387,7 @@ def test_K5_the_schema_has_every_setting_of_the_server_with_its_range_but_those_
     ({"keys": {"existingSecret": ""}}, "MARTLET_KEYS_APP"),
     ({"replicas": 2, "media": {"exposure": "loadBalancer", "loadBalancer": {"addresses": ["203.0.113.1"]}}}, "fewer addresses"),
     ({"http": {"ingress": {"enabled": True}}}, "http.ingress.host is missing"),
-    ({"tls": {"existingSecret": "tls"}, **INGRESS}, "an Ingress sends the pods plain HTTP"),
+    ({"tls": {"existingSecret": "tls"}, **INGRESS}, "without annotations an Ingress sends the pods plain HTTP"),
     ({"tls": {"existingSecret": "tls"}, "http": {"ingress": {"enabled": True, "host": "rooms.example.org"}}}, "clear tls.existingSecret"),
     ({"config": {"rooms": {"max_particpants": 5}}}, "max_particpants"),
     ({"config": {"rooms": {"max_participants": 0}}}, "/config/rooms/max_participants"),

@@ -152,9 +152,11 @@ def test_B20_the_replies_to_a_publish_only_participant_are_small(server):
             assert not app.joined["participants"] and len(full.joined["participants"]) == 51
             await asyncio.sleep(0.3)
             assert not app.of("participantJoined"), "no roster unless requested"
+            before = len(app.of("room"))
             reply, _ = await app.request("roster")
             assert reply["type"] == "ok"
             await app.wait_for("participantJoined")
+            assert len(app.of("room")) == before + 1, "the state of the room precedes its participants"
 
     asyncio.run(run())
 

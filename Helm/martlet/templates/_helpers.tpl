@@ -132,8 +132,9 @@ exec martlet serve --config /etc/martlet/martlet.yaml
 {{- if not .Values.keys.existingSecret }}
 {{- fail "keys.existingSecret is missing: name a Secret whose entries are the server's API keys, such as MARTLET_KEYS_APP" }}
 {{- end }}
-{{- if and .Values.tls.existingSecret .Values.http.ingress.enabled }}
-{{- fail "tls.existingSecret: an Ingress sends the pods plain HTTP, but they serve TLS themselves, and its X-Forwarded-* headers would not be trusted; clear tls.existingSecret and let the Ingress terminate TLS (http.ingress.tlsSecret), or clear http.ingress.enabled and expose the Service (http.service.type)" }}
+{{- /* Annotations may make a controller speak TLS to the pods, or pass TLS through to them. */}}
+{{- if and .Values.tls.existingSecret .Values.http.ingress.enabled (not .Values.http.ingress.annotations) }}
+{{- fail "tls.existingSecret: without annotations an Ingress sends the pods plain HTTP, but they serve TLS themselves; clear tls.existingSecret and let the Ingress terminate TLS (http.ingress.tlsSecret), or clear http.ingress.enabled and expose the Service (http.service.type), or set the http.ingress.annotations with which your controller speaks TLS to pods" }}
 {{- end }}
 {{- if eq $media.exposure "loadBalancer" }}
 {{- if lt (len $media.loadBalancer.addresses) $pods }}

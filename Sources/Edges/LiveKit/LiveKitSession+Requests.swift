@@ -112,7 +112,7 @@ extension LiveKitSession {
                 subscribes ? .subscribe(track: track) : .unsubscribe(track: track), in: session)
         } catch {
             note(error)
-            // Otherwise a client would wait for media that does not come. What its publisher does not permit was announced.
+            // Otherwise a client would wait for media that does not come, or not before another subscription ends. What its publisher does not permit was announced.
             if subscribes, [.trackNotFound, .limitExceeded].contains(error.code) {
                 socket.send(.subscriptionFailed(track: track, isKnown: error.code != .trackNotFound))
             }

@@ -128,7 +128,7 @@ struct Distribution: Sendable {
 
 // MARK: - Tracks that wait
 
-// Automatic subscriptions beyond the limit wait, oldest track first, and are made as soon as others end.
+// Automatic subscriptions beyond the limit, and those that LiveKit clients request, wait, oldest track first, and are made as soon as others end.
 extension Distribution {
     /// The member does not want the track `sid` that it waits for; false if it does not wait for it.
     private mutating func stopWaiting(_ session: SessionID, for sid: String, _ state: inout RoomState) -> Bool {

@@ -32,7 +32,7 @@ struct Member: Sendable {
     let promisedConnections: Int
     /// Tracks that it excluded although it subscribes automatically.
     var unwanted: Set<TrackID> = []
-    /// Tracks that it requested, if these are subscribed as soon as it may receive them.
+    /// Tracks that it requested, if these are subscribed as soon as it may receive them and has room for them.
     var asked: Set<TrackID> = []
     /// Its preferences for tracks that it does not receive yet.
     var views: [TrackID: TrackView] = [:]

@@ -92,26 +92,30 @@ public final class PublishedTrack {
         description.kind == .video && !description.feedback.isDisjoint(with: [.pli, .fir])
     }
 
-    /// Applies renegotiated formats, extensions or feedback; the layers stay. Returns whether other parameter sets are in force.
+    /// Applies renegotiated formats, extensions or feedback; the layers stay. Returns whether other parameter sets are in force, and a keyframe to begin with
+    /// them can be requested.
     func update(_ description: TrackDescription) -> Bool {
-        let former = self.description.formats.map(\.parameterSets),
-            revision = layerStorage.pointee.parameterSets.revision
+        let revision = layerStorage.pointee.parameterSets.revision
         // Parameter sets that packets have replaced since then stay replaced, unless the publisher names others.
-        if description.formats.map(\.parameterSets) != former { learnParameterSets(of: description) }
-        state.pointee.terms.apply(description)
-        if !asksForKeyframes {
-            // A request that can never be written would stay due for ever.
-            for index in 0..<layerCount { layerStorage[index].keyframes.cancel() }
+        if Self.parameterSets(of: description) != Self.parameterSets(of: self.description) {
+            learnParameterSets(of: description)
         }
-        return layerStorage.pointee.parameterSets.revision != revision
+        state.pointee.terms.apply(description)
+        guard !asksForKeyframes else { return layerStorage.pointee.parameterSets.revision != revision }
+        // A request that can never be written would stay due for ever.
+        for index in 0..<layerCount { layerStorage[index].keyframes.cancel() }
+        return false
+    }
+
+    /// The sets of a description; nil if it has none.
+    private static func parameterSets(of description: TrackDescription) -> [[UInt8]]? {
+        description.formats.lazy.map(\.parameterSets).first { !$0.isEmpty }
     }
 
     /// Stores the parameter sets of the description. Simulcast layers differ in size, and a description has the sets of only one stream.
     private func learnParameterSets(of description: TrackDescription) {
-        guard layerCount == 1, let format = description.formats.first(where: { !$0.parameterSets.isEmpty }) else {
-            return
-        }
-        layerStorage.pointee.learn(format.parameterSets)
+        guard layerCount == 1, let sets = Self.parameterSets(of: description) else { return }
+        layerStorage.pointee.learn(sets)
     }
 
     /// The sender is reachable again: keyframe requests that it may have missed are repeated soon.

@@ -66,7 +66,8 @@ public final class Uplink {
     }
 
     /// Applies renegotiated formats, extensions, encodings or feedback of an existing track. Returns whether H.264 parameter sets that its subscribers have been
-    /// sent are replaced: what follows is decoded only with the new ones.
+    /// sent are replaced, and they can begin anew with a keyframe that is requested: what follows is decoded only with the new ones. Without keyframe feedback they
+    /// go on with the former sets: to stop them would last until a keyframe that may never come.
     @discardableResult
     public func updateTrack(_ description: TrackDescription) -> Bool {
         guard let slot = slot(of: description.id), let track = tracks[slot] else { return false }

@@ -41,7 +41,7 @@ public struct RecordedStream: ~Copyable {
         subscription.update(RecordedStreamFormat.subscription(to: track.description, as: description), track: track)
     }
 
-    /// Stops until the next keyframe: the track was muted or unmuted.
+    /// Stops until the next keyframe: the track was muted or unmuted, or its parameter sets were replaced.
     public mutating func stop(_ track: PublishedTrack) { subscription.stop(track) }
 
     /// When held packets are due although nothing else arrives.

@@ -87,7 +87,7 @@ public struct Subscription: ~Copyable {
         planner.unbind()
     }
 
-    /// Stops forwarding until the next keyframe. Also used when the track is unmuted.
+    /// Stops forwarding until the next keyframe. Also used when the track is unmuted, or its parameter sets are replaced.
     public mutating func stop(_ track: PublishedTrack) { planner.stop(track, in: &output) }
 
     /// Applies new formats, extensions or mid of an existing section; SSRCs and numbering stay.
