@@ -18,8 +18,6 @@ struct WebSocketUpgrade: Sendable {
 
 /// The life of a WebSocket: decision, handshake, messages in both directions, end.
 extension HTTPListener {
-    /// Bytes that may wait unsent in the kernel: beyond that a socket counts as not writable and messages wait in our queue.
-    private static let unsentBytes = 64 << 10
     private static let stopping = HTTPRefusal(
         status: 503, code: "draining", detail: "The server is shutting down.")
     private static let tooMany = HTTPRefusal(
@@ -93,7 +91,6 @@ extension HTTPListener {
         }
         connection.request = nil
         connection.phase = .webSocket(session)
-        connection.stream.socket.limitUnsent(bytes: Self.unsentBytes)
         connection.stream.queue(upgrade.handshake.response)
         schedule(connection, .distantFuture)
         startPinging()
