@@ -7,15 +7,13 @@ import Simulation
 
 /// An engine with one publisher and its subscribers in virtual time, without sockets: what is sent is discarded.
 final class EngineRoom {
-    static let server = SocketAddress(ipv4: 0x7f00_0001, port: 7_900)
-    let engine: WorkerEngine
+    private let driver: EngineDriver
     private(set) var now = MonotonicTime(milliseconds: 1_000)
     private(set) var subscribers: [ClientTransport] = []
     let publisher: ClientTransport
     private let certificate: Certificate
     private let context: ClientContext
-    private var batch = OutboundBatch(datagrams: 512, bytes: 512 * 1_500)
-    private let wire = ClientWire(to: EngineRoom.server, datagrams: 64)
+    private let wire = ClientWire(to: EngineDriver.onlyAddress, datagrams: 64)
     private let slot = UnsafeMutableRawBufferPointer.allocate(byteCount: 2_048, alignment: 64)
     private var video: PacketSource
     private let codec: Codec
@@ -30,12 +28,13 @@ final class EngineRoom {
         var configuration = EngineConfiguration()
         // Virtual hours pass without checks from the clients.
         configuration.consentTimeout = .seconds(1_000_000)
-        engine = try WorkerEngine(configuration: configuration, certificate: certificate, seed: 7)
+        driver = EngineDriver(
+            try WorkerEngine(configuration: configuration, certificate: certificate, seed: 7), bytes: 512 * 1_500)
         let camera = Self.client(1, .full, context, certificate)
         publisher = camera.transport
-        engine.apply(.addRoom(Descriptions.room), at: now, into: &batch)
+        apply(.addRoom(Descriptions.room))
         connect(camera)
-        engine.apply(.addTrack(Descriptions.track(1, kind: .video, of: 1, codec: codec)), at: now, into: &batch)
+        apply(.addTrack(Descriptions.track(1, kind: .video, of: 1, codec: codec)))
         try join(count)
     }
 
@@ -45,12 +44,14 @@ final class EngineRoom {
             let number = UInt64(index + 2)
             subscribers.append(connect(number))
             let subscription = Descriptions.subscription(number, to: 1, kind: .video, by: number, codec: codec)
-            engine.apply(.subscribe(subscription), at: now, into: &batch)
+            apply(.subscribe(subscription))
         }
         endTurn()
     }
 
     deinit { slot.deallocate() }
+
+    var engine: WorkerEngine { driver.engine }
 
     static func address(_ number: UInt64) -> SocketAddress {
         SocketAddress(ipv4: 0x0a00_0000 | UInt32(number), port: 40_000)
@@ -61,7 +62,7 @@ final class EngineRoom {
     ) -> EngineClient {
         EngineClient(
             PeerID(number), in: Descriptions.room, profile: profile, context: context, certificate: certificate,
-            server: server, at: address(number))
+            server: EngineDriver.onlyAddress, at: address(number))
     }
 
     private func connect(_ number: UInt64, profile: PeerProfile = .full) -> ClientTransport {
@@ -72,17 +73,17 @@ final class EngineRoom {
 
     /// Completes ICE and DTLS while time stands still, so that a room of a thousand begins at the same moment as an empty one.
     private func connect(_ client: EngineClient) {
-        engine.apply(.addPeer(client.description), at: now, into: &batch)
-        batch.removeAll()
+        apply(.addPeer(client.description))
         var sent = wire.datagrams { client.transport.advance(to: now, into: &$0) }
         for _ in 0..<40 {
             for bytes in sent { receive(bytes, from: client.address) }
-            _ = engine.endTurn(at: now, into: &batch)
-            let answers = wire.carry(batch, at: now) { address in
-                address == client.address ? (client.address, client.transport) : nil
+            sent = []
+            driver.endTurn(at: now) { batch in
+                let answers = wire.carry(batch, at: now) { address in
+                    address == client.address ? (client.address, client.transport) : nil
+                }
+                sent += answers.map(\.bytes)
             }
-            sent = answers.map(\.bytes)
-            batch.removeAll()
             if sent.isEmpty, client.transport.isConnected { break }
         }
         precondition(client.transport.isConnected, "a client did not connect")
@@ -95,7 +96,7 @@ final class EngineRoom {
             subscribers.append(connect(number, profile: .publishOnly))
             for kind in [MediaKind.video, .audio] where tracks {
                 let track = Descriptions.track(number * 2 + (kind == .video ? 0 : 1), kind: kind, of: number)
-                engine.apply(.addTrack(track), at: now, into: &batch)
+                apply(.addTrack(track))
             }
         }
         endTurn()
@@ -107,7 +108,7 @@ final class EngineRoom {
     /// Records the publisher's camera from its next keyframe on.
     func record() {
         let stream = RecordedStreamDescription(id: SubscriptionID(1 << 40), track: TrackID(1), keyframeInterval: .zero)
-        engine.apply(.record(stream), at: now, into: &batch)
+        apply(.record(stream))
         endTurn()
     }
 
@@ -151,20 +152,21 @@ final class EngineRoom {
     private func receive(_ bytes: [UInt8], from address: SocketAddress) {
         bytes.withUnsafeBytes { slot.copyMemory(from: $0) }
         let datagram = UnsafeMutableRawBufferPointer(rebasing: slot[..<bytes.count])
-        engine.receive(datagram, from: address, at: now, into: &batch)
+        driver.receive(datagram, from: address, at: now) { note($0) }
     }
 
     func pass(_ interval: TimeSpan) { now = now + interval }
 
     private func endTurn() {
-        if engine.nextDeadline <= now {
-            while engine.advance(to: now, into: &batch) == .needsFlush { batch.removeAll() }
-        }
-        while engine.endTurn(at: now, into: &batch) == .needsFlush { batch.removeAll() }
-        if firstSequence == 0, let entry = batch.entries.first, batch.arena[entry.offset + 1] & 0x7f == 120 {
-            firstSequence = UInt16(batch.arena[entry.offset + 2]) << 8 | UInt16(batch.arena[entry.offset + 3])
-        }
-        batch.removeAll()
+        driver.endTurn(at: now) { note($0) }
         _ = engine.takeEvents()
+    }
+
+    private func apply(_ command: MediaCommand) { driver.apply(command, at: now) { note($0) } }
+
+    private func note(_ batch: borrowing OutboundBatch) {
+        guard firstSequence == 0, let first = batch.entries.first.map({ batch.bytes(of: $0) }), first[1] & 0x7f == 120
+        else { return }
+        firstSequence = UInt16(first[2]) << 8 | UInt16(first[3])
     }
 }

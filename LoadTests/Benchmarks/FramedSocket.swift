@@ -34,8 +34,7 @@ final class FramedSocket {
             let frame = UnsafeMutableRawBufferPointer(rebasing: buffer[..<(entry.length + StreamFrame.headerLength)])
             StreamFrame.writeHeader(entry.length, into: frame)
             UnsafeMutableRawBufferPointer(rebasing: frame[StreamFrame.headerLength...])
-                .copyMemory(
-                    from: UnsafeRawBufferPointer(rebasing: batch.arena[entry.offset..<(entry.offset + entry.length)]))
+                .copyMemory(from: UnsafeRawBufferPointer(batch.bytes(of: entry)))
             _ = socket.write(UnsafeRawBufferPointer(frame))
         }
     }

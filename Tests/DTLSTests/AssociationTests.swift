@@ -37,7 +37,7 @@ struct End: ~Copyable {
 
     mutating func take() -> [[UInt8]] {
         defer { output.removeAll() }
-        return output.entries.map { Array(output.arena[$0.offset..<($0.offset + $0.length)]) }
+        return output.entries.map { Array(output.bytes(of: $0)) }
     }
 }
 

@@ -28,10 +28,7 @@ struct CapturedCheckTests {
             }
         }
         #expect(agent.selected == nil, "nobody has answered")
-        let arena = UnsafeRawBufferPointer(output.arena)
-        let written = output.entries.map {
-            UnsafeRawBufferPointer(rebasing: arena[$0.offset..<($0.offset + $0.length)])
-        }
+        let written = output.entries.map { UnsafeRawBufferPointer(output.bytes(of: $0)) }
         #expect(written.count { $0[0] == 1 && $0[1] == 1 } == messages.count { $0[1] == 1 })
         // The server's own check leaves ahead of its first answer.
         let check = try #require(written.first)

@@ -82,38 +82,41 @@ final class TestClient {
 
 /// An engine and its clients in virtual time, with a network that delivers at once.
 final class EngineHarness {
-    static let server = SocketAddress(ipv4: 0x7f00_0001, port: 7_900)
-    let engine: WorkerEngine
+    private let driver: EngineDriver
     let certificate: Certificate
     let clientContext: ClientContext
     private(set) var now = MonotonicTime(milliseconds: 1_000)
     var clients: [TestClient] = []
     var events: [MediaEvent] = []
     private var planned = EventQueue<() -> Void>()
-    private var batch: OutboundBatch
-    private let wire = ClientWire(to: EngineHarness.server)
+    private let wire: ClientWire
     private let slot = UnsafeMutableRawBufferPointer.allocate(byteCount: 4_096, alignment: 16)
     private var nextPeer: UInt64 = 1
-    /// Flushes that were needed because the batch was full.
-    private(set) var flushes = 0
 
     init(
         configuration: EngineConfiguration = .init(), batchDatagrams: Int = 512, profiles: String? = nil
     ) throws {
         certificate = try Certificate.selfSigned()
-        engine = try WorkerEngine(configuration: configuration, certificate: certificate, seed: 7)
+        driver = EngineDriver(
+            try WorkerEngine(configuration: configuration, certificate: certificate, seed: 7),
+            datagrams: batchDatagrams, bytes: max(batchDatagrams * 1_500, 32_768))
+        wire = ClientWire(to: driver.address)
         let own = try Certificate.selfSigned()
         clientContext =
             try profiles.map { try ClientContext(certificate: own, profiles: $0) } ?? ClientContext(certificate: own)
-        batch = OutboundBatch(datagrams: batchDatagrams, bytes: max(batchDatagrams * 1_500, 32_768))
     }
 
     deinit { slot.deallocate() }
 
+    var engine: WorkerEngine { driver.engine }
+
+    /// Flushes that were needed because the batch was full.
+    var flushes: Int { driver.flushes }
+
     // MARK: - Control
 
     func apply(_ command: MediaCommand) {
-        engine.apply(command, at: now, into: &batch)
+        driver.apply(command, at: now) { carry($0) }
         endTurn()
     }
 
@@ -126,7 +129,7 @@ final class EngineHarness {
         nextPeer += 1
         let made = EngineClient(
             id, in: room, profile: profile, behaviour: behaviour, context: clientContext, certificate: certificate,
-            server: Self.server, at: address)
+            server: driver.address, at: address)
         let client = TestClient(made)
         clients.append(client)
         apply(.addPeer(made.description))
@@ -174,11 +177,7 @@ final class EngineHarness {
     }
 
     private func receive(_ datagram: UnsafeMutableRawBufferPointer, from address: SocketAddress) {
-        if isLate {
-            engine.receiveLate(datagram, from: address, at: now, into: &batch)
-        } else {
-            engine.receive(datagram, from: address, at: now, into: &batch)
-        }
+        driver.receive(datagram, from: address, at: now, isLate: isLate) { carry($0) }
         if !isGathering { endTurn() }
     }
 
@@ -224,19 +223,12 @@ final class EngineHarness {
     }
 
     private func endTurn() {
-        if engine.nextDeadline <= now {
-            while engine.advance(to: now, into: &batch) == .needsFlush { flush() }
-        }
-        while engine.endTurn(at: now, into: &batch) == .needsFlush {
-            flushes += 1
-            flush()
-        }
+        driver.endTurn(at: now) { carry($0) }
         events += engine.takeEvents()
-        flush()
     }
 
-    /// Carries the engine's datagrams to the clients, and their answers back.
-    private func flush() {
+    /// Carries the engine's datagrams to the clients, and their answers back once time passes.
+    private func carry(_ batch: borrowing OutboundBatch) {
         let answers = wire.carry(batch, at: now) { address in
             clients.first { $0.address == address }.map { ($0, $0.transport) }
         } note: { client, datagram, received in
@@ -244,7 +236,6 @@ final class EngineHarness {
             client.bytes += datagram.count
             client.receive(datagram, received, at: now)
         }
-        batch.removeAll()
         outbox += answers
         if !answers.isEmpty { planned.plan({ [unowned self] in self.deliverOutbox() }, at: now) }
     }

@@ -207,9 +207,7 @@ struct LifeTests {
         var batch = OutboundBatch(datagrams: 4, bytes: 8_000)
         stage.viewers[0].transport.close(into: &batch)
         for entry in batch.entries {
-            stage.harness.sendRaw(
-                Array(UnsafeRawBufferPointer(batch.arena)[entry.offset..<(entry.offset + entry.length)]),
-                from: stage.viewers[0].address)
+            stage.harness.sendRaw(Array(batch.bytes(of: entry)), from: stage.viewers[0].address)
         }
         #expect(stage.harness.events.contains(.peerEnded(stage.viewers[0].id, .closedByPeer)))
         #expect(stage.harness.engine.statistics.peers == 2)

@@ -14,7 +14,7 @@ struct UnknownSourceTests {
             context: harness.clientContext,
             local: ICECredentials(ufrag: "cli\(peer.rawValue)", password: "clientpasswordclientpass"),
             server: ICECredentials(ufrag: "srv\(peer.rawValue)", password: "not the server's password"),
-            serverFingerprint: harness.certificate.fingerprintSHA256, destination: EngineHarness.server)
+            serverFingerprint: harness.certificate.fingerprintSHA256, destination: EngineDriver.onlyAddress)
         var batch = OutboundBatch(datagrams: 1, bytes: 1_024)
         transport.advance(to: harness.now, into: &batch)
         return Array(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(batch.arena)[..<batch.used]))

@@ -61,7 +61,7 @@ final class FramedClient {
     func check() -> [UInt8] {
         transport.advance(to: MonotonicClock.now(), into: &batch)
         defer { batch.removeAll() }
-        return batch.entries.first.map { Array(batch.arena[$0.offset..<($0.offset + $0.length)]) } ?? []
+        return batch.entries.first.map { Array(batch.bytes(of: $0)) } ?? []
     }
 
     /// Answers what has arrived and does what is due.
@@ -85,7 +85,7 @@ final class FramedClient {
                 }
             }
         }
-        for entry in batch.entries { sendFramed(Array(batch.arena[entry.offset..<(entry.offset + entry.length)])) }
+        for entry in batch.entries { sendFramed(Array(batch.bytes(of: entry))) }
         batch.removeAll()
     }
 }

@@ -116,8 +116,7 @@ final class TransportPair {
                 strayed[entry.destination, default: 0] += entry.length
                 continue
             }
-            let range = entry.offset..<(entry.offset + entry.length)
-            let bytes = Array(UnsafeRawBufferPointer(rebasing: output.arena[range]))
+            let bytes = Array(output.bytes(of: entry))
             let datagram = Datagram(
                 bytes: bytes, arrival: now + delay, toServer: toServer,
                 source: toServer ? clientAddress : Self.serverAddress)

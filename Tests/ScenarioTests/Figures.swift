@@ -39,7 +39,7 @@ struct Figures {
 extension Scenario {
     /// Every sample as a line, for a look at one run.
     func dump() {
-        for record in world.nodes[0].decisions(about: viewer.id) {
+        for record in world.workers[0].decisions(about: viewer.id) {
             print(
                 "DECISION", record.time.milliseconds - start.milliseconds, record.subscription,
                 record.layer?.point.spatial ?? -1, record.reason,

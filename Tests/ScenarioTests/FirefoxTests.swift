@@ -35,7 +35,7 @@ struct FirefoxTests {
         scenario.change { _ in }
         scenario.run(20)
         scenario.judge(Thresholds.clean, wanted: ScenarioTests.all, layer: 2)
-        let probes = scenario.world.nodes[0].engine.statistics.probes
+        let probes = scenario.world.workers[0].engine.statistics.probes
         #expect(probes[.raised] > 0, "nothing else raises the estimate so soon, and it is counted")
     }
 

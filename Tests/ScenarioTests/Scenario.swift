@@ -90,7 +90,7 @@ final class Scenario {
 
     /// What the server knows of the viewer.
     var statistics: PeerStatistics? {
-        world.nodes[0].engine.report(.room(room))?.peers.first { $0.peer == viewer.id }
+        world.workers[0].engine.report(.room(room))?.peers.first { $0.peer == viewer.id }
     }
 
     private func sample() {

@@ -103,7 +103,7 @@ struct TraceTests {
             }
         }
         scenario.judge(Thresholds.tenMinutes, from: 10, wanted: ScenarioTests.all)
-        let decisions = scenario.world.nodes[0].decisions(about: scenario.viewer.id)
+        let decisions = scenario.world.workers[0].decisions(about: scenario.viewer.id)
         let attempts = decisions.filter { decision in
             if case .bandwidth = decision.reason { decision.layer?.point.temporal == 2 } else { false }
         }

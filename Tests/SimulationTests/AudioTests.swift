@@ -85,8 +85,8 @@ struct AudioTests {
         call.world.run(for: .seconds(2))
         #expect(call.view.packets >= call.microphone.frames() - 1 && call.view.missing == 0)
         #expect(call.world.times { $0 == .trackResumed(call.microphone.id) }.count == 1)
-        #expect(call.world.nodes[0].statistics.peers == 2)
-        #expect(call.world.nodes[0].statistics.drops[.srtpAuthentication] == 0)
+        #expect(call.world.workers[0].statistics.peers == 2)
+        #expect(call.world.workers[0].statistics.drops[.srtpAuthentication] == 0)
         #expect(call.world.faults == [])
     }
 
@@ -116,7 +116,7 @@ struct AudioTests {
         plan.payloadBytes = 240
         let call = try Call(plan, seed: Seeds.seed(38))
         call.view.checker.paceTolerance = nil
-        let drops = call.world.nodes[0].statistics.drops.total
+        let drops = call.world.workers[0].statistics.drops.total
         for round in 0..<12 {
             call.microphone.audio?.callbacks = []
             call.microphone.audio?.pause = .milliseconds(380)
@@ -130,7 +130,7 @@ struct AudioTests {
             }
         }
         call.expectAll()
-        #expect(call.world.nodes[0].statistics.drops.total == drops)
+        #expect(call.world.workers[0].statistics.drops.total == drops)
     }
 
     @Test("A7: one participant alone in a room for ten minutes stays connected")
@@ -139,7 +139,7 @@ struct AudioTests {
         let client = world.join(world.openRoom())
         world.run(for: .seconds(600))
         #expect(client.isConnected && !client.transport.hasEnded)
-        #expect(world.nodes[0].statistics.peers == 1)
+        #expect(world.workers[0].statistics.peers == 1)
         #expect(world.times { if case .peerEnded = $0 { true } else { false } }.isEmpty)
     }
 

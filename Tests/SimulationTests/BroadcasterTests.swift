@@ -61,7 +61,7 @@ struct BroadcasterTests {
         #expect(ends.count == 1)
         // 15 s by default. What was on its way at the kill, 10 ms long, is the last sign of life.
         #expect(end - death >= .seconds(5) && end - death <= .seconds(15) + .milliseconds(100))
-        #expect(world.nodes[0].statistics.peers == 2 && world.nodes[0].statistics.tracks == 1)
+        #expect(world.workers[0].statistics.peers == 2 && world.workers[0].statistics.tracks == 1)
         #expect(second.frames.decoded > 200)
         #expect(world.faults == [])
     }
@@ -78,7 +78,7 @@ struct BroadcasterTests {
         world.run(for: .milliseconds(200))
         let ends = world.times { $0 == .peerEnded(bot.id, .closedByPeer) }
         #expect(ends.count == 1 && ends[0] - moment <= .milliseconds(50))
-        #expect(world.nodes[0].statistics.peers == 0 && world.nodes[0].statistics.tracks == 0)
+        #expect(world.workers[0].statistics.peers == 0 && world.workers[0].statistics.tracks == 0)
     }
 
     @Test("B21: network change and ICE restart of the publisher: at most 1.5 s without video, the same SSRCs")
@@ -112,7 +112,7 @@ struct BroadcasterTests {
         world.run(for: .seconds(5))
         print("outage \(view.longestGap.milliseconds) ms of video, \(sound.longestGap.milliseconds) ms of audio")
         #expect(world.faults == [])
-        #expect(world.nodes[0].statistics.peers == 2)
+        #expect(world.workers[0].statistics.peers == 2)
         #expect(world.times { if case .peerEnded = $0 { true } else { false } }.isEmpty)
         #expect(view.lastArrival.map { world.now - $0 < .milliseconds(200) } == true)
         #expect(view.frames.lastTime.map { world.now - $0 < .milliseconds(200) } == true)

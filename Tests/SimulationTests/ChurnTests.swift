@@ -35,7 +35,7 @@ struct ChurnTests {
         // The killed ones are still to be noticed.
         world.run(for: .seconds(40))
         #expect(world.faults == [])
-        let engine = world.nodes[0].engine
+        let engine = world.workers[0].engine
         let statistics = engine.statistics
         #expect(statistics.peers == 0 && statistics.tracks == 0 && statistics.subscriptions == 0)
         #expect(
@@ -70,7 +70,7 @@ struct ChurnTests {
         world.run(for: .milliseconds(Int64(5 * count)) + .seconds(5))
         #expect(clients.count == count)
         #expect(clients.filter { !$0.isConnected }.isEmpty, "every legitimate handshake finishes")
-        let drops = world.nodes[0].statistics.drops
+        let drops = world.workers[0].statistics.drops
         print("\(count) handshakes, \(drops.total) datagrams of unknown sources dropped")
         #expect(drops.total >= UInt64(10 * count))
     }

@@ -97,9 +97,9 @@ struct LoudestTests {
             meeting.microphones[person].audio?.level = UInt8(level)
         }
         meeting.world.run(for: .seconds(2))
-        let switches = meeting.world.nodes[0].statistics.microphoneSwitches
+        let switches = meeting.world.workers[0].statistics.microphoneSwitches
         #expect(meeting.audible(for: .seconds(10)) == [1, 3, 4])
-        #expect(meeting.world.nodes[0].statistics.microphoneSwitches == switches)
+        #expect(meeting.world.workers[0].statistics.microphoneSwitches == switches)
     }
 
     @Test("G9: a click of 20 ms takes nobody's place")
@@ -120,7 +120,7 @@ struct LoudestTests {
         arguments: [(-60, false, true), (-80, true, true), (-40, false, false)] as [(Int, Bool, Bool)])
     func threshold(_ threshold: Int, noiseTakesTurns: Bool, voiceIsHeard: Bool) throws {
         let meeting = try Meeting(people: 6, loudest: 2, threshold: threshold, seed: Seeds.seed(77))
-        let switches = meeting.world.nodes[0].statistics.microphoneSwitches
+        let switches = meeting.world.workers[0].statistics.microphoneSwitches
         for round in 0..<24 {
             // Rustling of -65 dBov in one microphone after the other, far above their background.
             meeting.microphones[round % 6].audio?.level = 65
@@ -128,7 +128,7 @@ struct LoudestTests {
             meeting.fallSilent(round % 6)
             meeting.world.run(for: .milliseconds(100))
         }
-        #expect((meeting.world.nodes[0].statistics.microphoneSwitches > switches) == noiseTakesTurns)
+        #expect((meeting.world.workers[0].statistics.microphoneSwitches > switches) == noiseTakesTurns)
         let audible = meeting.audible(for: .seconds(1))
         let other = try #require((0..<6).first { !audible.contains($0) })
         meeting.microphones[other].audio?.level = 50

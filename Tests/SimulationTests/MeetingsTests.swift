@@ -146,10 +146,10 @@ struct MeetingsTests {
             seed: Seeds.seed(50 + number), rooms: 50, trouble: .seconds(4), pause: .milliseconds(20))
         let world = meetings[0].world
         #expect(world.faults == [])
-        #expect(world.nodes[0].statistics.packetsForwarded > 100_000)
+        #expect(world.workers[0].statistics.packetsForwarded > 100_000)
         // A keyframe may be longer than what may wait for a path that has just broken down; another one repairs it. 27 of 40 worlds
         // have some, of hundreds of thousands of packets 11 at most.
-        #expect(world.nodes[0].statistics.drops[.outboundFull] <= 20)
+        #expect(world.workers[0].statistics.drops[.outboundFull] <= 20)
     }
 
     @Test("L3: rooms with faults give the same digest twice", arguments: 0..<UInt64(Environment.rounds ?? 2))

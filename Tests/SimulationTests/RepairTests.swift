@@ -161,7 +161,7 @@ struct RepairTests {
             world.inject(forged, from: alice.address)
         }
         world.run(for: .seconds(5))
-        let drops = world.nodes[0].statistics.drops
+        let drops = world.workers[0].statistics.drops
         #expect(drops[.srtpReplayed] > 30)
         #expect(drops[.srtpAuthentication] + drops[.srtpReplayed] > 500)
         #expect(view.duplicates == 0 && view.missing == 0 && view.checker.missing == 0)

@@ -66,8 +66,8 @@ struct ShortageTests {
         world.run(for: .seconds(10))
         let before = view.frames.decoded
         world.run(for: .seconds(20))
-        let decisions = world.nodes[0].decisions(about: viewer.id)
-        let inForce = world.nodes[0].engine.report(.room(room))?.subscriptions.compactMap(\.decision) ?? []
+        let decisions = world.workers[0].decisions(about: viewer.id)
+        let inForce = world.workers[0].engine.report(.room(room))?.subscriptions.compactMap(\.decision) ?? []
         #expect(
             inForce.count == 1 && decisions.last.map { inForce[0].isSame(as: $0) } == true, "also in the room's report")
         print("300 kbit/s, \(shortage): \(view.frames.decoded - before) frames in 20 s, \(decisions.map(\.reason))")

@@ -44,6 +44,11 @@ public struct OutboundBatch: ~Copyable {
     /// The datagrams waiting, in order.
     public var entries: UnsafeBufferPointer<Entry> { .init(start: entryStorage, count: count) }
 
+    /// The bytes of one of its datagrams.
+    @inlinable public func bytes(of entry: Entry) -> UnsafeMutableRawBufferPointer {
+        UnsafeMutableRawBufferPointer(rebasing: arena[entry.offset..<(entry.offset + entry.length)])
+    }
+
     /// Whether `length` more bytes in one more datagram fit.
     @inlinable public func hasRoom(for length: Int) -> Bool { count < capacity && used + length <= arena.count }
 

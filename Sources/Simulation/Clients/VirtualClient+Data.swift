@@ -8,7 +8,7 @@ extension VirtualClient {
     /// Enables data channels from now on, and opens this one.
     public func openData(_ terms: DataChannelTerms, settings: DataChannelSettings = .init()) {
         let transport = DataTransport(port: DataChannelSettings.port, longestMessage: settings.longestMessage)
-        world.apply(.acceptData(id, transport), on: node)
+        world.apply(.acceptData(id, transport), on: worker)
         self.transport.useData(settings: settings, at: world.now)
         withData { _ = $0.open(terms, at: world.now) }
     }

@@ -48,7 +48,7 @@ extension VirtualClient {
 
     private func add(_ publication: Publication) -> Publication {
         publications.append(publication)
-        world.apply(.addTrack(publication.description), on: node)
+        world.apply(.addTrack(publication.description), on: worker)
         schedule()
         return publication
     }
@@ -56,7 +56,7 @@ extension VirtualClient {
     /// Takes a track back.
     public func unpublish(_ publication: Publication) {
         publications.removeAll { $0 === publication }
-        world.apply(.removeTrack(publication.id), on: node)
+        world.apply(.removeTrack(publication.id), on: worker)
     }
 
     /// Starts sending again after `isSending` was false, or at another pace, from the current time.
@@ -90,7 +90,7 @@ extension VirtualClient {
         views.append(view)
         viewBySSRC[description.ssrc] = view
         if let rtx = description.rtxSSRC { viewBySSRC[rtx] = view }
-        world.apply(.subscribe(description), on: node)
+        world.apply(.subscribe(description), on: worker)
         return view
     }
 
@@ -98,37 +98,37 @@ extension VirtualClient {
     public func unsubscribe(_ view: View) {
         ownFaults += view.faults.map { "view \(view.id.rawValue): \($0)" }
         views.removeAll { $0 === view }
-        world.apply(.unsubscribe(view.id), on: node)
+        world.apply(.unsubscribe(view.id), on: worker)
     }
 
     /// Selects another layer.
     public func prefer(_ preference: LayerPreference, of view: View) {
-        world.apply(.setLayerPreference(view.id, preference), on: node)
+        world.apply(.setLayerPreference(view.id, preference), on: worker)
     }
 
     /// Sets the other preferences of a view.
     public func setDisplay(of view: View, _ change: (inout DisplayPreference) -> Void) {
         var display = DisplayPreference()
         change(&display)
-        world.apply(.setDisplayPreference(view.id, display), on: node)
+        world.apply(.setDisplayPreference(view.id, display), on: worker)
     }
 
     /// Sets how its bandwidth is allocated.
     public func setPolicy(_ change: (inout DownlinkPolicy) -> Void) {
         var policy = DownlinkPolicy()
         change(&policy)
-        world.apply(.setDownlinkPolicy(id, policy), on: node)
+        world.apply(.setDownlinkPolicy(id, policy), on: worker)
     }
 
     /// Pauses or resumes a view.
     public func setPaused(_ paused: Bool, _ view: View) {
-        world.apply(.setSubscriptionPaused(view.id, paused), on: node)
+        world.apply(.setSubscriptionPaused(view.id, paused), on: worker)
     }
 
     /// Shows another track in the same section (WHEP follow mode); nil: none.
     public func show(_ publication: Publication?, in view: View) {
         if let publication { view.checker.allowedTracks.insert(publication.id.rawValue) }
-        world.apply(.switchSubscription(view.id, to: publication?.id), on: node)
+        world.apply(.switchSubscription(view.id, to: publication?.id), on: worker)
     }
 
     // MARK: - Sending
@@ -159,10 +159,8 @@ extension VirtualClient {
 
     /// Sends what the transport has written.
     func flushTransport() {
-        let arena = UnsafeRawBufferPointer(world.clientBatch.arena)
         for entry in world.clientBatch.entries {
-            world.carryUp(
-                UnsafeRawBufferPointer(rebasing: arena[entry.offset..<(entry.offset + entry.length)]), from: self)
+            world.carryUp(UnsafeRawBufferPointer(world.clientBatch.bytes(of: entry)), from: self)
         }
         world.clientBatch.removeAll()
         guard connectedAt == nil, transport.isConnected else { return }

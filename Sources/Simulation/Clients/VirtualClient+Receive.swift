@@ -40,7 +40,7 @@ extension VirtualClient {
         let received =
             isClear
             ? .rtp(length: count)
-            : transport.receive(datagram, from: world.nodes[node].address, at: world.now, into: &world.clientBatch)
+            : transport.receive(datagram, from: world.workers[worker].address, at: world.now, into: &world.clientBatch)
         switch received {
         case .rtp(let length):
             traffic.rtpPackets += 1

@@ -8,7 +8,7 @@ public final class VirtualClient {
     public let id: PeerID
     public let room: RoomID
     /// The worker that it is connected to.
-    public let node: Int
+    public let worker: Int
     public let settings: ClientSettings
     /// Where its datagrams come from.
     public internal(set) var address: SocketAddress
@@ -47,10 +47,10 @@ public final class VirtualClient {
     private var credentials: (client: ICECredentials, server: ICECredentials)
     private var restarts = 0
 
-    init(id: PeerID, room: RoomID, node: Int, settings: ClientSettings, world: World) {
+    init(id: PeerID, room: RoomID, worker: Int, settings: ClientSettings, world: World) {
         self.id = id
         self.room = room
-        self.node = node
+        self.worker = worker
         self.settings = settings
         self.world = world
         index = world.clientTable.count
@@ -68,7 +68,7 @@ public final class VirtualClient {
         transport = ClientTransport(
             context: world.clientContext, behaviour: settings.behaviour, local: credentials.client,
             server: credentials.server, serverFingerprint: world.certificate.fingerprintSHA256,
-            destination: world.nodes[node].address)
+            destination: world.workers[worker].address)
         transport.checkNow(at: world.now)
     }
 
@@ -127,8 +127,8 @@ public final class VirtualClient {
         let remote = remoteTransport
         let credentials = self.credentials
         world.plan(in: signalling) { [self] in
-            world.apply(.restartICE(id, local: credentials.server), on: node)
-            world.apply(.setRemoteTransport(id, remote), on: node)
+            world.apply(.restartICE(id, local: credentials.server), on: worker)
+            world.apply(.setRemoteTransport(id, remote), on: worker)
             transport.restart(local: credentials.client, server: credentials.server, at: world.now)
             schedule()
         }
@@ -138,7 +138,7 @@ public final class VirtualClient {
 
     /// Leaves by signalling, after which the server removes the peer.
     public func leave() {
-        world.apply(.removePeer(id), on: node)
+        world.apply(.removePeer(id), on: worker)
         forget()
     }
 

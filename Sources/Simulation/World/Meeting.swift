@@ -19,9 +19,9 @@ public final class Meeting {
     public private(set) var members: [Member] = []
 
     /// An empty room on a worker.
-    public init(in world: World, on node: Int = 0) {
+    public init(in world: World, on worker: Int = 0) {
         self.world = world
-        room = world.openRoom(on: node)
+        room = world.openRoom(on: worker)
     }
 
     /// All views of all members, in order.

@@ -32,7 +32,7 @@ extension World {
         finishTurns()
         while true {
             var next = agenda.nextTime ?? .distantFuture
-            for node in nodes { next = min(next, node.engine.nextDeadline) }
+            for worker in workers { next = min(next, worker.engine.nextDeadline) }
             guard next <= end else { break }
             now = max(now, next)
             while let due = agenda.next(until: now) { handle(due.event) }
@@ -42,9 +42,9 @@ extension World {
     }
 
     private func finishTurns() {
-        for node in nodes {
-            node.finishTurn(at: now) { carryDown($0, $1) }
-            for event in node.engine.takeEvents() {
+        for worker in workers where worker.hasWork(at: now) {
+            worker.endTurn(at: now) { carryDown($0) }
+            for event in worker.engine.takeEvents() {
                 events.append((now, event))
                 if case .peerMeasured(let peer, var last) = event {
                     // OpenSSL signs handshakes with its own randomness, and the length of such a signature varies by a byte.
@@ -59,10 +59,10 @@ extension World {
 
     private func handle(_ happening: Happening) {
         switch happening {
-        case .up(let node, let source, let bytes):
+        case .up(let worker, let source, let bytes):
             slot.copyBytes(from: bytes)
             let datagram = UnsafeMutableRawBufferPointer(rebasing: slot[..<bytes.count])
-            nodes[node].receive(datagram, from: source, at: now) { carryDown($0, $1) }
+            workers[worker].receive(datagram, from: source, at: now) { carryDown($0) }
         case .down(let index, let destination, let bytes, let isClear):
             guard let client = clientTable[index], client.address == destination else {
                 undeliverable += 1
@@ -77,24 +77,28 @@ extension World {
 
     // MARK: - Links
 
-    /// Sends a datagram of a worker down its client's link.
-    func carryDown(_ entry: OutboundBatch.Entry, _ bytes: UnsafeRawBufferPointer) {
-        guard let index = addresses[entry.destination], let client = clientTable[index] else {
+    /// Sends the datagrams of a worker down its clients' links.
+    func carryDown(_ batch: borrowing OutboundBatch) {
+        for entry in batch.entries { carryDown(batch.bytes(of: entry), to: entry.destination) }
+    }
+
+    private func carryDown(_ bytes: UnsafeMutableRawBufferPointer, to destination: SocketAddress) {
+        guard let index = addresses[destination], let client = clientTable[index] else {
             undeliverable += 1
             return
         }
         // RTP is decrypted here, so that packets that will be lost are checked, too; it continues in the clear.
-        let clear = client.inspect(bytes)
-        guard client.address == entry.destination else {
+        let clear = client.inspect(UnsafeRawBufferPointer(bytes))
+        guard client.address == destination else {
             undeliverable += 1
             return
         }
-        let times = arrivals(of: Self.chargedLength(bytes), at: client)
+        let times = arrivals(of: Self.chargedLength(UnsafeRawBufferPointer(bytes)), at: client)
         guard !times.isEmpty else { return }
-        let datagram = Array(UnsafeRawBufferPointer(clear ?? UnsafeMutableRawBufferPointer(mutating: bytes)))
+        let datagram = Array(clear ?? bytes)
         for time in times {
             agenda.plan(
-                .down(client: index, destination: entry.destination, bytes: datagram, isClear: clear != nil), at: time)
+                .down(client: index, destination: destination, bytes: datagram, isClear: clear != nil), at: time)
         }
     }
 
@@ -109,13 +113,13 @@ extension World {
     /// Sends a datagram of a client up its link.
     func carryUp(_ bytes: UnsafeRawBufferPointer, from client: VirtualClient) {
         for time in client.uplink.arrivals(of: Self.chargedLength(bytes), at: now, random: &client.random) {
-            agenda.plan(.up(node: client.node, source: client.address, bytes: Array(bytes)), at: time)
+            agenda.plan(.up(worker: client.worker, source: client.address, bytes: Array(bytes)), at: time)
         }
     }
 
     /// Delivers raw bytes to a worker, as from an unknown source.
-    public func inject(_ bytes: [UInt8], from source: SocketAddress, to node: Int = 0) {
-        agenda.plan(.up(node: node, source: source, bytes: bytes), at: now)
+    public func inject(_ bytes: [UInt8], from source: SocketAddress, to worker: Int = 0) {
+        agenda.plan(.up(worker: worker, source: source, bytes: bytes), at: now)
     }
 
     /// The length that counts at a bottleneck. Handshake datagrams differ by some bytes from run to run, because the length of an ECDSA signature

@@ -15,7 +15,7 @@ public final class World {
     /// For a scenario's own random choices.
     public var random: RandomSource
     /// The workers.
-    public let nodes: [Node]
+    public let workers: [EngineDriver]
     /// The engines' events, in order.
     public internal(set) var events: [(time: MonotonicTime, event: MediaEvent)] = []
     /// The run so far: clear RTP and engine events with their times.
@@ -40,7 +40,7 @@ public final class World {
     var clientBatch = OutboundBatch(datagrams: 64, bytes: 1 << 17)
 
     enum Happening {
-        case up(node: Int, source: SocketAddress, bytes: [UInt8])
+        case up(worker: Int, source: SocketAddress, bytes: [UInt8])
         case down(client: Int, destination: SocketAddress, bytes: [UInt8], isClear: Bool)
         case wake(client: Int)
         case script(() -> Void)
@@ -52,21 +52,21 @@ public final class World {
         case clients(ClientContext.Failure)
     }
 
-    /// A world of `nodes` workers without rooms.
-    public init(seed: UInt64, nodes count: Int = 1, configuration: EngineConfiguration = .init()) throws(Failure) {
+    /// A world of `workers` workers without rooms.
+    public init(seed: UInt64, workers count: Int = 1, configuration: EngineConfiguration = .init()) throws(Failure) {
         self.seed = seed
         var random = RandomSource(seed: seed)
         do {
             let certificate = try Certificate.selfSigned()
-            var nodes: [Node] = []
+            var workers: [EngineDriver] = []
             for index in 0..<count {
                 let engine = try WorkerEngine(
                     configuration: configuration, certificate: certificate, seed: random.next())
-                nodes.append(
-                    Node(engine: engine, address: SocketAddress(ipv4: 0x0aff_0001 + UInt32(index), port: 7_900)))
+                workers.append(
+                    EngineDriver(engine, at: SocketAddress(ipv4: 0x0aff_0001 + UInt32(index), port: 7_900)))
             }
             self.certificate = certificate
-            self.nodes = nodes
+            self.workers = workers
         } catch { throw .cryptography(error) }
         do {
             clientContext = try ClientContext(certificate: certificate)
@@ -93,39 +93,39 @@ public final class World {
 
     /// The report of its worker about a room.
     public func statistics(of room: RoomID) -> MediaReport? {
-        rooms[room].flatMap { nodes[$0].engine.report(.room(room)) }
+        rooms[room].flatMap { workers[$0].engine.report(.room(room)) }
     }
 
     // MARK: - Control plane
 
     /// Opens a room on a worker.
-    public func openRoom(on node: Int = 0) -> RoomID {
+    public func openRoom(on worker: Int = 0) -> RoomID {
         let room = RoomID(makeID())
-        rooms[room] = node
-        apply(.addRoom(room), on: node)
+        rooms[room] = worker
+        apply(.addRoom(room), on: worker)
         return room
     }
 
     /// Closes an empty room.
     public func closeRoom(_ room: RoomID) {
-        guard let node = rooms.removeValue(forKey: room) else { return }
-        apply(.removeRoom(room), on: node)
+        guard let worker = rooms.removeValue(forKey: room) else { return }
+        apply(.removeRoom(room), on: worker)
     }
 
     /// A client joins: descriptions are exchanged at once, then it connects over its links.
     public func join(_ room: RoomID, _ settings: ClientSettings = .init()) -> VirtualClient {
-        guard let node = rooms[room] else { preconditionFailure("join a room that is open") }
-        let client = VirtualClient(id: PeerID(makeID()), room: room, node: node, settings: settings, world: self)
+        guard let worker = rooms[room] else { preconditionFailure("join a room that is open") }
+        let client = VirtualClient(id: PeerID(makeID()), room: room, worker: worker, settings: settings, world: self)
         clientTable.append(client)
         addresses[client.address] = client.index
-        apply(.addPeer(client.makeDescription()), on: node)
+        apply(.addPeer(client.makeDescription()), on: worker)
         client.schedule()
         return client
     }
 
-    /// Sends a command to the worker `node`, as the control plane does.
-    public func apply(_ command: MediaCommand, on node: Int = 0) {
-        nodes[node].apply(command, at: now) { carryDown($0, $1) }
+    /// Sends a command to a worker, as the control plane does.
+    public func apply(_ command: MediaCommand, on worker: Int = 0) {
+        workers[worker].apply(command, at: now) { carryDown($0) }
     }
 
     /// Numbers of rooms, peers, tracks and subscriptions; never used twice.

@@ -95,7 +95,7 @@ enum DTLSTarget {
 
     private static func take(_ output: inout OutboundBatch) -> [[UInt8]] {
         defer { output.removeAll() }
-        return output.entries.map { Array(output.arena[$0.offset..<($0.offset + $0.length)]) }
+        return output.entries.map { Array(output.bytes(of: $0)) }
     }
 
     /// What arrives of datagrams: one byte of input decides about each, none is left alone.

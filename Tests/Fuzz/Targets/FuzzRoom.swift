@@ -4,6 +4,7 @@ import MediaControl
 import Primitives
 import RTP
 import SRTP
+import Simulation
 
 @testable import DTLS
 @testable import MediaEngine
@@ -20,8 +21,7 @@ final class FuzzRoom {
         var ufrag: String { "srv\(rawValue)" }
     }
 
-    private let engine: WorkerEngine
-    private var batch = OutboundBatch(datagrams: 256, bytes: 400_000)
+    private let driver: EngineDriver
     private var now = MonotonicTime(milliseconds: 1_000)
     /// The members' ends of their SRTP.
     private var sessions: [Member: SRTPSession] = [:]
@@ -30,8 +30,12 @@ final class FuzzRoom {
     private static let material = (0..<56).map { UInt8($0) }
 
     init() throws {
-        engine = try WorkerEngine(configuration: EngineConfiguration(), certificate: Certificate.selfSigned(), seed: 7)
+        driver = EngineDriver(
+            try WorkerEngine(configuration: EngineConfiguration(), certificate: Certificate.selfSigned(), seed: 7),
+            datagrams: 256, bytes: 400_000)
     }
+
+    private var engine: WorkerEngine { driver.engine }
 
     /// Packets that went to subscribers so far.
     var forwarded: UInt64 { engine.statistics.packetsForwarded }
@@ -97,11 +101,11 @@ final class FuzzRoom {
 
     func receiveFromUnknownSource(_ bytes: [UInt8], _ port: UInt16) {
         var bytes = bytes
-        let waiting = batch.count
+        let waiting = driver.waiting
         bytes.withUnsafeMutableBytes {
-            engine.receive($0, from: SocketAddress(ipv4: 0xc000_0299, port: port), at: now, into: &batch)
+            driver.receive($0, from: SocketAddress(ipv4: 0xc000_0299, port: port), at: now) { check($0) }
         }
-        precondition(batch.count == waiting, "an unknown source gets no answer")
+        precondition(driver.waiting == waiting, "an unknown source gets no answer")
         endTurn()
     }
 
@@ -112,18 +116,19 @@ final class FuzzRoom {
 
     private func give(_ bytes: [UInt8], from address: SocketAddress) {
         var bytes = bytes
-        bytes.withUnsafeMutableBytes { engine.receive($0, from: address, at: now, into: &batch) }
+        bytes.withUnsafeMutableBytes { driver.receive($0, from: address, at: now) { check($0) } }
     }
 
     /// The member answers the check that the server sent it ahead of its answer, and so may be sent media.
     private func answerCheck(of member: Member) {
-        let arena = UnsafeRawBufferPointer(batch.arena)
-        guard let check = batch.entries.first(where: { arena[$0.offset] == 0 && arena[$0.offset + 1] == 1 }) else {
-            preconditionFailure("a check is answered with another one")
+        var transaction: [UInt8]?
+        driver.endTurn(at: now) { batch in
+            let check = batch.entries.lazy.map { batch.bytes(of: $0) }.first { $0[0] == 0 && $0[1] == 1 }
+            transaction = check.map { Array($0[8..<20]) }
         }
+        guard let transaction else { preconditionFailure("a check is answered with another one") }
         let answer = SignedSTUN.message(
-            type: 0x0101, transaction: Array(arena[(check.offset + 8)..<(check.offset + 20)]), username: nil,
-            attributes: [], password: ICETarget.remote.password)
+            type: 0x0101, transaction: transaction, username: nil, attributes: [], password: ICETarget.remote.password)
         give(answer, from: member.address)
         endTurn()
     }
@@ -164,7 +169,6 @@ final class FuzzRoom {
         // An engine that always wants to be called at once would hang here.
         for _ in 0..<2_000 where engine.nextDeadline <= end {
             now = max(now, engine.nextDeadline)
-            while engine.advance(to: now, into: &batch) == .needsFlush { flush() }
             endTurn()
         }
         precondition(engine.nextDeadline > end, "a deadline that was served is over")
@@ -201,23 +205,21 @@ final class FuzzRoom {
     }
 
     private func apply(_ command: MediaCommand) {
-        engine.apply(command, at: now, into: &batch)
+        driver.apply(command, at: now) { check($0) }
         endTurn()
     }
 
     // MARK: - What goes out
 
     private func endTurn() {
-        while engine.endTurn(at: now, into: &batch) == .needsFlush { flush() }
+        driver.endTurn(at: now) { check($0) }
         _ = engine.takeEvents()
-        flush()
     }
 
-    private func flush() {
+    private func check(_ batch: borrowing OutboundBatch) {
         for entry in batch.entries where entry.destination == Member.subscriber.address {
-            check(UnsafeMutableRawBufferPointer(rebasing: batch.arena[entry.offset..<(entry.offset + entry.length)]))
+            check(batch.bytes(of: entry))
         }
-        batch.removeAll()
     }
 
     private func check(_ datagram: UnsafeMutableRawBufferPointer) {

@@ -290,8 +290,7 @@ final class TCPLane {
         let place = UnsafeMutableRawBufferPointer(rebasing: writeBuffer[start...])
         StreamFrame.writeHeader(entry.length, into: place)
         UnsafeMutableRawBufferPointer(rebasing: place[StreamFrame.headerLength...])
-            .copyMemory(
-                from: UnsafeRawBufferPointer(rebasing: batch.arena[entry.offset..<(entry.offset + entry.length)]))
+            .copyMemory(from: UnsafeRawBufferPointer(batch.bytes(of: entry)))
         return StreamFrame.headerLength + entry.length
     }
 

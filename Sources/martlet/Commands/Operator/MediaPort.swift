@@ -48,7 +48,7 @@ struct MediaPort: Hashable {
             ), let entry = batch.entries.first, let socket = connected()
         else { return nil }
         defer { close(socket) }
-        var message = Array(batch.arena[entry.offset..<(entry.offset + entry.length)])
+        var message = Array(batch.bytes(of: entry))
         // RFC 4571: over TCP, the length precedes each message.
         if isTCP { message = [UInt8(message.count >> 8), UInt8(message.count & 255)] + message }
         let started = MonotonicClock.now()

@@ -22,8 +22,7 @@ public final class ClientWire {
     public func datagrams(_ body: (inout OutboundBatch) -> Void) -> [[UInt8]] {
         body(&replies)
         defer { replies.removeAll() }
-        let arena = UnsafeRawBufferPointer(replies.arena)
-        return replies.entries.map { Array(arena[$0.offset..<($0.offset + $0.length)]) }
+        return replies.entries.map { Array(replies.bytes(of: $0)) }
     }
 
     /// Carries every datagram of `batch` to the client that `find` has for its address, and returns what the clients answer, in order.
@@ -35,10 +34,9 @@ public final class ClientWire {
         note: (Client, UnsafeMutableRawBufferPointer, ClientReceived) -> Void = { _, _, _ in }
     ) -> [(client: Client, bytes: [UInt8])] {
         var answers: [(client: Client, bytes: [UInt8])] = []
-        let arena = UnsafeRawBufferPointer(batch.arena)
         for entry in batch.entries {
             guard let (client, transport) = find(entry.destination) else { continue }
-            slot.copyMemory(from: UnsafeRawBufferPointer(rebasing: arena[entry.offset..<(entry.offset + entry.length)]))
+            slot.copyMemory(from: UnsafeRawBufferPointer(batch.bytes(of: entry)))
             let datagram = UnsafeMutableRawBufferPointer(rebasing: slot[..<entry.length])
             var received = ClientReceived.nothing
             for bytes in datagrams({ received = transport.receive(datagram, from: server, at: now, into: &$0) }) {
