@@ -123,8 +123,10 @@ final class FuzzRoom {
     private func answerCheck(of member: Member) {
         var transaction: [UInt8]?
         driver.endTurn(at: now) { batch in
-            let check = batch.entries.lazy.map { batch.bytes(of: $0) }.first { $0[0] == 0 && $0[1] == 1 }
-            transaction = check.map { Array($0[8..<20]) }
+            for entry in batch.entries where transaction == nil {
+                let message = batch.bytes(of: entry)
+                if message[0] == 0, message[1] == 1 { transaction = Array(message[8..<20]) }
+            }
         }
         guard let transaction else { preconditionFailure("a check is answered with another one") }
         let answer = SignedSTUN.message(
