@@ -12,6 +12,14 @@ DECODE = pathlib.Path(__file__).parent / "support/gst_decode.py"
 CODECS = {"vp8": "VP8", "vp9": "VP9", "h264": "H264"}
 
 
+def decoded(codec, payload_type, sent):
+    """How many frames GStreamer decodes of these packets, and in which sizes."""
+    done = subprocess.run(["/usr/bin/python3", DECODE, codec, str(payload_type)], input="\n".join(one.hex() for one in sent),
+                          capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout)
+
+
 def streams(name):
     """(codec, payload type, packets) -> (complete frames, sizes), of the video streams of a report."""
     return {(one.codec, one.payload_type, one.facts["packets"]): (one.facts["pictures"], one.sizes) for one in report(name)[0] if one.sizes}
@@ -26,14 +34,11 @@ def test_GStreamer_decodes_as_many_frames_of_as_many_sizes_as_are_reported(name)
         if wanted is None:
             continue
         codec = next(CODECS[key[0]] for key in reported if key[1] == payload_type)
-        done = subprocess.run(["/usr/bin/python3", DECODE, codec, str(payload_type)], input="\n".join(one.hex() for one in sent),
-                              capture_output=True, text=True, timeout=60)
-        assert done.returncode == 0, done.stderr[-2000:]
-        decoded = json.loads(done.stdout)
-        print(f"figures: {name}: {codec} {decoded} of {wanted}")
-        assert wanted[0] - 1 <= decoded["frames"] <= wanted[0]
+        found = decoded(codec, payload_type, sent)
+        print(f"figures: {name}: {codec} {found} of {wanted}")
+        assert wanted[0] - 1 <= found["frames"] <= wanted[0]
         # Of layers inside one stream a decoder shows the highest.
-        assert set(decoded["sizes"]) <= set(wanted[1]) and wanted[1][-1] in decoded["sizes"]
+        assert set(found["sizes"]) <= set(wanted[1]) and wanted[1][-1] in found["sizes"]
         seen += 1
     assert seen == len(reported) > 0
 
@@ -55,3 +60,19 @@ def test_dav1d_decodes_as_many_frames_as_are_reported(name):
     assert images - 1 <= frames <= images
     # A frame that lacks its highest layer is shown in the size of the one below.
     assert sizes[-1] in seen
+
+
+def test_the_sizes_in_layers_allocations_are_those_that_GStreamer_decodes():
+    """Chromium's three streams, in the order in which its offer names them, which is that of the allocation (video-layers-allocation00)."""
+    name, sizes = "whip_chromium_h264_sim3", {}
+    sent = list(packets(name).items())
+    for stream in report(name)[0]:
+        rid = next((one.removeprefix("rtp-stream-id ") for one in stream.names if one.startswith("rtp-stream-id ")), None)
+        if rid is None:
+            continue
+        (own,) = [one for (kind, _), one in sent if kind == stream.payload_type and len(one) == stream.facts["packets"]]
+        (sizes[rid],) = decoded(CODECS[stream.codec], stream.payload_type, own)["sizes"]
+    order = [sizes[rid] for rid in "qhf"]
+    allocated = {key for stream in report(name)[0] for key in stream.counts("allocations of ") if key.endswith(" in 3 streams")}
+    print(f"figures: {sizes}, {allocated}")
+    assert allocated == {f"{' '.join(order)} in 3 streams"}

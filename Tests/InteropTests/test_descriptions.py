@@ -145,6 +145,17 @@ def test_our_answer_to_a_recorded_offer_is_to_aiortc_what_the_offer_allows(name)
             assert set(given.fmt) == acceptable(asked) and not given.ssrc and given.msid is None
 
 
+#: The order that a description's lines must have, by the letter of each (RFC 8866, section 9).
+LINE_ORDER = re.compile(r"vosi?u?e*p*c?b*(tr*)+z?k?a*(mi?c*b*k?a*)*")
+
+
+@pytest.mark.parametrize("name", OFFERS)
+def test_lines_of_our_answers_stand_in_the_order_of_RFC_8866_and_end_with_CRLF(name):
+    *lines, end = text(f"golden/{name}.answer").split("\r\n")
+    assert end == "" and all(re.fullmatch(r"[a-z]=[^\r\n]+", line) for line in lines)
+    assert LINE_ORDER.fullmatch("".join(line[0] for line in lines)), lines
+
+
 #: Feedback that GStreamer knows.
 KNOWN_FEEDBACK = {"nack", "nack-pli", "ccm-fir", "transport-cc"}
 

@@ -1,11 +1,15 @@
 """How a join went, step by step, reaches an OpenTelemetry collector."""
 import asyncio
+import base64
 import http.server
 import json
 import threading
 import time
 
 from conftest import running
+from google.protobuf import json_format
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 from support.aiortc_client import Client, MovingPicture
 from support.tokens import token
 from support.waiting import PATIENCE_S, until_true
@@ -43,6 +47,22 @@ class Collector:
         bodies = {json.dumps(body, sort_keys=True): body for _, _, body in self.requests}.values()
         return [span for body in bodies for resource in body["resourceSpans"]
                 for scope in resource["scopeSpans"] for span in scope["spans"]]
+
+
+def published(value):
+    """A request as OpenTelemetry's published schema has it, which fails on names and types that are not in there.
+
+    The JSON of OTLP is protobuf's but for the ids of traces and spans: they are hexadecimal digits there, and base64 in protobuf's.
+    """
+    def converted(part):
+        if isinstance(part, list):
+            return [converted(one) for one in part]
+        if not isinstance(part, dict):
+            return part
+        return {key: base64.b64encode(bytes.fromhex(one)).decode() if key in ("traceId", "spanId", "parentSpanId") else converted(one)
+                for key, one in part.items()}
+
+    return json_format.ParseDict(converted(value), ExportTraceServiceRequest())
 
 
 def test_a_join_is_traced_step_by_step_as_part_of_its_callers_trace():
@@ -83,6 +103,14 @@ def test_a_join_is_traced_step_by_step_as_part_of_its_callers_trace():
         assert abs(int(root["endTimeUnixNano"]) / 1e9 - time.time()) < 60
         (refused,) = [span for span in collector.spans if span["traceId"] != trace and "parentSpanId" not in span]
         assert refused["name"] == "join" and refused["status"]["code"] == 2, refused
+        read = [span for _, _, one in collector.requests for resource in published(one).resource_spans
+                for scope in resource.scope_spans for span in scope.spans]
+        assert all((len(span.trace_id), len(span.span_id)) == (16, 8) for span in read)
+        ids = [bytes.fromhex(span["spanId"]) for _, _, one in collector.requests for span in one["resourceSpans"][0]["scopeSpans"][0]["spans"]]
+        assert [span.span_id for span in read] == ids, "the schema's reader finds every span"
+        (server_span,) = {span.kind for span in read if span.name == "join"}
+        assert server_span == Span.SPAN_KIND_SERVER
+        assert {span.status.code for span in read if span.trace_id.hex() == refused["traceId"]} >= {Status.STATUS_CODE_ERROR}
         assert "cam" not in json.dumps(collector.spans), "who it was is not the collector's to know"
         # Counted once the collector's answer is read.
         asyncio.run(until_true(lambda: server.metric("martlet_traces_exported_total") >= 2, PATIENCE_S, "both traces are counted"))

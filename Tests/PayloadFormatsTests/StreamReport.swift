@@ -82,7 +82,10 @@ struct StreamReport {
                 if !names.contains(word) { names.append(word) }
             case "video-layers-allocation00":
                 guard let allocation = VideoLayersAllocation(element, in: packet) else { return nil }
-                count("allocations of \(allocation.layerCount) layers in \(allocation.streamCount) streams", true)
+                let sizes = (0..<allocation.layerCount).map {
+                    "\(allocation.layers[$0].width)x\(allocation.layers[$0].height)"
+                }
+                count("allocations of \(sizes.joined(separator: " ")) in \(allocation.streamCount) streams", true)
             // Those of repeated packets are read with the structure of the repeated stream.
             case "dependency-descriptor-rtp-header-extension" where repeated == nil:
                 let value = packet.extracting(element.offset..<(element.offset + element.length))

@@ -60,17 +60,17 @@ struct ExtensionValueTests {
         #expect(written(2) { TransportSequenceNumber(0x1234).write(to: $0, at: 0) } == [0x12, 0x34])
     }
 
-    @Test("Layers allocation: three streams of one spatial layer, as Chromium sends it")
+    @Test("Layers allocation: three streams of one spatial layer, as Chromium sent it")
     func allocation() throws {
-        // Stream 0 of three, one spatial layer each, one temporal layer each, 100, 300 and 1500 kbit/s, sizes.
-        let hex = "21 00 64 ac02 dc0b 013f00b30f 027f01670f 04ff02cf1e"
+        // Recorded (Tests/Vectors/rtp/whip_chromium_h264_sim3.rtphex): stream 0 of three, one spatial and one temporal layer each, rates, sizes.
+        let hex = "21 00 9601 f403 cf07 013f00b33c 027f01673c 04ff02cf3c"
         let allocation = try unwrapped(try value(hex) { VideoLayersAllocation($0, in: $1) })
         #expect(allocation.streamCount == 3)
         #expect(allocation.layerCount == 3)
-        #expect((0..<3).map { allocation.layers[$0].kilobitsPerSecond } == [100, 300, 1_500])
+        #expect((0..<3).map { allocation.layers[$0].kilobitsPerSecond } == [150, 500, 975])
         #expect((0..<3).map { allocation.layers[$0].width } == [320, 640, 1_280])
         #expect((0..<3).map { allocation.layers[$0].height } == [180, 360, 720])
-        #expect((0..<3).map { allocation.layers[$0].framesPerSecond } == [15, 15, 30])
+        #expect((0..<3).map { allocation.layers[$0].framesPerSecond } == [60, 60, 60])
     }
 
     @Test("Layers allocation: per-stream masks, and nothing being sent")
