@@ -181,4 +181,17 @@ struct SendGoldenTests {
         #expect(shown == expected)
         #expect(harness.out.filter { !$0.header.marker }.allSatisfy { $0.extensions[3] == nil })
     }
+
+    @Test("A13: a frame without a tag is forwarded without one, whatever tags came before it; a tag of 0 is kept")
+    func untagged() {
+        let harness = SendHarness(SendSession.track(), SendSession.subscription())
+        var layer = VP8Encoder.simulcast()[0]
+        let tags: [UInt8?] = [nil, 1, nil, nil, 6, 0, nil]
+        for (turn, tag) in tags.enumerated() {
+            layer.orientation = tag
+            harness.turn(layer.frame(keyframe: turn == 0), at: at(Double(turn) * 33))
+        }
+        let shown = harness.out.filter { $0.header.marker }.map { $0.extensions[3]?.first }
+        #expect(shown == tags)
+    }
 }
