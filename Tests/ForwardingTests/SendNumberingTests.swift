@@ -168,7 +168,7 @@ struct SendNumberingTests {
         #expect(harness.out.last?.header.sequenceNumber == numbers[2] &+ 1)
     }
 
-    @Test("A5: a timestamp jump is forwarded unchanged; another source of the same track continues by arrival time")
+    @Test("A5: a timestamp jump under one SSRC is forwarded unchanged, and the sequence numbers continue")
     func jumps() {
         var (harness, layer) = begun()
         harness.turn(layer.frame(keyframe: false), at: at(33))
