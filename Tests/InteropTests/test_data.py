@@ -233,5 +233,7 @@ def test_A16_channels_close_and_open_again_and_messages_go_on_while_video_is_sto
             await has(bob, "raw.events.some((e) => e.type === 'trackUpdated' && e.track.silent)")
             await ada.evaluate("raw.channels.reliable.send(JSON.stringify({ topic: 'silent', text: 'x' }))")
             await has(bob, "raw.got.some((m) => m.topic === 'silent')")
+            # No reconnect: the message came over the channel that was open before, and for bob neither ada nor her track has left.
+            assert not await bob.evaluate("raw.events.some((e) => e.type === 'participantLeft' || e.type === 'trackUnpublished')")
 
     asyncio.run(run())
