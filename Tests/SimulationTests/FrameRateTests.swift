@@ -67,7 +67,7 @@ struct FrameRateTests {
     @Test("B7: 120, then 2, then 30 frames per second: none dropped")
     func variable() throws {
         let show = try Show(.camera(bitrate: .kilobitsPerSecond(1_000), framesPerSecond: 120), seed: Seeds.seed(43))
-        show.world.run(for: .seconds(5))
+        show.world.run(for: .seconds(10))
         for (frames, rate) in [(2.0, Int64(20)), (30, 300)] {
             show.camera.video?.framesPerSecond = frames
             show.camera.video?.layers[0].bitrate = .kilobitsPerSecond(rate)
