@@ -227,8 +227,10 @@ struct PreferenceTests {
         #expect(send(for: 3) > 2_500)
         world.apply(.setTrackMaximumBitrate(camera.id, .kilobitsPerSecond(1_440)))
         #expect(send(for: 5) <= 1_440 * 1.05)
+        #expect(try #require(publisher.maximumBitrate) <= .kilobitsPerSecond(1_440), "what is asked for has no slack")
         world.apply(.setTrackMaximumBitrate(camera.id, .kilobitsPerSecond(300)))
         #expect(send(for: 5) <= 300 * 1.1)
+        #expect(try #require(publisher.maximumBitrate) <= .kilobitsPerSecond(300))
         // And lifted again.
         world.apply(.setTrackMaximumBitrate(camera.id, nil))
         #expect(send(for: 5) > 2_500)
