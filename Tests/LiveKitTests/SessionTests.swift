@@ -67,12 +67,12 @@ struct SessionTests {
 
     /// Ada publishes two tracks; bob comes in with `query`.
     private func meeting(
-        _ rooms: TestRooms, _ query: [String: String] = [:]
+        _ rooms: TestRooms, _ query: [String: String] = [:],
+        publishing offer: String = ClientDescriptions().offer([.audio("0"), .video("1")])
     ) async throws -> (tracks: [String], bob: LiveKitSession, stay: LiveKitSession.Stay) {
         let ada = AccessClaims(apiKey: TestTokens.key.name, identity: "ada", expiresAt: .max, video: .join("r"))
-        let tracks = try await rooms.rooms.joinPublisher(
-            JoinRequest(claims: ada), offer: ClientDescriptions().offer([.audio("0"), .video("1")])
-        ).participant.tracks.map(\.sid)
+        let tracks = try await rooms.rooms.joinPublisher(JoinRequest(claims: ada), offer: offer)
+            .participant.tracks.map(\.sid)
         let entrance = Entrance(
             context: rooms.context, claims: try TestTokens.gate.claims(of: TestTokens.token("bob", .join("r"))),
             parameters: JoinParameters(dual: query), address: "192.0.2.7", origin: nil)
@@ -99,6 +99,22 @@ struct SessionTests {
             for case .offer(let sdp, let id) in translator.signals(for: event) { return (sdp, id) }
         }
         return nil
+    }
+
+    @Test("B22: what a client is offered has no address and no ICE credentials of another participant")
+    func addresses() async throws {
+        let rooms = TestRooms()
+        var voice = ClientDescriptions.Section.audio("0")
+        voice.extra = ["a=candidate:1 1 udp 2122260223 203.0.113.77 50123 typ host"]
+        var ada = ClientDescriptions(ufrag: "adasfragment")
+        ada.password = "adaspasswordadaspassword"
+        let (_, _, stay) = try await meeting(rooms, publishing: ada.offer([voice, .video("1")]))
+        let offered = try #require(await offer(to: stay)).sdp
+        #expect(offered.contains("a=ice-ufrag:"))
+        for secret in ["203.0.113.77", "adasfragment", "adaspassword", ClientDescriptions.fingerprint] {
+            #expect(!offered.contains(secret), "\(secret)")
+        }
+        #expect(try await rooms.rooms.subscriptions(of: stay.session).count == 2)
     }
 
     @Test(

@@ -177,6 +177,21 @@ struct PublishTests {
         #expect(try await endpoints.rooms.rooms.room(named: "studio").info.publishers == 1)
     }
 
+    @Test("B22: a player's answer has candidates of the server, and no address or ICE credentials of the publisher")
+    func addresses() async throws {
+        let endpoints = TestEndpoints()
+        var voice = ClientDescriptions.Section.audio("0")
+        voice.extra = ["a=candidate:1 1 udp 2122260223 203.0.113.77 50123 typ host"]
+        var camera = ClientDescriptions(ufrag: "camsfragment")
+        camera.password = "camspasswordcamspassword"
+        #expect(try await endpoints.post("/whip/studio", camera.offer([voice, .video("1")])).status == 201)
+        let answer = try await endpoints.post("/whep/studio/cam", TestEndpoints.viewerOffer, identity: "viewer")
+        #expect(answer.status == 201 && answer.text.contains("a=sendonly") && answer.text.contains("a=candidate:"))
+        for secret in ["203.0.113.77", "camsfragment", "camspassword", ClientDescriptions.fingerprint] {
+            #expect(!answer.text.contains(secret), "\(secret)")
+        }
+    }
+
     @Test("A WHEP offer that receives nothing is refused")
     func nothingToPlay() async throws {
         let response = try await TestEndpoints().post(
