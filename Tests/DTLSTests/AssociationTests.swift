@@ -142,6 +142,9 @@ struct AssociationTests {
             _ = server.receive(datagram, at: .zero)
         }
         #expect(server.association.state == .ended(.handshakeFailed(.noCommonVersion)))
+        // The client need not wait for its own timeout: it gets the alert protocol_version (RFC 5246 section 7.2.2).
+        let alert = try #require(server.take().last)
+        #expect(alert.suffix(15).first == 21 && alert.last == 70)
     }
 
     @Test("F8, L1: a fragment that claims a message of 64 kB reserves no memory for it")
