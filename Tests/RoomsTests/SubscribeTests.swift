@@ -181,6 +181,11 @@ struct SubscribeTests {
         try bench.answerOffers(bob)
         #expect(Self.subscribed(bench.commands).count == 1)
         #expect(bench.info(bob)?.tracks.count == 1, "the voice that bob published goes on")
+        let voice = bench.trackSID(ada, .audio)
+        let mid = try #require(bench.lastOffer(bob)?.tracks.first { $0.value == voice }?.key)
+        // The client's next offer has what the server's added.
+        try bench.offer(bob, "main", [.audio("0"), .audio(mid, "recvonly"), .video("9")], ufrag: "ansr")
+        #expect(bench.info(bob)?.tracks.count == 2 && bench.room.subscriptions(of: bob).count == 1)
     }
 
     @Test("One connection for both: receiving sections of the client's own offer are filled")
