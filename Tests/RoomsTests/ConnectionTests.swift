@@ -157,9 +157,13 @@ struct ConnectionTests {
     func candidates() throws {
         var bench = RoomBench()
         let ada = try bench.join("ada")
-        for text in [nil, "", "candidate:1 1 udp 1 x.local 9 typ host", "nonsense"] {
-            try bench.room.acceptCandidate(text, session: ada, connection: "pub")
+        for isLate in [false, true] {
+            if isLate { try bench.offer(ada, [.audio("0")]) }
+            for text in [nil, "", "candidate:1 1 udp 1 x.local 9 typ host", "nonsense"] {
+                try bench.room.acceptCandidate(text, session: ada, connection: "pub")
+            }
         }
+        #expect(bench.room.connections(of: ada).map(\.id) == ["pub"] && bench.info(ada)?.tracks.count == 1)
         let refused = #expect(throws: RoomError.self) {
             try bench.room.acceptCandidate(String(repeating: "c", count: 2_000), session: ada, connection: "pub")
         }
