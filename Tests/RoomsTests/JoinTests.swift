@@ -95,9 +95,7 @@ struct JoinTests {
         #expect(error?.code == .roomMismatch)
     }
 
-    @Test(
-        "C12: the room is full at its limit; who replaces somebody takes no place, hidden members are counted by policy"
-    )
+    @Test("C12: the room is full at its limit; a replacement takes no place, a publish-only member one by policy")
     func roomFull() throws {
         var policy = RoomPolicy()
         policy.maxParticipants = 2
@@ -111,6 +109,11 @@ struct JoinTests {
         try bench.join("p") { $0.profile = .publishOnly }
         #expect(bench.room.info.participants == 3)
         #expect(throws: RoomError.self) { try bench.join("c") }
+        policy.countsPublishOnly = true
+        try bench.setPolicy(policy)
+        #expect(throws: RoomError(.roomFull, "the room is full")) {
+            try bench.join("q") { $0.profile = .publishOnly }
+        }
     }
 
     @Test("C12: where the policy counts hidden members, one takes a place and needs a free one")
