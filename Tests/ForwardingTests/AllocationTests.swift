@@ -122,6 +122,9 @@ struct AllocationTests {
             AllocationCase(
                 "C8: one video allowed: the pinned one", .grid, 5_000, videos: 1,
                 [camera(pinned: true), camera(dominant: true)], "720p30 -", why: "best limit"),
+            AllocationCase(
+                "C8: two videos allowed: the pinned one and the speaker's", .grid, 5_000, videos: 2,
+                [camera(), camera(dominant: true), camera(pinned: true)], "- 720p30 720p30", why: "limit best best"),
             AllocationCase("C8: none allowed", .grid, 5_000, videos: 0, [camera()], "-", why: "limit"),
             AllocationCase(
                 "C8: hidden ones take no place", .grid, 5_000, videos: 1, [camera(blocked: .hidden), camera()],
