@@ -163,6 +163,12 @@ struct ConfigurationTests {
         configuration.becomeDevelopment()
         #expect(configuration.publicHTTP.servesLoopbackOnly, "development never serves others")
         #expect(configuration.media.engine.admittedHosts.contains { $0.host == "127.0.0.1" })
+        configuration = Configuration()
+        configuration.insecure = true
+        #expect(configuration.servesOtherMachines && !configuration.publicHTTP.servesLoopbackOnly)
+        configuration = Configuration()
+        configuration.tlsCertificatePath = "certificate.pem"
+        #expect(configuration.servesOtherMachines && !configuration.publicHTTP.servesLoopbackOnly)
     }
 
     @Test("A development server that other machines could reach is refused, unless insecure is set")
