@@ -82,6 +82,8 @@ def test_D5_D4_F3_a_second_connection_is_opened_and_closed(server):
             await until(ada, "raw.second.connectionState === 'connected' && raw.pub.connectionState === 'connected'")
             assert [reply["type"] for reply in await ada.evaluate("raw.replies") if reply["type"] != "ok"] == [], "candidates of every kind are good"
             await wait_for_video(bob, count=2)
+            for late in ("candidate:4 1 udp 2122260223 192.0.2.8 50125 typ host", "nonsense"):
+                assert (await ada.evaluate(f"raw.request('ice', {{ connection: 'second', candidate: '{late}', mid: '0' }})"))["type"] == "ok"
             assert (await ada.evaluate("raw.request('bye', { connection: 'second' })"))["type"] == "ok"
             await until(bob, "martlet.received().then((all) => all.filter((r) => r.kind === 'video').length >= 1)")
             _, person = server.api("GET", "/v1/rooms/two/participants/ada")
@@ -97,11 +99,12 @@ def test_C7_an_audio_only_participant_is_never_offered_video_and_may_upgrade(ser
     async def run():
         async with chromium() as browser:
             await open_room(browser, server, "voice", "ada", simulcast=0)
+            bob = await open_room(browser, server, "voice", "bob", send="nothing")
+            # Only now there is surely a video that eve could be offered.
+            await wait_for_video(bob)
             async with signal(server, token("eve", "voice"), audioOnly=True) as eve:
                 _, offer = await eve.wait_for("offer")
                 assert "m=audio" in offer["sdp"] and "m=video" not in offer["sdp"]
-            bob = await open_room(browser, server, "voice", "bob", send="nothing")
-            await wait_for_video(bob)
             await bob.evaluate("martlet.room.signal.request('audioOnly', { enabled: true })")
 
             async def video_packets():
