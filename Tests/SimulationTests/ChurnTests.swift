@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Joins and leaves")
 struct ChurnTests {
-    @Test("D8: ten peers join and leave 1,000 times: the engine returns to its initial state")
+    @Test("D8: ten peers come, go, publish and move 1,000 times: the engine returns to its initial state")
     func thousandChurns() throws {
         let world = try World(seed: Seeds.seed(61))
         let meeting = Meeting(in: world)
