@@ -97,7 +97,7 @@ def test_E4_E5_E6_who_joins_late_begins_with_the_sets_in_force_and_a_keyframe_in
             for width, height in ((640, 360), (320, 180)):
                 camera.resize(width, height)
                 late = await Client().play(f"{server.url}/whep/once/phone", token(f"tv{height}", "once"))
-                await size(late, height, 30)
+                await size(late, height)
                 page = await open_room(browser, server, "once", f"late{height}", send="nothing")
                 await wait_for_video(page)
                 for one in (early, page):
