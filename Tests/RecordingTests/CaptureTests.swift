@@ -25,6 +25,22 @@ struct CaptureTests {
         return videos.max { rank($0) < rank($1) } ?? []
     }
 
+    /// Whether a sample of H.264 is nothing but NAL units behind lengths of four bytes, without start codes in them,
+    /// and without parameter sets and delimiters.
+    private static func isPackaged(_ sample: [UInt8]) -> Bool {
+        var place = 0
+        while place + 4 < sample.count {
+            let length = sample[place..<(place + 4)].reduce(0) { $0 << 8 | Int($1) }
+            let end = place + 4 + length
+            guard length > 0, end <= sample.count, !(7...9).contains(sample[place + 4] & 0x1f) else { return false }
+            for index in (place + 4)..<max(end - 2, place + 4) where sample[index] == 0 {
+                if sample[index + 1] == 0, sample[index + 2] == 1 { return false }
+            }
+            place = end
+        }
+        return place == sample.count
+    }
+
     @Test(
         "E1, E7: every frame of what real clients sent becomes one sample, and the file is finished",
         arguments: [
@@ -53,6 +69,10 @@ struct CaptureTests {
         #expect(stored + recorded.recorder.totals.framesLost >= 20)
         #expect(recorded.recorder.totals.framesLost <= timestamps.count / 10, "\(recorded.recorder.totals)")
         #expect(recorded.samples().first?.isSync == true)
+        if codec == .h264 {
+            let samples = recorded.segments.indices.flatMap { recorded.samples($0) }
+            #expect(samples.allSatisfy { Self.isPackaged($0.bytes) })
+        }
         guard let folder = ProcessInfo.processInfo.environment["MARTLET_KEEP_RECORDINGS"] else { return }
         for (index, bytes) in recorded.segments.enumerated() {
             try Data(bytes).write(to: URL(fileURLWithPath: "\(folder)/\(name).\(index).mp4"))

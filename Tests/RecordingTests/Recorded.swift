@@ -73,6 +73,27 @@ struct Recorded {
 
     /// The samples of a segment as its fragments tell.
     func samples(_ segment: Int = 0) -> [RecordedSample] { RecordedSample.all(in: segments[segment]) }
+
+    /// Where the last sample of the last segment ends, as it is stored there.
+    var storedEnd: Int64 {
+        var base: Int64 = 0
+        for case .began(_, _, _, let timestamp, _) in notes { base = timestamp }
+        return base + (samples(segments.count - 1).last.map { Int64($0.time + $0.duration) } ?? 0)
+    }
+
+    /// Whether a segment of H.264 has one parameter set of each kind in its description: `set` and `MadeFrame.pps`.
+    func isDescribed(by set: [UInt8], segment: Int) -> Bool {
+        var box = Array("avcC".utf8)
+        // Version; profile, constraints and level as in the set; lengths of four bytes; each set behind its own.
+        box.append(1)
+        box += set[1...3]
+        box += [0xff, 0xe1, 0, UInt8(set.count)]
+        box += set
+        box += [1, 0, UInt8(MadeFrame.pps.count)]
+        box += MadeFrame.pps
+        let file = segments[segment]
+        return file.indices.contains { file[$0...].starts(with: box) }
+    }
 }
 
 /// A sample as it lies in a fragmented file.

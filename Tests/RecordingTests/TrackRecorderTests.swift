@@ -22,7 +22,7 @@ struct VideoRecordingTests {
     }
 
     @Test(
-        "E15: frames become samples with exact times; every fragment begins with a keyframe and lasts a second at most")
+        "E15: exact times; every fragment lasts a second at most, and begins with a keyframe where each second has one")
     func times() {
         var recorded = Recorded()
         video(&recorded, frames: 0..<100)
@@ -36,6 +36,11 @@ struct VideoRecordingTests {
         #expect(samples[1].bytes == [0x01, 1, 1])
         #expect(recorded.closed == 1)
         #expect(recorded.gaps.isEmpty)
+        // Keyframes that are rarer keep nothing from the disk for longer.
+        var rare = Recorded()
+        video(&rare, frames: 0..<100, keyEvery: 100)
+        rare.finish()
+        #expect(rare.samples().filter(\.isFirst).map(\.isSync) == [true, false, false, false])
     }
 
     @Test(
@@ -264,6 +269,7 @@ struct H264RecordingTests {
         recorded.packet(.h264, sequence: 6, timestamp: 0, marker: true, [0x65, 0x11, 6], at: .zero)
         recorded.packet(.h264, sequence: 7, timestamp: 3_000, marker: true, [0x41, 0x9a, 7], at: .seconds(0.03))
         recorded.finish()
+        #expect(recorded.isDescribed(by: MadeFrame.sps720, segment: 0))
         let samples = recorded.samples()
         #expect(samples.count == 2)
         #expect(
@@ -304,6 +310,8 @@ struct H264RecordingTests {
         #expect(recorded.segments.count == 2)
         #expect(recorded.samples(0).count == 2)
         #expect(recorded.samples(1).count == 1)
+        #expect(recorded.isDescribed(by: MadeFrame.sps720, segment: 0))
+        #expect(recorded.isDescribed(by: Self.sps2, segment: 1))
     }
 
     @Test(
@@ -357,6 +365,7 @@ struct LongRecordingTests {
         audio.finish()
         #expect(video.end == Int64(frames) * 3_000)
         #expect(audio.end == Int64(packets) * 960)
+        #expect(video.storedEnd == video.end && audio.storedEnd == audio.end)
         #expect(video.notes.filter { if case .clockStep = $0 { true } else { false } }.isEmpty)
     }
 }
