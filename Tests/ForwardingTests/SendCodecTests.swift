@@ -14,13 +14,15 @@ struct SendCodecTests {
     static let pps: [UInt8] = [0x68, 0xce, 0x3c, 0x80]
 
     private struct H264Encoder {
+        var ssrc: UInt32 = 0x100
+        var sps = SendCodecTests.sps
         var sequence: UInt16 = 10
         var timestamp: UInt32 = 1_000
 
         mutating func packet(_ payload: [UInt8], marker: Bool) -> [UInt8] {
             defer { sequence &+= 1 }
             return TestPacket(
-                ssrc: 0x100, payloadType: 102, sequence: sequence, timestamp: timestamp, marker: marker,
+                ssrc: ssrc, payloadType: 102, sequence: sequence, timestamp: timestamp, marker: marker,
                 payload: payload
             ).bytes
         }
@@ -31,7 +33,7 @@ struct SendCodecTests {
             var packets: [[UInt8]] = []
             if delimited { packets.append(packet([0x09, 0x10], marker: false)) }
             if sets {
-                packets.append(packet(SendCodecTests.sps, marker: false))
+                packets.append(packet(sps, marker: false))
                 packets.append(packet(SendCodecTests.pps, marker: false))
             }
             for slice in 0..<slices {
@@ -42,11 +44,14 @@ struct SendCodecTests {
         }
     }
 
-    private func h264(_ format: PayloadFormat = SendSession.h264) -> SendHarness {
+    private func h264(
+        _ format: PayloadFormat = SendSession.h264, layers: Int = 1, preference: LayerPreference = .best
+    ) -> SendHarness {
         let accepted = PayloadFormat(
             codec: .h264, payloadType: 125, rtxPayloadType: 107, clockRateHz: 90_000, variant: "42e0")
         return SendHarness(
-            SendSession.track(formats: [format]), SendSession.subscription(formats: [accepted]))
+            SendSession.track(layers: layers, formats: [format]),
+            SendSession.subscription(formats: [accepted], preference: preference))
     }
 
     @Test("E4: a late subscriber gets nothing until SPS, PPS and IDR arrive, and the SPS first")
@@ -224,6 +229,32 @@ struct SendCodecTests {
         harness.turn(Array(picture.dropFirst(4)), at: at(5))
         #expect(harness.out.count == 6)
         #expect(harness.out.first?.payload == Self.sps)
+    }
+
+    @Test("E7: a switch waits for the last slice of the current frame, and begins with the sets of the other layer")
+    func switchBetweenSlices() {
+        let harness = h264(layers: 2, preference: .spatial(0))
+        // 1280 by 720.
+        let largerSPS: [UInt8] = [0x67, 0x42, 0xc0, 0x1f, 0x8c, 0x68, 0x05, 0x00, 0x5b, 0xa1, 0x00, 0x00, 0x03, 0x00]
+        var small = H264Encoder(), large = H264Encoder(ssrc: 0x101, sps: largerSPS, sequence: 300, timestamp: 70_000)
+        harness.turn(small.picture(idr: true, slices: 4, sets: true), at: at(0))
+        harness.turn(large.picture(idr: true, slices: 4, sets: true), at: at(0))
+        harness.turn(small.picture(idr: false, slices: 4), at: at(100))
+        #expect(harness.out.count == 10)
+        _ = harness.subscription.pointee.setPreference(.spatial(1), track: harness.track, at: at(190))
+        let low = small.picture(idr: false, slices: 4), high = large.picture(idr: true, slices: 4, sets: true)
+        harness.turn(Array(low[0..<2]), at: at(198))
+        harness.turn(Array(high[0..<3]), at: at(200))
+        #expect(harness.out.count == 12)
+        harness.turn([low[2], high[3]], at: at(204))
+        #expect(harness.out.count == 13)
+        harness.turn([low[3], high[4], high[5]], at: at(206))
+        #expect(harness.out.count == 20)
+        #expect(harness.out.dropFirst(10).map(\.header.marker) == (0..<10).map { $0 == 3 || $0 == 9 })
+        #expect(harness.out.dropFirst(14).first?.payload == largerSPS)
+        for (before, after) in zip(harness.out, harness.out.dropFirst()) {
+            #expect(after.header.sequenceNumber == before.header.sequenceNumber &+ 1)
+        }
     }
 
     @Test("E8: frames whose times go back, as B frames do, are forwarded in their order with their bytes and times")
