@@ -63,21 +63,38 @@ struct PlayedFileTests {
         try file(bytes, named: name).movie().tracks
     }
 
+    /// A file of MP4 with one sample.
+    private func movie(_ format: TrackFormat, sample: [UInt8]) -> [UInt8] {
+        var writer = FragmentWriter()
+        var bytes = writer.begin(format).bytes
+        let samples = [Sample(duration: 960, size: UInt32(sample.count), isSync: true)]
+        for write in writer.append(samples, data: sample, decodeTime: 0) {
+            bytes += [UInt8](repeating: 0, count: max(0, Int(write.offset) + write.bytes.count - bytes.count))
+            let start = Int(write.offset)
+            bytes.replaceSubrange(start..<start + write.bytes.count, with: write.bytes)
+        }
+        return bytes
+    }
+
     @Test("A file is read as what its bytes are, whatever its name says")
     func content() throws {
         let block = Bytes.block(2, at: 0, [0xfc, 1])
         let webm = Bytes.header() + Bytes.segment(Bytes.tracks(Bytes.audio()), Bytes.cluster(at: 0, block))
         #expect(try tracks(webm, named: "a.mp4").map(\.format) == [.opus(channels: 2)])
-        var writer = FragmentWriter()
-        var movie = writer.begin(TrackFormat(entry: .opus)).bytes
-        for write in writer.append([Sample(duration: 960, size: 2, isSync: true)], data: [0xfc, 1], decodeTime: 0) {
-            movie += [UInt8](repeating: 0, count: max(0, Int(write.offset) + write.bytes.count - movie.count))
-            let start = Int(write.offset)
-            movie.replaceSubrange(start..<start + write.bytes.count, with: write.bytes)
-        }
+        let movie = movie(TrackFormat(entry: .opus), sample: [0xfc, 1])
         #expect(try tracks(movie, named: "a.webm").map(\.format) == [.opus(channels: 2)])
         #expect(throws: PlaybackRefusal.movie(.notMovie)) { try tracks(Array("no movie at all".utf8), named: "a.webm") }
         #expect(throws: PlaybackRefusal.movie(.notMovie)) { try tracks([0x1a], named: "a.webm") }
+    }
+
+    @Test("E17: a film's format has the profile and level of its parameter set, and its size")
+    func profile() throws {
+        let set: [UInt8] = [0x67, 0x4d, 0x40, 0x1f, 0x8c], size = VideoSize(width: 1_280, height: 720)
+        let entry = SampleEntry.h264(sequenceSets: [set], pictureSets: [[0x68, 0xce, 0x3c, 0x80]], size)
+        let film = try file(movie(TrackFormat(entry: entry), sample: [0, 0, 0, 2, 0x65, 0x88]), named: "a.mp4")
+        let opened = try OpenedTracks([(file: film, start: .zero)])
+        #expect(
+            opened.formats == [PlaybackFormat(codec: .h264, profileLevelID: "4d401f", width: 1_280, height: 720)])
     }
 
     @Test("A second track of a kind is not played, and its codec no obstacle; that of the first is")

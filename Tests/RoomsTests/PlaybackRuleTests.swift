@@ -21,7 +21,7 @@ struct PlaybackRuleTests {
         try bench.step { (room, turn) throws(RoomError) in try room.startPlayback(request, turn: &turn).info }
     }
 
-    @Test("A file is a participant with tracks that others receive, and its end is its leaving")
+    @Test("E17: a file is a participant with tracks that others receive as they are, and its end is its leaving")
     func whole() throws {
         var bench = RoomBench()
         let bob = try bench.join("bob")
@@ -38,7 +38,8 @@ struct PlaybackRuleTests {
         #expect(tracks.map(\.peer) == [info.peer, info.peer] && tracks.map(\.source) == [.camera, .microphone])
         #expect(tracks.map { $0.encodings.first?.ssrc } == info.tracks.map(\.ssrc))
         #expect(tracks.allSatisfy { $0.feedback.isEmpty })
-        #expect(bench.lastOffer(bob) != nil, "bob is offered the tracks")
+        let offer = try #require(bench.lastOffer(bob), "bob is offered the tracks")
+        #expect(offer.sdp.contains("profile-level-id=42c01f"), "with the film's profile and level")
         let reported = bench.takeEvents(bob)
         let joined = reported.compactMap { if case .participantJoined(let info) = $0 { info } else { nil } }
         #expect(joined.map(\.identity) == ["film"] && joined.first?.attributes["playback"] == info.sid)
