@@ -174,6 +174,28 @@ struct MediaWorkerPoolTests {
         await pool.stop()
     }
 
+    @Test("F2: of the machine's addresses those that pass the filter are advertised; where none does, loopback alone")
+    func filteredAddresses() async throws {
+        let loopback = SocketAddress(ipv4: 0x7f00_0001, port: 0)
+        // 192.0.2.0/24 is for documentation (RFC 5737): no machine has an address in it.
+        let elsewhere = try #require(AddressPrefix(SocketAddress(ipv4: 0xc000_0200, port: 0), bits: 24))
+        var cases = [(network: elsewhere, advertised: loopback)]
+        for address in NetworkInterfaces.addresses().prefix(2) {
+            let network = try #require(AddressPrefix(address, bits: address.isIPv4 ? 32 : 128))
+            cases.append((network, address))
+        }
+        for (network, address) in cases {
+            let pool = try Self.pool(workers: 1) {
+                $0.bindAddress = nil
+                $0.addressFilter = AddressFilter(networks: [network])
+            }
+            let worker = pool.workers[0]
+            let expected = [SocketAddress(high: address.high, low: address.low, port: worker.port)]
+            #expect(pool.candidates(of: worker) == expected && pool.tcpCandidates(of: worker) == expected)
+            await pool.stop()
+        }
+    }
+
     @Test("F11: a discovered address stays while only the other family's question is answered")
     func discoveredFamilies() async throws {
         let pool = try Self.pool(workers: 1)
