@@ -33,9 +33,8 @@ struct CaptureTests {
             let length = sample[place..<(place + 4)].reduce(0) { $0 << 8 | Int($1) }
             let end = place + 4 + length
             guard length > 0, end <= sample.count, !(7...9).contains(sample[place + 4] & 0x1f) else { return false }
-            for index in (place + 4)..<max(end - 2, place + 4) where sample[index] == 0 {
-                if sample[index + 1] == 0, sample[index + 2] == 1 { return false }
-            }
+            let unit = sample[(place + 4)..<end]
+            guard !unit.indices.contains(where: { unit[$0...].starts(with: [0, 0, 1]) }) else { return false }
             place = end
         }
         return place == sample.count
