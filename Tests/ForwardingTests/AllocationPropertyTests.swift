@@ -7,7 +7,7 @@ import Testing
 @Suite("Allocation: properties")
 struct AllocationPropertyTests {
     @Test(
-        "H8: the budget is kept, no video rises while another has nothing, a larger budget never gives less",
+        "H8: the budget is kept, none is left out that fits beside the others' least, a larger budget never gives less",
         arguments: 0..<400)
     func invariants(seed: UInt64) {
         var random = RandomSource(seed: seed)
@@ -28,6 +28,13 @@ struct AllocationPropertyTests {
         }
         for decision in more { #expect([.best, .asPreferred].contains(decision.reason), "seed \(seed)") }
 
+        // Whoever has nothing would not fit beside the least of the others either: nobody rose in its place.
+        let lowest = requests.map { least(of: $0) }
+        let base = zip(lowest, decisions).filter { $0.1.layer != nil }.map(\.0).reduce(0, +)
+        for (own, decision) in zip(lowest, decisions) where decision.layer == nil {
+            #expect(base + own > budget, "seed \(seed)")
+        }
+
         let waiting = zip(requests, decisions).contains { request, decision in
             if case .shortage = decision.reason { request.isScreen } else { false }
         }
@@ -36,6 +43,16 @@ struct AllocationPropertyTests {
                 #expect(decision.layer?.point.spatial == request.offers.map(\.point.spatial).min(), "seed \(seed)")
             }
         }
+    }
+
+    /// What a request gets first, in kbit/s: without any bandwidth the decision says how much is missing.
+    private func least(of request: AllocationRequest) -> Int64 {
+        let decision = Allocation.decide([request], under: AllocationRules(estimate: .zero)).first
+        guard case .shortage(let needed, _)? = decision?.reason else {
+            Issue.record("\(String(describing: decision))")
+            return 0
+        }
+        return needed.kilobitsPerSecond
     }
 
     private func request(_ index: Int, _ random: inout RandomSource) -> AllocationRequest {
