@@ -340,8 +340,8 @@ let testTargets: [Target] = [
     tests(
         of: "ControlAPI",
         also: [
-            "EdgeTestSupport", "EdgeSupport", "HTTPServing", "AccessTokens", "RoomService", "Rooms", "MediaControl",
-            "Storage", "SessionStore", "Webhooks", "Recorder", "OfflineJobs", "Logging",
+            "EdgeTestSupport", "EdgeSupport", "HTTPServing", "AccessTokens", "RoomService", "Rooms", "SDP",
+            "MediaControl", "Storage", "SessionStore", "Webhooks", "Recorder", "OfflineJobs", "Logging",
         ]),
     tests(of: "Console", also: ["EdgeTestSupport", "HTTPServing"]),
     tests(
