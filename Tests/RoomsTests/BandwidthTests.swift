@@ -62,6 +62,8 @@ struct BandwidthTests {
         #expect(bench.room.bandwidth(of: bob)?.shortage == .pause)
         try bench.perform(.setBandwidth(BandwidthProfile()), bob)
         #expect(bench.room.bandwidth(of: bob)?.mode == .grid)
+        let sent = try #require(bench.room.bandwidth(of: bob)).downlinkPolicy
+        #expect(sent.mode == .grid && sent.shortage == .pause, "the worker's")
     }
 
     @Test(
@@ -131,6 +133,9 @@ struct BandwidthTests {
         #expect(Self.caps(bench.takeCommands()) == [1_440_000])
         try bench.perform(.setBandwidth(BandwidthProfile()), ada)
         #expect(Self.caps(bench.takeCommands()) == [])
+        policy.bandwidth.maxUplinkBitrate = .kilobitsPerSecond(900)
+        try bench.setPolicy(policy)
+        #expect(Self.caps(bench.takeCommands()) == [900_000], "the room's own")
     }
 
     @Test("B13: the limits of a token hold like the room's, and stand in the answer")

@@ -131,6 +131,8 @@ struct PolicyRuleTests {
             $0.maxPlayoutDelay = .milliseconds(100)
         }
         #expect(crossed.playoutDelay == PlayoutDelayBounds(minimum: .milliseconds(500), maximum: .milliseconds(500)))
+        let most = PolicyTests.policy { $0.maxPlayoutDelay = .milliseconds(400) }
+        #expect(most.playoutDelay == PlayoutDelayBounds(minimum: .zero, maximum: .milliseconds(400)))
     }
 
     @Test("I8: a moderator asks for a track to be unmuted; its publisher is notified, and nobody else may ask")
