@@ -48,6 +48,10 @@ struct ProblemTests {
         #expect(
             Problem(RoomError(.overloaded, retryAfter: .milliseconds(1_200))).response.headers["Retry-After"] == "2")
         #expect(Problem(RoomError(.rateLimited, retryAfter: .milliseconds(10))).response.headers["Retry-After"] == "1")
+        for code in [RoomError.Code.rateLimited, .tooManyAttempts] {
+            let response = Problem(RoomError(code)).response
+            #expect(response.status == 429 && response.headers["Retry-After"] == "1")
+        }
         #expect(Problem(RoomError(.draining)).response.headers["Retry-After"] == "5")
         #expect(Problem(RoomError(.roomFull)).response.headers["Retry-After"] == nil)
     }

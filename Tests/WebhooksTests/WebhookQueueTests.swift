@@ -32,6 +32,7 @@ struct WebhookQueueTests {
         #expect(lost == [[:], [:], [:], ["w": 1], ["w": 1], ["w": 1]])
         #expect(try await Self.backlog(of: "w", queue, database) == [3, 3])
         #expect(try await Self.backlog(of: "v", queue, database) == [1, 1])
+        #expect(WebhookQueue.maxEvents == 100_000, "of a server")
         let oldest = try #require(try await queue.oldest(of: "w", lane: WebhookQueue.lane(of: "c")))
         #expect(oldest.eventID == "3")
         #expect(try await queue.oldest(of: "w", lane: WebhookQueue.lane(of: "a")) == nil)
