@@ -107,7 +107,7 @@ struct PathBench: ~Copyable {
             bytes -= size + BandwidthEstimator.wireOverhead
             if pacer.isOpen {
                 send(size, isPadding: false)
-            } else if pacer.enqueue(.init(value: 0, size: size, since: now), priority: .video) {
+            } else if pacer.enqueue(.init(value: 0, size: size)) {
                 waiting.append(size)
             }
         }

@@ -4,22 +4,18 @@ public import Primitives
 ///
 /// A token bucket: it fills with `factor` times the estimate and is spent by bytes. While it is not empty packets leave at once, in any order and
 /// number, so that runs of one size stay together for UDP_SEGMENT; this costs one comparison and one subtraction per packet. Only when it is empty
-/// are packets queued, as tokens (two words) for data that the caller keeps anyway. Follows libwebrtc's `PacingController` in the factor of 2.5, the order
-/// of priorities and the limit on waiting; differs in sending bursts of `burst` instead of a packet every 5 ms, for segmentation.
+/// are packets queued, as tokens (two words) for data that the caller keeps anyway: only video is. Audio never waits, and a retransmission is sent or refused.
+/// Follows libwebrtc's `PacingController` in the factor of 2.5 and the limit on waiting; differs in sending bursts of `burst` instead of a packet every 5 ms,
+/// for segmentation.
 public struct Pacer: ~Copyable {
-    /// Priority of a packet, highest first.
-    public enum Priority: UInt8, Sendable { case audio, retransmission, video, padding }
-
     /// A queued packet, as the caller identifies it.
     public struct Token: Sendable {
         public var value: UInt64
         public var size: Int
-        public var since: MonotonicTime
 
-        public init(value: UInt64, size: Int, since: MonotonicTime) {
+        public init(value: UInt64, size: Int) {
             self.value = value
             self.size = size
-            self.since = since
         }
     }
 
@@ -36,9 +32,7 @@ public struct Pacer: ~Copyable {
     /// How often queued packets are checked.
     static let tick = TimeSpan.milliseconds(5)
     /// A keyframe of 300 kB in packets of 1,100 bytes, next power of two, and as many packets of the frames after it.
-    static let videoCapacity = 512
-    /// Enough for one NACK.
-    static let retransmissionCapacity = 128
+    static let capacity = 512
 
     private var credit = 0
     private var depth = 0
@@ -49,13 +43,10 @@ public struct Pacer: ~Copyable {
     private var repeatCredit = 0
     private var repeatDepth = 0
     private var last = MonotonicTime.zero
-    private(set) var queuedBytes = 0
+    private var queuedBytes = 0
     /// No estimate is known: nothing waits.
-    public private(set) var isUnlimited = true
-    private var video = TokenRing(capacity: Pacer.videoCapacity)
-    private var retransmissions = TokenRing(capacity: Pacer.retransmissionCapacity)
-    /// Packets for which there was no room.
-    public private(set) var dropped: UInt64 = 0
+    private var isUnlimited = true
+    private var queue = TokenRing(capacity: Pacer.capacity)
 
     public init() {}
 
@@ -103,17 +94,17 @@ public struct Pacer: ~Copyable {
         if !isUnlimited { credit = max(credit &- size, -2 &* depth) }
     }
 
-    /// Queues a packet; false when there is no room, and it is lost.
-    public mutating func enqueue(_ token: Token, priority: Priority) -> Bool {
-        let taken = priority == .retransmission ? retransmissions.append(token) : video.append(token)
-        if taken { queuedBytes += token.size } else { dropped &+= 1 }
-        return taken
+    /// Queues a packet; false when there is no room.
+    public mutating func enqueue(_ token: Token) -> Bool {
+        guard queue.append(token) else { return false }
+        queuedBytes += token.size
+        return true
     }
 
     /// The next packet that may leave now; nil when none may or none is queued.
     public mutating func next(at now: MonotonicTime) -> Token? {
         guard isUnlimited || credit > 0 else { return nil }
-        guard let token = retransmissions.popFirst() ?? video.popFirst() else { return nil }
+        guard let token = queue.popFirst() else { return nil }
         queuedBytes -= token.size
         return token
     }
@@ -129,7 +120,7 @@ public struct Pacer: ~Copyable {
     }
 
     /// Bytes of memory besides the struct itself.
-    public var memoryBytes: Int { video.memoryBytes + retransmissions.memoryBytes }
+    public var memoryBytes: Int { queue.memoryBytes }
 }
 
 /// A bounded queue that allocates memory on first use.
@@ -137,13 +128,12 @@ struct TokenRing: ~Copyable {
     private let capacity: Int
     private var storage: UnsafeMutablePointer<Pacer.Token>?
     private var head = 0
-    private(set) var count = 0
+    private var count = 0
 
     /// `capacity` is a power of two.
     init(capacity: Int) { self.capacity = capacity }
     deinit { storage?.deallocate() }
 
-    var isEmpty: Bool { count == 0 }
     var memoryBytes: Int { storage == nil ? 0 : capacity * MemoryLayout<Pacer.Token>.stride }
 
     mutating func append(_ token: Pacer.Token) -> Bool {

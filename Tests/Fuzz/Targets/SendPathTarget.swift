@@ -32,7 +32,7 @@ struct SendPathScript: ~Copyable {
             if let size = path.probePacketDue(at: now) { send(sequence &+ 1, size: size, as: .probe) }
             if kind & 8 != 0 { path.abandonProbe() }
         default:
-            _ = path.wait(subscription: Int(kind), sequence: UInt32(sequence), size: 1_100, at: now)
+            _ = path.wait(subscription: Int(kind), sequence: UInt32(sequence), size: 1_100)
             path.refill(at: now)
             while let waiting = path.nextWaiting(at: now) {
                 precondition(waiting.subscription < 256, "what waited comes out as it went in")

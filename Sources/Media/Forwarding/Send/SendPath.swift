@@ -239,9 +239,9 @@ public struct SendPath: ~Copyable {
     public mutating func sentAgain(_ sequence: UInt16) { estimator.sentAgain(sequence) }
 
     /// Queues packet `sequence` of subscription `index`; false when there is no room.
-    public mutating func wait(subscription index: Int, sequence: UInt32, size: Int, at now: MonotonicTime) -> Bool {
+    public mutating func wait(subscription index: Int, sequence: UInt32, size: Int) -> Bool {
         let value = UInt64(UInt32(truncatingIfNeeded: index)) << 32 | UInt64(sequence)
-        return pacer.enqueue(.init(value: value, size: size, since: now), priority: .video)
+        return pacer.enqueue(.init(value: value, size: size))
     }
 
     /// A queued packet that may leave now.

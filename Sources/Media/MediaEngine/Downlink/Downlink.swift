@@ -126,7 +126,7 @@ struct Downlink: ~Copyable {
             let planned = items[item]
             var isFull = false
             if isPaced, !path.isOpen {
-                isFull = !wait(planned, of: index, state, track: track, at: route.now, &counters)
+                isFull = !wait(planned, of: index, state, track: track, &counters)
                 guard isFull else {
                     item &+= 1
                     continue
@@ -155,9 +155,9 @@ struct Downlink: ~Copyable {
     /// Queues a planned packet; false if no room is left, and only its number is sent.
     private mutating func wait(
         _ planned: SentPacket, of index: Int, _ state: UnsafeMutablePointer<SubscriptionState>,
-        track: Unmanaged<PublishedTrack>, at now: MonotonicTime, _ counters: inout WorkerStatistics
+        track: Unmanaged<PublishedTrack>, _ counters: inout WorkerStatistics
     ) -> Bool {
-        if path.wait(subscription: index, sequence: planned.sequence, size: Self.waitingLength, at: now) { return true }
+        if path.wait(subscription: index, sequence: planned.sequence, size: Self.waitingLength) { return true }
         counters.drops.count(.outboundFull)
         // A partial frame is useless: the next one sent is a keyframe.
         track._withUnsafeGuaranteedRef { state.pointee.subscription.stop($0) }
