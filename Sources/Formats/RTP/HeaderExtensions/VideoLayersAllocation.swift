@@ -53,7 +53,7 @@ public struct VideoLayersAllocation: Sendable {
         guard readTemporalLayers(at: &position, end: end, in: packet) else { return nil }
         for index in 0..<layerCount {
             for _ in 0..<layers[index].temporalLayers {
-                guard let rate = Self.readLEB128(at: &position, end: end, in: packet) else { return nil }
+                guard let rate = LEB128.read(packet, &position, end: end) else { return nil }
                 layers[index].kilobitsPerSecond = rate
             }
         }
@@ -94,17 +94,5 @@ public struct VideoLayersAllocation: Sendable {
         }
         position += bytes
         return true
-    }
-
-    private static func readLEB128(at position: inout Int, end: Int, in packet: RawSpan) -> UInt32? {
-        var value: UInt64 = 0
-        for shift in stride(from: UInt64(0), to: 35, by: 7) {
-            guard position < end else { return nil }
-            let byte = packet.readUInt8(position)
-            position += 1
-            value |= UInt64(byte & 0x7f) << shift
-            if byte & 0x80 == 0 { return UInt32(exactly: value) }
-        }
-        return nil
     }
 }

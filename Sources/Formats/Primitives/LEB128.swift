@@ -1,9 +1,8 @@
-import Primitives
-
-/// Little endian base 128 numbers of up to 32 bits (AV1 section 4.10.5).
+/// Little endian base 128 numbers of up to 32 bits (AV1 section 4.10.5), as AV1 and the extension Video Layers Allocation have them. Inlinable, because reading
+/// an AV1 packet reads one for each of its OBUs.
 public enum LEB128 {
     /// The number at `position`, which moves past it; nil when it does not end before `end` or is too large.
-    public static func read(_ bytes: RawSpan, _ position: inout Int, end: Int) -> UInt32? {
+    @inlinable public static func read(_ bytes: RawSpan, _ position: inout Int, end: Int) -> UInt32? {
         var value: UInt64 = 0
         for shift in stride(from: UInt64(0), to: 56, by: 7) {
             guard position < end else { return nil }
