@@ -153,9 +153,8 @@ struct PartsTests {
 
     @Test("The load generator's offer is read with all that it offers, and answered with the same payload types")
     func descriptions() throws {
-        let print = (0..<32).map { _ in "AB" }.joined(separator: ":")
         let place = PeerPlace(index: 0, address: SocketAddress(ipv4: 0xc000_0201, port: 7_900))
-        let side = LocalSide(ice: Offered.credentials(), fingerprint: print, place: place)
+        let side = LocalSide(ice: Offered.credentials(), fingerprint: [UInt8](repeating: 0xab, count: 32), place: place)
         let offer = makeOffer(OfferedMedia(sendsAudio: true, videoLayers: 3), .vp8, from: side, name: "ada")
         let remote = try RemoteSide(offer.sdp)
         #expect(remote.receives == [111: .opus, 96: .vp8, 97: .rtx(of: 96)])

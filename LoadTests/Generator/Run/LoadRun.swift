@@ -34,7 +34,7 @@ public final class LoadRun {
         population = Population(scenario, prefix: options.roomPrefix, followsDrains: options.followsDrains)
         handles = try (0..<max(1, options.threads)).map { _ in try MediaThreadHandle() }
         hub = ConnectionHub(
-            threads: handles, fingerprint: certificate.fingerprintText, measuresSilence: options.followsDrains)
+            threads: handles, fingerprint: certificate.fingerprintSHA256, measuresSilence: options.followsDrains)
         for (index, handle) in handles.enumerated() {
             let addresses = Self.share(options.addresses, index)
             let (profiles, seed) = (scenario.srtpProfiles, scenario.seed &+ UInt64(index))

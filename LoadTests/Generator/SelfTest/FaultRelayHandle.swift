@@ -1,5 +1,6 @@
 import Cryptography
 import MediaControl
+import SDP
 import Synchronization
 
 /// The self-test's handle of the relay, and the driver that joins peers to it.
@@ -64,7 +65,9 @@ final class FaultRelayHandle: SignallingDriver {
         offer.split(separator: "\r\n").flatMap { line -> [String] in
             if line.hasPrefix("a=ice-ufrag:") { return ["a=ice-ufrag:\(ice.ufrag)"] }
             if line.hasPrefix("a=ice-pwd:") { return ["a=ice-pwd:\(ice.password)"] }
-            if line.hasPrefix("a=fingerprint:") { return ["a=fingerprint:sha-256 \(certificate.fingerprintText)"] }
+            if line.hasPrefix("a=fingerprint:") {
+                return ["a=fingerprint:\(Fingerprint.text(sha256: certificate.fingerprintSHA256))"]
+            }
             if line.hasPrefix("a=setup:") {
                 return ["a=setup:passive", "a=candidate:1 1 udp 2130706431 127.0.0.1 \(port) typ host"]
             }

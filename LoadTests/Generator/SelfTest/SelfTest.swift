@@ -81,7 +81,7 @@ public struct SelfTest {
             relay.update { $0.isStopped = true }
             relayThread.join()
         }
-        let hub = ConnectionHub(threads: [media], fingerprint: certificate.fingerprintText)
+        let hub = ConnectionHub(threads: [media], fingerprint: certificate.fingerprintSHA256)
         let population = Population(scenario, prefix: "self-test")
         try await waitUntil { relay.port != 0 && media.isReady }
         relay.update { $0.plan = plan }

@@ -5,12 +5,12 @@ import Synchronization
 
 /// Turns descriptions from drivers into connections of the media threads.
 final class ConnectionHub: Sendable {
-    let fingerprint: String
+    let fingerprint: [UInt8]
     private let threads: [MediaThreadHandle]
     private let measuresSilence: Bool
     private let nextID = Atomic<Int>(1)
 
-    init(threads: [MediaThreadHandle], fingerprint: String, measuresSilence: Bool = false) {
+    init(threads: [MediaThreadHandle], fingerprint: [UInt8], measuresSilence: Bool = false) {
         self.measuresSilence = measuresSilence
         self.threads = threads
         self.fingerprint = fingerprint

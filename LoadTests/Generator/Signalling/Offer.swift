@@ -16,7 +16,8 @@ struct OfferedMedia: Sendable {
 /// The generator's side of a description: its ICE credentials, its certificate and the streams it sends.
 struct LocalSide: Sendable {
     var ice: ICECredentials
-    var fingerprint: String
+    /// SHA-256 of the certificate.
+    var fingerprint: [UInt8]
     var place: PeerPlace
     var sends: [SendPlan] = []
     var sdp = ""
@@ -25,7 +26,7 @@ struct LocalSide: Sendable {
     var transportLines: [String] {
         var lines = [
             "a=ice-ufrag:\(ice.ufrag)", "a=ice-pwd:\(ice.password)", "a=ice-options:trickle",
-            "a=fingerprint:sha-256 \(fingerprint)",
+            "a=fingerprint:\(Fingerprint.text(sha256: fingerprint))",
         ]
         if let address = place.address {
             lines += ["a=candidate:1 1 udp 2130706431 \(address.host) \(address.port) typ host", "a=end-of-candidates"]

@@ -31,12 +31,4 @@ public struct Certificate: Sendable, Hashable {
         self.keyKind = keyKind
         self.fingerprintSHA256 = Digest.sha256(der)
     }
-
-    /// The fingerprint as written in `a=fingerprint:sha-256` (RFC 8122 section 5).
-    public var fingerprintText: String {
-        let digits = Array("0123456789ABCDEF".utf8)
-        return fingerprintSHA256.map { byte in
-            String(decoding: [digits[Int(byte >> 4)], digits[Int(byte & 15)]], as: UTF8.self)
-        }.joined(separator: ":")
-    }
 }

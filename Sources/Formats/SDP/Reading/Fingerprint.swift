@@ -1,5 +1,5 @@
 /// `a=fingerprint` (RFC 8122 section 5).
-enum Fingerprint {
+public enum Fingerprint {
     /// The 32 bytes of the first SHA-256 fingerprint among `values`; nil where there is none.
     static func sha256(in values: [String], at place: NegotiationError.Place) throws(NegotiationError) -> [UInt8] {
         for value in values {
@@ -19,7 +19,7 @@ enum Fingerprint {
     }
 
     /// As written after `fingerprint:`.
-    static func text(sha256 bytes: [UInt8]) -> String {
+    public static func text(sha256 bytes: [UInt8]) -> String {
         let digits = Array("0123456789ABCDEF")
         return "sha-256 "
             + bytes.map { "\(digits[Int($0 >> 4)])\(digits[Int($0 & 15)])" }.joined(separator: ":")
