@@ -3,10 +3,10 @@
 /// libwebrtc's receivers wait three seconds for a missing frame before they request a keyframe themselves (`VideoReceiveStream2`'s longest wait;
 /// measured: Chromium showed nothing for 3.2 s after 1.2 s without network).
 struct KeyframeRepair {
-    /// The output number of the last keyframe's first packet: a decoder needs nothing older. `.max` before the first.
-    private var start: Int64 = .max
+    /// The output number of the last keyframe's first packet: a decoder needs nothing older. nil before the first.
+    private var start: Int64?
     /// The same number of the last frame.
-    private var frameStart: Int64 = .max
+    private var frameStart: Int64?
     /// The output number after which spatial layers were dropped; nil after the next keyframe.
     private var droppedAfter: Int64?
     private var isWanted = false
@@ -29,7 +29,7 @@ struct KeyframeRepair {
 
     /// The receiver lacks the packet `number`. `isGone`: it was sent, but is no longer stored.
     mutating func noteMissing(_ number: Int64, isGone: Bool) {
-        if isGone, number >= start { isWanted = true }
+        if isGone, let start, number >= start { isWanted = true }
         if let last = droppedAfter, number <= last {
             droppedAfter = nil
             isWanted = true

@@ -98,7 +98,7 @@ struct PacketRenderer {
         RTPPatch.writeFixedHeader(
             to: UnsafeMutableRawBufferPointer(start: slot, count: RTPLayout.fixedHeader), marker: marker,
             payloadType: payloadType, sequenceNumber: rtxSequence ?? UInt16(truncatingIfNeeded: sent.sequence),
-            timestamp: timestamp, ssrc: isRepeat ? wire.rtxSSRC : wire.ssrc)
+            timestamp: timestamp, ssrc: isRepeat ? wire.rtxSSRC ?? wire.ssrc : wire.ssrc)
     }
 
     /// Writes the extension block of a stored packet; returns the offset of the payload.

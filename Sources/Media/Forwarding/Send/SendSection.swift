@@ -119,7 +119,7 @@ struct SendSection: ~Copyable {
 
     /// The payload type of padding on the RTX stream; nil if none is negotiated.
     func paddingPayloadType(preferring format: UInt8) -> UInt8? {
-        guard wire.rtxSSRC != 0 else { return nil }
+        guard repeatsAsRTX else { return nil }
         let current = formats[format].rtxPayloadType
         if current != FormatMapping.unmapped { return current }
         for index in 0..<formats.count where formats[UInt8(index)].rtxPayloadType != FormatMapping.unmapped {
@@ -143,7 +143,7 @@ struct SendSection: ~Copyable {
     /// All packets of the RTX stream carry the mid: Firefox accepts no packet of that SSRC, nor reports it in transport-wide feedback, before one of
     /// them named its section (RFC 9143 section 9.2), whatever the FID group says; and a report about the media SSRC, after which the mid is omitted there,
     /// proves nothing about this one.
-    var repeatsAsRTX: Bool { wire.rtxSSRC != 0 }
+    var repeatsAsRTX: Bool { wire.rtxSSRC != nil }
 
     /// Renders a packet of `track` once more, as RTX if that was negotiated for it; returns its length, or nil when the history has lost it or the
     /// bytes would not be the same. `number` is its extended output number.
@@ -188,7 +188,7 @@ struct SendSection: ~Copyable {
 
     /// Whether a packet of `track` is retransmitted on that stream: its format has a payload type there.
     func isRepeatedAsRTX(_ sent: SentPacket, of track: PublishedTrack) -> Bool {
-        guard wire.rtxSSRC != 0 else { return false }
+        guard repeatsAsRTX else { return false }
         let format: UInt8? =
             switch sent.content {
             case .none: nil

@@ -5,9 +5,6 @@ import RTP
 // The properties of a subscription that others read; nothing here changes it. `mutating`: it is read in place, see `Subscription`.
 
 extension Subscription {
-    /// Maximum growth of a stored packet when sent, without protection.
-    public static let overhead = RTPLayout.overhead
-
     /// Maximum bytes that a packet needs in a slot, without protection.
     public static let maximumLength = PacketHistory.maximumPacketLength + RTPLayout.overhead
 
@@ -19,7 +16,7 @@ extension Subscription {
     public var ssrc: UInt32 { section.wire.ssrc }
 
     /// nil if RTX was not negotiated.
-    public var rtxSSRC: UInt32? { section.repeatsAsRTX ? section.wire.rtxSSRC : nil }
+    public var rtxSSRC: UInt32? { section.wire.rtxSSRC }
 
     /// The transport-wide number that the packet `sequence` keeps when it is sent again on its own stream; nil if it is sent as RTX (RFC 4588), or has none.
     public mutating func keptNumber(of sequence: UInt32, in track: PublishedTrack) -> UInt16? {

@@ -4,15 +4,14 @@ import Primitives
 /// The negotiated parameters of a subscription's m-section, flattened for the packet path.
 struct SubscriptionWire {
     var ssrc: UInt32
-    /// 0 if RTX was not negotiated.
-    var rtxSSRC: UInt32
+    /// nil if RTX was not negotiated.
+    var rtxSSRC: UInt32?
     var extensions: HeaderExtensionIDs
     var midLength: UInt8 = 0
     /// At most 16 characters of mid (RFC 9143 section 6 leaves the length to the application).
     var mid: (UInt64, UInt64) = (0, 0)
-    /// Written on every packet in place of the publisher's; `noPlayoutDelay` for none.
-    private var playoutDelay = Self.noPlayoutDelay
-    private static let noPlayoutDelay = UInt32.max
+    /// The playout delay that is written on every packet in place of the publisher's; nil: the publisher's is forwarded.
+    private(set) var ownPlayoutDelay: UInt32?
     /// Transport-wide feedback was negotiated.
     var hasTransportFeedback: Bool
     /// An id above 14 exists, so the one-byte form cannot always be used.
@@ -20,12 +19,12 @@ struct SubscriptionWire {
 
     init(_ description: SubscriptionDescription) {
         ssrc = description.ssrc
-        rtxSSRC = description.rtxSSRC ?? 0
+        rtxSSRC = description.rtxSSRC
         extensions = description.extensions
         hasTransportFeedback = description.feedback.contains(.transportCC)
         hasLargeIDs = HeaderExtension.allCases.contains { description.extensions[$0] > 14 }
         if let bounds = description.playoutDelay, description.extensions[.playoutDelay] != 0 {
-            playoutDelay = bounds.wireValue
+            ownPlayoutDelay = bounds.wireValue
         }
         withUnsafeMutableBytes(of: &mid) { bytes in
             for byte in description.mid.utf8.prefix(16) {
@@ -38,7 +37,7 @@ struct SubscriptionWire {
     /// Whether both render the same bytes.
     func writes(like other: Self) -> Bool {
         extensions == other.extensions && mid == other.mid && midLength == other.midLength
-            && playoutDelay == other.playoutDelay
+            && ownPlayoutDelay == other.ownPlayoutDelay
     }
 
     /// Number of elements that `PacketRenderer.writeOwn` writes, and their bytes without element headers.
@@ -53,9 +52,6 @@ struct SubscriptionWire {
         return elements
     }
 
-    /// The value of the playout delay that the server writes; nil: none.
-    @inline(__always) var ownPlayoutDelay: UInt32? { playoutDelay == Self.noPlayoutDelay ? nil : playoutDelay }
-
     /// Whether `meaning` is forwarded unchanged from publisher to subscriber.
     ///
     /// mid, rid, send time and transport-wide number belong to one hop. The transmission offset (RFC 5450) describes when the publisher's
@@ -65,7 +61,7 @@ struct SubscriptionWire {
         switch meaning {
         case .mid, .rid, .repairedRID, .absoluteSendTime, .transportSequence, .transmissionOffset: false
         case .videoLayersAllocation: single
-        case .playoutDelay: playoutDelay == Self.noPlayoutDelay
+        case .playoutDelay: ownPlayoutDelay == nil
         case .audioLevel, .videoOrientation, .videoContentType, .videoTiming, .colorSpace,
             .absoluteCaptureTime, .dependencyDescriptor:
             true
