@@ -181,7 +181,7 @@ struct EstimatorTests {
     func cross() {
         var bench = PathBench(rate: 3_000e3)
         bench.run(seconds: 10)
-        bench.tcp = TCPFlow()
+        bench.tcp = RenoFlow()
         let before = bench.deliveredBytes
         bench.run(seconds: 60)
         let own = Double(bench.deliveredBytes - before) * 8 / 60, other = Double(bench.tcp!.delivered) * 1_428 * 8 / 60

@@ -37,7 +37,7 @@ struct PathBench: ~Copyable {
     var demand: (Double) -> (next: Double?, wanted: Double) = { ($0 * 1.2, 1e9) }
     /// Bits a second of other traffic, constant.
     var cross = 0.0
-    var tcp: TCPFlow?
+    var tcp: RenoFlow?
     /// Each so many probes one has its first packets held back on the way, as radios do, so that it seems to come faster than the link is; 0: none.
     var holdsEachProbe = 0
 
@@ -220,7 +220,7 @@ struct PathBench: ~Copyable {
 }
 
 /// A flow that fills the queue until it loses, as Reno does.
-struct TCPFlow {
+struct RenoFlow {
     var window = 4.0
     private var outstanding = 0
     private var threshold = 1e9

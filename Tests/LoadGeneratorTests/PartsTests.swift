@@ -99,7 +99,7 @@ struct PartsTests {
         let loop = PacketLoop(h264: encoded)
         #expect(loop.frames.count == 30 && encoded.frames[0].isKey && !encoded.frames[1].isKey)
         #expect(loop.packets.allSatisfy { $0.length <= PacketLoop.maximumPayload })
-        let assembler = FrameAssembler(.h264, decodes: true)
+        let assembler = FramePlayer(.h264, decodes: true)
         var forms: Set<UInt8> = []
         for (sequence, packet) in loop.packets.enumerated() {
             var bytes = Array(loop.memory[packet.offset..<(packet.offset + packet.length)])

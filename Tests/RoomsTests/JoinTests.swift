@@ -79,8 +79,9 @@ struct JoinTests {
         ] as [(String?, String?, String)])
     func roomNames(granted: String?, asked: String?, expected: String) throws {
         var turn = RoomTurn(at: .zero, wallClock: 0, random: RandomSource(seed: 1))
-        #expect(try RoomNames.resolve(granted: granted, asked: asked, standard: "Broadcast", turn: &turn) == expected)
-        let generated = try RoomNames.resolve(granted: nil, asked: "", standard: "Broadcast", turn: &turn)
+        let resolved = try RoomNames.resolve(granted: granted, asked: asked, defaultRoom: "Broadcast", turn: &turn)
+        #expect(resolved == expected)
+        let generated = try RoomNames.resolve(granted: nil, asked: "", defaultRoom: "Broadcast", turn: &turn)
         #expect(generated.hasPrefix("room-") && generated.count > 12)
     }
 
@@ -90,7 +91,7 @@ struct JoinTests {
     func roomMismatch(asked: String) {
         var turn = RoomTurn(at: .zero, wallClock: 0, random: RandomSource(seed: 1))
         let error = #expect(throws: RoomError.self) {
-            try RoomNames.resolve(granted: "R1", asked: asked, standard: "Broadcast", turn: &turn)
+            try RoomNames.resolve(granted: "R1", asked: asked, defaultRoom: "Broadcast", turn: &turn)
         }
         #expect(error?.code == .roomMismatch)
     }

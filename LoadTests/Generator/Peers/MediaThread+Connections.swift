@@ -5,7 +5,7 @@ import RTP
 import Simulation
 
 extension MediaThread {
-    func obey(_ command: MediaCommand) {
+    func obey(_ command: ThreadCommand) {
         switch command {
         case .open(let plan): open(plan)
         case .update(let id, let receives, let extensions):

@@ -81,7 +81,7 @@ extension MediaThread {
     ) -> ReceiveStream {
         let stream = ReceiveStream(ssrc: header.ssrc, payloadType: header.payloadType, format: format, now: time)
         if format.isVideo, peer.plan.decodes || !peer.hasFrame {
-            stream.assembler = FrameAssembler(format == .vp8 ? .vp8 : .h264, decodes: peer.plan.decodes)
+            stream.assembler = FramePlayer(format == .vp8 ? .vp8 : .h264, decodes: peer.plan.decodes)
         }
         peer.add(stream)
         return stream

@@ -3,7 +3,7 @@ import Primitives
 import Synchronization
 
 /// Commands of other threads to a media thread.
-enum MediaCommand: Sendable {
+enum ThreadCommand: Sendable {
     case open(ConnectionPlan)
     /// Payload types and extensions after a renegotiation.
     case update(ConnectionID, receives: [UInt8: ReceivedFormat], extensions: ExtensionNumbers)
@@ -20,7 +20,7 @@ final class MediaThreadHandle: Sendable {
     private let state = Mutex(State())
 
     private struct State {
-        var commands: [MediaCommand] = []
+        var commands: [ThreadCommand] = []
         var isStopped = false
         var snapshot = Snapshot()
         /// The first peer's address with the port that all share; nil if each has its own socket.
@@ -53,7 +53,7 @@ final class MediaThreadHandle: Sendable {
         }
     }
 
-    func post(_ command: MediaCommand) {
+    func post(_ command: ThreadCommand) {
         state.withLock { $0.commands.append(command) }
         wake.signal()
     }
@@ -63,7 +63,7 @@ final class MediaThreadHandle: Sendable {
         wake.signal()
     }
 
-    func takeCommands() -> [MediaCommand] {
+    func takeCommands() -> [ThreadCommand] {
         state.withLock { state in
             guard !state.commands.isEmpty else { return [] }
             defer { state.commands = [] }

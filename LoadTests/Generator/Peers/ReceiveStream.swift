@@ -42,7 +42,7 @@ final class ReceiveStream {
     var timestampOffset: UInt32 = 0
     /// Packets that differ from what their number says, until the frame's trace shows whether the numbering moved.
     var suspects: [(sequence: Int64, payload: [UInt8])] = []
-    var assembler: FrameAssembler?
+    var assembler: FramePlayer?
     var pictures = PictureNumbers()
 
     // For reports.

@@ -4,7 +4,7 @@ public import Primitives
 /// (http://www.webrtc.org/experiments/rtp-hdrext/playout-delay).
 public struct PlayoutDelayBounds: Sendable, Hashable {
     /// The behaviour of receivers that were given no bounds: libwebrtc waits for at most ten seconds.
-    public static let standard = PlayoutDelayBounds(minimum: .zero, maximum: .seconds(10))
+    public static let unbounded = PlayoutDelayBounds(minimum: .zero, maximum: .seconds(10))
 
     /// The range of the extension: 12 bits of 10 ms.
     public static let longest = TimeSpan.milliseconds(40_950)

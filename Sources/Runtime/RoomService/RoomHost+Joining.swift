@@ -162,8 +162,8 @@ extension RoomHost {
             }
             var turn = newTurn()
             let name = try RoomNames.resolve(
-                granted: request.claims.video.room, asked: request.room, standard: configuration.defaultRoom,
-                turn: &turn)
+                granted: request.claims.video.room, asked: request.room,
+                defaultRoom: configuration.defaultRoom, turn: &turn)
             try checkServer(request.claims, room: name)
             // A guest that repeats its request every two seconds does not join each time.
             if rooms[name]?.room.keepsWaiting(request) != true {

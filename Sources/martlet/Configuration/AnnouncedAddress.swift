@@ -45,15 +45,15 @@ struct HostAndPort: Sendable, Hashable, CustomStringConvertible {
     var host: String
     var port: UInt16
 
-    /// The port is `standard` if the text has none; nil if it is no host.
-    init?(text: String, standard: UInt16) {
+    /// The port is `defaultPort` if the text has none; nil if it is no host.
+    init?(text: String, defaultPort: UInt16) {
         if let address = SocketAddress(numericWithPort: text) {
-            (host, port) = (address.host, address.port == 0 ? standard : address.port)
+            (host, port) = (address.host, address.port == 0 ? defaultPort : address.port)
             return
         }
         let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         guard let name = parts.first, !name.isEmpty, name.allSatisfy(Self.isLetterOfName) else { return nil }
-        guard let port = parts.count == 1 ? standard : UInt16(parts[1]), port > 0 else { return nil }
+        guard let port = parts.count == 1 ? defaultPort : UInt16(parts[1]), port > 0 else { return nil }
         (host, self.port) = (String(name), port)
     }
 

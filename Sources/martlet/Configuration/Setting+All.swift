@@ -71,7 +71,7 @@ extension Setting {
             "media.stun_server",
             "STUN server that is asked for the public addresses where `media.announced_addresses` has `discover`",
             wants: "HOST or HOST:PORT", \.stunServer,
-            parse: { HostAndPort(text: $0, standard: 3_478).map { .some($0) } },
+            parse: { HostAndPort(text: $0, defaultPort: 3_478).map { .some($0) } },
             show: { $0.map { "\($0)" } ?? "" }),
         list(
             "media.interfaces",

@@ -3,11 +3,11 @@ public enum RoomNames {
     /// The token's room; a join that requests another one is refused. If the token names none, the requested room; if neither does, the default
     /// room. An empty requested name means none if the token names a room, otherwise a generated name.
     public static func resolve(
-        granted: String?, asked: String?, standard: String, turn: inout RoomTurn
+        granted: String?, asked: String?, defaultRoom: String, turn: inout RoomTurn
     ) throws(RoomError) -> String {
         try checkMatch(granted: granted, asked: asked)
         if let granted, !granted.isEmpty { return granted }
-        guard let asked else { return standard }
+        guard let asked else { return defaultRoom }
         return asked.isEmpty ? generated(turn: &turn) : asked
     }
 

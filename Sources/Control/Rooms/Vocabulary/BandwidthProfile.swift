@@ -56,9 +56,9 @@ public struct BandwidthSettings: Sendable, Hashable {
 
     /// Limits only get tighter. Mode and shortage affect nobody else, so the participant's choice wins.
     init(room: BandwidthProfile, token: BandwidthProfile, own: BandwidthProfile) {
-        let standard = DownlinkPolicy()
-        mode = own.mode ?? room.mode ?? standard.mode
-        shortage = own.shortage ?? room.shortage ?? standard.shortage
+        let defaults = DownlinkPolicy()
+        mode = own.mode ?? room.mode ?? defaults.mode
+        shortage = own.shortage ?? room.shortage ?? defaults.shortage
         maxVideoSubscriptions = BandwidthLimit(
             room: room.maxVideoSubscriptions, token: token.maxVideoSubscriptions, own: own.maxVideoSubscriptions)
         maxDownlinkBitrate = BandwidthLimit(

@@ -105,13 +105,13 @@ extension RoomPolicy {
     /// The bounds of receivers' playout delay, if one is given; if the maximum is below the minimum, the minimum wins.
     var playoutDelay: PlayoutDelayBounds? {
         guard minPlayoutDelay != nil || maxPlayoutDelay != nil else { return nil }
-        let standard = PlayoutDelayBounds.standard
+        let unbounded = PlayoutDelayBounds.unbounded
         return PlayoutDelayBounds(
-            minimum: minPlayoutDelay ?? standard.minimum, maximum: maxPlayoutDelay ?? standard.maximum)
+            minimum: minPlayoutDelay ?? unbounded.minimum, maximum: maxPlayoutDelay ?? unbounded.maximum)
     }
 
     /// The same for a receiver that was notified of `former` before: it keeps applying that until it is notified again.
     func playoutDelay(after former: PlayoutDelayBounds?) -> PlayoutDelayBounds? {
-        playoutDelay ?? former.map { _ in .standard }
+        playoutDelay ?? former.map { _ in .unbounded }
     }
 }

@@ -63,9 +63,9 @@ struct ControlClient {
             certificatesPath = given["--ca"]
             isPinned = false
         } else {
-            let standard = "http://127.0.0.1:7880"
-            server = configuration?.address(ofPrivateListener: configuration?.apiListener == .privateOne) ?? standard
-            publicServer = configuration?.address(ofPrivateListener: false) ?? standard
+            let fallback = "http://127.0.0.1:7880"
+            server = configuration?.address(ofPrivateListener: configuration?.apiListener == .privateOne) ?? fallback
+            publicServer = configuration?.address(ofPrivateListener: false) ?? fallback
             let own = configuration?.tlsCertificatePath
             certificatesPath = given["--ca"] ?? own
             isPinned = given["--ca"] == nil && own != nil

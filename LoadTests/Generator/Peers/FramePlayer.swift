@@ -2,7 +2,7 @@ import CSyntheticMedia
 
 /// Puts frames together in order, and decodes them if the scenario requests it. Like a player, it waits for retransmissions and
 /// starts again at a keyframe if they do not arrive.
-final class FrameAssembler {
+final class FramePlayer {
     /// The most packets that wait for an earlier one: a third of a second at 1,000 packets/s.
     private static let patience = 300
     private struct Part {
