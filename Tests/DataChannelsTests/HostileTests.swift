@@ -126,7 +126,7 @@ import Testing
         value.append(number: UInt16(0))
         victim.send(.forwardTSN, value)
         var count = 0
-        while victim.association.takeMessage() != nil { count += 1 }
+        while victim.association.dequeueMessage() != nil { count += 1 }
         #expect(count == Reassembly.maximumParts)
         #expect(!victim.association.hasEnded)
     }
@@ -213,7 +213,7 @@ import Testing
         var count = 0
         for stream in 0..<1_000 {
             victim.data(flags: 3, stream: UInt16(stream), length: 10)
-            while victim.association.takeMessage() != nil { count += 1 }
+            while victim.association.dequeueMessage() != nil { count += 1 }
         }
         #expect(count == 256)
     }

@@ -68,7 +68,7 @@ public actor MediaWorker {
     func ask(_ server: SocketAddress) { core.ask(server) }
 
     /// Removes and returns the server's response; nil while there is none.
-    func takeMappedAddress() -> SocketAddress? { core.takeMappedAddress() }
+    func consumeMappedAddress() -> SocketAddress? { core.consumeMappedAddress() }
 
     /// The server's response is no longer awaited.
     func stopAsking() { core.stopAsking() }

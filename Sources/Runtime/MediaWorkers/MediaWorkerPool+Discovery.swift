@@ -19,7 +19,7 @@ extension MediaWorkerPool {
                 }
                 waited = waited + Self.pollInterval
                 for index in found.indices where found[index] == nil {
-                    found[index] = (try? await ask(index) { $0.takeMappedAddress() }) ?? nil
+                    found[index] = (try? await ask(index) { $0.consumeMappedAddress() }) ?? nil
                 }
             }
             if !found.contains(nil) { return found }

@@ -73,7 +73,7 @@ struct WorkerCore: ~Copyable {
     }
 
     /// Removes and returns the response; nil while there is none.
-    mutating func takeMappedAddress() -> SocketAddress? {
+    mutating func consumeMappedAddress() -> SocketAddress? {
         guard let mapped = probe?.mapped else { return nil }
         probe = nil
         return mapped

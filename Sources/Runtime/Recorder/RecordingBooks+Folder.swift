@@ -9,7 +9,7 @@ extension RecordingBooks {
     /// empty after a power loss; then the copy is used. Blocks.
     func secure() {
         // If the disk refuses, the next change is tried again.
-        for sid in takeUnsecured() where self[sid]?.state == .recording { _ = secure(sid) }
+        for sid in consumeUnsecured() where self[sid]?.state == .recording { _ = secure(sid) }
     }
 
     /// Syncs the summary of a recording to the disk, as its copy if it is in progress. False: the disk refuses. Blocks.

@@ -343,7 +343,7 @@ final class RecordingBooks: Sendable {
     }
 
     /// Removes and returns what `secure` has still to do.
-    func takeUnsecured() -> Set<String> {
+    func consumeUnsecured() -> Set<String> {
         state.withLock { state in
             defer { state.unsecured = [] }
             return state.unsecured

@@ -270,7 +270,7 @@ extension RoomHost {
             media.post(commands, on: hosted.worker)
             workers.insert(hosted.worker)
         }
-        let written = ruleWriter.write(rules.takeUnkept())
+        let written = ruleWriter.write(rules.consumeUnkept())
         for worker in workers { try? await media.apply([], on: worker) }
         await written?.value
     }

@@ -182,7 +182,7 @@ extension RoomHost {
         }
         // No await before this: events of two steps must not overtake each other.
         let commands = carryOut(turn.effects, hosted)
-        let written = ruleWriter.write(rules.takeUnkept())
+        let written = ruleWriter.write(rules.consumeUnkept())
         if hosted.room.hasNews { alarm.raise() }
         do throws(WorkerHangs) {
             if !commands.isEmpty {
@@ -203,7 +203,7 @@ extension RoomHost {
         var turn = newTurn()
         body(&hosted.room, &turn)
         let commands = carryOut(turn.effects, hosted)
-        let written = ruleWriter.write(rules.takeUnkept())
+        let written = ruleWriter.write(rules.consumeUnkept())
         if hosted.room.hasNews { alarm.raise() }
         if !waits, !commands.isEmpty { media.post(commands, on: hosted.worker) }
         guard waits else { return }

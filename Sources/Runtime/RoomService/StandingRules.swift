@@ -34,7 +34,7 @@ struct StandingRules {
     }
 
     /// Removes and returns the rules that steps have made since the last call.
-    mutating func takeUnkept() -> [StandingRule] {
+    mutating func consumeUnkept() -> [StandingRule] {
         defer { unkept = [] }
         return unkept
     }
@@ -65,7 +65,7 @@ struct StandingRules {
 
 extension StandingRules {
     /// From now on older tokens are no longer valid for the room, or for one identity in it: the deletion or removal stays in effect. Stored with
-    /// ``takeUnkept()``.
+    /// ``consumeUnkept()``.
     mutating func close(
         room: String, identity: String?, _ closure: TokenClosure, now: MonotonicTime, wallClock: Int64
     ) {

@@ -144,7 +144,7 @@ extension RoomState {
     /// Ends regressions that are over, and notifies publishers if the need for the first codec has changed: a subscriber may play only that one, and recordings
     /// use it.
     mutating func reviewRegressions(isRecorded: (TrackID) -> Bool, _ turn: inout RoomTurn) {
-        for id in regressions.takeMarked() {
+        for id in regressions.consumeMarked() {
             if let backup = routing[id]?.backup, routing.isSent(id) || routing.isSent(backup) {
                 setFirstCodec(of: id, isWanted: isRecorded(id) || routing.isSent(id), &turn)
             } else {

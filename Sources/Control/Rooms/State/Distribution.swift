@@ -148,7 +148,7 @@ extension Distribution {
     /// Subscribes to waiting tracks for which there is room now.
     mutating func admitWaiting(_ state: inout RoomState, _ turn: inout RoomTurn) {
         guard !waitingTracks.isSettled else { return }
-        let changed = waitingTracks.takeChanged()
+        let changed = waitingTracks.consumeChanged()
         for session in state.roster.sessions where changed.contains(session) {
             for track in waitingTracks.tracks(for: session) {
                 guard state.hasRoomForSubscription(session) else { break }

@@ -36,7 +36,7 @@ struct Regressions: Sendable {
     mutating func markAll() { marked = Set(isFirstWanted.keys) }
 
     /// Removes and returns the marked tracks, in order.
-    mutating func takeMarked() -> [TrackID] {
+    mutating func consumeMarked() -> [TrackID] {
         guard !marked.isEmpty else { return [] }
         defer { marked = [] }
         return marked.sorted()

@@ -17,7 +17,7 @@ struct WaitingTracks: Sendable {
     /// Members whose count may have changed.
     private var unannounced: Set<SessionID> = []
 
-    /// Whether nobody's queue has changed since ``takeChanged()``.
+    /// Whether nobody's queue has changed since ``consumeChanged()``.
     var isSettled: Bool { changed.isEmpty }
 
     /// The member's tracks, oldest first: numbers are given in the order of publication.
@@ -73,7 +73,7 @@ struct WaitingTracks: Sendable {
     func lacksSections(_ session: SessionID) -> Bool { queues[session].map { $0.withoutSection > 0 } ?? false }
 
     /// Removes and returns the members whose queue has changed, or may be shortened, since the last call.
-    mutating func takeChanged() -> Set<SessionID> {
+    mutating func consumeChanged() -> Set<SessionID> {
         defer { changed = [] }
         unannounced.formUnion(changed)
         return changed

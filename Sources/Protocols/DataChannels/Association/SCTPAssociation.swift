@@ -89,7 +89,7 @@ struct SCTPAssociation {
     }
     /// `isMeant` may give other answers from now on.
     mutating func searchAgain() { receiving?.searchAgain() }
-    mutating func takeMessage(at index: Int = 0) -> ReceivedMessage? { receiving?.takeMessage(at: index) }
+    mutating func dequeueMessage(at index: Int = 0) -> ReceivedMessage? { receiving?.dequeueMessage(at: index) }
 
     /// Queues a message; false when it is reliable and its queue is full, or when there is no association.
     mutating func send(

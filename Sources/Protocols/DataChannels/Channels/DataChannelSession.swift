@@ -242,7 +242,7 @@ public final class DataChannelSession {
                 heldUntil = now + Self.holdTime
                 return overtake(at: now)
             }
-            _ = association.takeMessage()
+            _ = association.dequeueMessage()
             receive(message, at: now)
         }
     }
@@ -256,7 +256,7 @@ public final class DataChannelSession {
                 heldUntil = now + Self.holdTime
                 return
             }
-            _ = association.takeMessage(at: index)
+            _ = association.dequeueMessage(at: index)
             receive(message, at: now)
         }
     }

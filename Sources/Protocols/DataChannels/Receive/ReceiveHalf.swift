@@ -67,7 +67,7 @@ struct ReceiveHalf {
     }
 
     /// Removes the whole message with this many older ones before it; the window opens again.
-    mutating func takeMessage(at index: Int = 0) -> ReceivedMessage? {
+    mutating func dequeueMessage(at index: Int = 0) -> ReceivedMessage? {
         let before = window
         guard let message = reassembly.remove(at: index) else { return nil }
         // RFC 9260 section 6.2 leaves it to the receiver when to announce the window; a blocked sender must be notified.
