@@ -96,7 +96,7 @@ final class DataRoom {
     /// Relays what arrived, as a room that permits everything does.
     private func endTurn() {
         counted {
-            for event in driver.engine.takeEvents() {
+            for event in driver.engine.consumeEvents() {
                 guard case .dataReceived(let sender, let label, let payload) = event else { continue }
                 let receivers = clients.indices.map { PeerID(UInt64($0 + 1)) }.filter { $0 != sender }
                     .map { DataReceiver(peer: $0, label: label) }
@@ -131,7 +131,7 @@ final class DataRoom {
             let index = Int(address.port) - Int(Self.firstPort)
             return clients.indices.contains(index) ? (index, clients[index]) : nil
         } note: { index, _, _ in
-            for event in clients[index].data?.takeEvents() ?? [] { if case .message = event { delivered += 1 } }
+            for event in clients[index].data?.consumeEvents() ?? [] { if case .message = event { delivered += 1 } }
         }
         cost -= Int64(ProcessorTime.thread - start)
     }

@@ -87,7 +87,7 @@ final class EngineRoom {
             if sent.isEmpty, client.transport.isConnected { break }
         }
         precondition(client.transport.isConnected, "a client did not connect")
-        _ = engine.takeEvents()
+        _ = engine.consumeEvents()
     }
 
     /// Adds connected members that may only publish, with or without a camera and a microphone.
@@ -159,7 +159,7 @@ final class EngineRoom {
 
     private func endTurn() {
         driver.endTurn(at: now) { note($0) }
-        _ = engine.takeEvents()
+        _ = engine.consumeEvents()
     }
 
     private func apply(_ command: MediaCommand) { driver.apply(command, at: now) { note($0) } }

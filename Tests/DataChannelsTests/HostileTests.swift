@@ -165,7 +165,7 @@ import Testing
         #expect(victim.output().count == 1)
         victim.now = victim.now + .seconds(2)
         victim.connect(tag: 500)
-        #expect(victim.association.takeEvents().last == .restarted)
+        #expect(victim.association.consumeEvents().last == .restarted)
         victim.data(flags: 3, length: 10)
         #expect(victim.association.firstMessage?.payload.count == 10)
     }
@@ -228,19 +228,19 @@ import Testing
             victim.openAndClose(2, terms, request: UInt32(request))
             victim.now = victim.now + .milliseconds(10)
         }
-        #expect(session.takeEvents().filter { $0 == .opened(terms) }.count == 256)
+        #expect(session.consumeEvents().filter { $0 == .opened(terms) }.count == 256)
         #expect(session.bufferedBytes == 256, "an answer is one byte")
         #expect(!session.hasEnded && session.isRelieved)
         // They are on their way: there is room again.
         _ = victim.output()
         victim.openAndClose(2, terms, request: 1_000)
-        #expect(session.takeEvents().contains(.opened(terms)))
+        #expect(session.consumeEvents().contains(.opened(terms)))
     }
 
     @Test("Of the RE-CONFIG chunks in one packet four are processed")
     func bundledRequests() {
         let victim = Victim()
-        _ = victim.association.takeEvents()
+        _ = victim.association.consumeEvents()
         var buffer = [UInt8](repeating: 0, count: 1_160)
         let length = buffer.withUnsafeMutableBytes {
             var packet = PacketWriter($0, from: 5_000, to: 5_000, tag: victim.tag)
@@ -260,7 +260,7 @@ import Testing
         let isTaken = buffer[..<length].withUnsafeBytes { victim.association.receive($0, at: victim.now) }
         #expect(isTaken)
         let expected = (0..<4).map { SCTPAssociation.Event.resetByPeer([UInt16($0)]) }
-        #expect(victim.association.takeEvents() == expected)
+        #expect(victim.association.consumeEvents() == expected)
     }
 
     @Test("Of a thousand streams that wait to be closed only those of one request are examined")

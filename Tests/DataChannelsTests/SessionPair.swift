@@ -58,8 +58,8 @@ final class SessionPair {
             }
             if client.nextDeadline <= now { client.advance(to: now) }
             if server.nextDeadline <= now { server.advance(to: now) }
-            clientEvents += client.takeEvents()
-            serverEvents += server.takeEvents()
+            clientEvents += client.consumeEvents()
+            serverEvents += server.consumeEvents()
         }
     }
 

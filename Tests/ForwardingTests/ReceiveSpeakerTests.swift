@@ -54,7 +54,7 @@ struct ReceiveSpeakerTests {
 
         func advance(to time: Double) {
             detector.advance(to: at(time))
-            events += detector.takeEvents().map { (time, $0) }
+            events += detector.consumeEvents().map { (time, $0) }
         }
 
         var dominants: [(at: Double, track: UInt64?)] {

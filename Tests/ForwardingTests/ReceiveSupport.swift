@@ -39,7 +39,7 @@ final class UplinkHarness {
         clock = max(clock, now)
         lastTrack = nil
         let result = uplink.receiveRTP(buffer, length: bytes.count, at: now, track: &lastTrack)
-        events += uplink.takeEvents()
+        events += uplink.consumeEvents()
         return result
     }
 
@@ -70,7 +70,7 @@ final class UplinkHarness {
             guard length > 0 else { break }
             sent.append((now, Array(feedback[..<length])))
         }
-        events += uplink.takeEvents()
+        events += uplink.consumeEvents()
     }
 
     /// The RTCP packets sent, with their times.

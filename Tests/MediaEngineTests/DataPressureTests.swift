@@ -52,7 +52,7 @@ struct DataPressureTests {
                 client.transport.useData(settings: settings, at: harness.now)
                 harness.withData(of: client) { _ = $0.open(DataChannelTerms(label: label), at: harness.now) }
                 harness.run(for: .milliseconds(200))
-                _ = client.transport.data?.takeEvents()
+                _ = client.transport.data?.consumeEvents()
             }
             harness.events = []
         }
@@ -93,7 +93,7 @@ struct DataPressureTests {
 
         private func take() {
             for (index, client) in harness.clients.enumerated() {
-                for case .message(_, let payload) in client.transport.data?.takeEvents() ?? [] {
+                for case .message(_, let payload) in client.transport.data?.consumeEvents() ?? [] {
                     #expect(payload == part(received[index]))
                     received[index] += 1
                 }

@@ -32,7 +32,7 @@ struct DataTests {
     }
 
     private static func received(_ client: TestClient) -> [DataPayload] {
-        client.transport.data?.takeEvents().compactMap {
+        client.transport.data?.consumeEvents().compactMap {
             if case .message(_, let payload) = $0 { payload } else { nil }
         } ?? []
     }
@@ -60,10 +60,10 @@ struct DataTests {
         harness.apply(.openDataChannel(client.id, terms))
         harness.run(for: .milliseconds(200))
         #expect(harness.events == [.dataChannelOpened(client.id, terms)])
-        #expect(client.transport.data?.takeEvents().contains(.opened(terms)) == true)
+        #expect(client.transport.data?.consumeEvents().contains(.opened(terms)) == true)
         harness.apply(.closeDataChannel(client.id, label: "_lossy"))
         harness.run(for: .milliseconds(200))
-        #expect(client.transport.data?.takeEvents() == [.closed(label: "_lossy", .closedByPeer)])
+        #expect(client.transport.data?.consumeEvents() == [.closed(label: "_lossy", .closedByPeer)])
         let payload = DataPayload(text: "x")
         harness.apply(
             .sendData(DataDelivery(payload: payload, receivers: [DataReceiver(peer: client.id, label: "_lossy")])))

@@ -224,7 +224,7 @@ final class EngineHarness {
 
     private func endTurn() {
         driver.endTurn(at: now) { carry($0) }
-        events += engine.takeEvents()
+        events += engine.consumeEvents()
     }
 
     /// Carries the engine's datagrams to the clients, and their answers back once time passes.

@@ -29,7 +29,7 @@ final class FakePlane: MediaPlane {
     func commands(of worker: Int) -> [MediaCommand] {
         state.withLock { $0.commandsByWorker[WorkerIndex(worker)] ?? [] }
     }
-    func takeCommands() -> [MediaCommand] {
+    func consumeCommands() -> [MediaCommand] {
         state.withLock { state in
             defer { state.commands = [] }
             return state.commands

@@ -27,14 +27,14 @@ struct MessageTests {
             let member = try await service.join(request(name))
             _ = try await service.offer(
                 member.session, connection: "pub", sdp: ClientDescriptions(ufrag: "user\(name)").dataOffer())
-            let peer = try #require(
-                plane.takeCommands().lazy.compactMap { if case .addPeer(let peer) = $0 { peer.id } else { nil } }.first)
+            let added = plane.consumeCommands().compactMap { if case .addPeer(let peer) = $0 { peer.id } else { nil } }
+            let peer = try #require(added.first)
             for label in ["reliable", "lossy"] {
                 await service.receive([.dataChannelOpened(peer, DataChannelTerms(label: label))])
             }
             peers.append(peer)
         }
-        _ = plane.takeCommands()
+        _ = plane.consumeCommands()
         let text = DataPayload(text: "hello"), malformed = DataPayload(isText: false, bytes: [1, 2, 3])
         await service.receive([
             .dataReceived(peers[0], label: "reliable", text), .dataReceived(peers[0], label: "lossy", text),
@@ -47,7 +47,7 @@ struct MessageTests {
                     payload: answer, receivers: [DataReceiver(peer: peers[1], label: label)], source: source))
         }
         #expect(
-            plane.takeCommands() == [
+            plane.consumeCommands() == [
                 delivery("reliable", peers[0]), .releaseData(peers[0], cost: text.cost),
                 delivery("lossy", nil), .releaseData(peers[0], cost: text.cost),
                 .releaseData(peers[0], cost: malformed.cost),

@@ -22,11 +22,11 @@ struct MoveTests {
         let ada = try await service.join(request("ada")), carl = try await service.join(request("carl", room: "Q"))
         _ = try await service.offer(ada.session, connection: "pub", sdp: client.offer([.video("0")]))
         let peer = try #require(
-            plane.takeCommands().lazy.compactMap { if case .addPeer(let peer) = $0 { peer.id } else { nil } }.first)
+            plane.consumeCommands().lazy.compactMap { if case .addPeer(let peer) = $0 { peer.id } else { nil } }.first)
         await service.receive([.peerConnected(peer)])
         let moved = try await service.move("ada", from: "R", to: "Q")
         #expect(moved.info.tracks.count == 1 && moved.connections.map(\.state) == [.connected])
-        #expect(plane.takeCommands().contains { if case .movePeer(peer, _) = $0 { true } else { false } })
+        #expect(plane.consumeCommands().contains { if case .movePeer(peer, _) = $0 { true } else { false } })
         #expect(try await service.room(named: "R").participants.isEmpty)
         #expect(await service.roomName(of: ada.session) == "Q")
 
@@ -257,11 +257,11 @@ struct MoveTests {
         let ada = try await service.join(request("ada"))
         let carl = try await service.join(request("carl", room: "Q") { $0.autoSubscribe = false })
         _ = try await service.offer(ada.session, connection: "pub", sdp: client.offer([.video("0")]))
-        let track = try #require(
-            plane.takeCommands().lazy.compactMap { if case .addTrack(let track) = $0 { track.id } else { nil } }.first)
+        let added = plane.consumeCommands().compactMap { if case .addTrack(let track) = $0 { track.id } else { nil } }
+        let track = try #require(added.first)
         _ = try await service.offer(carl.session, connection: "pub", sdp: client.offer([.audio("0")]))
         let peer = try #require(
-            plane.takeCommands().lazy.compactMap { if case .addPeer(let peer) = $0 { peer.id } else { nil } }.first)
+            plane.consumeCommands().lazy.compactMap { if case .addPeer(let peer) = $0 { peer.id } else { nil } }.first)
         let moved = try await service.move("ada", from: "R", to: "Q")
         await service.leave(carl.session)
         var last = EndedPeer(bytesReceived: 1, bytesSent: 1)

@@ -22,14 +22,14 @@ struct RecordingServiceTests {
         _ = try await service.joinPublisher(request("ada"), offer: ClientDescriptions().offer([.video("0")]))
         let recording = try await service.startRecording(RecordingScope(), options: RecordingOptions(), in: "R")
         let stream = try #require(
-            plane.takeCommands().compactMap { if case .record(let stream) = $0 { stream.id } else { nil } }.first)
+            plane.consumeCommands().compactMap { if case .record(let stream) = $0 { stream.id } else { nil } }.first)
         let room = try #require(await service.listRooms().first)
         await service.recordingHappened(
             RecordingEvent(.failed, recording: recording.sid, track: "TR_1", reason: "disk_full"), room: "R",
             roomSID: room.sid)
-        #expect(plane.takeCommands().isEmpty)
+        #expect(plane.consumeCommands().isEmpty)
         plane.setHangs(true)
         await service.recorderGaveUp(stream, room: "R")
-        #expect(plane.takeCommands() == [.endRecording(stream)])
+        #expect(plane.consumeCommands() == [.endRecording(stream)])
     }
 }

@@ -217,13 +217,13 @@ struct RoomServiceTests {
         let bob = try await service.join(request("bob"))
         let live = try await service.joinPublisher(request("ada"), offer: client.offer([.video("0")]))
         plane.turnWorkers()
-        _ = plane.takeCommands()
+        _ = plane.consumeCommands()
         for offer in ["v=0", client.offer([])] {
             #expect(await code { _ = try await service.joinPublisher(request("ada"), offer: offer) } != nil)
         }
         let there = try await service.room(named: "R").participants.map(\.info.sid)
         #expect(there == [bob.snapshot.participant.sid, live.participant.sid])
-        #expect(plane.takeCommands().isEmpty)
+        #expect(plane.consumeCommands().isEmpty)
         await service.leave(bob.session)
         let reported = await rest(of: bob.events).map(\.event)
         #expect(reported.contains { if case .participantJoined = $0 { true } else { false } })

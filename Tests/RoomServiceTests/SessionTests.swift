@@ -29,7 +29,7 @@ struct SessionTests {
         await service.detach(bob.session, attachment: bob.attachment)
         _ = try await service.join(request("m3"))
         #expect(await service.statistics().detachedSessions == 1)
-        _ = plane.takeCommands()
+        _ = plane.consumeCommands()
         let resumed = try await service.resume(bob.session, after: 2, claims: request("bob").claims)
         #expect(await take(2, from: resumed.events).map(\.sequence) == [3, 4])
         let again = try await service.resume(bob.session, after: 4, claims: request("bob").claims)
@@ -302,11 +302,11 @@ struct SessionTests {
         let joining = request("ada") { ($0.claims.video.room, $0.recovery) = ("R", .byJoining) }
         let ada = try await service.join(joining)
         let sid = ada.snapshot.participant.sid
-        _ = plane.takeCommands()
+        _ = plane.consumeCommands()
         let offer = ClientDescriptions(ufrag: "clnt").offer([.audio("0")])
         _ = try await service.offer(ada.session, connection: "publisher", sdp: offer)
         let peer = try #require(
-            plane.takeCommands().lazy.compactMap { if case .addPeer(let peer) = $0 { peer.id } else { nil } }.first)
+            plane.consumeCommands().lazy.compactMap { if case .addPeer(let peer) = $0 { peer.id } else { nil } }.first)
         _ = try await service.resume(participant: sid, claims: joining.claims)
         await service.receive([.peerEnded(peer, .consentExpired)])
         #expect(

@@ -238,7 +238,7 @@ struct StayLogTests {
         let ada = try await service.join(request("ada")).session
         let offer = ClientDescriptions(ufrag: "clnt").offer([.audio("0"), .video("1")])
         _ = try await service.offer(ada, connection: "pub", sdp: offer)
-        let peers = plane.takeCommands().compactMap { if case .addPeer(let peer) = $0 { peer.id } else { nil } }
+        let peers = plane.consumeCommands().compactMap { if case .addPeer(let peer) = $0 { peer.id } else { nil } }
         let peer = try #require(peers.first)
         if roomEnds { try await service.deleteRoom(named: "R") } else { await service.leave(ada) }
         #expect(summaries.withLock { $0.isEmpty })

@@ -40,7 +40,7 @@ struct BackupAnnouncementTests {
         try bench.answerOffers(carl, without: ["VP9"])
         try bench.perform(.announce(Self.announcement), ada)
         try bench.answerOffers(carl, without: ["VP9"])
-        let demands: [[Bool]] = bench.takeEvents(ada).compactMap { event in
+        let demands: [[Bool]] = bench.consumeEvents(ada).compactMap { event in
             if case .backupWanted(_, .vp8, let layers) = event { layers.map(\.isWanted) } else { nil }
         }
         #expect(demands == [[true]])

@@ -63,35 +63,35 @@ struct BackupCodecTests {
     )
     func request() throws {
         var (bench, ada, bob, carl, sid) = try meeting()
-        #expect(demands(bench.takeEvents(ada)) == [[true]])
-        let subscribed = bench.takeCommands().compactMap { if case .subscribe(let one) = $0 { one } else { nil } }
+        #expect(demands(bench.consumeEvents(ada)) == [[true]])
+        let subscribed = bench.consumeCommands().compactMap { if case .subscribe(let one) = $0 { one } else { nil } }
         let main = try #require(subscribed.first?.track)
         #expect(subscribed.map(\.track) == [main, nil])
         #expect(subscribed.map { $0.formats.map(\.codec) } == [[.vp9, .vp8], [.vp8]])
 
         try announceBackup(sid, &bench, ada)
-        _ = bench.takeEvents(bob)
+        _ = bench.consumeEvents(bob)
         try bench.offer(ada, [Self.main, Self.backup])
-        let commands = bench.takeCommands()
+        let commands = bench.consumeCommands()
         let added = commands.compactMap { if case .addTrack(let track) = $0 { track } else { nil } }
         #expect(added.map { $0.formats.map(\.codec) } == [[.vp8]])
         let switches = commands.compactMap { command -> [SubscriptionID: TrackID]? in
             if case .switchSubscription(let id, to: let track?) = command { [id: track] } else { nil }
         }
         #expect(switches == [[subscribed[1].id: try #require(added.first?.id)]])
-        #expect(bench.takeEvents(bob).isEmpty, "one track, as before")
+        #expect(bench.consumeEvents(bob).isEmpty, "one track, as before")
         #expect(bench.info(ada)?.tracks.map(\.sid) == [sid])
 
         // From now on the worker says which of its layers are wanted.
-        _ = bench.takeEvents(ada)
+        _ = bench.consumeEvents(ada)
         bench.media(.layersWanted(try #require(added.first?.id), [true]))
-        #expect(demands(bench.takeEvents(ada)) == [[true]])
+        #expect(demands(bench.consumeEvents(ada)) == [[true]])
         bench.leave(carl)
         bench.media(.layersWanted(try #require(added.first?.id), [true]))
-        #expect(demands(bench.takeEvents(ada)) == [[false]])
+        #expect(demands(bench.consumeEvents(ada)) == [[false]])
         let dora = try bench.join("dora")
         try bench.answerOffers(dora, without: ["VP9"])
-        #expect(demands(bench.takeEvents(ada)) == [[true]])
+        #expect(demands(bench.consumeEvents(ada)) == [[true]])
     }
 
     @Test(
@@ -106,7 +106,7 @@ struct BackupCodecTests {
             try bench.perform(.announce(announcement), ada)
             if isLater { try bench.offer(ada, [Self.main]) }
             try bench.offer(ada, [Self.main, Self.backup])
-            let added = bench.takeCommands().compactMap { if case .addTrack(let track) = $0 { track } else { nil } }
+            let added = bench.consumeCommands().compactMap { if case .addTrack(let track) = $0 { track } else { nil } }
             #expect(added.map { $0.formats.map(\.codec) } == [[.vp9], [.vp8]])
             #expect(bench.info(ada)?.tracks.count == 1)
             let track = try #require(bench.room.state.routing.tracks(of: ada).first)
@@ -125,9 +125,9 @@ struct BackupCodecTests {
     @Test("Nobody waits any more: the publisher is notified; with the subscriber its demand ends")
     func noMore() throws {
         var (bench, ada, _, carl, _) = try meeting()
-        _ = bench.takeEvents(ada)
+        _ = bench.consumeEvents(ada)
         bench.leave(carl)
-        #expect(demands(bench.takeEvents(ada)) == [[false]])
+        #expect(demands(bench.consumeEvents(ada)) == [[false]])
     }
 
     @Test(
@@ -141,12 +141,12 @@ struct BackupCodecTests {
             try announceBackup(sid, &bench, ada)
             try bench.offer(ada, [Self.main, Self.backup])
         }
-        _ = bench.takeEvents(ada)
+        _ = bench.consumeEvents(ada)
         bench.leave(carl)
         bench.leave(bob)
-        #expect(demands(bench.takeEvents(ada)).isEmpty)
+        #expect(demands(bench.consumeEvents(ada)).isEmpty)
         bench.leave(dora)
-        #expect(demands(bench.takeEvents(ada)) == [[false]])
+        #expect(demands(bench.consumeEvents(ada)) == [[false]])
         bench.leave(ada)
         #expect(bench.leftovers.isEmpty)
     }
@@ -156,23 +156,23 @@ struct BackupCodecTests {
         var (bench, ada, _, _, sid) = try meeting()
         try announceBackup(sid, &bench, ada)
         try bench.offer(ada, [Self.main, Self.backup])
-        let tracks = bench.takeCommands().compactMap { if case .addTrack(let track) = $0 { track.id } else { nil } }
+        let tracks = bench.consumeCommands().compactMap { if case .addTrack(let track) = $0 { track.id } else { nil } }
         try #require(tracks.count == 2)
         try bench.perform(.setMuted(track: sid, true), ada)
         #expect(
-            bench.takeCommands().filter {
+            bench.consumeCommands().filter {
                 $0 == .setTrackMuted(tracks[0], true) || $0 == .setTrackMuted(tracks[1], true)
             }.count == 2)
-        _ = bench.takeEvents(ada)
+        _ = bench.consumeEvents(ada)
         try bench.offer(ada, [Self.main, .video("1", "inactive", codecs: Self.vp8)])
-        let commands = bench.takeCommands()
+        let commands = bench.consumeCommands()
         #expect(commands.contains(.removeTrack(tracks[1])))
         #expect(commands.contains { if case .switchSubscription(_, to: nil) = $0 { true } else { false } })
         try announceBackup(sid, &bench, ada)
         try bench.offer(ada, [Self.main, Self.backup])
-        _ = bench.takeCommands()
+        _ = bench.consumeCommands()
         try bench.perform(.unpublish(track: sid), ada)
-        #expect(bench.takeCommands().count { if case .removeTrack = $0 { true } else { false } } == 2)
+        #expect(bench.consumeCommands().count { if case .removeTrack = $0 { true } else { false } } == 2)
         #expect(bench.info(ada)?.tracks.isEmpty == true)
     }
 
@@ -194,7 +194,7 @@ struct BackupCodecTests {
         }
         try announceBackup(sid, &bench, ada)
         try bench.offer(ada, [Self.main, Self.backup])
-        _ = bench.takeCommands()
+        _ = bench.consumeCommands()
         bench.recordings = []
         bench.recordedTracksLeft = placesLeft
         // Another track of the client in the section of the second encoding.
@@ -202,7 +202,7 @@ struct BackupCodecTests {
         announcement.kind = .video
         try bench.perform(.announce(announcement), ada)
         try bench.offer(ada, [Self.main, .video("1", track: "x", codecs: Self.vp8 + Self.vp9)])
-        let updates = bench.takeCommands().compactMap { if case .updateTrack(let track) = $0 { track } else { nil } }
+        let updates = bench.consumeCommands().compactMap { if case .updateTrack(let track) = $0 { track } else { nil } }
         #expect(updates.contains { $0.source == .screen })
         #expect(bench.recordings.isEmpty)
         bench.advance(by: .zero)
@@ -224,35 +224,35 @@ struct BackupCodecTests {
     func regression() throws {
         var (bench, ada, bob, carl, sid) = try meeting(.regression)
         let main = try #require(
-            bench.takeCommands().compactMap { if case .addTrack(let track) = $0 { track.id } else { nil } }.first)
+            bench.consumeCommands().compactMap { if case .addTrack(let track) = $0 { track.id } else { nil } }.first)
         bench.media(.layersWanted(main, [true]))
-        #expect(firstDemands(bench.takeEvents(ada)) == [[true]])
+        #expect(firstDemands(bench.consumeEvents(ada)) == [[true]])
         try announceBackup(sid, &bench, ada)
         try bench.offer(ada, [Self.main, Self.backup])
-        let commands = bench.takeCommands()
+        let commands = bench.consumeCommands()
         let backup = try #require(
             commands.compactMap { if case .addTrack(let track) = $0 { track.id } else { nil } }.first)
         #expect(switches(commands) == [backup], "carl's; nothing comes in it yet")
-        #expect(firstDemands(bench.takeEvents(ada)).isEmpty)
+        #expect(firstDemands(bench.consumeEvents(ada)).isEmpty)
         bench.media(.trackStarted(backup, .vp8))
-        #expect(switches(bench.takeCommands()) == [backup], "bob's")
-        #expect(firstDemands(bench.takeEvents(ada)) == [[false]])
+        #expect(switches(bench.consumeCommands()) == [backup], "bob's")
+        #expect(firstDemands(bench.consumeEvents(ada)) == [[false]])
         // The worker keeps the smallest layer of what nobody receives.
         bench.media(.layersWanted(main, [true]))
-        #expect(firstDemands(bench.takeEvents(ada)).isEmpty)
+        #expect(firstDemands(bench.consumeEvents(ada)).isEmpty)
         let dora = try bench.join("dora")
         try bench.answerOffers(dora)
-        let subscribed = bench.takeCommands().compactMap { if case .subscribe(let one) = $0 { one.track } else { nil } }
-        #expect(subscribed == [backup])
+        let tracks = bench.consumeCommands().compactMap { if case .subscribe(let one) = $0 { one.track } else { nil } }
+        #expect(tracks == [backup])
 
         bench.leave(carl)
         bench.leave(dora)
-        #expect(switches(bench.takeCommands()).isEmpty, "it does not go back and forth")
+        #expect(switches(bench.consumeCommands()).isEmpty, "it does not go back and forth")
         bench.leave(bob)
-        #expect(firstDemands(bench.takeEvents(ada)) == [[true]])
+        #expect(firstDemands(bench.consumeEvents(ada)) == [[true]])
         let emil = try bench.join("emil")
         try bench.answerOffers(emil)
-        let anew = bench.takeCommands().compactMap { if case .subscribe(let one) = $0 { one.track } else { nil } }
+        let anew = bench.consumeCommands().compactMap { if case .subscribe(let one) = $0 { one.track } else { nil } }
         #expect(anew == [main])
     }
 
@@ -265,22 +265,22 @@ struct BackupCodecTests {
         try announceBackup(sid, &bench, ada)
         try bench.offer(ada, [Self.main, Self.backup])
         let backup = try #require(
-            bench.takeCommands().compactMap { if case .addTrack(let track) = $0 { track.id } else { nil } }.last)
+            bench.consumeCommands().compactMap { if case .addTrack(let track) = $0 { track.id } else { nil } }.last)
         bench.media(.trackStarted(backup, .vp8))
-        #expect(firstDemands(bench.takeEvents(ada)).isEmpty)
+        #expect(firstDemands(bench.consumeEvents(ada)).isEmpty)
         let recording = try #require(bench.room.recordingsInProgress.first?.sid)
         try bench.step { (room, turn) throws(RoomError) in try room.stopRecording(recording, turn: &turn) }
-        #expect(firstDemands(bench.takeEvents(ada)) == [[false]])
+        #expect(firstDemands(bench.consumeEvents(ada)) == [[false]])
         let dora = try bench.join("dora")
         try bench.answerOffers(dora, without: ["VP8"])
-        #expect(firstDemands(bench.takeEvents(ada)) == [[true]])
+        #expect(firstDemands(bench.consumeEvents(ada)) == [[true]])
         bench.leave(dora)
-        #expect(firstDemands(bench.takeEvents(ada)) == [[false]])
+        #expect(firstDemands(bench.consumeEvents(ada)) == [[false]])
         // The end of the second encoding gives the first one back to who plays it.
-        _ = bench.takeCommands()
+        _ = bench.consumeCommands()
         try bench.offer(ada, [Self.main, .video("1", "inactive", codecs: Self.vp8)])
-        #expect(switches(bench.takeCommands()).count { $0 != nil } == 1)
-        #expect(firstDemands(bench.takeEvents(ada)) == [[true]])
+        #expect(switches(bench.consumeCommands()).count { $0 != nil } == 1)
+        #expect(firstDemands(bench.consumeEvents(ada)) == [[true]])
         _ = (bob, carl)
     }
 
@@ -292,10 +292,10 @@ struct BackupCodecTests {
         try announceBackup(sid, &bench, ada)
         try bench.offer(ada, [Self.main, Self.backup])
         let backup = try #require(
-            bench.takeCommands().compactMap { if case .addTrack(let track) = $0 { track.id } else { nil } }.last)
+            bench.consumeCommands().compactMap { if case .addTrack(let track) = $0 { track.id } else { nil } }.last)
         bench.media(.trackStarted(backup, .vp8))
-        #expect(firstDemands(bench.takeEvents(ada)) == [[false]])
-        _ = bench.takeCommands()
+        #expect(firstDemands(bench.consumeEvents(ada)) == [[false]])
+        _ = bench.consumeCommands()
         return (bench, ada, bob, carl, backup)
     }
 
@@ -305,26 +305,26 @@ struct BackupCodecTests {
     func regressionStops() throws {
         var (bench, ada, _, _, backup) = try regressed()
         bench.media(.trackSilent(backup))
-        #expect(switches(bench.takeCommands()).count == 1)
-        #expect(firstDemands(bench.takeEvents(ada)) == [[true]])
+        #expect(switches(bench.consumeCommands()).count == 1)
+        #expect(firstDemands(bench.consumeEvents(ada)) == [[true]])
         bench.media(.trackResumed(backup))
-        #expect(switches(bench.takeCommands()) == [backup])
-        #expect(firstDemands(bench.takeEvents(ada)) == [[false]])
+        #expect(switches(bench.consumeCommands()) == [backup])
+        #expect(firstDemands(bench.consumeEvents(ada)) == [[false]])
     }
 
     @Test("A client that begins anew is notified again of the demand for its videos, in both codecs")
     func notifiedAgain() throws {
         var (bench, ada, bob, carl, backup) = try regressed()
         bench.media(.layersWanted(backup, [true]))
-        _ = bench.takeEvents(ada)
+        _ = bench.consumeEvents(ada)
         try bench.step { (room, turn) throws(RoomError) in room.sendCurrentState(to: ada, turn: &turn) }
-        var events = bench.takeEvents(ada)
+        var events = bench.consumeEvents(ada)
         #expect(firstDemands(events) == [[false]] && demands(events) == [[true]])
         bench.leave(bob)
         bench.leave(carl)
-        _ = bench.takeEvents(ada)
+        _ = bench.consumeEvents(ada)
         try bench.step { (room, turn) throws(RoomError) in room.sendCurrentState(to: ada, turn: &turn) }
-        events = bench.takeEvents(ada)
+        events = bench.consumeEvents(ada)
         #expect(firstDemands(events) == [[true]] && demands(events) == [[false]])
     }
 
@@ -334,12 +334,12 @@ struct BackupCodecTests {
         var other = RoomBench(id: RoomID(10), name: "Q")
         let dora = try other.join("dora") { $0.room = "Q" }, emil = try other.join("emil") { $0.room = "Q" }
         try bench.move("ada", to: &other)
-        let left = bench.takeEvents(ada)
+        let left = bench.consumeEvents(ada)
         #expect(firstDemands(left) == [[true]] && demands(left).last == [false])
         try other.answerOffers(dora)
-        #expect(demands(other.takeEvents(ada)).isEmpty)
+        #expect(demands(other.consumeEvents(ada)).isEmpty)
         try other.answerOffers(emil, without: ["VP9"])
-        let reported = other.takeEvents(ada)
+        let reported = other.consumeEvents(ada)
         #expect(demands(reported) == [[true]])
     }
 

@@ -78,9 +78,9 @@ struct BandwidthTests {
         try bench.offer(ada, [.audio("0")] + (1...6).map { .video("\($0)") })
         try bench.answerOffers(bob)
         #expect(bench.room.subscriptions(of: bob).count == 7)
-        #expect(Self.policies(bench.takeCommands()).map(\.maximumVideos) == [2, 1], "ada's, then bob's")
+        #expect(Self.policies(bench.consumeCommands()).map(\.maximumVideos) == [2, 1], "ada's, then bob's")
         try bench.perform(.setBandwidth(BandwidthProfile()), bob)
-        #expect(Self.policies(bench.takeCommands()).map(\.maximumVideos) == [2])
+        #expect(Self.policies(bench.consumeCommands()).map(\.maximumVideos) == [2])
         #expect(try bench.answerOffers(bob) == 0)
 
         try bench.perform(.setBandwidth(Self.profile { $0.maxVideoSubscriptions = 0 }), bob)
@@ -96,17 +96,17 @@ struct BandwidthTests {
     @Test("A policy reaches the worker with the peer and when it changes, and not twice")
     func policyOfPeers() throws {
         var (bench, _, bob) = try SubscribeTests.pair()
-        #expect(Self.policies(bench.takeCommands()).isEmpty)
+        #expect(Self.policies(bench.consumeCommands()).isEmpty)
         let limit = Self.profile { $0.maxDownlinkBitrate = .kilobitsPerSecond(700) }
         try bench.perform(.setBandwidth(limit), bob)
         try bench.perform(.setBandwidth(limit), bob)
-        #expect(Self.policies(bench.takeCommands()).map(\.maximumBitrate) == [.kilobitsPerSecond(700)])
+        #expect(Self.policies(bench.consumeCommands()).map(\.maximumBitrate) == [.kilobitsPerSecond(700)])
         // Another connection of the same member begins with it.
         try bench.step { (room, turn) throws(RoomError) in try room.bye(bob, connection: "sub", turn: &turn) }
         let sid = try #require(bench.room.state.others(than: bob).first?.tracks.last?.sid)
         try bench.perform(.subscribe(track: sid), bob)
         try bench.answerOffers(bob)
-        #expect(Self.policies(bench.takeCommands()).map(\.maximumBitrate) == [.kilobitsPerSecond(700)])
+        #expect(Self.policies(bench.consumeCommands()).map(\.maximumBitrate) == [.kilobitsPerSecond(700)])
     }
 
     // MARK: - Uplink
@@ -118,24 +118,24 @@ struct BandwidthTests {
         var bench = RoomBench(policy: policy)
         let ada = try bench.join("ada")
         try bench.offer(ada, [.video("1"), .video("2")])
-        let descriptions = bench.takeCommands().compactMap {
+        let descriptions = bench.consumeCommands().compactMap {
             if case .addTrack(let track) = $0 { track.maximumBitrate?.bitsPerSecond } else { nil }
         }
         #expect(descriptions == [1_440_000, 1_440_000])
         try bench.perform(.setBandwidth(Self.profile { $0.maxUplinkBitrate = .kilobitsPerSecond(2_000) }), ada)
-        #expect(Self.caps(bench.takeCommands()) == [1_000_000, 1_000_000])
+        #expect(Self.caps(bench.consumeCommands()) == [1_000_000, 1_000_000])
         let second = try #require(bench.info(ada)?.tracks.last?.sid)
         try bench.perform(.setMuted(track: second, true), ada)
-        #expect(Self.caps(bench.takeCommands()) == [1_440_000, 1_440_000], "the room's cap is tighter than all of it")
+        #expect(Self.caps(bench.consumeCommands()) == [1_440_000, 1_440_000], "the room's cap is tighter than all of it")
         try bench.perform(.setMuted(track: second, false), ada)
-        #expect(Self.caps(bench.takeCommands()) == [1_000_000, 1_000_000])
+        #expect(Self.caps(bench.consumeCommands()) == [1_000_000, 1_000_000])
         try bench.perform(.unpublish(track: second), ada)
-        #expect(Self.caps(bench.takeCommands()) == [1_440_000])
+        #expect(Self.caps(bench.consumeCommands()) == [1_440_000])
         try bench.perform(.setBandwidth(BandwidthProfile()), ada)
-        #expect(Self.caps(bench.takeCommands()) == [])
+        #expect(Self.caps(bench.consumeCommands()) == [])
         policy.bandwidth.maxUplinkBitrate = .kilobitsPerSecond(900)
         try bench.setPolicy(policy)
-        #expect(Self.caps(bench.takeCommands()) == [900_000], "the room's own")
+        #expect(Self.caps(bench.consumeCommands()) == [900_000], "the room's own")
     }
 
     @Test("B13: the limits of a token hold like the room's, and stand in the answer")
@@ -157,8 +157,8 @@ struct BandwidthTests {
     func view() throws {
         var (bench, ada, bob) = try SubscribeTests.pair()
         let sid = bench.trackSID(ada, .video)
-        _ = bench.takeCommands()
-        _ = bench.takeEvents(bob)
+        _ = bench.consumeCommands()
+        _ = bench.consumeEvents(bob)
         var view = TrackView()
         view.preference = .height(720)
         view.display.isPinned = true
@@ -166,11 +166,11 @@ struct BandwidthTests {
         view.display.framesPerSecond = 15
         try bench.perform(.setView(track: sid, view), bob)
         try bench.perform(.setView(track: sid, view), bob)
-        let commands = bench.takeCommands()
+        let commands = bench.consumeCommands()
         #expect(commands.count == 2)
         #expect(commands.contains { if case .setDisplayPreference(_, view.display) = $0 { true } else { false } })
         #expect(commands.contains { if case .setLayerPreference(_, .height(720)) = $0 { true } else { false } })
-        let reported = bench.takeEvents(bob).compactMap { event -> SubscriptionInfo? in
+        let reported = bench.consumeEvents(bob).compactMap { event -> SubscriptionInfo? in
             if case .subscriptionUpdated(let info) = event { info } else { nil }
         }
         #expect(reported.map(\.display) == [view.display])
@@ -178,7 +178,7 @@ struct BandwidthTests {
         try bench.perform(.setView(track: sid, TrackView()), bob)
         let info = try #require(bench.room.subscriptions(of: bob).first { $0.track == sid })
         #expect(info.display == DisplayPreference() && info.preference == .best)
-        #expect(bench.takeCommands().count == 2)
+        #expect(bench.consumeCommands().count == 2)
         #expect(throws: RoomError.self) { try bench.perform(.setView(track: "TR_none", view), bob) }
     }
 
@@ -191,10 +191,10 @@ struct BandwidthTests {
         var view = TrackView()
         view.display.isHidden = true
         try bench.perform(.setView(track: bench.trackSID(ada, .video), view), bob)
-        #expect(!bench.takeCommands().contains { if case .setDisplayPreference = $0 { true } else { false } })
+        #expect(!bench.consumeCommands().contains { if case .setDisplayPreference = $0 { true } else { false } })
         try bench.answerOffers(bob)
         #expect(
-            bench.takeCommands().contains {
+            bench.consumeCommands().contains {
                 if case .setDisplayPreference(_, view.display) = $0 { true } else { false }
             })
     }
@@ -207,15 +207,15 @@ struct BandwidthTests {
         let bob = try bench.join("bob")
         let ada = try bench.join("ada")
         try bench.offer(ada, [.video("1", rids: ["q", "h", "f"]), .video("2")])
-        let ids = bench.takeCommands().compactMap { if case .addTrack(let track) = $0 { track.id } else { nil } }
+        let ids = bench.consumeCommands().compactMap { if case .addTrack(let track) = $0 { track.id } else { nil } }
         let sids = try #require(bench.info(ada)?.tracks.map(\.sid))
-        _ = bench.takeEvents(ada)
-        _ = bench.takeEvents(bob)
+        _ = bench.consumeEvents(ada)
+        _ = bench.consumeEvents(bob)
         bench.media(.layersWanted(ids[0], [true, false, false]))
         bench.media(.layersWanted(ids[1], [false]))
         bench.media(.layersWanted(TrackID(77), [false]))
         #expect(
-            bench.takeEvents(ada) == [
+            bench.consumeEvents(ada) == [
                 .layersWanted(
                     track: sids[0],
                     layers: [
@@ -224,11 +224,11 @@ struct BandwidthTests {
                     ]),
                 .layersWanted(track: sids[1], layers: [WantedLayer(rid: nil, isWanted: false)]),
             ])
-        #expect(bench.takeEvents(bob).isEmpty)
+        #expect(bench.consumeEvents(bob).isEmpty)
         // Layers inside the only stream.
         bench.media(.layersWanted(ids[1], [true, false]))
         #expect(
-            bench.takeEvents(ada) == [
+            bench.consumeEvents(ada) == [
                 .layersWanted(
                     track: sids[1],
                     layers: [
@@ -245,7 +245,7 @@ struct BandwidthTests {
         let sid = try #require(bench.info(ada)?.sid)
         let reported = [ParticipantQuality(participant: sid, quality: 3)]
         try bench.step { (room, turn) throws(RoomError) in room.updateQuality(reported, turn: &turn) }
-        #expect(bench.takeEvents(ada).last == .qualityChanged(reported))
+        #expect(bench.consumeEvents(ada).last == .qualityChanged(reported))
         let bob = try bench.join("bob")
         #expect(try bench.room.snapshot(bob).others.map(\.quality) == [3])
     }
@@ -261,12 +261,12 @@ struct BandwidthTests {
         try bench.offer(ada, [.video("1")])
         var traits = TrackTraits()
         traits.hint = .text
-        #expect(bench.takeCommands().contains { if case .setTrackTraits(_, traits) = $0 { true } else { false } })
-        _ = bench.takeEvents(bob)
+        #expect(bench.consumeCommands().contains { if case .setTrackTraits(_, traits) = $0 { true } else { false } })
+        _ = bench.consumeEvents(bob)
         try bench.perform(.announce(.init("1", source: .camera, priority: .high)), ada)
         traits.priority = .high
-        #expect(bench.takeCommands().contains { if case .setTrackTraits(_, traits) = $0 { true } else { false } })
-        guard case .trackUpdated(let info) = bench.takeEvents(bob).last else {
+        #expect(bench.consumeCommands().contains { if case .setTrackTraits(_, traits) = $0 { true } else { false } })
+        guard case .trackUpdated(let info) = bench.consumeEvents(bob).last else {
             Issue.record("nothing was announced")
             return
         }

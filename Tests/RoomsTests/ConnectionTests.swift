@@ -14,7 +14,7 @@ struct ConnectionTests {
         var (bench, ada, bob) = try SubscribeTests.pair()
         try bench.offer(bob, [.audio("0")])
         try bench.answerOffers(ada)
-        _ = bench.takeCommands()
+        _ = bench.consumeCommands()
         try bench.step { (room, turn) throws(RoomError) in try room.bye(bob, connection: "sub", turn: &turn) }
         #expect(bench.room.connections(of: bob).map(\.id) == ["pub"])
         #expect(bench.room.subscriptions(of: bob).isEmpty && bench.info(bob)?.tracks.count == 1)
@@ -79,7 +79,7 @@ struct ConnectionTests {
         let ada = try bench.join("ada")
         let first = try bench.offer(ada, "pub", [.audio("0"), .video("1")])
         let tracks = bench.info(ada)?.tracks.map(\.sid)
-        _ = bench.takeCommands()
+        _ = bench.consumeCommands()
         let second = try bench.offer(ada, "pub", [.audio("0"), .video("1")], ufrag: "fresh")
         #expect(second.iceTag != first.iceTag && second.sdp.contains("a=ice-ufrag:\(second.iceTag)"))
         #expect(bench.info(ada)?.tracks.map(\.sid) == tracks)
@@ -110,7 +110,7 @@ struct ConnectionTests {
         var bench = RoomBench()
         let caster = try bench.join("caster", isSignalled: false) { $0.profile = .publishOnly }
         let answer = try bench.offer(caster, "main", [.audio("0")])
-        _ = bench.takeCommands()
+        _ = bench.consumeCommands()
         let trickle =
             "a=ice-ufrag:clnt\r\na=ice-pwd:0123456789abcdefghijklmn\r\nm=audio 9 UDP/TLS/RTP/SAVPF 0\r\na=mid:0\r\n"
             + "a=candidate:1 1 udp 1 192.0.2.9 5000 typ host\r\n"
@@ -134,7 +134,7 @@ struct ConnectionTests {
     func peerEnded() throws {
         var (bench, ada, bob) = try SubscribeTests.pair()
         let peer = try #require(bench.room.connections(of: bob).first?.peer)
-        _ = bench.takeEvents(bob)
+        _ = bench.consumeEvents(bob)
         bench.media(.peerEnded(peer, .consentExpired))
         #expect(bench.room.subscriptions(of: bob).map(\.state) == [.pending, .pending])
         #expect(
@@ -146,7 +146,7 @@ struct ConnectionTests {
         #expect(bench.room.subscriptions(of: bob).map(\.state) == [.active, .active])
         #expect(try #require(bench.room.connections(of: bob).first?.peer) != peer)
         let reported = RoomEvent.connectionChanged(connection: "sub", state: .closed, reason: "consentExpired")
-        #expect(bench.takeEvents(bob).first == reported, "before the offer")
+        #expect(bench.consumeEvents(bob).first == reported, "before the offer")
         let publisher = try #require(bench.room.connections(of: ada).first?.peer)
         bench.media(.peerEnded(publisher, .dtlsFailed))
         #expect(bench.room.has(ada) && bench.info(ada)?.tracks.isEmpty == true)
@@ -193,7 +193,7 @@ struct ConnectionTests {
         }
         #expect(failures == [["1 host", "1 host, 1 reflexive, 1 relayed, 1 mDNS, 1 TCP"]])
         #expect(
-            bench.takeEvents(ada).contains(
+            bench.consumeEvents(ada).contains(
                 .connectionChanged(connection: "pub", state: .closed, reason: "iceTimeout")))
         #expect(CandidateSummary().text == "none")
     }
@@ -235,19 +235,19 @@ struct ConnectionTests {
         let sdp = ClientDescriptions(ufrag: "ansr").answer(to: try #require(bench.lastOffer(bob)).sdp)
         try answer(&bench, bob, sdp)
         #expect(states() == [.active, .active, .active])
-        _ = bench.takeCommands()
-        _ = bench.takeEvents(bob)
+        _ = bench.consumeCommands()
+        _ = bench.consumeEvents(bob)
         try answer(&bench, bob, sdp)
-        #expect(bench.takeEvents(bob).isEmpty && bench.takeCommands().isEmpty)
+        #expect(bench.consumeEvents(bob).isEmpty && bench.consumeCommands().isEmpty)
 
         try bench.offer(ada, [.audio("0"), .video("1"), .video("2"), .video("3")])
         #expect(negotiation() == .haveLocalOffer)
         try comeBack(&bench, bob)
-        _ = bench.takeCommands()
+        _ = bench.consumeCommands()
         let offers = bench.events[bob]?.count
         try answer(&bench, bob, sdp)
         #expect(negotiation() == .haveLocalOffer && bench.events[bob]?.count == offers)
-        #expect(bench.takeCommands().isEmpty && states() == [.active, .active, .active, .pending])
+        #expect(bench.consumeCommands().isEmpty && states() == [.active, .active, .active, .pending])
         #expect(try bench.answerOffers(bob) == 1)
         #expect(states() == [.active, .active, .active, .active])
     }
@@ -329,7 +329,7 @@ struct ConnectionTests {
         let bob = try bench.join("bob")
         try bench.perform(.relay(to: "bob", payload: "{}"), ada)
         #expect(
-            bench.takeEvents(bob).last == .relayed(from: bench.info(ada)?.sid ?? "", identity: "ada", payload: "{}"))
+            bench.consumeEvents(bob).last == .relayed(from: bench.info(ada)?.sid ?? "", identity: "ada", payload: "{}"))
         #expect(throws: RoomError.self) { try bench.perform(.relay(to: "nobody", payload: ""), ada) }
         #expect(throws: RoomError.self) { try bench.perform(.relay(to: "ada", payload: ""), ada) }
         #expect(throws: RoomError.self) {

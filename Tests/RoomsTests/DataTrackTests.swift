@@ -49,7 +49,7 @@ struct DataTrackTests {
 
     /// The last notice to a member of what it receives.
     private mutating func received(_ session: SessionID) -> [ReceivedDataTrack]? {
-        bench.takeEvents(session).compactMap { if case .dataTracksReceived(let all) = $0 { all } else { nil } }.last
+        bench.consumeEvents(session).compactMap { if case .dataTracksReceived(let all) = $0 { all } else { nil } }.last
     }
 
     private mutating func code(_ request: SessionRequest, _ session: SessionID) -> RoomError.Code? {
@@ -68,11 +68,11 @@ struct DataTrackTests {
         let ada = try join("ada"), bob = try join("bob"), carl = try join("carl"), dora = try bench.join("dora")
         let first = try publish(7, "pose", ada), second = try publish(7, "depth", bob)
         #expect(
-            bench.takeEvents(ada).contains {
+            bench.consumeEvents(ada).contains {
                 if case .dataTrackPublished(let one) = $0 { one.sid == first } else { false }
             })
         for session in [carl, dora] {
-            let reported = bench.takeEvents(session).contains {
+            let reported = bench.consumeEvents(session).contains {
                 if case .participantUpdated(let info) = $0 { info.dataTracks.map(\.name) == ["pose"] } else { false }
             }
             #expect(reported)
@@ -120,10 +120,10 @@ struct DataTrackTests {
     mutating func end() throws {
         let ada = try join("ada"), bob = try join("bob", all: true)
         let first = try publish(1, "a", ada), second = try publish(2, "b", ada)
-        _ = bench.takeEvents(ada)
+        _ = bench.consumeEvents(ada)
         try bench.perform(.dataTrack(.unpublish(handle: 1)), ada)
         #expect(
-            bench.takeEvents(ada).contains {
+            bench.consumeEvents(ada).contains {
                 if case .dataTrackUnpublished(let one) = $0 { one.sid == first } else { false }
             })
         #expect(received(bob)?.map(\.track) == [second])
@@ -143,7 +143,7 @@ struct DataTrackTests {
         _ = try publish(1, "a", ada)
         #expect(received(bob)?.count == 1)
         try bench.step { (room, turn) throws(RoomError) in room.close(reason: .roomDeleted, turn: &turn) }
-        #expect(bench.takeEvents(bob) == [.ended(.roomDeleted, message: nil)])
+        #expect(bench.consumeEvents(bob) == [.ended(.roomDeleted, message: nil)])
         #expect(bench.leftovers.isEmpty)
     }
 
@@ -211,7 +211,7 @@ struct DataTrackTests {
         try bench.move("ada", to: &other.bench)
         #expect(received(bob) == [])
         #expect(other.received(carl)?.map(\.track) == [sid])
-        let moved = other.bench.takeEvents(ada).compactMap {
+        let moved = other.bench.consumeEvents(ada).compactMap {
             if case .moved(let snapshot) = $0 { snapshot } else { nil }
         }
         #expect(moved.first?.dataTracks.map(\.identity) == ["carl"])

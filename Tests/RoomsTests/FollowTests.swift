@@ -25,13 +25,13 @@ struct FollowTests {
         let bob = try bench.join("bob")
         try bench.offer(ada, [.audio("0"), .video("1")])
         try bench.offer(bob, [.audio("0"), .video("1")])
-        _ = bench.takeCommands()
+        _ = bench.consumeCommands()
         let viewer = try viewer(&bench, .dominantSpeaker, sections)
         let subscribed = SubscribeTests.subscribed(bench.commands)
         #expect(subscribed.map(\.mid) == ["0", "1"])
         let first = bench.room.subscriptions(of: viewer).map(\.track)
         #expect(first == [bench.trackSID(ada, .audio), bench.trackSID(ada, .video)], "somebody is shown at once")
-        _ = bench.takeCommands()
+        _ = bench.consumeCommands()
         let voice = try #require(bench.room.state.routing.tracks(of: bob).first)
         bench.media(.dominantSpeakerChanged(bench.room.id, voice))
         let switches = bench.commands.compactMap {
@@ -123,10 +123,10 @@ struct FollowTests {
         #expect(shown == [bench.trackSID(ada, .audio), bench.trackSID(ada, .video)])
         var permissions = try #require(bench.info(viewer)).permissions
         permissions.canSubscribe = false
-        _ = bench.takeCommands()
+        _ = bench.consumeCommands()
         try bench.setPermissions(permissions, "viewer")
         #expect(bench.room.subscriptions(of: viewer).map(\.track) == [nil, nil])
-        let stopped = bench.takeCommands().compactMap {
+        let stopped = bench.consumeCommands().compactMap {
             if case .switchSubscription(let id, nil) = $0 { id } else { nil }
         }
         #expect(stopped.count == 2)
@@ -172,7 +172,7 @@ struct MediaEventTests {
         var (bench, ada, bob) = try SubscribeTests.pair()
         let id = try #require(bench.room.state.routing.tracks(of: ada).last)
         let subscription = try #require(bench.room.state.routing.subscriptions(of: bob).last)
-        _ = bench.takeEvents(bob)
+        _ = bench.consumeEvents(bob)
         bench.media(.trackStarted(id, .vp8))
         bench.media(.trackDimensions(id, layer: 0, width: 320, height: 180))
         bench.media(.trackDimensions(id, layer: 2, width: 1280, height: 720))
@@ -181,7 +181,7 @@ struct MediaEventTests {
         bench.media(.trackSilent(id))
         bench.media(.trackResumed(id))
         bench.media(.subscriptionStarted(subscription))
-        let events = bench.takeEvents(bob)
+        let events = bench.consumeEvents(bob)
         let infos = events.compactMap { if case .trackUpdated(let info) = $0 { info } else { nil } }
         #expect(
             infos.count == 5 && infos.last?.codec == .vp8 && infos.last?.width == 1280
@@ -198,19 +198,19 @@ struct MediaEventTests {
     func speakers() throws {
         var (bench, ada, bob) = try SubscribeTests.pair()
         try bench.perform(.wantSpeakers(true), bob)
-        _ = bench.takeEvents(bob)
-        _ = bench.takeEvents(ada)
+        _ = bench.consumeEvents(bob)
+        _ = bench.consumeEvents(ada)
         let voice = try #require(bench.room.state.routing.tracks(of: ada).first)
         bench.media(.speakersChanged(bench.room.id, [SpeakerLevel(track: voice, loudness: 90)]))
         bench.media(.dominantSpeakerChanged(bench.room.id, voice))
         bench.media(.dominantSpeakerChanged(bench.room.id, voice))
         let sid = bench.info(ada)?.sid ?? ""
         #expect(
-            bench.takeEvents(bob) == [
+            bench.consumeEvents(bob) == [
                 .speakersChanged([SpeakerInfo(participant: sid, track: bench.trackSID(ada, .audio), loudness: 90)]),
                 .dominantSpeakerChanged(participant: sid),
             ])
-        #expect(bench.takeEvents(ada) == [.dominantSpeakerChanged(participant: sid)])
+        #expect(bench.consumeEvents(ada) == [.dominantSpeakerChanged(participant: sid)])
         #expect(try bench.room.snapshot(bob).dominantSpeaker == sid)
     }
 
@@ -221,19 +221,19 @@ struct MediaEventTests {
         }
         var (bench, ada, bob) = try SubscribeTests.pair()
         let early = try bench.join("early") { $0.wantsSpeakers = true }
-        #expect(reported(bench.takeEvents(early)).isEmpty, "nobody speaks")
+        #expect(reported(bench.consumeEvents(early)).isEmpty, "nobody speaks")
         let voice = try #require(bench.room.state.routing.tracks(of: ada).first)
         bench.media(.speakersChanged(bench.room.id, [SpeakerLevel(track: voice, loudness: 90)]))
         let speaker = SpeakerInfo(
             participant: try #require(bench.info(ada)).sid, track: bench.trackSID(ada, .audio), loudness: 90)
         let late = try bench.join("late") { $0.wantsSpeakers = true }
-        #expect(reported(bench.takeEvents(late)) == [[speaker]])
-        #expect(reported(bench.takeEvents(bob)).isEmpty)
+        #expect(reported(bench.consumeEvents(late)) == [[speaker]])
+        #expect(reported(bench.consumeEvents(bob)).isEmpty)
         try bench.perform(.wantSpeakers(true), bob)
-        #expect(reported(bench.takeEvents(bob)) == [[speaker]])
+        #expect(reported(bench.consumeEvents(bob)) == [[speaker]])
         var booth = RoomBench(id: RoomID(10), name: "booth")
         try bench.move("late", to: &booth)
-        #expect(reported(booth.takeEvents(late)) == [[]])
+        #expect(reported(booth.consumeEvents(late)) == [[]])
     }
 
     @Test(
@@ -242,34 +242,34 @@ struct MediaEventTests {
     func currentStateSentAgain() throws {
         var (bench, ada, bob) = try SubscribeTests.pair()
         try bench.perform(.wantSpeakers(true), bob)
-        #expect(bench.takeEvents(bob).last == .speakersChanged([]))
+        #expect(bench.consumeEvents(bob).last == .speakersChanged([]))
         let voice = try #require(bench.room.state.routing.tracks(of: ada).first)
         bench.media(.speakersChanged(bench.room.id, [SpeakerLevel(track: voice, loudness: 90)]))
         let video = try #require(bench.room.state.routing.subscriptions(of: bob).last)
         bench.media(.subscriptionHeld(video, true))
-        let reported = bench.takeEvents(bob)
+        let reported = bench.consumeEvents(bob)
         let speakers = reported.filter { if case .speakersChanged = $0 { true } else { false } }
         let held = reported.filter { if case .subscriptionHeld(_, _, _, true) = $0 { true } else { false } }
         #expect(speakers.count == 1 && held.count == 1)
-        _ = bench.takeEvents(ada)
+        _ = bench.consumeEvents(ada)
         try bench.step { (room, turn) throws(RoomError) in room.sendCurrentState(to: bob, turn: &turn) }
-        #expect(bench.takeEvents(bob) == speakers + held, "nobody has restricted a track")
+        #expect(bench.consumeEvents(bob) == speakers + held, "nobody has restricted a track")
         // What a publisher permits that has chosen its audience may have changed, too.
         for audience in [["bob"], nil] as [Audience?] { try bench.perform(.setAudience(audience), ada) }
-        #expect(bench.takeEvents(bob).isEmpty)
+        #expect(bench.consumeEvents(bob).isEmpty)
         try bench.step { (room, turn) throws(RoomError) in room.sendCurrentState(to: bob, turn: &turn) }
-        let again = bench.takeEvents(bob)
+        let again = bench.consumeEvents(bob)
         #expect(Array(again.prefix(2)) == speakers + held)
         let permitted = again.dropFirst(2).filter { if case .trackPermission(_, _, true) = $0 { true } else { false } }
         #expect(permitted.count == 2 && again.count == 4)
-        #expect(bench.takeEvents(ada).isEmpty)
+        #expect(bench.consumeEvents(ada).isEmpty)
         // On another connection the decision begins anew.
         try bench.step { (room, turn) throws(RoomError) in _ = room.endConnections(of: bob, &turn) }
         #expect(bench.room.state.routing[video]?.isHeld == false)
         bench.leave(ada)
-        _ = bench.takeEvents(bob)
+        _ = bench.consumeEvents(bob)
         try bench.step { (room, turn) throws(RoomError) in room.sendCurrentState(to: bob, turn: &turn) }
-        #expect(bench.takeEvents(bob) == [.speakersChanged([])])
+        #expect(bench.consumeEvents(bob) == [.speakersChanged([])])
     }
 
     @Test("Events about peers, tracks and subscriptions that have ended are ignored")
@@ -279,8 +279,8 @@ struct MediaEventTests {
         let peer = try #require(bench.room.connections(of: ada).first?.peer)
         let subscription = try #require(bench.room.state.routing.subscriptions(of: bob).first)
         bench.leave(ada)
-        _ = bench.takeEvents(bob)
-        _ = bench.takeCommands()
+        _ = bench.consumeEvents(bob)
+        _ = bench.consumeCommands()
         for event in [
             MediaEvent.peerConnected(peer), .peerMoved(peer), .peerEnded(peer, .consentExpired),
             .trackStarted(track, .opus),
@@ -289,7 +289,7 @@ struct MediaEventTests {
             .subscriptionHasNoCommonCodec(subscription), .dominantSpeakerChanged(bench.room.id, track),
             .speakersChanged(bench.room.id, [SpeakerLevel(track: track, loudness: 1)]),
         ] { bench.media(event) }
-        #expect(bench.takeEvents(bob).isEmpty && bench.commands.isEmpty)
+        #expect(bench.consumeEvents(bob).isEmpty && bench.commands.isEmpty)
     }
 
     @Test("Each step of a stay is reported once, in the order in which it is reached")

@@ -16,7 +16,7 @@ struct JoinTests {
         let second = try bench.join("alice")
         #expect(bench.ended == [first: .duplicateIdentity])
         #expect(bench.room.has(screen) && bench.room.has(second))
-        #expect(bench.takeEvents(first).last == .ended(.duplicateIdentity, message: nil))
+        #expect(bench.consumeEvents(first).last == .ended(.duplicateIdentity, message: nil))
         try bench.step { (room, turn) throws(RoomError) in try room.removeParticipant("alice", turn: &turn) }
         #expect(bench.room.has(screen) && !bench.room.has(second))
     }
@@ -40,15 +40,15 @@ struct JoinTests {
         for number in 0..<20 { viewers.append(try bench.join("viewer \(number)")) }
         for session in viewers {
             try bench.answerOffers(session)
-            _ = bench.takeEvents(session)
+            _ = bench.consumeEvents(session)
         }
-        _ = bench.takeCommands()
+        _ = bench.consumeCommands()
         try bench.step { (room, turn) throws(RoomError) in room.close(reason: .roomDeleted, turn: &turn) }
         for session in viewers {
-            let events = bench.takeEvents(session)
+            let events = bench.consumeEvents(session)
             #expect(events == [.ended(.roomDeleted, message: nil)])
         }
-        #expect(bench.takeEvents(ada).last == .ended(.roomDeleted, message: nil))
+        #expect(bench.consumeEvents(ada).last == .ended(.roomDeleted, message: nil))
         #expect(bench.ended.count == 21 && bench.isOver && bench.leftovers.isEmpty)
         let removed = bench.commands.count { if case .removePeer = $0 { true } else { false } }
         let unsubscribed = bench.commands.count { if case .unsubscribe = $0 { true } else { false } }
@@ -64,10 +64,10 @@ struct JoinTests {
         try bench.answerOffers(bob)
         bench.leave(ada)
         bench.leave(ada)
-        let left = bench.takeEvents(bob).filter { if case .participantLeft = $0 { true } else { false } }
+        let left = bench.consumeEvents(bob).filter { if case .participantLeft = $0 { true } else { false } }
         #expect(left.count == 1)
         #expect(bench.room.counts.tracks == 0 && bench.room.counts.subscriptions == 0)
-        #expect(bench.takeEvents(ada).last == .ended(.left, message: nil))
+        #expect(bench.consumeEvents(ada).last == .ended(.left, message: nil))
         #expect(bench.room.counts.connections == 1, "bob's receiving connection goes on")
     }
 
@@ -171,13 +171,13 @@ struct JoinTests {
         let ada = try bench.join("ada")
         try bench.offer(ada, [.audio("0"), .video("1")])
         bench.media(.speakersChanged(bench.room.id, []))
-        #expect(bench.takeEvents(caster).isEmpty)
+        #expect(bench.consumeEvents(caster).isEmpty)
         try bench.perform(.requestRoster, caster)
-        let roster = bench.takeEvents(caster)
+        let roster = bench.consumeEvents(caster)
         #expect(roster.count == 3)
         #expect(roster.first == .roomUpdated(bench.room.info), "it may have changed since it joined")
         try bench.perform(.requestRoster, caster)
-        #expect(bench.takeEvents(caster).isEmpty)
+        #expect(bench.consumeEvents(caster).isEmpty)
         #expect(throws: RoomError.self) { try bench.perform(.subscribe(track: bench.trackSID(ada, .video)), caster) }
     }
 
@@ -186,11 +186,11 @@ struct JoinTests {
         var bench = RoomBench()
         let bob = try bench.join("bob")
         let spy = try bench.join("spy") { $0.claims.video.hidden = true }
-        #expect(bench.takeEvents(bob).isEmpty)
+        #expect(bench.consumeEvents(bob).isEmpty)
         #expect(try bench.room.snapshot(bob).others.isEmpty)
         #expect(try bench.room.snapshot(spy).others.map(\.identity) == ["bob"])
         bench.leave(spy)
-        #expect(bench.takeEvents(bob).isEmpty)
+        #expect(bench.consumeEvents(bob).isEmpty)
     }
 }
 
@@ -217,7 +217,7 @@ struct TimerTests {
         let carol = try bench.join("carol")
         try bench.offer(bob, [.audio("0")])
         func sizes() -> [[Int]] {
-            bench.takeEvents(ada).compactMap { event in
+            bench.consumeEvents(ada).compactMap { event in
                 guard case .roomUpdated(let room) = event else { return nil }
                 return [room.participants, room.publishers]
             }
@@ -264,7 +264,7 @@ struct TimerTests {
         }
         #expect(bench.room.has(bob) && bench.ended == [ada: .timeout])
         #expect(
-            bench.takeEvents(bob).count { if case .participantLeft(_, "ada", .timeout) = $0 { true } else { false } }
+            bench.consumeEvents(bob).count { if case .participantLeft(_, "ada", .timeout) = $0 { true } else { false } }
                 == 1)
     }
 
@@ -273,7 +273,7 @@ struct TimerTests {
         var bench = RoomBench()
         let ada = try bench.join("ada")
         try bench.offer(ada, [.audio("0")])
-        _ = bench.takeCommands()
+        _ = bench.consumeCommands()
         try bench.step { (room, turn) throws(RoomError) in room.detach(ada, turn: &turn) }
         bench.advance(by: .seconds(29))
         try bench.step { (room, turn) throws(RoomError) in try room.attach(ada, turn: &turn) }

@@ -20,7 +20,7 @@ struct LargeRoomTests {
         /// How many offers were answered, how many tracks wait, and how many are received.
         func answered() throws -> [[Int]] {
             let offers = try bench.answerOffers(bob)
-            let waiting: [Int] = bench.takeEvents(bob).compactMap {
+            let waiting: [Int] = bench.consumeEvents(bob).compactMap {
                 if case .subscriptionsWaiting(_, let waiting) = $0 { waiting } else { nil }
             }
             return [[offers], waiting, [bench.room.subscriptions(of: bob).count { $0.state == .active }]]
@@ -44,7 +44,7 @@ struct LargeRoomTests {
         var bench = RoomBench()
         let ada = try bench.join("ada") { $0.autoSubscribe = false }
         let members = try (0..<150).map { try bench.join("member \($0)") { $0.wantsRoster = false } }
-        for member in members { _ = bench.takeEvents(member) }
+        for member in members { _ = bench.consumeEvents(member) }
         func offered() -> [Int] {
             members.map { member in
                 (bench.events[member] ?? []).count { if case .offer = $0.event { true } else { false } }
@@ -69,9 +69,9 @@ struct LargeRoomTests {
         let ada = try bench.join("ada") { $0.autoSubscribe = false }
         let members = try (0..<100).map { try bench.join("member \($0)") { $0.wantsRoster = false } }
         try bench.offer(ada, [.audio("0")])
-        for member in members { _ = bench.takeEvents(member) }
+        for member in members { _ = bench.consumeEvents(member) }
         try bench.step { (room, turn) throws(RoomError) in room.makeOwedOffers(turn: &turn) }
-        let last = members.map { bench.takeEvents($0) }.suffix(100 - Room.offersPerStep)
+        let last = members.map { bench.consumeEvents($0) }.suffix(100 - Room.offersPerStep)
         let offered = last.count { events in events.contains { if case .offer = $0 { true } else { false } } }
         #expect(offered == 100 - Room.offersPerStep)
         #expect(!bench.room.owesOffers && bench.room.hasNews)
@@ -86,11 +86,11 @@ struct LargeRoomTests {
             let session = try bench.join("member \(number)") { $0.autoSubscribe = false }
             try bench.offer(session, [.audio("0")])
         }
-        let tracks = bench.takeCommands().compactMap { if case .addTrack(let track) = $0 { track.id } else { nil } }
+        let tracks = bench.consumeCommands().compactMap { if case .addTrack(let track) = $0 { track.id } else { nil } }
         var policy = RoomPolicy()
         policy.alwaysHeard = ["member 3"]
         try bench.setPolicy(policy)
-        let commanded = bench.takeCommands().compactMap {
+        let commanded = bench.consumeCommands().compactMap {
             if case .setTrackAlwaysForwarded(let track, _) = $0 { track } else { nil }
         }
         #expect(tracks.count == 30 && commanded == tracks)
@@ -119,10 +119,10 @@ struct LargeRoomTests {
             }
             sessions.append(session)
         }
-        for session in sessions { _ = bench.takeEvents(session) }
+        for session in sessions { _ = bench.consumeEvents(session) }
         try bench.step { (room, turn) throws(RoomError) in room.close(reason: .roomDeleted, turn: &turn) }
         for session in sessions {
-            let events = bench.takeEvents(session)
+            let events = bench.consumeEvents(session)
             #expect(events.last == .ended(.roomDeleted, message: nil))
             #expect(!events.contains { if case .roomUpdated = $0 { true } else { false } })
         }
@@ -161,14 +161,14 @@ struct LargeRoomTests {
         }
         bench.media(.dominantSpeakerChanged(bench.room.id, voices[0]))
         bench.events = [:]
-        _ = bench.takeCommands()
+        _ = bench.consumeCommands()
         for _ in 0..<2 { bench.media(.dominantSpeakerChanged(bench.room.id, voices[1])) }
         let bob = try #require(bench.info(speakers[1])).sid
         for session in speakers + knowing {
-            #expect(bench.takeEvents(session) == [.dominantSpeakerChanged(participant: bob)])
+            #expect(bench.consumeEvents(session) == [.dominantSpeakerChanged(participant: bob)])
         }
-        for session in unknowing { #expect(bench.takeEvents(session).isEmpty) }
-        let commands = bench.takeCommands()
+        for session in unknowing { #expect(bench.consumeEvents(session).isEmpty) }
+        let commands = bench.consumeCommands()
         #expect(commands.count == 40)
         #expect(commands.allSatisfy { if case .switchSubscription(_, to: _?) = $0 { true } else { false } })
     }

@@ -21,7 +21,7 @@ struct LimitTests {
         let ada = try bench.join("ada")
         let answer = try bench.offer(ada, (0..<34).map { .video("\($0)") })
         #expect(Self.added(bench.commands) == 32 && answer.tracks.count == 32)
-        let refused = bench.takeEvents(ada).filter { if case .publicationRefused = $0 { true } else { false } }
+        let refused = bench.consumeEvents(ada).filter { if case .publicationRefused = $0 { true } else { false } }
         #expect(
             refused
                 == ["32", "33"].map {
@@ -41,7 +41,7 @@ struct LimitTests {
         try bench.offer(ada, "camera", [.audio("0"), .video("1")])
         try bench.offer(ada, "screen", [.audio("0"), .video("1")])
         #expect(Self.added(bench.commands) == 3)
-        let refused = bench.takeEvents(ada).filter { if case .publicationRefused = $0 { true } else { false } }
+        let refused = bench.consumeEvents(ada).filter { if case .publicationRefused = $0 { true } else { false } }
         #expect(refused.count == 1)
     }
 
@@ -97,11 +97,11 @@ struct LimitTests {
         let ada = try bench.join("ada")
         let bob = try bench.join("bob")
         try bench.perform(.setMetadata(name: "Ada", metadata: "m"), ada)
-        _ = bench.takeEvents(bob)
+        _ = bench.consumeEvents(bob)
         for _ in 0..<100 { try bench.perform(.setMetadata(name: "Ada", metadata: "m"), ada) }
-        #expect(bench.takeEvents(bob).isEmpty)
+        #expect(bench.consumeEvents(bob).isEmpty)
         try bench.perform(.setAttributes(["hand": "up"]), ada)
-        #expect(bench.takeEvents(bob).count == 1)
+        #expect(bench.consumeEvents(bob).count == 1)
     }
 
     @Test("Publications and unmutes are bounded by the size of the room, mutes and ends are not; all tracks come twice")
@@ -115,7 +115,7 @@ struct LimitTests {
             bench.refusal(of: request, by: ada)
         }
         func refusals() -> [RoomError.Code] {
-            bench.takeEvents(ada).compactMap {
+            bench.consumeEvents(ada).compactMap {
                 if case .publicationRefused(_, _, _, let code, _) = $0 { code } else { nil }
             }
         }
@@ -219,7 +219,7 @@ struct LimitTests {
         let bob = try bench.join("bob") { ($0.offering, $0.receivingConnection) = (.client, "main") }
         /// The sections that it is asked for, and the tracks that wait.
         func news() -> [[Int]] {
-            let events = bench.takeEvents(bob)
+            let events = bench.consumeEvents(bob)
             let asked: [Int] = events.compactMap {
                 if case .sectionsNeeded("main", let audio, let video) = $0 { audio + video } else { nil }
             }
@@ -251,12 +251,12 @@ struct LimitTests {
         let own = (0..<10).map { ClientDescriptions.Section.audio("\($0)") }
         let received = (10..<256).map { ClientDescriptions.Section.audio("\($0)", "recvonly") }
         for sections in [own, own + received] { try bench.offer(bob, "main", sections) }
-        #expect(Self.waiting(bench.takeEvents(bob)) == [2], "248 tracks, 246 sections")
+        #expect(Self.waiting(bench.consumeEvents(bob)) == [2], "248 tracks, 246 sections")
         for left in [1, 0] {
             let track = try #require(bench.room.subscriptions(of: bob).first { $0.connection == nil }?.track)
             let publisher = try #require(bench.room.state.routing.track(sid: track)?.publisher)
             try bench.perform(.unpublish(track: track), publisher)
-            #expect(Self.waiting(bench.takeEvents(bob)) == [left])
+            #expect(Self.waiting(bench.consumeEvents(bob)) == [left])
         }
     }
 
@@ -273,17 +273,17 @@ struct LimitTests {
         try bench.answerOffers(bob)
         let tracks = try #require(bench.info(ada)).tracks.map(\.sid)
         #expect(bench.room.subscriptions(of: bob).map(\.track) == Array(tracks[..<3]))
-        #expect(Self.waiting(bench.takeEvents(bob)) == [2])
+        #expect(Self.waiting(bench.consumeEvents(bob)) == [2])
         #expect(throws: RoomError.self) { try bench.perform(.subscribe(track: tracks[3]), bob) }
 
         try bench.perform(.unpublish(track: tracks[0]), ada)
         try bench.answerOffers(bob)
         #expect(bench.room.subscriptions(of: bob).map(\.track) == Array(tracks[1..<4]), "the oldest that waits")
         #expect(bench.room.subscriptions(of: bob).allSatisfy { $0.state == .active })
-        #expect(Self.waiting(bench.takeEvents(bob)) == [1])
+        #expect(Self.waiting(bench.consumeEvents(bob)) == [1])
 
         try bench.perform(.unsubscribe(track: tracks[4]), bob)
-        #expect(Self.waiting(bench.takeEvents(bob)) == [0])
+        #expect(Self.waiting(bench.consumeEvents(bob)) == [0])
         bench.leave(ada)
         #expect(bench.room.subscriptions(of: bob).isEmpty && bench.room.distribution.waitingTracks.isSettled)
     }
@@ -300,9 +300,9 @@ struct LimitTests {
         try bench.offer(eve, [.audio("0"), .video("1")])
         let bob = try bench.join("bob")
         #expect(try bench.room.snapshot(bob).subscriptions.count == 2)
-        #expect(Self.waiting(bench.takeEvents(bob)) == [2])
+        #expect(Self.waiting(bench.consumeEvents(bob)) == [2])
         bench.leave(eve)
-        #expect(Self.waiting(bench.takeEvents(bob)) == [0])
+        #expect(Self.waiting(bench.consumeEvents(bob)) == [0])
         bench.leave(ada)
         #expect(bench.room.subscriptions(of: bob).isEmpty)
     }
@@ -315,11 +315,11 @@ struct LimitTests {
         let bob = try bench.join("bob")
         let ada = try bench.join("ada")
         try bench.offer(ada, [.audio("0"), .video("1"), .audio("2")])
-        #expect(Self.waiting(bench.takeEvents(bob)) == [2])
+        #expect(Self.waiting(bench.consumeEvents(bob)) == [2])
         try bench.perform(.setAudioOnly(true), bob)
-        #expect(Self.waiting(bench.takeEvents(bob)) == [1])
+        #expect(Self.waiting(bench.consumeEvents(bob)) == [1])
         try bench.perform(.setAutoSubscribe(false), bob)
-        #expect(Self.waiting(bench.takeEvents(bob)) == [0])
+        #expect(Self.waiting(bench.consumeEvents(bob)) == [0])
     }
 
     @Test("A WHIP session whose connection does not come up ends, and its room after it; ICE restarts prolong it")
@@ -393,7 +393,7 @@ struct LimitTests {
             bench.media(.peerEnded(peer, .overloaded))
         }
         #expect(bench.ended == [viewer: .connectionLost])
-        #expect(
-            bench.takeEvents(ada).contains(.connectionChanged(connection: "pub", state: .closed, reason: "overloaded")))
+        let events = bench.consumeEvents(ada)
+        #expect(events.contains(.connectionChanged(connection: "pub", state: .closed, reason: "overloaded")))
     }
 }

@@ -16,7 +16,7 @@ struct MessageTests {
             try room.offer(session, connection: "pub", sdp: sdp, turn: &turn)
         }
         #expect(answer.sdp.contains("a=sctp-port:5000") && answer.sdp.contains("a=max-message-size:260096"))
-        let accepted = bench.takeCommands().compactMap { command -> (PeerID, DataTransport)? in
+        let accepted = bench.consumeCommands().compactMap { command -> (PeerID, DataTransport)? in
             if case .acceptData(let peer, let transport) = command { (peer, transport) } else { nil }
         }
         let (peer, transport) = try #require(accepted.first)
@@ -30,7 +30,7 @@ struct MessageTests {
     }
 
     private static func received(_ session: SessionID, _ bench: inout RoomBench) -> [RoomMessage] {
-        bench.takeEvents(session).compactMap { if case .messageReceived(let message) = $0 { message } else { nil } }
+        bench.consumeEvents(session).compactMap { if case .messageReceived(let message) = $0 { message } else { nil } }
     }
 
     @Test(
@@ -45,9 +45,9 @@ struct MessageTests {
         #expect(sdp.split(separator: "\r\nm=").dropFirst().map { $0.prefix(11) } == ["application"])
         #expect(sdp.contains(" UDP/DTLS/SCTP webrtc-datachannel\r\n") && !sdp.contains("a=rtcp-mux"))
         let peer = try #require(bench.room.connections(of: ada).first?.peer)
-        _ = bench.takeCommands()
+        _ = bench.consumeCommands()
         try bench.answerOffers(ada)
-        let commands = bench.takeCommands()
+        let commands = bench.consumeCommands()
         #expect(commands.contains(.acceptData(peer, DataTransport(port: 5_000, longestMessage: 262_144))))
         let opened = commands.compactMap { if case .openDataChannel(peer, let terms) = $0 { terms } else { nil } }
         #expect(
@@ -59,7 +59,7 @@ struct MessageTests {
         try bench.offer(try bench.join("bob"), [.audio("0")])
         try bench.answerOffers(ada)
         #expect(bench.room.subscriptions(of: ada).map(\.state) == [.active])
-        #expect(!bench.takeCommands().contains { if case .openDataChannel = $0 { true } else { false } })
+        #expect(!bench.consumeCommands().contains { if case .openDataChannel = $0 { true } else { false } })
         try bench.step { (room, turn) throws(RoomError) in
             for terms in opened { room.receive(.dataChannelOpened(peer, terms), turn: &turn) }
             try room.sendFromServer(Self.text, turn: &turn)
@@ -99,8 +99,8 @@ struct MessageTests {
         try bench.step { (room, turn) throws(RoomError) in
             room.receive(.dataChannelClosed(peer, label: "reliable", .receiverTooSlow), turn: &turn)
         }
-        #expect(
-            bench.takeEvents(bob) == [.channelClosed(connection: "pub", label: "reliable", reason: "receiverTooSlow")])
+        let events = bench.consumeEvents(bob)
+        #expect(events == [.channelClosed(connection: "pub", label: "reliable", reason: "receiverTooSlow")])
         try bench.perform(.send(Self.text), ada)
         #expect(bench.messages.count == 1 && Self.received(bob, &bench).count == 1)
     }
@@ -145,7 +145,7 @@ struct MessageTests {
         try bench.setPolicy(policy)
         #expect(code(Self.text) == .permissionDenied)
         // The API may.
-        _ = bench.takeEvents(bob)
+        _ = bench.consumeEvents(bob)
         try bench.step { (room, turn) throws(RoomError) in try room.sendFromServer(Self.text, turn: &turn) }
         #expect(Self.received(bob, &bench).map(\.identity) == [nil])
     }

@@ -33,8 +33,8 @@ struct MoveTests {
         let before = try #require(hall.info(ada))
         let connections = hall.room.connections(of: ada).map(\.peer)
         let last = try #require(hall.events[ada]?.last?.sequence)
-        (_, _) = (hall.takeEvents(bob), booth.takeEvents(carl))
-        (_, _) = (hall.takeCommands(), booth.takeCommands())
+        (_, _) = (hall.consumeEvents(bob), booth.consumeEvents(carl))
+        (_, _) = (hall.consumeCommands(), booth.consumeCommands())
         let moving = try hall.move("ada", to: &booth)
 
         #expect(hall.room.sessions == [bob] && booth.room.sessions == [carl, ada])
@@ -42,17 +42,17 @@ struct MoveTests {
         #expect(info.sid == before.sid && info.tracks.map(\.sid) == before.tracks.map(\.sid))
         #expect(booth.room.connections(of: ada).map(\.peer) == connections)
         #expect(moving.numbers.count == 4 && moving.numbers.allSatisfy { booth.room.owns($0) && !hall.room.owns($0) })
-        let left = hall.takeCommands(), entered = booth.takeCommands()
+        let left = hall.consumeCommands(), entered = booth.consumeCommands()
         #expect(!left.contains { if case .removePeer = $0 { true } else { false } })
         #expect(!left.contains { if case .removeTrack = $0 { true } else { false } })
         // Bob's of ada's two tracks, and ada's of bob's.
         #expect(left.count { if case .unsubscribe = $0 { true } else { false } } == 3)
         #expect(entered.prefix(2).elementsEqual(connections.map { .movePeer($0, to: RoomID(10)) }))
 
-        let reported = hall.takeEvents(bob)
+        let reported = hall.consumeEvents(bob)
         #expect(reported.contains(.participantLeft(participant: info.sid, identity: "ada", reason: .moved)))
         #expect(reported.count { if case .trackUnpublished = $0 { true } else { false } } == 2)
-        let heard = booth.takeEvents(carl)
+        let heard = booth.consumeEvents(carl)
         let joined = heard.compactMap { if case .participantJoined(let other) = $0 { other } else { nil } }
         #expect(joined.map(\.sid) == [info.sid])
         #expect(heard.count { if case .trackPublished = $0 { true } else { false } } == 2)
@@ -85,10 +85,10 @@ struct MoveTests {
         try booth.offer(carl, [.video("0")])
         try hall.answerOffers(ada)
         let connections = hall.room.connections(of: ada), tracks = hall.room.state.routing.tracks(of: ada)
-        (_, _) = (hall.takeCommands(), booth.takeCommands())
+        (_, _) = (hall.consumeCommands(), booth.consumeCommands())
         let moving = try hall.move("ada", to: &booth, ofOtherWorker: true)
 
-        let left = hall.takeCommands(), entered = booth.takeCommands()
+        let left = hall.consumeCommands(), entered = booth.consumeCommands()
         #expect(connections.count == 2 && connections.allSatisfy { left.contains(.removePeer($0.peer)) })
         #expect(tracks.count == 2 && tracks.allSatisfy { left.contains(.removeTrack($0)) })
         #expect(moving.numbers.isEmpty && booth.info(ada)?.tracks.isEmpty == true)
@@ -107,7 +107,7 @@ struct MoveTests {
         #expect(
             code { () throws(RoomError) in try booth.offer(ada, [.audio("0"), .video("1")]) } == .connectionNotFound)
         #expect(code { () throws(RoomError) in try booth.answerOffers(ada) } == .connectionNotFound)
-        #expect(booth.takeCommands().isEmpty && booth.info(ada)?.tracks.isEmpty == true)
+        #expect(booth.consumeCommands().isEmpty && booth.info(ada)?.tracks.isEmpty == true)
         // An answer to the first offer of the connection that has ended comes from an unknown side, and names another section.
         let offers = [hall.lastOffer(ada), booth.lastOffer(ada)].compactMap { $0?.sdp }
         #expect(offers.count == 2 && offers[0].contains("a=mid:0") && !offers[1].contains("a=mid:0"))
@@ -116,7 +116,7 @@ struct MoveTests {
         try booth.offer(ada, "pub", [.audio("0"), .video("1")], ufrag: "pub2")
         #expect(booth.info(ada)?.tracks.count == 2)
         #expect(booth.room.connections(of: ada).allSatisfy { other in !connections.contains { $0.peer == other.peer } })
-        let added = (entered + booth.takeCommands()).compactMap {
+        let added = (entered + booth.consumeCommands()).compactMap {
             if case .addPeer(let peer) = $0 { peer.id } else { nil }
         }
         let connected = booth.room.connections(of: ada).map(\.peer)
@@ -206,9 +206,9 @@ struct MoveTests {
         let ada = try hall.join("ada") { ($0.recovery, $0.understandsMoves) = (.byJoining, false) }
         try hall.offer(ada, [.video("0")])
         let peer = try #require(hall.room.connections(of: ada).first?.peer)
-        _ = hall.takeCommands()
+        _ = hall.consumeCommands()
         try hall.move("ada", to: &booth)
-        #expect(hall.takeCommands().contains(.removePeer(peer)) && booth.room.connections(of: ada).isEmpty)
+        #expect(hall.consumeCommands().contains(.removePeer(peer)) && booth.room.connections(of: ada).isEmpty)
         guard case .moved(let snapshot)? = booth.events[ada]?.first?.event else {
             Issue.record("\(String(describing: booth.events[ada]?.first))")
             return
@@ -325,7 +325,7 @@ struct MoveTests {
         #expect(other.info(ada)?.tracks.map(\.source) == [.microphone])
         #expect(other.commands.contains(.removeTrack(camera)))
         #expect(
-            other.takeEvents(ada).contains {
+            other.consumeEvents(ada).contains {
                 if case .publicationRefused(_, "1", _, .permissionDenied, _) = $0 { true } else { false }
             })
     }

@@ -60,7 +60,7 @@ struct OfferedJoinTests {
         let ada = try bench.join("ada")
         try bench.offer(ada, [.audio("0"), .video("1")])
         let logged = bench.log.count
-        _ = bench.takeCommands()
+        _ = bench.consumeCommands()
         let code = join(&bench, refusal)
         #expect(code == refusal.code)
         #expect(bench.commands.isEmpty && bench.log.count == logged && bench.ended.isEmpty)
@@ -90,7 +90,7 @@ struct OfferedJoinTests {
         var bench = RoomBench()
         let cam = try bench.join("cam")
         try bench.offer(cam, [.audio("0")])
-        _ = bench.takeCommands()
+        _ = bench.consumeCommands()
         let code = join(&bench, refusal)
         #expect(code == refusal.code)
         #expect(bench.commands.isEmpty && bench.ended.isEmpty && bench.room.has(cam))

@@ -25,8 +25,8 @@ struct PlaybackRuleTests {
     func whole() throws {
         var bench = RoomBench()
         let bob = try bench.join("bob")
-        _ = bench.takeEvents(bob)
-        _ = bench.takeCommands()
+        _ = bench.consumeEvents(bob)
+        _ = bench.consumeCommands()
         let info = try start(in: &bench)
         #expect(info.sid.hasPrefix("PB_") && info.tracks.map(\.codec) == [.h264, .opus])
         let players = bench.commands.compactMap { command -> PeerDescription? in
@@ -40,7 +40,7 @@ struct PlaybackRuleTests {
         #expect(tracks.allSatisfy { $0.feedback.isEmpty })
         let offer = try #require(bench.lastOffer(bob), "bob is offered the tracks")
         #expect(offer.sdp.contains("profile-level-id=42c01f"), "with the film's profile and level")
-        let reported = bench.takeEvents(bob)
+        let reported = bench.consumeEvents(bob)
         let joined = reported.compactMap { if case .participantJoined(let info) = $0 { info } else { nil } }
         #expect(joined.map(\.identity) == ["film"] && joined.first?.attributes["playback"] == info.sid)
         #expect(reported.count { if case .trackPublished = $0 { true } else { false } } == 2)

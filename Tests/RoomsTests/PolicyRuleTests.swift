@@ -68,11 +68,11 @@ struct PolicyRuleTests {
         var audio = RoomAudio()
         (audio.maximumMicrophones, audio.microphoneThreshold) = (3, -45)
         (audio.voiceThreshold, audio.maximumSpeakers) = (-40, 2)
-        var commands = bench.takeCommands()
+        var commands = bench.consumeCommands()
         #expect(commands.contains(.setRoomAudio(RoomID(9), audio)))
         #expect(commands.contains(.setTrackAlwaysForwarded(track, true)))
         try bench.setPolicy(RoomPolicy())
-        commands = bench.takeCommands()
+        commands = bench.consumeCommands()
         #expect(commands.contains(.setRoomAudio(RoomID(9), RoomAudio())))
         #expect(commands.contains(.setTrackAlwaysForwarded(track, false)))
     }
@@ -111,7 +111,7 @@ struct PolicyRuleTests {
     func playoutDelay() throws {
         var (bench, ada, bob) = try PolicyTests.meeting()
         func reported(_ bench: inout RoomBench) -> [PlayoutDelayBounds?] {
-            bench.takeCommands().compactMap { command -> PlayoutDelayBounds?? in
+            bench.consumeCommands().compactMap { command -> PlayoutDelayBounds?? in
                 switch command {
                 case .updateSubscription(let it), .subscribe(let it): it.kind == .video ? .some(it.playoutDelay) : nil
                 default: nil
@@ -141,11 +141,12 @@ struct PolicyRuleTests {
         let host = try bench.join("host") { $0.claims.video.roomAdmin = true }
         let track = bench.trackSID(ada, .audio)
         try bench.perform(.requestUnmute(track: track), host)
-        #expect(!bench.takeEvents(ada).contains(.unmuteRequested(track: track, by: bench.info(host)?.sid)), "not muted")
+        let request = RoomEvent.unmuteRequested(track: track, by: bench.info(host)?.sid)
+        #expect(!bench.consumeEvents(ada).contains(request), "not muted")
         try bench.perform(.setMuted(track: track, true), ada)
-        _ = bench.takeEvents(ada)
+        _ = bench.consumeEvents(ada)
         try bench.perform(.requestUnmute(track: track), host)
-        #expect(bench.takeEvents(ada) == [.unmuteRequested(track: track, by: bench.info(host)?.sid)])
+        #expect(bench.consumeEvents(ada) == [.unmuteRequested(track: track, by: bench.info(host)?.sid)])
         #expect(throws: RoomError(.permissionDenied, "only a moderator (roomAdmin) may do this")) {
             try bench.perform(.requestUnmute(track: track), bob)
         }
@@ -159,10 +160,10 @@ struct PolicyRuleTests {
         try bench.offer(ada, [.audio("0")])
         let track = bench.trackSID(ada, .audio)
         try bench.perform(.setMuted(track: track, true), ada)
-        _ = bench.takeEvents(ada)
+        _ = bench.consumeEvents(ada)
         let refusal = RoomError(
             .notAvailable, "the publisher's client has no way to be asked for an unmute: ask the person")
         #expect(throws: refusal) { try bench.perform(.requestUnmute(track: track), host) }
-        #expect(bench.takeEvents(ada).isEmpty)
+        #expect(bench.consumeEvents(ada).isEmpty)
     }
 }

@@ -25,9 +25,9 @@ struct PolicyTests {
         try bench.offer(bob, [.audio("0")])
         try bench.answerOffers(ada)
         try bench.answerOffers(bob)
-        _ = bench.takeCommands()
-        _ = bench.takeEvents(ada)
-        _ = bench.takeEvents(bob)
+        _ = bench.consumeCommands()
+        _ = bench.consumeEvents(ada)
+        _ = bench.consumeEvents(bob)
         return (bench, ada, bob)
     }
 
@@ -60,7 +60,7 @@ struct PolicyTests {
         try bench.setPolicy(Self.policy { $0.maxParticipants = 2 })
         #expect(bench.room.policyRevision == 2 && bench.log == [.policyChanged(revision: 2, by: nil)])
         bench.advance(by: .milliseconds(100))
-        let updates = bench.takeEvents(ada).compactMap { if case .roomUpdated(let info) = $0 { info } else { nil } }
+        let updates = bench.consumeEvents(ada).compactMap { if case .roomUpdated(let info) = $0 { info } else { nil } }
         #expect(updates.map(\.maxParticipants) == [2])
         try bench.setPolicy(Self.policy { $0.maxParticipants = 2 })
         #expect(bench.room.policyRevision == 2)
@@ -87,13 +87,13 @@ struct PolicyTests {
         try bench.setPolicy(Self.policy { $0.audioOnly = true })
         #expect(bench.info(ada)?.tracks.map(\.kind) == [.audio])
         #expect(bench.room.subscriptions(of: bob).map(\.kind) == [.audio])
-        let events = bench.takeEvents(ada)
+        let events = bench.consumeEvents(ada)
         #expect(events.contains(.trackUnpublished(participant: bench.info(ada)?.sid ?? "", track: video)))
         #expect(
             events.contains(
                 .publicationRefused(connection: "pub", mid: "1", track: "video-1", code: .permissionDenied)),
             "the publisher learns why nobody receives it")
-        let commands = bench.takeCommands()
+        let commands = bench.consumeCommands()
         #expect(commands.contains { if case .removeTrack = $0 { true } else { false } })
         #expect(commands.contains { if case .unsubscribe = $0 { true } else { false } })
         try bench.offer(ada, [.audio("0"), .video("1")])
@@ -152,11 +152,11 @@ struct PolicyTests {
         // Nobody publishes but bob, and one may.
         try bench.perform(.unpublish(track: bench.trackSID(ada, .audio)), ada)
         try bench.setPolicy(Self.policy { $0.maxPublishers = 1 })
-        _ = bench.takeEvents(ada)
+        _ = bench.consumeEvents(ada)
         try bench.offer(bob, [.audio("0"), .video("1")])
         #expect(try bench.answerOffers(ada) > 0)
         #expect(track(bench, ada) == [] && track(bench, bob) == [.audio, .video])
-        let refusals = bench.takeEvents(ada).compactMap {
+        let refusals = bench.consumeEvents(ada).compactMap {
             if case .publicationRefused(_, _, _, let code, _) = $0 { code } else { nil }
         }
         #expect(!refusals.isEmpty && Set(refusals) == [.limitExceeded])
@@ -185,7 +185,7 @@ struct PolicyTests {
                 $0.bandwidth.maxDownlinkBitrate = .kilobitsPerSecond(500)
                 $0.bandwidth.shortage = .oversend(.kilobitsPerSecond(7))
             })
-        let commands = bench.takeCommands()
+        let commands = bench.consumeCommands()
         let caps = commands.compactMap {
             if case .setTrackMaximumBitrate(_, let cap) = $0 { cap?.bitsPerSecond } else { nil }
         }
@@ -336,7 +336,7 @@ struct PolicyTests {
         try bench.setPermissions(permissions, "ada")
         #expect(bench.info(ada)?.tracks.map(\.source) == [.camera])
         #expect(bench.room.subscriptions(of: ada).isEmpty)
-        let reported = bench.takeEvents(bob).compactMap {
+        let reported = bench.consumeEvents(bob).compactMap {
             if case .participantUpdated(let info) = $0 { info } else { nil }
         }
         #expect(reported.last?.permissions == permissions, "everybody knows")

@@ -12,7 +12,7 @@ struct PublishTests {
     func offer() throws {
         var bench = RoomBench()
         let ada = try bench.join("ada")
-        _ = bench.takeCommands()
+        _ = bench.consumeCommands()
         let answer = try bench.offer(ada, [.audio("0"), .video("1", rids: ["q", "h", "f"])])
         guard case .addPeer(let peer) = bench.commands.first else {
             Issue.record("\(bench.commands)")
@@ -119,17 +119,17 @@ struct PublishTests {
         let boss = try bench.join("boss") { $0.claims.video.roomAdmin = true }
         try bench.offer(ada, [.audio("0")])
         let sid = bench.trackSID(ada, .audio)
-        _ = bench.takeEvents(bob)
-        _ = bench.takeCommands()
+        _ = bench.consumeEvents(bob)
+        _ = bench.consumeCommands()
         try bench.perform(.setMuted(track: sid, true), ada)
         try bench.perform(.setMuted(track: sid, true), ada)
         #expect(bench.commands.count == 1)
-        #expect(bench.takeEvents(bob).contains { if case .trackUpdated(let t) = $0 { t.muted } else { false } })
+        #expect(bench.consumeEvents(bob).contains { if case .trackUpdated(let t) = $0 { t.muted } else { false } })
         try bench.perform(.setMuted(track: sid, false), ada)
         #expect(throws: RoomError.self) { try bench.perform(.setMuted(track: sid, true), bob) }
-        _ = bench.takeEvents(ada)
+        _ = bench.consumeEvents(ada)
         try bench.perform(.setMuted(track: sid, true), boss)
-        let reported = bench.takeEvents(ada)
+        let reported = bench.consumeEvents(ada)
         let other = reported.firstIndex(of: .trackMutedByOther(track: sid, by: bench.info(boss)?.sid))
         let updated = reported.firstIndex { if case .trackUpdated(let track) = $0 { track.muted } else { false } }
         #expect(try #require(other) < #require(updated), "who did it comes first")
@@ -251,18 +251,18 @@ struct PublishTests {
         let first = try bench.announce(announcement, ada).sid
         let second = try bench.announce(announcement, bob).sid
         #expect(try bench.offer(ada, [.video("0", track: "v")]).tracks == ["0": first])
-        _ = bench.takeEvents(bob)
+        _ = bench.consumeEvents(bob)
         let answer = try bench.offer(bob, [.video("0", track: "v")])
         #expect(answer.tracks.isEmpty && answer.sdp.contains("a=inactive"))
         var refusal = RoomEvent.publicationRefused(
             connection: "pub", mid: "0", track: "v", code: .limitExceeded, announced: second)
-        var events = bench.takeEvents(bob)
+        var events = bench.consumeEvents(bob)
         #expect(events.filter { if case .publicationRefused = $0 { true } else { false } } == [refusal])
         #expect(bench.room.state.roster[bob]?.announcements.has(second) == false)
         // An announcement that came with the join may have been refused, and its offer comes all the same.
         try bench.offer(bob, [.video("0", track: "v")])
         refusal = .publicationRefused(connection: "pub", mid: "0", track: "v", code: .limitExceeded)
-        events = bench.takeEvents(bob)
+        events = bench.consumeEvents(bob)
         #expect(events.filter { if case .publicationRefused = $0 { true } else { false } } == [refusal])
     }
 
@@ -272,7 +272,7 @@ struct PublishTests {
         let ada = try bench.join("ada")
         try bench.offer(ada, [.audio("0"), .video("1")])
         let caster = try bench.join("caster") { $0.profile = .publishOnly }
-        _ = bench.takeCommands()
+        _ = bench.consumeCommands()
         let answer = try bench.offer(caster, [.audio("0", "sendrecv"), .video("1", "sendrecv")])
         #expect(!answer.sdp.contains("a=sendrecv") && !answer.sdp.contains("a=sendonly"))
         let profiles = bench.commands.compactMap { if case .addPeer(let peer) = $0 { peer.profile } else { nil } }

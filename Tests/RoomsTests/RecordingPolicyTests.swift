@@ -105,7 +105,7 @@ struct RecordingPolicyTests {
     func edits() throws {
         var (bench, _, bob) = try PolicyTests.meeting()
         func reported() -> [Set<TrackSource>?]? {
-            bench.takeEvents(bob).compactMap { event in
+            bench.consumeEvents(bob).compactMap { event in
                 if case .roomUpdated(let room) = event { room.recordings.map(\.scope.sources) } else { nil }
             }.last
         }

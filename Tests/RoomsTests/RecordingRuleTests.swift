@@ -17,7 +17,9 @@ struct RecordingRuleTests {
         let caster = try bench.join("caster") { $0.profile = .publishOnly }
         try bench.offer(caster, [.audio("0")])
         func reported() -> [[RecordingInfo]] {
-            bench.takeEvents(caster).compactMap { if case .roomUpdated(let room) = $0 { room.recordings } else { nil } }
+            bench.consumeEvents(caster).compactMap { event in
+                if case .roomUpdated(let room) = event { room.recordings } else { nil }
+            }
         }
         let info = try bench.step { (room, turn) throws(RoomError) in
             try room.startRecording(RecordingScope(), turn: &turn)
@@ -37,13 +39,13 @@ struct RecordingRuleTests {
         var bench = RoomBench()
         let ada = try bench.join("ada"), bob = try bench.join("bob")
         try bench.offer(ada, [.audio("0"), .video("1")])
-        _ = bench.takeCommands()
-        _ = bench.takeEvents(bob)
+        _ = bench.consumeCommands()
+        _ = bench.consumeEvents(bob)
         let info = try bench.step { (room, turn) throws(RoomError) in
             try room.startRecording(RecordingScope(), turn: &turn)
         }
         #expect(recorded(bench).count == 2)
-        let reported = bench.takeEvents(bob).compactMap {
+        let reported = bench.consumeEvents(bob).compactMap {
             if case .roomUpdated(let room) = $0 { room.recordings } else { nil }
         }
         #expect(reported == [[info]])
@@ -99,11 +101,11 @@ struct RecordingRuleTests {
         let person = try start(RecordingScope(participant: "ada"))
         let other = try start(RecordingScope(participant: try #require(bench.info(bob)).sid))
         #expect(bench.room.recordingsInProgress.map(\.sid) == [stay.sid, person.sid, other.sid])
-        _ = bench.takeEvents(bob)
+        _ = bench.consumeEvents(bob)
         bench.leave(ada)
         #expect(bench.room.recordingsInProgress.map(\.sid) == [person.sid, other.sid])
         #expect(bench.recordings.last == .stopped(stay))
-        let reported = bench.takeEvents(bob).compactMap {
+        let reported = bench.consumeEvents(bob).compactMap {
             if case .roomUpdated(let room) = $0 { room.recordings } else { nil }
         }
         #expect(reported.last == [person, other])
@@ -115,7 +117,7 @@ struct RecordingRuleTests {
         let ada = try bench.join("ada"), bob = try bench.join("bob")
         try bench.offer(ada, [.audio("0"), .video("1")])
         try bench.offer(bob, [.audio("0")])
-        _ = bench.takeCommands()
+        _ = bench.consumeCommands()
         func start(_ scope: RecordingScope) throws(RoomError) -> RecordingInfo {
             try bench.step { (room, turn) throws(RoomError) in try room.startRecording(scope, turn: &turn) }
         }
@@ -159,7 +161,7 @@ struct RecordingRuleTests {
         let ada = try bench.join("ada") { $0.encrypts = true }, bob = try bench.join("bob")
         try bench.offer(ada, [.audio("0"), .video("1")])
         try bench.offer(bob, [.audio("0")])
-        _ = bench.takeCommands()
+        _ = bench.consumeCommands()
         let camera = bench.trackSID(ada, .video)
         for scope in [RecordingScope(participant: "ada"), RecordingScope(track: camera)] {
             let error = #expect(throws: RoomError.self) {

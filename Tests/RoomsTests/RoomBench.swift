@@ -11,7 +11,7 @@ struct RoomBench {
     var room: Room
     var now = MonotonicTime(milliseconds: 0)
     var random = RandomSource(seed: 1)
-    /// Since the last `takeCommands`.
+    /// Since the last `consumeCommands`.
     var commands: [MediaCommand] = []
     var events: [SessionID: [SequencedEvent]] = [:]
     var ended: [SessionID: LeaveReason] = [:]
@@ -80,12 +80,12 @@ struct RoomBench {
         }
     }
 
-    mutating func takeCommands() -> [MediaCommand] {
+    mutating func consumeCommands() -> [MediaCommand] {
         defer { commands = [] }
         return commands
     }
 
-    mutating func takeEvents(_ session: SessionID) -> [RoomEvent] {
+    mutating func consumeEvents(_ session: SessionID) -> [RoomEvent] {
         defer { events[session] = [] }
         return (events[session] ?? []).map(\.event)
     }

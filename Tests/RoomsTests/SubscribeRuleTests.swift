@@ -160,11 +160,11 @@ struct SubscribeRuleTests {
     func audience() throws {
         var (bench, ada, bob) = try Self.meeting()
         func permissions(_ session: SessionID) -> [Bool] {
-            bench.takeEvents(session).compactMap {
+            bench.consumeEvents(session).compactMap {
                 if case .trackPermission(bench.info(ada)?.sid, _, let isAllowed) = $0 { isAllowed } else { nil }
             }
         }
-        _ = bench.takeEvents(bob)
+        _ = bench.consumeEvents(bob)
         try bench.perform(.setAudience(["carol"]), ada)
         #expect(permissions(bob) == [false, false], "both tracks")
         try bench.perform(.setAudience(["carol", "erin"]), ada)
@@ -179,7 +179,7 @@ struct SubscribeRuleTests {
         #expect(permissions(dora) == [false] && permissions(carol).isEmpty, "what is published later, too")
         try bench.offer(bob, [.audio("0")])
         #expect(bench.room.subscriptions(of: dora).count == 1, "others' tracks are others' to say")
-        _ = bench.takeEvents(bob)
+        _ = bench.consumeEvents(bob)
         try bench.perform(.setAudience(nil), ada)
         #expect(permissions(bob) == [true, true, true])
         #expect(Self.kinds(bench, bob) == [.audio, .video] && bench.room.subscriptions(of: dora).count == 4)
@@ -193,9 +193,9 @@ struct SubscribeRuleTests {
         try bench.offer(ada, [.audio("0"), .video("1")])
         let video = bench.trackSID(ada, .video)
         try bench.perform(.setAudience([]), ada)
-        _ = bench.takeEvents(bob)
+        _ = bench.consumeEvents(bob)
         var refusal = bench.refusal(of: .subscribe(track: video), by: bob)
-        let announced = bench.takeEvents(bob)
+        let announced = bench.consumeEvents(bob)
         #expect(refusal == .permissionDenied && announced.count == 1)
         #expect(announced.contains { if case .trackPermission(_, video, false) = $0 { true } else { false } })
         for _ in 0..<2 {
@@ -220,12 +220,12 @@ struct SubscribeRuleTests {
         var audience = Audience()
         // Together six: more than there can be participants.
         for name in ["bob", "carol", "dora"] { audience.grant(["TR_1", bench.trackSID(ada, .audio)], to: name) }
-        _ = bench.takeEvents(bob)
+        _ = bench.consumeEvents(bob)
         try bench.perform(.setAudience(audience), ada)
         #expect(Self.kinds(bench, bob) == [.audio])
-        #expect(!bench.takeEvents(bob).isEmpty)
+        #expect(!bench.consumeEvents(bob).isEmpty)
         try bench.perform(.setAudience(audience), ada)
-        #expect(bench.takeEvents(bob).isEmpty)
+        #expect(bench.consumeEvents(bob).isEmpty)
         audience.grant(["1", "2", "3"], to: "dora")
         let tooMany = RoomError(.tooLarge, "the audience names more tracks than a participant can publish")
         #expect(throws: tooMany) { try bench.perform(.setAudience(audience), ada) }

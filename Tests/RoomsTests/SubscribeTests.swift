@@ -28,7 +28,7 @@ struct SubscribeTests {
         try bench.answerOffers(carol)
         let sid = try #require(bench.info(ada)).sid
         for (source, video) in [(TrackSource.screen, "\(sid)-screen"), (.camera, sid)] {
-            _ = (bench.takeEvents(bob), bench.takeEvents(carol))
+            _ = (bench.consumeEvents(bob), bench.consumeEvents(carol))
             try bench.perform(.announce(TrackAnnouncement("1", source: source)), ada)
             let offer = try #require(bench.lastOffer(bob)).sdp
             let streams = offer.split(whereSeparator: \.isNewline).filter { $0.hasPrefix("a=msid:") }
@@ -64,7 +64,7 @@ struct SubscribeTests {
             let tracks = bench.room.state.routing.tracks(of: ada)
             let sids = [bench.trackSID(ada, .audio), bench.trackSID(ada, .video)]
             func learned() -> [RoomEvent] {
-                bench.takeEvents(ada).filter { if case .trackSubscribed = $0 { true } else { false } }
+                bench.consumeEvents(ada).filter { if case .trackSubscribed = $0 { true } else { false } }
             }
             bench.media(.trackStarted(tracks[0], .opus))
             if isMuted { try bench.perform(.setMuted(track: sids[0], true), ada) }
@@ -83,7 +83,7 @@ struct SubscribeTests {
     func lateJoiner() throws {
         var (bench, ada, _) = try Self.pair()
         let eve = try bench.join("eve")
-        let events = bench.takeEvents(eve)
+        let events = bench.consumeEvents(eve)
         guard case .offer("sub", _, let tracks) = events.first else {
             Issue.record("\(events)")
             return
@@ -120,7 +120,7 @@ struct SubscribeTests {
         #expect(try bench.offer(ada, [section]).sdp.contains(";stereo=1"))
         #expect(try #require(bench.lastOffer(bob)).sdp.contains("sprop-stereo=1"))
         try bench.answerOffers(bob)
-        _ = bench.takeEvents(bob)
+        _ = bench.consumeEvents(bob)
         #expect(try bench.offer(ada, [section, .video("1")]).sdp.contains(";stereo=1"))
         #expect(try #require(bench.lastOffer(bob)).sdp.contains("sprop-stereo=1"))
     }
@@ -208,7 +208,7 @@ struct SubscribeTests {
     func renegotiations() throws {
         var (bench, ada, bob) = try Self.pair()
         let voice = try #require(Self.subscribed(bench.commands).first)
-        _ = bench.takeCommands()
+        _ = bench.consumeCommands()
         for round in 0..<30 {
             let direction = round.isMultiple(of: 2) ? "inactive" : "sendonly"
             try bench.offer(ada, [.audio("0"), .video("1", direction)])
@@ -234,12 +234,12 @@ struct SubscribeTests {
         let bob = try bench.join("bob")
         let ada = try bench.join("ada")
         try bench.offer(ada, [.audio("0"), .h264("1", profile: "640c1f")])
-        _ = bench.takeEvents(ada)
+        _ = bench.consumeEvents(ada)
         try bench.answerOffers(bob, without: ["H264"])
         let states = bench.room.subscriptions(of: bob).map(\.state)
         #expect(states == [.active, .noCommonCodec])
         #expect(
-            bench.takeEvents(bob).contains {
+            bench.consumeEvents(bob).contains {
                 if case .subscriptionUpdated(let info) = $0 { info.state == .noCommonCodec } else { false }
             })
         #expect(Self.subscribed(bench.commands).count == 1)
@@ -270,13 +270,13 @@ struct SubscribeTests {
         try bench.answerOffers(bob)
         let first = try #require(bench.info(ada)?.tracks[1].sid)
         try bench.perform(.setPaused(track: first, true), bob)
-        _ = bench.takeCommands()
+        _ = bench.consumeCommands()
         try bench.perform(.pauseAllVideo(true), bob)
         try bench.perform(.pauseAllVideo(true), bob)
-        #expect(bench.takeCommands().count == 1)
+        #expect(bench.consumeCommands().count == 1)
         #expect(bench.room.subscriptions(of: bob).filter { $0.kind == .video }.allSatisfy { $0.paused })
         try bench.perform(.pauseAllVideo(false), bob)
-        #expect(bench.takeCommands().count == 1)
+        #expect(bench.consumeCommands().count == 1)
         try bench.perform(.setPaused(track: first, false), bob)
         #expect(bench.room.subscriptions(of: bob).allSatisfy { !$0.paused })
     }
@@ -330,10 +330,10 @@ struct SubscribeTests {
         try bench.answerOffers(bob)
         let first = try #require(Self.subscribed(bench.commands).first)
         #expect(first.preference == .height(180) && first.paused)
-        #expect(bench.takeCommands().contains(.setDisplayPreference(first.id, view.display)))
+        #expect(bench.consumeCommands().contains(.setDisplayPreference(first.id, view.display)))
         // It is received now, so this is no advance.
         try bench.perform(.setViewInAdvance(track: sids[0], TrackView()), bob)
-        #expect(bench.takeCommands().contains(.setSubscriptionPaused(first.id, false)))
+        #expect(bench.consumeCommands().contains(.setSubscriptionPaused(first.id, false)))
         #expect(bench.room.state.roster[bob]?.views.count == 1)
     }
 
@@ -355,7 +355,7 @@ struct SubscribeTests {
             #expect(bench.room.subscriptions(of: bob).map(\.state) == [.active], "round \(round)")
             let sections = try #require(bench.lastOffer(bob)).sdp.split(separator: "\r\nm=").count - 1
             longest = max(longest, sections)
-            _ = bench.takeEvents(bob)
+            _ = bench.consumeEvents(bob)
         }
         #expect(longest < 70)
         try bench.offer(eve, [.audio("0")])

@@ -13,7 +13,7 @@ struct WaitingRoomTests {
         policy.waitingRoom = true
         var bench = RoomBench(policy: policy)
         let host = try bench.join("host") { $0.claims.video.roomAdmin = true }
-        _ = bench.takeEvents(host)
+        _ = bench.consumeEvents(host)
         bench.log = []
         return (bench, host)
     }
@@ -43,12 +43,12 @@ struct WaitingRoomTests {
         var (bench, host) = try Self.house()
         #expect(Self.ask(&bench, "dora") == .approvalRequired)
         let guest = WaitingGuest(identity: "dora", name: "", since: RoomBench.wallClock)
-        #expect(bench.takeEvents(host) == [.waitingRoomChanged([guest])])
+        #expect(bench.consumeEvents(host) == [.waitingRoomChanged([guest])])
         #expect(bench.log == [.guestWaiting(guest)])
         #expect(Self.ask(&bench, "dora") == .approvalRequired)
-        #expect(bench.takeEvents(host).isEmpty, "asking again is no news")
+        #expect(bench.consumeEvents(host).isEmpty, "asking again is no news")
         try bench.perform(.letIn(identity: "dora"), host)
-        #expect(bench.takeEvents(host) == [.waitingRoomChanged([])])
+        #expect(bench.consumeEvents(host) == [.waitingRoomChanged([])])
         #expect(Self.ask(&bench, "dora") == nil)
         let dora = try #require(bench.room.find("dora"))
         try bench.step { (room, turn) throws(RoomError) in room.leave(dora, turn: &turn) }
@@ -74,13 +74,13 @@ struct WaitingRoomTests {
     func patience() throws {
         var (bench, host) = try Self.house()
         #expect(Self.ask(&bench, "dora") == .approvalRequired)
-        _ = bench.takeEvents(host)
+        _ = bench.consumeEvents(host)
         bench.touch([host])
         bench.advance(by: .milliseconds(14_999))
         #expect(bench.room.guests.count == 1)
         bench.touch([host])
         bench.advance(by: .milliseconds(1))
-        #expect(bench.room.guests.isEmpty && bench.takeEvents(host).contains(.waitingRoomChanged([])))
+        #expect(bench.room.guests.isEmpty && bench.consumeEvents(host).contains(.waitingRoomChanged([])))
     }
 
     @Test("Only moderators decide, only about those who wait, and a moderator who joins learns of them")
@@ -100,13 +100,13 @@ struct WaitingRoomTests {
         #expect(try bench.room.snapshot(host).guests.map(\.identity) == ["dora"])
         // One of the members becomes a moderator, and is none any more.
         var permissions = try #require(bench.info(bob)?.permissions)
-        _ = bench.takeEvents(bob)
+        _ = bench.consumeEvents(bob)
         permissions.roomAdmin = true
         try bench.setPermissions(permissions, "bob")
-        #expect(bench.takeEvents(bob).contains(.waitingRoomChanged(bench.room.guests)))
+        #expect(bench.consumeEvents(bob).contains(.waitingRoomChanged(bench.room.guests)))
         permissions.roomAdmin = false
         try bench.setPermissions(permissions, "bob")
-        #expect(bench.takeEvents(bob).contains(.waitingRoomChanged([])))
+        #expect(bench.consumeEvents(bob).contains(.waitingRoomChanged([])))
     }
 
     @Test("Who is in a room when it gets a waiting room may come back; who waits when it loses it is no longer listed")

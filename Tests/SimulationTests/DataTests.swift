@@ -53,7 +53,7 @@ struct DataTests {
             }
             relayed = world.events.count
             for (index, client) in clients.enumerated() {
-                for case .message(_, let payload) in client.transport.data?.takeEvents() ?? [] {
+                for case .message(_, let payload) in client.transport.data?.consumeEvents() ?? [] {
                     received[index].append(payload)
                 }
             }
@@ -166,7 +166,7 @@ struct DataTests {
                 world.apply(.releaseData(sender, cost: payload.cost))
             }
             relayed = world.events.count
-            for case .message(_, let payload) in reader.transport.data?.takeEvents() ?? [] {
+            for case .message(_, let payload) in reader.transport.data?.consumeEvents() ?? [] {
                 found.fileBytes += payload.bytes.count
             }
             return world.now >= end

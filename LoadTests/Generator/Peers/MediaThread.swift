@@ -80,7 +80,7 @@ final class MediaThread {
                 if mark == PeerSockets.wakeMark { shared.wake.clear() } else if !drain(Int(mark)) { nextLook = now }
             }
             now = loadio_monotonic()
-            for command in shared.takeCommands() { obey(command) }
+            for command in shared.consumeCommands() { obey(command) }
             wheel.advance(to: now, into: &due)
             for (index, key) in due.enumerated() {
                 if index + 2 < due.count { warm(timer: due[index + 2]) }

@@ -63,7 +63,7 @@ final class MediaThreadHandle: Sendable {
         wake.signal()
     }
 
-    func takeCommands() -> [ThreadCommand] {
+    func consumeCommands() -> [ThreadCommand] {
         state.withLock { state in
             guard !state.commands.isEmpty else { return [] }
             defer { state.commands = [] }

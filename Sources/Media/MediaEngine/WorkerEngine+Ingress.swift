@@ -180,7 +180,7 @@ extension WorkerEngine {
         withUnsafeTemporaryAllocation(byteCount: Self.unsentReport, alignment: 8) { buffer in
             while uplink.nextDeadline <= now, uplink.advance(to: now, feedback: buffer) > 0 {}
         }
-        if uplink.hasEvents { receive(uplink.takeEvents(), at: now) }
+        if uplink.hasEvents { receive(uplink.consumeEvents(), at: now) }
     }
 
     /// As long as any report that is sent.

@@ -265,7 +265,7 @@ extension WorkerEngine {
             }
             sendRTCP(slot, length: length, of: state, to: destination, into: &batch)
         }
-        if uplink.hasEvents { receive(uplink.takeEvents(), at: now) }
+        if uplink.hasEvents { receive(uplink.consumeEvents(), at: now) }
         return true
     }
 

@@ -74,7 +74,7 @@ extension WorkerEngine {
     func collectSpeakerEvents(of room: Int) {
         let speakers = tables.rooms[room].pointee.speakers
         guard speakers.hasEvents else { return }
-        for event in speakers.takeEvents() {
+        for event in speakers.consumeEvents() {
             if case .dominantSpeakerChanged(_, let track) = event { dominantChanged(in: room, to: track, at: clock) }
             emit(event)
         }

@@ -13,7 +13,7 @@ import RTP
 /// apply(…) for every command                    likewise
 /// advance(to:into:) when nextDeadline is due    } while needsFlush: send the batch, empty it,
 /// endTurn(at:into:)                             } call again
-/// send the batch, empty it; take the events; sleep until nextDeadline
+/// send the batch, empty it; consume the events; sleep until nextDeadline
 /// ```
 /// Before each `receive` and `apply` the batch must have room for `transportReserve` bytes in
 /// `transportReserveDatagrams` datagrams; otherwise flush it first. Between an `endTurn` that needs a flush and the next
@@ -83,7 +83,7 @@ public final class WorkerEngine {
     public func knows(_ source: SocketAddress) -> Bool { whereabouts.owner(of: source) != nil }
 
     /// Removes and returns the events since the last call, in order; allocates nothing if there are none.
-    public func takeEvents() -> [MediaEvent] {
+    public func consumeEvents() -> [MediaEvent] {
         guard !events.isEmpty else { return [] }
         let taken = events
         events = []

@@ -116,7 +116,7 @@ extension WebRTCTransport {
 
     private func collectDataEvents() {
         guard let data, data.hasEvents else { return }
-        for event in data.takeEvents() {
+        for event in data.consumeEvents() {
             switch event {
             case .opened(let terms): events.append(.dataChannelOpened(terms))
             case .closed(let label, let reason): events.append(.dataChannelClosed(label: label, reason))

@@ -160,7 +160,7 @@ public actor MediaWorker {
     private func turn(_ ready: WorkerCore.Ready, jobsStart: MonotonicTime?) -> TurnEnd {
         let start = MonotonicClock.now()
         core.turn(at: start, ready)
-        let events = core.takeEvents()
+        let events = core.consumeEvents()
         if !events.isEmpty { publishEvents(events) }
         core.addBusy(MonotonicClock.now() - (jobsStart ?? start))
         return TurnEnd(deadline: isStopping ? nil : core.nextDeadline, watchesFeedback: core.watchesFeedback)

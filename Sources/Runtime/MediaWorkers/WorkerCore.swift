@@ -179,7 +179,7 @@ struct WorkerCore: ~Copyable {
     }
 
     /// Removes and returns the events since the last call.
-    mutating func takeEvents() -> [MediaEvent] { engine.takeEvents() }
+    mutating func consumeEvents() -> [MediaEvent] { engine.consumeEvents() }
 
     /// When the next turn must happen at the latest.
     var nextDeadline: MonotonicTime {

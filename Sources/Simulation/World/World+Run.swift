@@ -44,7 +44,7 @@ extension World {
     private func finishTurns() {
         for worker in workers where worker.hasWork(at: now) {
             worker.endTurn(at: now) { carryDown($0) }
-            for event in worker.engine.takeEvents() {
+            for event in worker.engine.consumeEvents() {
                 events.append((now, event))
                 if case .peerMeasured(let peer, var last) = event {
                     // OpenSSL signs handshakes with its own randomness, and the length of such a signature varies by a byte.

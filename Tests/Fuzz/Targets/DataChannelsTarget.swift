@@ -34,7 +34,7 @@ enum DataChannelsTarget {
                         _ = copy.withUnsafeBytes { ends[1 - index].receive($0, at: now) }
                     }
                 }
-                _ = end.takeEvents()
+                _ = end.consumeEvents()
                 precondition(end.bufferedBytes < 4 << 20, "a queue grows without bound")
             }
             now = now + .milliseconds(input.isEmpty ? 50 : 10)

@@ -60,7 +60,7 @@ final class FuzzRoom {
         precondition(
             left.peers == 0 && left.tracks == 0 && left.subscriptions == 0 && left.rooms == 0, "all is removed")
         precondition(engine.nextDeadline == .distantFuture, "nobody waits for anything")
-        _ = engine.takeEvents()
+        _ = engine.consumeEvents()
     }
 
     private func add(_ member: Member) {
@@ -215,7 +215,7 @@ final class FuzzRoom {
 
     private func endTurn() {
         driver.endTurn(at: now) { check($0) }
-        _ = engine.takeEvents()
+        _ = engine.consumeEvents()
     }
 
     private func check(_ batch: borrowing OutboundBatch) {

@@ -62,11 +62,11 @@ public final class SpeakerDetector {
         speakers.first { $0.track.description.id == id }.map { Int($0.smoothed) } ?? 0
     }
 
-    /// Whether `takeEvents()` has any.
+    /// Whether `consumeEvents()` has any.
     public var hasEvents: Bool { !events.isEmpty }
 
     /// Removes and returns speakersChanged and dominantSpeakerChanged since the last call.
-    public func takeEvents() -> [MediaEvent] {
+    public func consumeEvents() -> [MediaEvent] {
         guard !events.isEmpty else { return [] }
         defer { events.removeAll(keepingCapacity: true) }
         return events

@@ -299,11 +299,11 @@ public final class Uplink {
 
     // MARK: - What its owner takes
 
-    /// Whether `takeEvents()` has any.
+    /// Whether `consumeEvents()` has any.
     public var hasEvents: Bool { !state.pointee.events.isEmpty }
 
     /// Removes and returns trackStarted, trackSilent, trackResumed and trackDimensions since the last call.
-    public func takeEvents() -> [MediaEvent] {
+    public func consumeEvents() -> [MediaEvent] {
         guard !state.pointee.events.isEmpty else { return [] }
         defer { state.pointee.events.removeAll(keepingCapacity: true) }
         return state.pointee.events

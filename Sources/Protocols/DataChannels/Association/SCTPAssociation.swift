@@ -73,7 +73,7 @@ struct SCTPAssociation {
     }
 
     /// Removes and returns the events since the last call.
-    mutating func takeEvents() -> [Event] {
+    mutating func consumeEvents() -> [Event] {
         guard !events.isEmpty else { return [] }
         defer { events = [] }
         return events

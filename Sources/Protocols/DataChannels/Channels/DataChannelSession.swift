@@ -85,7 +85,7 @@ public final class DataChannelSession {
     public var hasEvents: Bool { !events.isEmpty }
 
     /// Removes and returns the events since the last call.
-    public func takeEvents() -> [Event] {
+    public func consumeEvents() -> [Event] {
         guard !events.isEmpty else { return [] }
         defer { events = [] }
         return events
@@ -205,7 +205,7 @@ public final class DataChannelSession {
     // MARK: - What the association reports
 
     private func processAssociation(at now: MonotonicTime) {
-        for event in association.takeEvents() {
+        for event in association.consumeEvents() {
             switch event {
             case .established:
                 for terms in waitingToOpen { _ = open(terms, at: now) }
