@@ -151,7 +151,7 @@ public final class TraceExporter: Sendable {
     private func lose(_ batch: [JoinTrace], _ why: String) {
         state.withLock { $0.statistics.droppedRefused += UInt64(batch.count) }
         logger.warning(
-            "traces of joins are lost: the collector does not take them",
+            "traces of joins are lost: the collector does not accept them",
             ["traces": .number(batch.count), "why": .text(why)])
     }
 }

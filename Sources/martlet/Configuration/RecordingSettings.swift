@@ -114,19 +114,19 @@ extension Setting {
             \.recording.frontIndex),
         seconds(
             "recording.segment_length",
-            "begin another file of a track after, with its next keyframe; a recording may say something else",
+            "begin another file of a track after, with its next keyframe; a recording may request another value",
             10...86_400, \.recording.segmentLength),
         number(
             "recording.segment_size",
-            "megabytes after which another file of a track begins; a recording may say something else", 1...2_048,
+            "megabytes after which another file of a track begins; a recording may request another value", 1...2_048,
             \.recording.segmentSize),
         word(
             "recording.files",
-            "what is recorded into one file: each track, the tracks of a participant, or all; a recording may say something else",
+            "what is recorded into one file: each track, the tracks of a participant, or all; a recording may request another value",
             RecordingOptions.Files.allCases.map { ($0.rawValue, $0) }, \.recording.files),
         value(
             "recording.file_name",
-            "names of recorded files, without .mp4; a recording may say something else",
+            "names of recorded files, without .mp4; a recording may request another value",
             wants:
                 "letters, digits, '_', '-' and '.' with {room}, {recording}, {participant}, {track}, {source}, {time} and {segment}",
             \.recording.fileName, parse: { FileNameTemplate($0) }, show: { $0.text }),
@@ -141,7 +141,7 @@ extension Setting {
             },
             show: { $0 ?? "" }),
         value(
-            "recording.upload_bucket", "bucket of the storage, which must be there", wants: "a bucket's name",
+            "recording.upload_bucket", "bucket of the storage, which must exist", wants: "a bucket's name",
             \.recording.upload.bucket, parse: { $0.isEmpty || $0.contains("/") ? nil : .some($0) },
             show: { $0 ?? "" }),
         text(

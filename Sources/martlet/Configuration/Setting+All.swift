@@ -172,7 +172,7 @@ extension Setting {
             "sessions.resume_window", "how long a dropped signalling connection can be resumed", 0...3_600,
             \.rooms.resumeWindow),
         seconds(
-            "sessions.drain", "grace period for running calls after SIGTERM; no new rooms are made", 0...86_400,
+            "sessions.drain", "grace period for running calls after SIGTERM; no new rooms are created", 0...86_400,
             \.drainTimeout),
     ]
 

@@ -176,7 +176,7 @@ extension Resource {
     /// The problem that a client gets if the database fails; the log has the details.
     func storageFailed(_ words: String) -> Problem {
         context.logger.error("the database failed", ["error": .text(words)])
-        return Problem(500, "storage_failed", "The server's database failed; its log says why.")
+        return Problem(500, "storage_failed", "The server's database failed; see the server's log.")
     }
 }
 
