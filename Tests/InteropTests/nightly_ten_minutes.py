@@ -49,7 +49,7 @@ CLAPPER = """(async () => {
     await martlet.room.publishing.add(
         [{ track: microphone, source: "microphone" }, { track: generator, source: "camera" }], new MediaStream([microphone, generator]));
 })()"""
-MUTE = "([kind, muted]) => { senders[kind].enabled = !muted; return martlet.room.publishing.tellMuted(); }"
+MUTE = "([kind, muted]) => { senders[kind].enabled = !muted; return martlet.room.publishing.announceMutes(); }"
 
 
 @pytest.fixture

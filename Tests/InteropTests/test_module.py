@@ -558,9 +558,9 @@ MUTED = """import("/martlet/publishing.js").then(async ({ Publishing }) => {
     publishing.follow = async () => { throw new Error("InvalidModificationError"); };
     const added = await publishing.add([{ track, source: "camera" }], new MediaStream()).then(() => "added", (problem) => problem.message);
     const kept = publishing.find("TR_1") === track;
-    for (let turn = 0; turn < 2; turn++) await publishing.tellMuted();
+    for (let turn = 0; turn < 2; turn++) await publishing.announceMutes();
     track.enabled = isBusy = true;
-    const refused = await publishing.tellMuted().catch(({ code }) => code);
+    const refused = await publishing.announceMutes().catch(({ code }) => code);
     isBusy = false;
     for (let turn = 0; turn < 200 && asked.length < 4; turn++) await new Promise((resolve) => { setTimeout(resolve, 20); });
     publishing.close();

@@ -322,7 +322,7 @@ export class Call {
                 throw problem;
             });
         }
-        await this.publishing?.tellMuted();
+        await this.publishing?.announceMutes();
     }
 
     mutedByOther({ kind, source }) {

@@ -187,10 +187,10 @@ function viewControls(choice, onView) {
     const pin = toggle("pin", (name) => `Pin ${name}’s video: it goes before all others when bandwidth is short`, choice?.pinned);
     const hide = toggle("hide", (name) => `Hide ${name}’s video: nothing is sent`, choice?.hidden);
     const isOn = (button) => button.getAttribute("aria-pressed") === "true";
-    const tell = () => onView({ size: size.value, priority: priority.value, pinned: isOn(pin), hidden: isOn(hide) });
-    size.onchange = priority.onchange = tell;
+    const change = () => onView({ size: size.value, priority: priority.value, pinned: isOn(pin), hidden: isOn(hide) });
+    size.onchange = priority.onchange = change;
     for (const button of [pin, hide]) {
-        button.onclick = () => { button.setAttribute("aria-pressed", String(!isOn(button))); tell(); };
+        button.onclick = () => { button.setAttribute("aria-pressed", String(!isOn(button))); change(); };
     }
     return [pin, hide, priority, size];
 }

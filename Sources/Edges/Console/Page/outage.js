@@ -33,7 +33,7 @@ export class Outage {
     /** The page did not run for so many seconds: the machine slept, or the browser was stopped. */
     suspendedFor(seconds) {
         this.suspended += seconds;
-        if (this.since === null) this.tell(`This page was suspended for ${words(this.suspended)}.`);
+        if (this.since === null) this.report(`This page was suspended for ${words(this.suspended)}.`);
         else this.show();
     }
 
@@ -42,8 +42,8 @@ export class Outage {
         if (this.since === null) return;
         const seconds = (performance.now() - this.since) / 1000;
         const wasShown = this.stop();
-        if (this.suspended) this.tell(`This page was suspended for ${words(this.suspended)}.`);
-        else if (wasShown) this.tell(`The connection was lost for ${words(seconds)}.`);
+        if (this.suspended) this.report(`This page was suspended for ${words(this.suspended)}.`);
+        else if (wasShown) this.report(`The connection was lost for ${words(seconds)}.`);
         this.suspended = 0;
     }
 
@@ -73,7 +73,7 @@ export class Outage {
         element("outage-time").textContent = words(waited / 1000);
     }
 
-    tell(text) {
+    report(text) {
         this.display("back", "Connected", text);
         element("outage-time").textContent = "";
         clearTimeout(this.reading);

@@ -109,7 +109,7 @@ export class IncomingFile {
     }
 
     refuse(reason, problem) {
-        this.exchange.tell({ file: this.id, state: "declined", reason }, [this.from]);
+        this.exchange.notify({ file: this.id, state: "declined", reason }, [this.from]);
         this.fail(problem);
     }
 
@@ -138,7 +138,7 @@ export class IncomingFile {
     report() {
         this.reported = this.bytes;
         this.reportedAt = performance.now();
-        this.exchange.tell({ file: this.id, state: "received", bytes: this.bytes }, [this.from]);
+        this.exchange.notify({ file: this.id, state: "received", bytes: this.bytes }, [this.from]);
     }
 
     finish() {
@@ -180,7 +180,7 @@ class OutgoingFile {
     }
 
     async run(to) {
-        await this.exchange.tell({ file: this.id, state: "offered", name: this.name, type: this.blob.type, size: this.blob.size }, to);
+        await this.exchange.notify({ file: this.id, state: "offered", name: this.name, type: this.blob.type, size: this.blob.size }, to);
         await this.collect();
         if (!this.receivers.size) throw this.refusal();
         await this.sendChunks();
@@ -240,14 +240,14 @@ class OutgoingFile {
         const known = this.receivers.get(sid);
         if (known) Object.assign(known, bytes > known.bytes ? { bytes, at: performance.now(), isOverdue: false } : {});
         else if (this.isOpen) this.receivers.set(sid, { bytes: 0, at: performance.now() });
-        else this.exchange.tell({ file: this.id, state: "cancelled" }, [sid]);
+        else this.exchange.notify({ file: this.id, state: "cancelled" }, [sid]);
         this.wake();
     }
 
     /** Abandons a receiver that makes no progress, and notifies it that nothing more will arrive, because it may be waiting. */
     giveUp(sid) {
         this.receivers.delete(sid);
-        this.exchange.tell({ file: this.id, state: "cancelled" }, [sid]);
+        this.exchange.notify({ file: this.id, state: "cancelled" }, [sid]);
     }
 
     without(sid, reason) {
@@ -276,7 +276,7 @@ export class FileExchange {
         this.offers = new Set(); // offers that are neither accepted nor declined, oldest first
     }
 
-    tell(message, to) {
+    notify(message, to) {
         const sent = this.send(JSON.stringify(message), { topic: FILE_TOPIC, to });
         sent.catch(() => {}); // A member who has left needs no report; the sender waits for the answer to its offer.
         return sent;
@@ -292,7 +292,7 @@ export class FileExchange {
         try {
             return await file.run(to);
         } catch (problem) {
-            this.tell({ file: file.id, state: "cancelled" }, to);
+            this.notify({ file: file.id, state: "cancelled" }, to);
             throw problem;
         } finally {
             signal?.removeEventListener("abort", abort);
@@ -319,7 +319,7 @@ export class FileExchange {
             const outgoing = this.sending.get(message.file);
             if (outgoing) outgoing.reported(from, message.bytes);
             // Accepted after it was cancelled. A receiver that has the whole file ignores this message.
-            else this.tell({ file: message.file, state: "cancelled" }, [from]);
+            else this.notify({ file: message.file, state: "cancelled" }, [from]);
         } else if (message.state === "declined") this.sending.get(message.file)?.without(from, String(message.reason ?? "declined"));
     }
 

@@ -172,7 +172,7 @@ export class LocalPublication extends Showable {
      */
     async setMuted(muted) {
         this.track.enabled = !muted;
-        await this.owner.publishing?.tellMuted();
+        await this.owner.publishing?.announceMutes();
     }
 
     /**

@@ -213,8 +213,8 @@ export class LocalPublications {
         if (!publishing.find(event.track)) await publishing.work;
         const publication = this.byTrack.get(publishing.find(event.track));
         if (!publication) return;
-        const told = event.type === "trackMutedByOther" ? publication.setMuted(true) : null;
+        const reported = event.type === "trackMutedByOther" ? publication.setMuted(true) : null;
         this.fire(event.type, { ...event, publication });
-        await told;
+        await reported;
     }
 }

@@ -148,7 +148,7 @@ export class Publishing {
         // The server has the tracks: failures from here on remove none of them.
         for (const sid of this.demand.keys()) await this.follow(sid).catch(cannotFollow);
         // Reports mute states that changed while the server answered.
-        await this.tellMuted().catch((problem) => console.warn("The server does not know what is muted:", problem.message));
+        await this.announceMutes().catch((problem) => console.warn("The server does not know what is muted:", problem.message));
     }
 
     /**
@@ -244,7 +244,7 @@ export class Publishing {
      * Reports each track that was muted or unmuted since it was announced. If the server accepts that only later, it is reported again: a person who unmuted
      * would otherwise speak to nobody.
      */
-    async tellMuted() {
+    async announceMutes() {
         for (const [track, entry] of this.sent) {
             const sid = this.sids[entry.transceiver.mid];
             const before = entry.announced, muted = !track.enabled;
@@ -260,8 +260,8 @@ export class Publishing {
     }
 
     announceMutesLater(seconds = 1) {
-        clearTimeout(this.telling);
-        this.telling = setTimeout(() => { if (this.connection) this.tellMuted().catch(() => {}); }, seconds * 1000);
+        clearTimeout(this.muteTimer);
+        this.muteTimer = setTimeout(() => { if (this.connection) this.announceMutes().catch(() => {}); }, seconds * 1000);
     }
 
     /** The local track that is published as `sid`. */
