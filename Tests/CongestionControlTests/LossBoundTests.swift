@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Loss bound")
 struct LossBoundTests {
-    /// 1,200 bytes each 8 ms, 1.2 Mbit/s; a report each 104 ms. What `isMissing` is told as lost, and taken back two reports later where it comes late.
+    /// 1,200 bytes each 8 ms, 1.2 Mbit/s; a report each 104 ms. What `isMissing` is reported as lost, and taken back two reports later where it comes late.
     private static func run(seconds: Int64, straying: Bool, comesLate: Bool, isMissing: (Int64) -> Bool) -> LossBound {
         var bound = LossBound()
         var late: [(sent: Int64, due: Int64)] = []

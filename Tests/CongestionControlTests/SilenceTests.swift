@@ -16,7 +16,7 @@ struct SilenceTests {
         #expect(line.estimator.phase == .measuring)
         #expect(line.estimate >= 0.99 * before, "\(line.estimate) after \(before)")
         #expect(line.estimator.bytesInFlight == 0)
-        #expect(line.knocks <= 10, "one question")
+        #expect(line.questions <= 10, "one question")
     }
 
     @Test("H7: a report in the middle of a stream is lost: its packets no longer count as in flight")
@@ -41,7 +41,7 @@ struct SilenceTests {
             #expect(line.estimator.phase == .measuring)
         }
         #expect(line.estimate >= 0.9 * before, "\(line.estimate) after \(before)")
-        #expect(line.knocks <= (canPad ? 50 : 0), "one question a burst")
+        #expect(line.questions <= (canPad ? 50 : 0), "one question a burst")
     }
 
     @Test("H7: every second packet of a still screen is lost", arguments: [500, 1_000, 2_000])
@@ -123,7 +123,7 @@ private struct ReportedLine: ~Copyable {
     /// There is something to pad with.
     var canPad = true
     /// Packets of padding so far.
-    private(set) var knocks = 0
+    private(set) var questions = 0
     private var sequence: UInt16 = 65_000
     private var arrived: [(UInt16, Int64)] = []
     private var nextExpected: UInt16?
@@ -170,7 +170,7 @@ private struct ReportedLine: ~Copyable {
                 estimator.abandonProbe()
                 break
             }
-            knocks += 1
+            questions += 1
             send(240, isLost: false)
         }
         if now >= nextReport { report() }

@@ -126,7 +126,7 @@ struct AnswersTests {
         }
     }
 
-    /// Puts statistics behind every peer, track and subscription that the rooms told the media plane of.
+    /// Puts statistics behind every peer, track and subscription that the rooms announced to the media plane.
     private func mediaStatistics(of api: TestAPI) async throws {
         var statistics = MediaReport()
         var room: RoomID?

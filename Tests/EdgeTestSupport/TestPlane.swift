@@ -74,13 +74,13 @@ public struct TestRooms: Sendable {
     public let rooms: RoomHost
     public let context: EdgeContext
 
-    /// Rooms with this configuration; `iceServers` are told to clients.
+    /// Rooms with this configuration; `iceServers` are announced to clients.
     public init(configuration: RoomServiceConfiguration = RoomServiceConfiguration(), iceServers: [ICEServer] = []) {
         let servers = Live(ICEServers.Settings(iceServers.map { ICEServers.Entry($0) }))
         self.init(configuration: configuration, iceServers: servers)
     }
 
-    /// Rooms whose clients are told of servers that may change.
+    /// Rooms whose clients are notified of servers that may change.
     public init(
         configuration: RoomServiceConfiguration = RoomServiceConfiguration(), iceServers: Live<ICEServers.Settings>
     ) {

@@ -76,7 +76,7 @@ struct ReceiveHistoryTests {
 
     @Test("A burst after a quiet period is stored whole, wherever in the ring it starts", arguments: 0..<40)
     func burst(quiet: Int) {
-        // Sound in bursts of half a second (B10), and a slide of 200 kB, after packets now and then (DTX, a still screen).
+        // Audio in bursts of half a second (B10), and a slide of 200 kB, after packets now and then (DTX, a still screen).
         for (limits, length, count) in [(PacketHistory.Limits.audio, 240, 50), (.video, 1_100, 190)] {
             var history = PacketHistory(limits)
             for sequence in 0..<quiet {

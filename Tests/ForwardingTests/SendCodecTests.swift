@@ -289,7 +289,7 @@ struct SendCodecTests {
         #expect(!harness.signals.contains { $0.contains(.wantsKeyframe) })
     }
 
-    // MARK: - Sound
+    // MARK: - Audio
 
     private func audio(_ formats: [PayloadFormat], _ accepted: [PayloadFormat]) -> SendHarness {
         SendHarness(

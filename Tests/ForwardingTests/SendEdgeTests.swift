@@ -37,7 +37,7 @@ struct SendEdgeTests {
         #expect(harness.out.count == 6)
         #expect(harness.out[1].bytes != harness.out[4].bytes)
         #expect(expectSameBytes(harness, at: at(300)) == [false, false, false, true, true, true])
-        // One that was overtaken changes what was told since.
+        // One that was overtaken changes what was announced since.
         harness.turn([AV1Frame.packet(8, "c10008")], at: at(310))
         harness.turn([AV1Frame.packet(7, "c1000740fc")], at: at(320))
         #expect(expectSameBytes(harness, at: at(500)).suffix(2) == [false, true])

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Connections", .serialized, .timeLimit(.minutes(1)))
 struct ConnectionTests {
-    /// Waits until the server counts `count` connections: closing is told by the kernel, not by the test.
+    /// Waits until the server counts `count` connections: closing is reported by the kernel, not by the test.
     static func settles(_ server: HTTPServer, at count: Int) async throws -> Bool {
         for _ in 0..<2_000 {
             if server.statistics.connections == count { return true }

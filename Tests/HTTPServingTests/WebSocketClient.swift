@@ -14,7 +14,7 @@ struct WebSocketClient: Sendable {
     /// The server's answer to the handshake.
     let answer: Answer
 
-    /// Opens `target`; the answer tells whether it was upgraded.
+    /// Opens `target`; the answer shows whether it was upgraded.
     init(
         port: UInt16, _ target: String, protocols: String? = nil, headers: [String: String] = [:],
         receiveBuffer: Int32? = nil

@@ -58,7 +58,7 @@ def test_K5_the_container_file_is_built_by_an_engine_and_its_image_serves_a_call
         sender = await Client().publish(f"{server.url}/whip/box", token("cam", "box"), MovingPicture(320, 180), Tone())
         player = await Client().play(f"{server.url}/whep/box/cam", token("tv", "box"))
         await player.wait_for_frames(video=15, audio=15)
-        # As process 1 of its container, told to end while somebody is in, and then to end at once.
+        # As process 1 of its container, asked to end while somebody is in, and then to end at once.
         server.process.send_signal(signal.SIGTERM)
         end = time.monotonic() + 10
         while server.get_private("/readyz")[0] != 503:

@@ -261,7 +261,7 @@ def test_end_to_end_encrypted_media_and_data_go_both_ways_and_to_nobody_else(ser
 
 
 async def announced(url, single):
-    """What the server tells by itself: a fresh token at once, who speaks and who does not any more, and how the network is."""
+    """What the server reports by itself: a fresh token at once, who speaks and who does not any more, and how the network is."""
     from livekit import rtc
     ada, bob, eye, _ = await pair(url, single=single)
     await livekit_sdk.until(lambda: ada.seen("token_refreshed"), "ada has a fresh token")

@@ -248,7 +248,7 @@ def test_camera_screen_and_the_audio_of_both_arrive_as_what_they_are(server, sin
 
 
 async def simulated(url, single, kind):
-    """A test aid of the SDK: the server tells it to begin anew, or to resume."""
+    """A test aid of the SDK: the server requests it to begin anew, or to resume."""
     from livekit import rtc
     ada, bob, _, eye = await couple(url, single)
     await bob.publish_video(GREEN, size=SMALL)
@@ -450,7 +450,7 @@ async def frames_after_reconnects(url, single):
             frames.append(bytes(frame.payload))
 
     async def arrives(payload):
-        """Pushed again and again: a frame may be lost, and the publisher is not told of subscribers."""
+        """Pushed again and again: a frame may be lost, and the publisher is not notified of subscribers."""
         async def found():
             while payload not in frames:
                 try:

@@ -226,7 +226,7 @@ def test_a_page_sees_again_after_the_server_was_killed_and_started_again(kind):
 async def second_ada(url):
     ada = await Client(url, "ada").connect()
     await ada.publish_video(BLUE, size=(640, 360))
-    await livekit_sdk.until(lambda: ada.seen("data_received"), "the end is told", 60)
+    await livekit_sdk.until(lambda: ada.seen("data_received"), "the end is announced", 60)
     await ada.close()
 
 

@@ -30,7 +30,7 @@ def publish(server, identity, room):
 
 @contextlib.asynccontextmanager
 async def flooded(server):
-    """Datagrams of strangers meanwhile, however long a slow machine takes for what is asked under them."""
+    """Datagrams of unknown sources meanwhile, however long a slow machine takes for what is asked under them."""
     flood = await asyncio.create_subprocess_exec(
         sys.executable, FLOOD, server.host, str(server.udp), "garbage", "50000", "100", stdout=asyncio.subprocess.DEVNULL)
     try:

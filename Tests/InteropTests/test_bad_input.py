@@ -130,7 +130,7 @@ def media_oddities(captured, dice):
                 yield bytes([first, second]) + dice.randbytes(size - 2)
 
 
-@pytest.mark.parametrize("place", ["from a stranger", "from the call's own address"])
+@pytest.mark.parametrize("place", ["from an unknown source", "from the call's own address"])
 def test_malformed_datagrams_are_counted_and_change_nothing(server, place):
     """Every kind of datagram, truncated and modified, from an unknown port and from the publisher's own socket."""
     async def run():
@@ -155,15 +155,15 @@ def test_malformed_datagrams_are_counted_and_change_nothing(server, place):
                 "SRTP": list(media_oddities(media, dice)),
                 "other": [bytes([first]) + dice.randbytes(50) for first in range(256)] + [b"", b"\0", dice.randbytes(1472), bytes(9000)],
             }
-            stranger = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-            stranger.bind(("127.0.0.1", 0))
-            stranger.setblocking(False)
+            unknown = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            unknown.bind(("127.0.0.1", 0))
+            unknown.setblocking(False)
             sent = 0
             before = await asyncio.to_thread(drops, server)
             for datagrams in kinds.values():
                 for datagram in datagrams:
-                    if place == "from a stranger":
-                        stranger.sendto(datagram, ("127.0.0.1", server.udp))
+                    if place == "from an unknown source":
+                        unknown.sendto(datagram, ("127.0.0.1", server.udp))
                     else:
                         await send(datagram)
                     sent += 1
@@ -172,7 +172,7 @@ def test_malformed_datagrams_are_counted_and_change_nothing(server, place):
             # Some are legal after all: an indication, a check with another unknown attribute, a record that OpenSSL swallows.
             grown = await counted(server, before, sent * 0.8)
             print(f"figures: {place}: {sent} datagrams ({', '.join(f'{k} {len(v)}' for k, v in kinds.items())}), counted {grown}")
-            stranger.close()
+            unknown.close()
 
     asyncio.run(run())
 

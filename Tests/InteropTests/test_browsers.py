@@ -36,7 +36,7 @@ def test_two_chromium_pages_receive_each_other(server):
                 await wait_for_video(page)
                 await until(page, HEARS)
                 await moving_pixels(page)
-            # The server told both of the first packet of each track.
+            # The server notified both of the first packet of each track.
             await until(bob, "martlet.room.started.size === 2")
             assert not ada.problems and not bob.problems
 

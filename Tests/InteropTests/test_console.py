@@ -102,7 +102,7 @@ def test_a_newer_session_of_the_same_identity_replaces_the_older(server):
             await open_room(browser, server, "twice", "ada")
             await old.wait_for_selector("#join", timeout=PATIENCE_S * 1000)
             assert await old.inner_text("#join-problem") == "You joined this room from another window."
-            # Bob is told of the end and of the beginning by events of his own, which may come later than those of both pages.
+            # Bob is notified of the end and of the beginning by events of his own, which may come later than those of both pages.
             await until(bob, f"!['', {former!r}].includes({tiles}) && !{tiles}.includes(',')")
             await wait_for_video(bob)
             assert await bob.evaluate("document.querySelectorAll('.tile:not(.own)').length") == 1

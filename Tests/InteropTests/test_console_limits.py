@@ -178,7 +178,7 @@ def test_what_the_room_refused_is_not_sent_with_what_it_takes_later(server):
             await until(ada, "martlet.sent().then((all) => all.length > 0)")
             bob = await open_room(browser, server, "single", "bob", script=SPARING)
             await until(bob, "document.querySelector('#room-problem').textContent !== ''")
-            # The reason may be told before the page has taken its sections out.
+            # The reason may be reported before the page has taken its sections out.
             await until(bob, "martlet.room.publishing.sent.size === 0")
             await ada.click("#leave")
             await until(bob, "martlet.room.participants?.size === 0 || martlet.room.roster.count === 1")

@@ -109,7 +109,7 @@ def test_participants_beyond_a_new_maximum_stay_unless_the_operator_disconnects_
             await page.select_option("#policy-countsHidden", label="No")
             assert await page.is_hidden("#policy-excess")
 
-            # Who has been here for longer than anybody may stay leaves at once, and that is asked about; others are told when.
+            # Who has been here for longer than anybody may stay leaves at once, and that is asked about; others are notified when.
             await page.fill("#policy-maxStaySeconds", "3600")
             await until(page, f"{READY} && {IMPACT}.includes('ada is disconnected at ')")
             await page.fill("#policy-maxStaySeconds", "1")

@@ -1,4 +1,4 @@
-"""What happens in rooms is told: as server-sent events, and to webhooks whose receivers and whose server die."""
+"""What happens in rooms is reported: as server-sent events, and to webhooks whose receivers and whose server die."""
 import asyncio
 import base64
 import hashlib

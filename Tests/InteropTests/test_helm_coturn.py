@@ -54,7 +54,7 @@ def of_the_guide(folder, port):
 @contextlib.contextmanager
 def coturn(command, folder, port):
     log = folder / "log"
-    # A pod has an address of its own; here there is loopback, which coturn refuses unless it is told otherwise.
+    # A pod has an address of its own; here there is loopback, which coturn refuses unless it is configured otherwise.
     here = ["--listening-ip=127.0.0.1", "--relay-ip=127.0.0.1", "--allow-loopback-peers", "--no-cli"]
     with open(log, "w") as output:
         process = subprocess.Popen([*command, *here], stdout=output, stderr=subprocess.STDOUT)
@@ -107,7 +107,7 @@ def test_K5_coturn_of_the_chart_and_of_the_guide_accepts_martlets_credentials_an
         with pytest.raises(aioice.stun.TransactionFailed):
             asyncio.run(relay({**turn, "credential": "forged"}, peers))
         if made is of_the_chart:
-            assert others == [{"urls": ["stun:stun.example.org:3478"]}], "what the settings name is told, too"
+            assert others == [{"urls": ["stun:stun.example.org:3478"]}], "what the settings name is announced, too"
         else:
             trust = ssl.create_default_context(cafile=tmp_path / "certificate.pem")
             with socket.create_connection(("127.0.0.1", port + 1), 5) as plain, trust.wrap_socket(plain, server_hostname="turn.example.org") as safe:

@@ -159,7 +159,7 @@ def test_E18_a_composition_shows_each_publisher_in_its_place_at_its_time_and_mix
     last = frame(path, end - 1)
     assert [colour(last, x, 180) for x in (160, 480)] == ["blue", "blue"]
     assert tones(path, middle - 0.25) == {440} and tones(path, middle_of_both - 0.25) == {440, 1000} and tones(path, end - 1) == {1000}
-    # Nothing but the file is left, it is the recording's like the others, and it is told of.
+    # Nothing but the file is left, it is the recording's like the others, and it is announced.
     assert [one.name for one in path.parent.glob("JB_*")] == [path.name]
     status, link = server.api("POST", f"/v1/recordings/{found['sid']}/links", {"file": path.name})
     assert status == 201, link
@@ -188,7 +188,7 @@ def test_E18_two_passes_reach_the_wanted_rate_within_five_percent(archive, rate)
                              capture_output=True, text=True, check=True).stdout
     packets = json.loads(packets)["packets"]
     measured = sum(int(one["size"]) for one in packets) * 8 / sum(float(one["duration_time"]) for one in packets)
-    print(f"figures: {rate / 1000:.0f} kbit/s wanted, {measured / 1000:.1f} measured by ffprobe ({100 * measured / rate - 100:+.1f} %), {done['file']['videoBitrate'] / 1000:.1f} told")
+    print(f"figures: {rate / 1000:.0f} kbit/s wanted, {measured / 1000:.1f} measured by ffprobe ({100 * measured / rate - 100:+.1f} %), {done['file']['videoBitrate'] / 1000:.1f} reported")
     assert abs(measured / rate - 1) < 0.05 and abs(measured / done["file"]["videoBitrate"] - 1) < 0.02
     assert frame(path, 2).shape == (360, 640, 3) and colour(frame(path, 2), 320, 180) == "red"
 

@@ -148,7 +148,7 @@ def test_each_tile_shows_its_layer_and_the_reason(server):
             await wait_for_video(bob)
             why = "document.querySelector('.tile:not(.own) .why').textContent"
             await until(bob, f"/^\\d+p \\d+ fps · (estimate [\\d.]+ .bit.s|no limit known) · ./.test({why})")
-            # A cap of one's own, as an app on a metered network sets it, is told as such.
+            # A cap of one's own, as an app on a metered network sets it, is announced as such.
             await bob.select_option(".tile .layer", "best")
             await bob.evaluate("martlet.room.signal.request('bandwidth', { maxDownlinkBitrate: 60000, shortage: 'pause' })")
             await until(bob, f"/capped at 60 kbit.s by the subscriber.s own preference|of \\d+ kbit.s needed/.test({why})")
@@ -205,7 +205,7 @@ def test_C8_one_video_at_a_time_follows_the_pin_without_renegotiation(server):
                 await open_room(browser, server, "one", name)
             eve = await open_room(browser, server, "one", "eve", send="nothing")
             await until(eve, "document.querySelectorAll('.tile:not(.own) video').length === 3")
-            # Who joined may still be publishing, its sound in a later offer: only when all six tracks are described nothing is left to negotiate.
+            # Who joined may still be publishing, its audio in a later offer: only when all six tracks are described nothing is left to negotiate.
             await until(eve, "martlet.room.receiving.tracks.size === 6 && martlet.room.sub.signalingState === 'stable'")
             await eve.evaluate("""martlet.room.signal.request("bandwidth", { maxVideoSubscriptions: 1 });
                 window.offers = 0;

@@ -58,7 +58,7 @@ async def follow(lab, server, codec, script):
         # At half a megabit the picture goes on: at least the base of its temporal layers.
         assert sent > 30 and frames >= 0.2 * sent
         assert narrow["bytesReceived"] - before["bytesReceived"] < seconds * 500_000 / 8 * 1.05, "no more than the link carries"
-        assert "bandwidth" in reasons, "the API tells why"
+        assert "bandwidth" in reasons, "the API reports why"
         assert not bob.problems
 
 
@@ -73,7 +73,7 @@ def test_a_file_to_a_viewer_on_a_narrow_link_leaves_its_video_and_audio_whole(tm
     progress = "[...document.querySelectorAll('#chat-log progress')].map((one) => one.value)"
 
     async def shown(page, seconds):
-        """Frames decoded, packets of sound lost and received, and freezes, in so many seconds."""
+        """Frames decoded, packets of audio lost and received, and freezes, in so many seconds."""
         one = "martlet.received().then((all) => Object.fromEntries(all.map((r) => [r.kind, r])))"
         first = await page.evaluate(one)
         await asyncio.sleep(seconds)
@@ -96,7 +96,7 @@ def test_a_file_to_a_viewer_on_a_narrow_link_leaves_its_video_and_audio_whole(tm
             before = await ada.evaluate(progress)
             beside = await shown(bob, 15)
             after = await ada.evaluate(progress)
-            print(f"figures: frames, packets of sound lost and received, freezes: alone {alone}, beside a file {beside}; the file {before} {after}")
+            print(f"figures: frames, packets of audio lost and received, freezes: alone {alone}, beside a file {beside}; the file {before} {after}")
             assert beside[0] >= 0.5 * alone[0] and beside[3] <= alone[3], (alone, beside)
             assert beside[1] <= alone[1] + 0.02 * beside[2] and beside[2] >= 0.9 * alone[2], (alone, beside)
             assert after[0] - before[0] > 100_000, (before, after)

@@ -105,7 +105,7 @@ async def changes(url, single):
     await (await bob.sees("ada")).more(5)
 
     await ada.room.local_participant.unpublish_track(published.sid)
-    await livekit_sdk.until(lambda: bob.seen("track_unpublished"), "bob learns that the track is gone")
+    await livekit_sdk.until(lambda: bob.seen("track_unpublished"), "bob learns that the track was removed")
     bob.eyes.clear()
     await ada.publish_video(BLUE, size=(640, 360), name="again")
     await (await bob.sees("ada", BLUE, "again")).more(5)
@@ -399,7 +399,7 @@ async def data_tracks(url, single):
 
     readers = [asyncio.create_task(read(stream, frames)) for stream, frames in zip(streams, received)]
     sent = []
-    # Until both are subscribed, of which the publisher is not told.
+    # Until both are subscribed, of which the publisher is not notified.
     while not all(received):
         pose.try_push(rtc.DataTrackFrame(payload=b"first"))
         await asyncio.sleep(0.1)

@@ -18,7 +18,7 @@ def shows(identity, colour, frames=10):
 
 
 async def companion(url, others):
-    """The Python SDK in the same room: sees the others and hears one of them, until it is told to end."""
+    """The Python SDK in the same room: sees the others and hears one of them, until it is asked to end."""
     py = await Client(url, "py", "js").connect()
     await py.publish_video(BLUE, size=(320, 180))
     await py.publish_audio()
@@ -27,7 +27,7 @@ async def companion(url, others):
     # Firefox's tone is silent without a click; its packets are counted by the other page.
     await py.hears("ada")
     # All that the pages wait for, one after the other.
-    await livekit_sdk.until(lambda: py.seen("data_received"), "the end is told", 80)
+    await livekit_sdk.until(lambda: py.seen("data_received"), "the end is announced", 80)
     await py.close()
 
 

@@ -1455,7 +1455,7 @@ TRANSFERS = """import("/martlet/files.js").then(async ({ FileExchange, chunkOf, 
     add("F", 10_000_000, (file) => { late = file; });
     const unanswered = codeOf(members.A.sendFile(file, { to: ["F"], acceptWithin: 50 }, ["F"]));
     while (!late) await null;
-    // A stranger's offer with the same id, which was told to everybody.
+    // An offer of somebody else with the same id, which was sent to everybody.
     members.F.receive({ from: "E", topic: FILE_TOPIC, text: JSON.stringify({ file: late.id, state: "offered", name: "", type: "", size: 1 }) });
     found.forged = late.from;
     members.F.left("A");

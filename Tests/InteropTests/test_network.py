@@ -1,4 +1,4 @@
-"""Bad networks and strangers: loss between namespaces, a server that dies, floods, many peers on one port, IPv6."""
+"""Bad networks and unknown sources: loss between namespaces, a server that dies, floods, many peers on one port, IPv6."""
 import asyncio
 import contextlib
 import json
@@ -180,7 +180,7 @@ class Moved(asyncio.DatagramProtocol):
 
 
 async def move(client):
-    """The client's datagrams leave from a new port from now on, as behind a NAT that forgot; nobody is told."""
+    """The client's datagrams leave from a new port from now on, as behind a NAT that forgot; nobody is notified."""
     transport, moved = await asyncio.get_running_loop().create_datagram_endpoint(lambda: Moved(client), local_addr=("127.0.0.1", 0))
     moved.old, moved.protocol.transport = moved.protocol.transport, transport
     # Consent checks of ICE come every 5 s; a client that notices the change checks at once.
@@ -516,7 +516,7 @@ def test_F8_floods_from_unknown_sources_cost_bounded_work_and_nothing_else(serve
         assert min(one["rate"] for one in figures) > 45_000, "too busy a machine for a flood"
         assert sum(counted.values()) + kernel >= sent * 0.999, "every packet is counted under a reason"
         assert kernel == 0 and player.tap.missing() == 0
-        assert len(silences) == 2 and max(silences) < 2, "sound and picture both go on"
+        assert len(silences) == 2 and max(silences) < 2, "audio and video both continue"
         # Half a core at that rate, the call included; 3 to 4 us were seen.
         assert cost < 10
         assert grown < 2048

@@ -365,7 +365,7 @@ def test_a_reload_changes_the_relays_that_clients_get_where_webhooks_may_go_and_
                 replace, "ice_servers: [{urls: 'turn:127.0.0.1:9', secret: north-south-east-west}]\nwebhooks: {allow_private: true}\nrooms: {max_checks: 0}\n",
                 "http.api_calls_per_second", "ice_servers", "rooms.max_checks", "webhooks.allow_private")
             told = (await ada.wait_for("iceServers"))[1]["iceServers"]
-            assert [one["urls"] for one in told] == [["turn:127.0.0.1:9"]] and told[0]["credential"], "who is connected is told"
+            assert [one["urls"] for one in told] == [["turn:127.0.0.1:9"]] and told[0]["credential"], "connected clients are notified"
             assert server.api("PUT", "/v1/webhooks/inside", hook)[0] in (200, 201)
             assert check() == 403
             assert 429 in [server.api("GET", "/v1/rooms")[0] for _ in range(30)], "two calls a second are fewer than thirty at once"

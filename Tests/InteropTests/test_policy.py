@@ -63,7 +63,7 @@ def test_C4_C5_members_learn_of_locks_and_lock_where_the_policy_lets_them():
                 # Beside it the room may say how many are in it.
                 await until_true(lambda: any(e["room"]["lock"] == wanted for _, e in ada.of("room")), 10, f"lock {wanted}")
                 waits.append(next(at for at, e in ada.of("room") if e["room"]["lock"] == wanted) - begun)
-            print(f"figures: told after {', '.join(f'{w * 1000:.0f}' for w in waits)} ms")
+            print(f"figures: notified after {', '.join(f'{w * 1000:.0f}' for w in waits)} ms")
             assert statistics.median(waits) <= 0.3
             await asyncio.to_thread(server.api, "DELETE", "/v1/rooms/den/lock")
             assert (await ada.request("lock", password="y"))[0]["code"] == "permission_denied"

@@ -214,7 +214,7 @@ def test_B17_leaving_is_acknowledged_promptly_and_reported_once(server):
                 await phone.close()
             # The median: one in five may meet a machine that was busy with something else.
             median, worst = ([pick(sorted(column)) * 1000 for column in zip(*figures)] for pick in (lambda all: all[2], max))
-            print(f"figures: median (worst) of 5: acknowledged in {median[0]:.0f} ({worst[0]:.0f}) ms, told in {median[1]:.0f} "
+            print(f"figures: median (worst) of 5: acknowledged in {median[0]:.0f} ({worst[0]:.0f}) ms, notified in {median[1]:.0f} "
                   f"({worst[1]:.0f}) ms, freed in {median[2]:.0f} ({worst[2]:.0f}) ms")
             assert median[0] <= 200 and median[1] <= 200 and median[2] <= 1000
 
@@ -264,11 +264,11 @@ def test_B18_F4_a_killed_client_is_disconnected_within_the_consent_timeout():
             doomed.kill()
             await doomed.wait()
             _, left = await eve.wait_for("participantLeft", identity="phone")
-            # When the server told it, by its own word: this process, which asks two servers at a time, may read it later.
+            # When the server reported it, by its own clock: this process, which asks two servers at a time, may read it later.
             events = server.api("GET", "/v1/rooms/ghost/events?after=0", headers={"Accept": "application/json"})[1]["events"]
             (told,) = [one["at"] / 1000 for one in events if one["type"] == "participantLeft"]
             await until_true(lambda: server.metric("martlet_worker_peers") < peers, PATIENCE_S, "freed")
-            print(f"figures: told {told - killed:.1f} s after the kill (limit {limit} s), reason {left['reason']}")
+            print(f"figures: notified {told - killed:.1f} s after the kill (limit {limit} s), reason {left['reason']}")
             assert limit - 1 <= told - killed <= limit + 3
             assert left["reason"] == "connection_lost" and len(eve.of("participantLeft")) == 1
             assert people(server, "ghost") == ["eve"]

@@ -32,7 +32,7 @@ def recording_server(tmp_path):
 
 
 def ffmpeg(path, timeout_s=60):
-    """(frames or audio packets decoded, seconds, errors) of a file; ffmpeg stops at nothing, but tells."""
+    """(frames or audio packets decoded, seconds, errors) of a file; ffmpeg stops at nothing, but reports."""
     done = subprocess.run([imageio_ffmpeg.get_ffmpeg_exe(), "-hide_banner", "-v", "info", "-i", str(path),
                            # In the file's own time base: in one of whole frames two that are closer than that would have one time.
                            "-fps_mode", "passthrough", "-enc_time_base:v", "demux", "-f", "null", "-"],
@@ -363,7 +363,7 @@ def test_a_server_that_is_stopped_announces_that_its_recordings_are_ready(record
         await asyncio.to_thread(server.terminate)
         events.thread.join(PATIENCE_S)
         assert not events.thread.is_alive(), "the stream has ended"
-        # A gap may be told, too, where this machine lost a packet.
+        # A gap may be reported, too, where this machine lost a packet.
         ends = ("recordingStarted", "recordingStopped", "recordingReady", "recordingFailed")
         assert [one for one in events.types() if one in ends] == list(ends[:3]), events.types()
         (folder,) = server.recordings.glob("RM_*/RC_*")

@@ -1,4 +1,4 @@
-"""martlet.v1 over real sockets: order, presence, mutes, limits, resume, and how long people wait to be told."""
+"""martlet.v1 over real sockets: order, presence, mutes, limits, resume, and how long people wait for a notification."""
 import asyncio
 import json
 import random
@@ -85,7 +85,7 @@ def test_C9_C17_D1_every_view_matches_the_roster_and_no_event_is_missing(server)
 def test_D14_C6_remaining_participants_are_notified_soon(server):
     """D14: the last participant is notified of the room's size within 300 ms; C6: a mute reaches the others within 300 ms. Medians of five."""
     async def come_and_go(ada):
-        """Bob joins, mutes himself and leaves; how long ada waited to be told of the mute, the leave and the room's size."""
+        """Bob joins, mutes himself and leaves; how long ada waited to be notified of the mute, the leave and the room's size."""
         async with signal(server, token("bob", "soon")) as bob:
             await ada.wait_for("participantJoined")
             reply, _ = await bob.request("offer", connection="pub", sdp=offer())
@@ -113,7 +113,7 @@ def test_D14_C6_remaining_participants_are_notified_soon(server):
                 waits.append(await come_and_go(ada))
                 assert len(ada.of("participantLeft")) == 1
             medians = [sorted(column)[2] for column in zip(*waits)]
-            print("figures: told of a mute, a leave and the size after " + ", ".join(f"{1000 * one:.0f} ms" for one in medians))
+            print("figures: notified of a mute, a leave and the size after " + ", ".join(f"{1000 * one:.0f} ms" for one in medians))
             assert max(medians) < TOLD_WITHIN_S, waits
 
     asyncio.run(run())
@@ -190,7 +190,7 @@ def test_D2_limits_and_invalid_messages(server):
                 with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
                     await http.ws_connect(address(server, access))
                 assert refused.value.status == status
-                # Browsers hide why: a plain GET of the same address tells.
+                # Browsers hide why: a plain GET of the same address shows it.
                 async with http.get(address(server, access).replace("ws", "http", 1)) as reply:
                     assert reply.status == status and (await reply.json())["code"] == code
 
@@ -206,7 +206,7 @@ def test_C1_a_dropped_socket_is_resumed_without_a_gap(server):
             await socket.send_json({"type": "join", "id": 1})
             joined = await socket.receive_json()
             seq = joined["seq"]
-            # What bob's own join tells everybody, a moment later, is not among what he misses.
+            # The notification of bob's own join, a moment later, is not among what he misses.
             while (event := await socket.receive_json()).get("type") != "room":
                 seq = event.get("seq", seq)
             seq = event["seq"]

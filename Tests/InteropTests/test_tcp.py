@@ -30,7 +30,7 @@ PUBLIC = "198.51.100.7"
 
 
 def block_udp(namespace):
-    """No datagram passes in either direction, and nobody is told: what hotels and offices do that permit the web alone."""
+    """No datagram passes in either direction, and nobody is notified: what hotels and offices do that permit the web alone."""
     filters = [["filter", "add", "dev", "e0", way, "bpf", "da", "bytecode", NO_UDP] for way in ("egress", "ingress")]
     for command in (["qdisc", "add", "dev", "e0", "clsact"], *filters):
         subprocess.run(["ip", "netns", "exec", namespace, "tc", *command], check=True, timeout=10)

@@ -68,7 +68,7 @@ def test_follow_mode_plays_the_dominant_speaker_without_renegotiation(server):
         await bob.connected()
         player = await Client().play(f"{server.url}/whep/stage", token("tv", "stage"))
         await player.wait_for_colour(MovingPicture.RED)
-        # The picture may come before the first sound.
+        # The video may come before the first audio.
         await player.wait_for_frames(audio=1, video=1)
         streams = set(player.tap.rtp)
         took = []

@@ -38,7 +38,7 @@ final class TestClient {
     /// Datagrams and bytes that came, whatever they were.
     var datagrams = 0
     var bytes = 0
-    /// Packets to this client that are lost: told by the clear packet's place among all RTP packets.
+    /// Packets to this client that are lost: chosen by the clear packet's place among all RTP packets.
     var losesRTP: (Int) -> Bool = { _ in false }
     private(set) var rtpCount = 0
 

@@ -203,7 +203,7 @@ struct FeedbackTests {
         harness.apply(.subscribe(Session.subscribe(50, to: 2, by: viewer, kind: .audio)))
         var microphone = OpusEncoder(ssrc: 0x200)
         stage.film(3, keyframeFirst: true)
-        // The publisher's clock: NTP second 5,000 is picture time t and sound time u.
+        // The publisher's clock: NTP second 5,000 is video time t and audio time u.
         let picture = stage.camera.timestamp, sound = microphone.timestamp
         harness.send(microphone.packet(), from: stage.publisher)
         for (ssrc, timestamp) in [(UInt32(0x100), picture), (0x200, sound)] {

@@ -11,7 +11,7 @@ import Testing
 
 private let isCounting = ConditionTrait.enabled(if: cinstruments_is_counting() == 1, "this build's allocator counts")
 
-/// What the engine keeps, in bytes that its thread has allocated and not freed. The clients' side is gone when it is read.
+/// What the engine keeps, in bytes that its thread has allocated and not freed. The clients' side is freed when it is read.
 @Suite("Memory")
 struct MemoryTests {
     /// A room whose members come, publish, receive some others' audio, and leave in any order.

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("DSCP of media")
 struct TrafficClassTests {
-    /// A socket that tells the octet with which each datagram came.
+    /// A socket that reports the octet with which each datagram came.
     private final class Receiver {
         let descriptor: Int32
         let port: UInt16

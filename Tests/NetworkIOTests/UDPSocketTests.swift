@@ -35,7 +35,7 @@ struct UDPSocketTests {
         return datagrams
     }
 
-    /// A datagram whose bytes tell its place.
+    /// A datagram whose bytes show its place.
     static func datagram(_ number: Int, _ size: Int) -> [UInt8] {
         (0..<size).map { UInt8(truncatingIfNeeded: number &* 31 &+ $0) }
     }

@@ -108,7 +108,7 @@ struct TransportFeedbackTests {
             }
             #expect(backing[capacity...].allSatisfy { $0 == 0x5a })
             guard taken > 0 else {
-                // Only a long gap in a tiny slot cannot be told at all.
+                // Only a long gap in a tiny slot cannot be reported at all.
                 #expect(capacity < 60)
                 return
             }

@@ -71,7 +71,7 @@ struct Recorded {
         notes.compactMap { if case .gap(let gap) = $0 { gap } else { nil } }
     }
 
-    /// The samples of a segment as its fragments tell.
+    /// The samples of a segment as its fragments list them.
     func samples(_ segment: Int = 0) -> [RecordedSample] { RecordedSample.all(in: segments[segment]) }
 
     /// Where the last sample of the last segment ends, as it is stored there.

@@ -4,7 +4,7 @@ import Primitives
 import RoomService
 import Synchronization
 
-/// Remembers commands, tells nothing by itself; time stands until it is moved.
+/// Remembers commands, reports nothing by itself; time stands until it is moved.
 final class FakePlane: MediaPlane {
     private let state = Mutex(State())
     let events: AsyncStream<[MediaEvent]>
@@ -70,7 +70,7 @@ final class FakePlane: MediaPlane {
         guard !hangs(worker) else { throw WorkerHangs() }
         return state.withLock { $0.statistics[room] }
     }
-    /// Reports of captures come when they are released, until told otherwise.
+    /// Reports of captures come when they are released, until set otherwise.
     func setHoldsCaptureReports(_ holds: Bool) { state.withLock { $0.holdsCaptureReports = holds } }
     var heldCaptureReports: Int { state.withLock { $0.heldCaptureReports.count } }
     /// Lets the one through that was asked for last.

@@ -59,7 +59,7 @@ struct WorkerPoolTests {
         await running.value
     }
 
-    /// The room's size is told by the clock, so that the offer is not always the event of the same number.
+    /// The room's size is announced by the clock, so that the offer is not always the event of the same number.
     private func firstOffer(in events: SessionEvents) async -> (connection: String, sdp: String)? {
         for await event in events {
             if case .offer(let connection, let sdp, _) = event.event { return (connection, sdp) }

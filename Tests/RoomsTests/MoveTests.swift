@@ -71,7 +71,7 @@ struct MoveTests {
         #expect(booth.room.subscriptions(of: ada).map(\.state) == [.active])
         #expect(booth.room.connections(of: ada).map(\.peer) == connections)
         let receiver = try #require(booth.room.state.roster[ada]?.connections.first { $0.id == "sub" })
-        // The section of bob's sound is reused where its kind fits; one is added for carl's picture.
+        // The section of bob's audio is reused where its kind fits; one is added for carl's video.
         #expect(receiver.subscriptionByMid.count == 1)
     }
 

@@ -197,7 +197,7 @@ struct RoomBench {
         try? step { (room, turn) throws(RoomError) in room.advance(turn: &turn) }
     }
 
-    /// The last server offer that `session` was told, on any connection.
+    /// The last server offer that `session` was sent, on any connection.
     func lastOffer(_ session: SessionID) -> (connection: String, sdp: String, tracks: [String: String])? {
         for event in (events[session] ?? []).reversed() {
             if case .offer(let connection, let sdp, let tracks) = event.event { return (connection, sdp, tracks) }

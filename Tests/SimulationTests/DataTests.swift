@@ -108,7 +108,7 @@ struct DataTests {
         var isBusy = false
     }
 
-    /// What a viewer had of the last 20 s; of its sound, what was lost of all.
+    /// What a viewer had of the last 20 s; of its audio, what was lost of all.
     private struct Received {
         var audioLost = 0
         var soundDelayP95 = TimeSpan.zero

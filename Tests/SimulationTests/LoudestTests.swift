@@ -79,7 +79,7 @@ struct LoudestTests {
             meeting.speak(person)
             meeting.world.run(for: .milliseconds(100 + milliseconds))
             let words = meeting.heard[person].filter { $0 >= start }
-            // A packet is sent when its sound is over.
+            // A packet is sent when its audio is complete.
             let first = try #require(words.first, "person \(person) was not heard in time")
             #expect(first - start <= .milliseconds(milliseconds), "person \(person)'s first word was clipped")
             meeting.world.run(for: .seconds(1))

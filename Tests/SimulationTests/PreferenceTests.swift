@@ -209,7 +209,7 @@ struct PreferenceTests {
         world.apply(.updateTrack(description))
         viewer.subscribe(to: camera).allowThinning()
 
-        /// Runs a sender that takes what it is told, as libwebrtc does beside transport-wide feedback; its rate in the last second.
+        /// Runs a sender that follows what it is sent, as libwebrtc does beside transport-wide feedback; its rate in the last second.
         func send(for seconds: Int) -> Double {
             var rates: [Double] = []
             for _ in 0..<seconds {

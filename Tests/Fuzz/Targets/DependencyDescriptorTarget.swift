@@ -2,7 +2,7 @@ import Primitives
 
 @testable import PayloadFormats
 
-/// A stream of dependency descriptors, each behind a byte that tells its length; each is rewritten and read again.
+/// A stream of dependency descriptors, each behind a byte that gives its length; each is rewritten and read again.
 func fuzzDependencyDescriptor(_ input: UnsafeRawBufferPointer) {
     var reader = DependencyDescriptorReader()
     var position = 0

@@ -3,7 +3,7 @@ import Foundation
 import Primitives
 
 /// The whole receive path: a room with a publisher of every codec, a subscriber to all of it, a publish-only member. Datagrams from
-/// them and from strangers, clear RTP and RTCP behind SRTP, commands, time. Everything that goes to the subscriber is RTP that it
+/// them and from unknown sources, clear RTP and RTCP behind SRTP, commands, time. Everything that goes to the subscriber is RTP that it
 /// asked for, and when they have gone nothing of them is left.
 enum EngineTarget {
     static func start() throws -> (UnsafeRawBufferPointer) -> Void {

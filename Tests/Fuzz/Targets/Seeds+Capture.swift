@@ -24,7 +24,7 @@ struct Capture: Sendable {
         }
     }
 
-    /// Parts of URIs that tell them apart, and what they mean.
+    /// Parts of URIs that distinguish them, and what they mean.
     static let names: [(String, HeaderExtension)] = [
         ("sdes:mid", .mid), ("sdes:rtp-stream-id", .rid), ("repaired-rtp-stream-id", .repairedRID),
         ("ssrc-audio-level", .audioLevel), ("abs-send-time", .absoluteSendTime),

@@ -48,7 +48,7 @@ struct SendPathScript: ~Copyable {
         path.sent(number, size: size, as: purpose, at: now)
     }
 
-    /// Takes a compound as the engine does; where `sendsFirst`, what it tells of has been sent.
+    /// Takes a compound as the engine does; where `sendsFirst`, what it reports has been sent.
     private mutating func receive(_ datagram: UnsafeRawBufferPointer, sendsFirst: Bool, times: Int) {
         let span = datagram.bytes
         for _ in 0..<times {

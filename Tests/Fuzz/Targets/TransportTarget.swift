@@ -7,7 +7,7 @@ import SRTP
 @testable import DTLS
 @testable import PeerTransport
 
-/// One peer's transport in any state: fresh, validated, in its handshake, connected. A stranger gets no answer and no hearing, and
+/// One peer's transport in any state: fresh, validated, in its handshake, connected. An unknown source gets no answer and no hearing, and
 /// nothing comes out clear that the peer's keys did not protect.
 enum TransportTarget {
     static let home = SocketAddress(ipv4: 0xc000_0201, port: 50_000)

@@ -50,7 +50,7 @@ class Session:
                 await asyncio.wait_for(self.arrived.wait(), max(0.01, deadline - time.monotonic()))
 
     async def person(self, identity, condition=lambda info: True):
-        """The first update that tells of `identity` as wanted."""
+        """The first update about `identity` as wanted."""
         def fits(update):
             return any(info.identity == identity and condition(info) for info in update.participants)
         update = await self.wait_for("update", fits)

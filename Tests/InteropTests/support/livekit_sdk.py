@@ -22,7 +22,7 @@ def _child(pipe, scenario, args, seconds):
 
     try:
         pipe.send(("ok", asyncio.run(bounded())))
-    except BaseException as error:  # noqa: BLE001: told to the parent, which fails
+    except BaseException as error:  # noqa: BLE001: reported to the parent, which fails
         import traceback
         pipe.send(("failed", f"{error!r}\n{traceback.format_exc()}"))
 
