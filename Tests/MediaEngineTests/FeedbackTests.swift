@@ -204,9 +204,9 @@ struct FeedbackTests {
         var microphone = OpusEncoder(ssrc: 0x200)
         stage.film(3, keyframeFirst: true)
         // The publisher's clock: NTP second 5,000 is video time t and audio time u.
-        let picture = stage.camera.timestamp, sound = microphone.timestamp
+        let videoTime = stage.camera.timestamp, audioTime = microphone.timestamp
         harness.send(microphone.packet(), from: stage.publisher)
-        for (ssrc, timestamp) in [(UInt32(0x100), picture), (0x200, sound)] {
+        for (ssrc, timestamp) in [(UInt32(0x100), videoTime), (0x200, audioTime)] {
             harness.sendRTCP(from: stage.publisher) {
                 $0.beginSenderReport(
                     ssrc: ssrc, ntpTimestamp: 5_000 << 32, rtpTimestamp: timestamp, packetCount: 1, octetCount: 1)
@@ -226,7 +226,7 @@ struct FeedbackTests {
             Double(report.ntpTimestamp) / 4_294_967_296 + Double(Int32(bitPattern: timestamp &- report.rtpTimestamp))
                 / rate
         }
-        #expect(abs(ntp(at: picture, video, rate: 90_000) - ntp(at: sound, audio, rate: 48_000)) < 0.000_1)
+        #expect(abs(ntp(at: videoTime, video, rate: 90_000) - ntp(at: audioTime, audio, rate: 48_000)) < 0.000_1)
         // The viewer answers 20 ms later, having held the report for 5 ms: 15 ms on the way.
         let sent = viewer.feedback.last {
             if case .senderReport(let report) = $0.packet { report.ssrc == 0xa000_0001 } else { false }

@@ -61,9 +61,9 @@ struct SharedTests {
         scenario.show(.simulcast())
         var plan = AudioPlan()
         plan.callbacks = [.milliseconds(512)]
-        let sound = scenario.viewer.subscribe(to: scenario.publisher.publish(plan))
+        let audio = scenario.viewer.subscribe(to: scenario.publisher.publish(plan))
         // Packets of one burst leave together, though each stands for 20 ms.
-        sound.checker.paceTolerance = .milliseconds(600)
+        audio.checker.paceTolerance = .milliseconds(600)
         scenario.run(40)
         scenario.judge(Thresholds.steady, from: 10, wanted: ScenarioTests.all, layer: 1)
     }

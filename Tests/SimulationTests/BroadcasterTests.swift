@@ -16,7 +16,7 @@ struct BroadcasterTests {
         for microphone in microphones.dropFirst().prefix(3) { _ = listener.subscribe(to: microphone) }
         let bot = world.join(room, ClientSettings(link: LinkModel(delay: .milliseconds(10)), profile: .publishOnly))
         let screen = bot.publish(.camera(.h264, bitrate: .kilobitsPerSecond(100), framesPerSecond: 5))
-        let sound = bot.publish(AudioPlan(packetDuration: .milliseconds(60)))
+        let audio = bot.publish(AudioPlan(packetDuration: .milliseconds(60)))
         world.run(for: .seconds(20))
         let view = listener.subscribe(to: screen)
         let before = bot.traffic
@@ -31,7 +31,7 @@ struct BroadcasterTests {
         let kilobits = Double(8 * (bot.traffic.rtcpBytes - before.rtcpBytes)) / 600_000
         print("control to the broadcaster: \(kilobits) kbit/s in \(bot.traffic.rtcpDatagrams) datagrams")
         #expect(kilobits <= 5)
-        let own = Set((screen.streams + sound.streams).flatMap { [$0.ssrc, $0.rtxSSRC ?? 0] })
+        let own = Set((screen.streams + audio.streams).flatMap { [$0.ssrc, $0.rtxSSRC ?? 0] })
         #expect(bot.reportedSSRCs.isSubset(of: own), "foreign: \(bot.reportedSSRCs.subtracting(own))")
         let statistics = try #require(world.statistics(of: room))
         let peer = try #require(statistics.peers.first { $0.peer == bot.id })
@@ -102,20 +102,20 @@ struct BroadcasterTests {
         let link = LinkModel(delay: .milliseconds(30))
         let alice = world.join(room, ClientSettings(link: link)), bob = world.join(room, ClientSettings(link: link))
         let camera = alice.publish(.camera(framesPerSecond: 15)), microphone = alice.publish()
-        let view = bob.subscribe(to: camera), sound = bob.subscribe(to: microphone)
+        let view = bob.subscribe(to: camera), audio = bob.subscribe(to: microphone)
         world.run(for: .seconds(5))
         view.resetGap(at: world.now)
-        sound.resetGap(at: world.now)
+        audio.resetGap(at: world.now)
         let mover = who(alice, bob)
         mover.switchNetwork()
         world.plan(in: .milliseconds(300)) { mover.restartICE(signalling: .milliseconds(100)) }
         world.run(for: .seconds(5))
-        print("outage \(view.longestGap.milliseconds) ms of video, \(sound.longestGap.milliseconds) ms of audio")
+        print("outage \(view.longestGap.milliseconds) ms of video, \(audio.longestGap.milliseconds) ms of audio")
         #expect(world.faults == [])
         #expect(world.workers[0].statistics.peers == 2)
         #expect(world.times { if case .peerEnded = $0 { true } else { false } }.isEmpty)
         #expect(view.lastArrival.map { world.now - $0 < .milliseconds(200) } == true)
         #expect(view.frames.lastTime.map { world.now - $0 < .milliseconds(200) } == true)
-        return max(view.longestGap, sound.longestGap)
+        return max(view.longestGap, audio.longestGap)
     }
 }

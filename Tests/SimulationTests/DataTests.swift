@@ -132,8 +132,8 @@ struct DataTests {
         for client in [bob, reader] { client.bottleneck = bottleneck }
         let video = bob.subscribe(to: ada.publish(.simulcast()))
         let microphone = ada.publish()
-        let sound = bob.subscribe(to: microphone)
-        sound.keepsDelays = true
+        let audio = bob.subscribe(to: microphone)
+        audio.keepsDelays = true
         #expect(world.run(atMost: .seconds(5)) { ada.isConnected && bob.isConnected && reader.isConnected })
         var limits = DataChannelSettings()
         (limits.messagesPerSecond, limits.messagesAtOnce) = (10_000, 10_000)
@@ -141,7 +141,7 @@ struct DataTests {
         world.run(for: .seconds(20))
 
         var found = Received()
-        let (frames, delays) = (video.frames.decoded, sound.delays.count)
+        let (frames, delays) = (video.frames.decoded, audio.delays.count)
         video.resetGap(at: world.now)
         var relayed = world.events.count, sent = 0
         let start = world.now, end = world.now + .seconds(20)
@@ -171,7 +171,7 @@ struct DataTests {
             }
             return world.now >= end
         }
-        let sorted = sound.delays[delays...].sorted()
+        let sorted = audio.delays[delays...].sorted()
         found.soundDelayP95 = sorted.isEmpty ? .zero : sorted[sorted.count * 95 / 100]
         found.frames = video.frames.decoded - frames
         found.longestFreeze = video.longestGap
@@ -182,7 +182,7 @@ struct DataTests {
         // What is on its way is not lost.
         microphone.isSending = false
         world.run(for: .seconds(1))
-        found.audioLost = sound.missing
+        found.audioLost = audio.missing
         return found
     }
 }

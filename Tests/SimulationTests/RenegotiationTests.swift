@@ -14,10 +14,10 @@ struct RenegotiationTests {
         let link = LinkModel(delay: .milliseconds(20))
         let alice = world.join(room, ClientSettings(link: link)), bob = world.join(room, ClientSettings(link: link))
         let microphone = alice.publish(), camera = alice.publish(.camera())
-        let sound = bob.subscribe(to: microphone), view = bob.subscribe(to: camera)
+        let audio = bob.subscribe(to: microphone), view = bob.subscribe(to: camera)
         world.run(for: .seconds(5))
         let requests = camera.keyframeRequests.count
-        for untouched in [sound, view] { untouched.resetGap(at: world.now) }
+        for untouched in [audio, view] { untouched.resetGap(at: world.now) }
         var others: [(publisher: VirtualClient, track: Publication, viewer: VirtualClient, view: View)] = []
         for round in 0..<30 {
             if round % 3 == 2 {
@@ -32,15 +32,15 @@ struct RenegotiationTests {
             }
             // What goes on is described again, as after every answer.
             for track in [microphone, camera] { world.apply(.updateTrack(track.description)) }
-            for untouched in [sound, view] { world.apply(.updateSubscription(untouched.description)) }
+            for untouched in [audio, view] { world.apply(.updateSubscription(untouched.description)) }
             world.run(for: .milliseconds(500))
         }
         // What is on its way arrives.
         for track in [microphone, camera] { track.isSending = false }
         world.run(for: .milliseconds(40))
-        print("longest pause: audio \(sound.longestGap.milliseconds) ms, video \(view.longestGap.milliseconds) ms")
+        print("longest pause: audio \(audio.longestGap.milliseconds) ms, video \(view.longestGap.milliseconds) ms")
         #expect(world.faults == [])
-        for untouched in [sound, view] {
+        for untouched in [audio, view] {
             #expect(untouched.longestGap <= .milliseconds(50))
             #expect(untouched.missing == 0 && untouched.checker.missing == 0)
         }

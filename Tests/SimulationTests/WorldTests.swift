@@ -11,13 +11,13 @@ struct WorldTests {
         let room = world.openRoom()
         let alice = world.join(room), bob = world.join(room)
         let camera = alice.publish(.camera(codec)), microphone = alice.publish()
-        let picture = bob.subscribe(to: camera), sound = bob.subscribe(to: microphone)
+        let video = bob.subscribe(to: camera), audio = bob.subscribe(to: microphone)
         world.run(for: .seconds(5))
         #expect(world.faults == [])
         #expect(alice.isConnected && bob.isConnected)
-        #expect(picture.missing == 0 && sound.missing == 0 && picture.checker.missing == 0)
-        #expect(picture.frames.decoded >= camera.frames() - 6, "\(picture.frames.decoded) of \(camera.frames())")
-        #expect(sound.packets >= microphone.frames() - 3)
+        #expect(video.missing == 0 && audio.missing == 0 && video.checker.missing == 0)
+        #expect(video.frames.decoded >= camera.frames() - 6, "\(video.frames.decoded) of \(camera.frames())")
+        #expect(audio.packets >= microphone.frames() - 3)
         #expect(bob.feedbackReported == 0 && alice.feedbackReported > 300)
     }
 

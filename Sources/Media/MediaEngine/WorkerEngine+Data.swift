@@ -44,7 +44,7 @@ extension WorkerEngine {
             case .queued:
                 counters.data.sent &+= 1
                 touch(index)
-                if let source = delivery.source { owe(source, delivery.payload.cost, to: index, at: now) }
+                if let source = delivery.source { addDebt(source, delivery.payload.cost, to: index, at: now) }
             case .noChannel, .tooLong: counters.data.undeliverable &+= 1
             case .tooSlow:
                 counters.data.channelsClosedAsSlow &+= 1
@@ -90,7 +90,7 @@ extension WorkerEngine {
     // MARK: - Back-pressure
 
     /// The receiver's queue is long: the sender of the message waits for it.
-    private func owe(_ source: PeerID, _ cost: Int, to index: Int, at now: MonotonicTime) {
+    private func addDebt(_ source: PeerID, _ cost: Int, to index: Int, at now: MonotonicTime) {
         let receiver = tables.peers[index]
         guard receiver.pointee.transport.isDataCongested, let sender = tables.peerIndex[source.rawValue] else { return }
         tables.peers[sender].pointee.transport.holdData(cost)
