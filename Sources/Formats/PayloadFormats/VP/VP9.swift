@@ -111,13 +111,7 @@ public enum VP9 {
         guard !bits.bit(payload), !bits.bit(payload) else { return nil }
         bits.skip(2, payload)
         guard bits.bits(24, payload) == 0x498342 else { return nil }
-        if profile >= 2 { bits.skip(1, payload) }
-        let isRGB = bits.bits(3, payload) == 7
-        if isRGB {
-            if profile & 1 == 1 { bits.skip(1, payload) }
-        } else {
-            bits.skip(profile & 1 == 1 ? 4 : 1, payload)
-        }
+        bits.skipVP9Colors(payload, profile: profile)
         let width = Int(bits.bits(16, payload)) + 1
         let height = Int(bits.bits(16, payload)) + 1
         return bits.isExhausted ? nil : FrameDimensions(width: width, height: height)

@@ -41,6 +41,19 @@ public struct VP9FrameHeader: Sendable, Hashable {
     }
 }
 
+extension BitReader {
+    /// Skips bit depth, colour space and subsampling in a header of this profile (VP9 bitstream specification section 6.2.2).
+    mutating func skipVP9Colors(_ frame: RawSpan, profile: UInt32) {
+        if profile >= 2 { skip(1, frame) }
+        let isRGB = bits(3, frame) == 7
+        if isRGB {
+            if profile & 1 == 1 { skip(1, frame) }
+        } else {
+            skip(profile & 1 == 1 ? 4 : 1, frame)
+        }
+    }
+}
+
 /// One header that is being read.
 private struct VP9HeaderReader {
     private var bits: BitReader
@@ -64,7 +77,7 @@ private struct VP9HeaderReader {
         var refreshed: UInt32 = 0xff
         if isKeyframe || isIntraOnly {
             guard bits.bits(24, frame) == 0x498342 else { return nil }
-            if isKeyframe || profile > 0 { skipColors(frame, profile: profile) }
+            if isKeyframe || profile > 0 { bits.skipVP9Colors(frame, profile: profile) }
             if isIntraOnly { refreshed = bits.bits(8, frame) }
             width = size(frame)
         } else {
@@ -88,16 +101,6 @@ private struct VP9HeaderReader {
         return VP9FrameHeader(
             isShown: isShown, isKeyframe: isKeyframe, shownBit: shownBit, behindFlags: behindFlags,
             bitCount: bits.position)
-    }
-
-    private mutating func skipColors(_ frame: RawSpan, profile: UInt32) {
-        if profile >= 2 { bits.skip(1, frame) }
-        let isRGB = bits.bits(3, frame) == 7
-        if isRGB {
-            if profile & 1 == 1 { bits.skip(1, frame) }
-        } else {
-            bits.skip(profile & 1 == 1 ? 4 : 1, frame)
-        }
     }
 
     private mutating func size(_ frame: RawSpan) -> Int {
