@@ -37,7 +37,7 @@ struct OpaquePayloadTests {
         init(_ name: String, _ kind: MediaKind, encrypted: Bool) throws {
             track = try #require(try capturedTracks(name, namingSSRCs: false).first { $0.kind == kind })
             let types = track.formats.map(\.payloadType), repairs = track.formats.compactMap(\.rtxPayloadType)
-            for packet in try CapturedPackets.load(name) where !packet.isRTCP {
+            for packet in try ClientCaptures.load(name) where !packet.isRTCP {
                 let parsed = packet.bytes.withUnsafeBytes { RTPHeader($0.bytes) }
                 let header = try #require(parsed)
                 let isRepeat = repairs.contains(header.payloadType)

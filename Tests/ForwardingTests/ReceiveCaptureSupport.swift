@@ -6,7 +6,7 @@ import TestSupport
 
 /// The tracks that a captured client's offer describes, read with just enough of SDP for these offers.
 func capturedTracks(_ name: String, namingSSRCs: Bool) throws -> [TrackDescription] {
-    let offer = try CapturedPackets.offer(name)
+    let offer = try ClientCaptures.offer(name)
     var sections: [[Substring]] = []
     for line in offer.split(whereSeparator: \.isNewline) {
         if line.hasPrefix("m=") { sections.append([]) }

@@ -26,7 +26,7 @@ struct ReceiveCaptureTests {
         for description in try capturedTracks(name, namingSSRCs: namingSSRCs) {
             _ = harness.uplink.addTrack(description, at: at(0))
         }
-        for packet in try CapturedPackets.load(name) {
+        for packet in try ClientCaptures.load(name) {
             let now = packet.time + .seconds(1)
             harness.run(to: now)
             guard !packet.isRTCP else {
@@ -52,7 +52,7 @@ struct ReceiveCaptureTests {
     }
 
     @Test(
-        "Every packet is bound to a layer, and media is stored unchanged", arguments: CapturedPackets.all,
+        "Every packet is bound to a layer, and media is stored unchanged", arguments: ClientCaptures.all,
         [true, false])
     func everyPacket(name: String, namingSSRCs: Bool) throws {
         let outcome = try Self.play(name, namingSSRCs: namingSSRCs)
@@ -124,10 +124,10 @@ struct ReceiveCaptureTests {
         #expect(summary.startsKeyframe && summary.dimensions != nil)
     }
 
-    @Test("Truncated, corrupted and shuffled captures never trap", arguments: CapturedPackets.all)
+    @Test("Truncated, corrupted and shuffled captures never trap", arguments: ClientCaptures.all)
     func hostile(name: String) throws {
         var random = RandomSource(seed: 1)
-        let packets = try CapturedPackets.load(name)
+        let packets = try ClientCaptures.load(name)
         let harness = UplinkHarness()
         for description in try capturedTracks(name, namingSSRCs: false) {
             _ = harness.uplink.addTrack(description, at: at(0))

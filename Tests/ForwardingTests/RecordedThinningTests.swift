@@ -21,7 +21,7 @@ struct RecordedThinningTests {
             descriptorID = track.extensions[.dependencyDescriptor]
             let types = track.formats.map(\.payloadType)
             var ssrc: UInt32?
-            for packet in try CapturedPackets.load(name) where !packet.isRTCP {
+            for packet in try ClientCaptures.load(name) where !packet.isRTCP {
                 let parsed = packet.bytes.withUnsafeBytes { RTPHeader($0.bytes) }
                 let header = try #require(parsed)
                 guard types.contains(header.payloadType), header.ssrc == ssrc ?? header.ssrc else { continue }

@@ -94,7 +94,7 @@ struct SendEdgeTests {
         for (number, descriptor) in [AV1Frame.structure, "c10002"].enumerated() {
             harness.turn([AV1Frame.packet(UInt16(number), descriptor)], at: at(Double(number) * 33))
         }
-        #expect(harness.out.last?.extensions[9] == CapturedPackets.bytes(expected))
+        #expect(harness.out.last?.extensions[9] == ClientCaptures.bytes(expected))
     }
 
     @Test("Of descriptors that one packet repeats, also broken ones, the first is read and sent, and no other")
@@ -104,8 +104,8 @@ struct SendEdgeTests {
             SendSession.subscription(
                 formats: [PayloadFormat(codec: .av1, payloadType: 41, rtxPayloadType: nil, clockRateHz: 90_000)],
                 rtx: false, extensions: [(.dependencyDescriptor, 9)], preference: .spatial(0)))
-        let structure = try #require(CapturedPackets.bytes(AV1Frame.structure))
-        let frame = try #require(CapturedPackets.bytes("c10002"))
+        let structure = try #require(ClientCaptures.bytes(AV1Frame.structure))
+        let frame = try #require(ClientCaptures.bytes("c10002"))
         harness.turn([AV1Frame.packet(0, AV1Frame.structure)], at: at(0))
         for (index, repeated) in [[[0], frame], [[0xff, 0xff, 0xff]], [structure, [1]]].enumerated() {
             let elements = [frame] + repeated + [frame]

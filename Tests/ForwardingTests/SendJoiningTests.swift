@@ -106,7 +106,7 @@ struct SendJoiningTests {
                 formats: [Self.accepted], extensions: descriptor.map { [(.dependencyDescriptor, $0)] } ?? []))
         var late: [(turn: Int, bytes: [UInt8])] = []
         var timestamps: Set<UInt32> = []
-        let media = try CapturedPackets.load("whip_chromium_av1_l3t3").filter { !$0.isRTCP && $0.bytes[1] & 0x7f == 45 }
+        let media = try ClientCaptures.load("whip_chromium_av1_l3t3").filter { !$0.isRTCP && $0.bytes[1] & 0x7f == 45 }
         for (turn, packet) in media.enumerated() {
             let now = packet.time + .seconds(1)
             if let bound = changes[turn] {
@@ -197,7 +197,7 @@ struct SendJoiningTests {
     @Test("With a negotiated descriptor payloads are unchanged")
     func unchangedWithDescriptor() throws {
         let (_, packets, _) = try play(descriptor: 5)
-        let media = try CapturedPackets.load("whip_chromium_av1_l3t3").filter { !$0.isRTCP && $0.bytes[1] & 0x7f == 45 }
+        let media = try ClientCaptures.load("whip_chromium_av1_l3t3").filter { !$0.isRTCP && $0.bytes[1] & 0x7f == 45 }
         var published: Set<[UInt8]> = []
         for packet in media {
             let header = try #require(packet.bytes.withUnsafeBytes { RTPHeader($0.bytes) })

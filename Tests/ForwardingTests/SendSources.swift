@@ -76,7 +76,7 @@ enum AV1Frame {
             ? "281d080087072b8195c04a60e530329809441ca20651012d4cffb3c01a00803400124fcb38" : "103461aa"
         return TestPacket(
             ssrc: 0x100, payloadType: 45, sequence: number, timestamp: UInt32(number) * 3_000, marker: true,
-            payload: CapturedPackets.bytes(payload)!, extensions: [(12, CapturedPackets.bytes(descriptor)!)]
+            payload: ClientCaptures.bytes(payload)!, extensions: [(12, ClientCaptures.bytes(descriptor)!)]
         ).bytes
     }
 }

@@ -8,8 +8,8 @@ import Testing
 
 @Suite("Packet capture in the engine")
 struct CaptureTests {
-    private func packets(_ harness: EngineHarness, of client: TestClient) -> [MediaControl.CapturedPackets.Packet] {
-        var found: [MediaControl.CapturedPackets.Packet] = []
+    private func packets(_ harness: EngineHarness, of client: TestClient) -> [CapturedPackets.Packet] {
+        var found: [CapturedPackets.Packet] = []
         for one in harness.engine.report(.captures([client.id]))?.captures ?? [] { one.forEach { found.append($0) } }
         return found
     }

@@ -36,14 +36,14 @@ struct AV1JoiningTests {
 
     @Test("An empty fragment joins a packet to the one before, and the elements are unchanged", arguments: cases)
     func write(one: Case) throws {
-        let payload = try #require(CapturedPackets.bytes(one.payload))
+        let payload = try #require(ClientCaptures.bytes(one.payload))
         let room = payload.count + payload.withUnsafeBytes { one.joining.growth(of: $0) }
         var output = [UInt8](repeating: 0xee, count: room + 4)
         let count = payload.withUnsafeBytes { source in
             output.withUnsafeMutableBytes { one.joining.write(source, into: $0.baseAddress!) }
         }
         #expect(count == room)
-        #expect(Array(output[..<count]) == CapturedPackets.bytes(one.written))
+        #expect(Array(output[..<count]) == ClientCaptures.bytes(one.written))
         #expect(output[count...].allSatisfy { $0 == 0xee })
     }
 

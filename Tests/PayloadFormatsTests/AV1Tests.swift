@@ -12,7 +12,7 @@ struct AV1Tests {
         """
 
     private func read(_ hex: String, _ reader: inout DependencyDescriptorReader) throws -> DependencyDescriptor? {
-        let bytes = try #require(CapturedPackets.bytes(hex))
+        let bytes = try #require(ClientCaptures.bytes(hex))
         return reader.read(bytes.span.bytes)
     }
 
@@ -46,7 +46,7 @@ struct AV1Tests {
     @Test("G2: the active decode targets within some layers are found; a look at a descriptor changes nothing")
     func targetsWithinLayers() throws {
         var reader = DependencyDescriptorReader()
-        let structure = try #require(CapturedPackets.bytes(Self.structure))
+        let structure = try #require(ClientCaptures.bytes(Self.structure))
         #expect(reader.peek(structure.span.bytes) != nil && reader.structure == nil)
         _ = reader.read(structure.span.bytes)
         #expect(reader.highestSpatialLayer == 2 && reader.highestTemporalLayer == 2)
@@ -78,7 +78,7 @@ struct AV1Tests {
 
     @Test("Every truncated structure is refused and leaves the reader unchanged")
     func cuts() throws {
-        let whole = try #require(CapturedPackets.bytes(Self.structure))
+        let whole = try #require(ClientCaptures.bytes(Self.structure))
         for length in 0..<(whole.count - 1) {
             var reader = DependencyDescriptorReader()
             #expect(reader.read(Array(whole[..<length]).span.bytes) == nil)
@@ -134,7 +134,7 @@ struct AV1Tests {
 
     @Test("Frame numbers are rewritten in place, and the active decode targets bitmask is written where there was none")
     func rewriting() throws {
-        let value = try #require(CapturedPackets.bytes("c1fffe"))
+        let value = try #require(ClientCaptures.bytes("c1fffe"))
         value.withSlot(capacity: 3) { slot in
             DependencyDescriptorRewriter.moveFrameNumber(slot, by: 3)
             #expect([UInt8](slot) == [0xc1, 0x00, 0x01])
@@ -144,7 +144,7 @@ struct AV1Tests {
         for hex in ["c10002", Self.structure] {
             var reader = DependencyDescriptorReader()
             _ = try read(Self.structure, &reader)
-            let value = try #require(CapturedPackets.bytes(hex))
+            let value = try #require(ClientCaptures.bytes(hex))
             let descriptor = try unwrapped(reader.read(value.span.bytes))
             try [UInt8]().withSlot { slot in
                 let length = try unwrapped(
@@ -181,7 +181,7 @@ struct AV1Tests {
     func spatialLayers(masks: String, expected: Bool) throws {
         // The same header: after it the first operating point's mask of spatial layers, then that of temporal ones.
         let bytes = try #require(
-            CapturedPackets.bytes("0800\(masks)072b8195c04a60e530329809441ca20651012d4cffb3c01a0080"))
+            ClientCaptures.bytes("0800\(masks)072b8195c04a60e530329809441ca20651012d4cffb3c01a0080"))
         let parameters = try unwrapped(AV1.SequenceParameters(obu: bytes.span.bytes))
         #expect(parameters.hasSpatialLayers == expected)
         #expect(parameters.dimensions == FrameDimensions(width: 1_280, height: 720))
@@ -190,7 +190,7 @@ struct AV1Tests {
     @Test("Elements: sizes for all, for all but the last, and a continuation at both ends")
     func elements() throws {
         func types(_ hex: String) throws -> [String] {
-            let bytes = try #require(CapturedPackets.bytes(hex))
+            let bytes = try #require(ClientCaptures.bytes(hex))
             var elements = try unwrapped(AV1.Elements(bytes.span.bytes))
             var found: [String] = []
             while let element = elements.next(in: bytes.span.bytes) {

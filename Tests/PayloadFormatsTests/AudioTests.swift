@@ -20,11 +20,11 @@ struct AudioTests {
 
     @Test("Stereo is recognized (A3); zero frames or more than 120 ms are no Opus, and pass unread (G10)")
     func rules() throws {
-        let stereo = try #require(CapturedPackets.bytes("fc"))
+        let stereo = try #require(ClientCaptures.bytes("fc"))
         #expect(try unwrapped(Opus(stereo.span.bytes)).isStereo)
         #expect(PayloadCodec.opus.summary(hex: "") == nil)
         for hex in ["fb", "fb00", "fb07", "1b03"] {
-            let bytes = try #require(CapturedPackets.bytes(hex))
+            let bytes = try #require(ClientCaptures.bytes(hex))
             #expect(Opus(bytes.span.bytes) == nil)
             let summary = try #require(PayloadCodec.opus.summary(hex: hex))
             #expect(summary.sampleCount == 0 && summary.startsFrame && summary.endsFrame)
@@ -34,7 +34,7 @@ struct AudioTests {
     @Test("RED: two redundant blocks ahead of the primary one")
     func blocks() throws {
         // 111 two packets ago with 3 bytes, 111 one packet ago with 2, then the primary.
-        let bytes = try #require(CapturedPackets.bytes("ef 1e00 03 ef 0f00 02 6f 010203 0405 fc0607"))
+        let bytes = try #require(ClientCaptures.bytes("ef 1e00 03 ef 0f00 02 6f 010203 0405 fc0607"))
         var blocks = try unwrapped(RED.Blocks(bytes.span.bytes))
         var found: [RED.Block] = []
         while let block = blocks.next(in: bytes.span.bytes) { found.append(block) }
@@ -59,7 +59,7 @@ struct AudioTests {
         "Truncated RED has no primary block, and passes unread (G10)",
         arguments: ["ef", "ef1e0003", "ef1e00036f0102"])
     func malformed(_ hex: String) throws {
-        let bytes = try #require(CapturedPackets.bytes(hex))
+        let bytes = try #require(ClientCaptures.bytes(hex))
         #expect(RED.primary(of: bytes.span.bytes) == nil)
         let summary = try #require(PayloadCodec.red.summary(hex: hex))
         #expect(summary.startsFrame && summary.primaryOffset == 0 && summary.sampleCount == 0)

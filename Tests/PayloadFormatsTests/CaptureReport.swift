@@ -12,8 +12,8 @@ struct CaptureReport {
     private(set) var problems: [String] = []
 
     init(_ name: String) throws {
-        facts = OfferFacts(try CapturedPackets.offer(name))
-        for (index, packet) in try CapturedPackets.load(name).enumerated() {
+        facts = OfferFacts(try ClientCaptures.offer(name))
+        for (index, packet) in try ClientCaptures.load(name).enumerated() {
             let read = packet.isRTCP ? readControl(packet.bytes) : readMedia(packet.bytes)
             if !read { problems.append("\(name) packet \(index + 1)") }
         }

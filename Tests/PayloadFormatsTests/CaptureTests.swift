@@ -7,7 +7,7 @@ import Testing
 /// `MARTLET_UPDATE_GOLDEN=1 swift test --filter CaptureTests` writes them anew.
 @Suite("Captures of real clients")
 struct CaptureTests {
-    @Test("G8: the reports on all captured packets are as reviewed", arguments: CapturedPackets.all)
+    @Test("G8: the reports on all captured packets are as reviewed", arguments: ClientCaptures.all)
     func report(_ name: String) throws {
         let report = try CaptureReport(name)
         #expect(report.problems.isEmpty, "\(report.problems.count) packets do not parse: \(report.problems.prefix(5))")

@@ -20,7 +20,7 @@ struct H264Tests {
 
     @Test("A12: size after cropping and profile of parameter sets that real encoders wrote", arguments: sets)
     func parameterSet(_ hex: String, _ width: Int, _ height: Int, _ profile: UInt32) throws {
-        let bytes = try #require(CapturedPackets.bytes(hex))
+        let bytes = try #require(ClientCaptures.bytes(hex))
         let set = try unwrapped(SequenceParameterSet(bytes.span.bytes, offset: 0, length: bytes.count))
         #expect(set.dimensions == FrameDimensions(width: width, height: height))
         #expect(set.profileLevelID == profile)
@@ -32,7 +32,7 @@ struct H264Tests {
     @Test("E4: a STAP-A of SPS and PPS can start a stream; the sets can be extracted")
     func aggregation() throws {
         let bytes = try #require(
-            CapturedPackets.bytes("78 0013 6742c0208c8d402802dd350606060784423500 0004 68ce3c80"))
+            ClientCaptures.bytes("78 0013 6742c0208c8d402802dd350606060784423500 0004 68ce3c80"))
         let summary = try unwrapped(PayloadCodec.h264.summary(of: bytes.span.bytes, marker: false))
         #expect(summary.startsFrame && summary.startsKeyframe && summary.containsParameterSets)
         #expect(!summary.isKeyframe && !summary.endsPicture)

@@ -9,7 +9,7 @@ struct ExtensionValueTests {
     private func value<Value>(
         _ hex: String, _ read: (RTPHeaderExtensions.Element, RawSpan) -> Value?
     ) throws -> Value? {
-        let bytes = try unwrapped(CapturedPackets.bytes(hex))
+        let bytes = try unwrapped(ClientCaptures.bytes(hex))
         return read(RTPHeaderExtensions.Element(id: 1, offset: 0, length: bytes.count), bytes.span.bytes)
     }
 

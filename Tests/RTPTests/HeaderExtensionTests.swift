@@ -6,7 +6,7 @@ import Testing
 @Suite("Header extensions (RFC 8285)")
 struct HeaderExtensionTests {
     private func elements(_ hex: String) throws -> [RTPHeaderExtensions.Element] {
-        let packet = try unwrapped(CapturedPackets.bytes("9060 0001 00000002 00000003" + hex))
+        let packet = try unwrapped(ClientCaptures.bytes("9060 0001 00000002 00000003" + hex))
         let header = try unwrapped(RTPHeader(packet.span.bytes))
         var elements = RTPHeaderExtensions(header)
         var found: [RTPHeaderExtensions.Element] = []
@@ -46,7 +46,7 @@ struct HeaderExtensionTests {
 
     @Test("Elements are found by id, and compared")
     func find() throws {
-        let packet = try unwrapped(CapturedPackets.bytes("9060 0001 00000002 00000003 bede0002 10aa 92 666f6f 0000"))
+        let packet = try unwrapped(ClientCaptures.bytes("9060 0001 00000002 00000003 bede0002 10aa 92 666f6f 0000"))
         let header = try unwrapped(RTPHeader(packet.span.bytes))
         let element = try unwrapped(RTPHeaderExtensions.find(9, header, in: packet.span.bytes))
         #expect(element.text(in: packet.span.bytes) == "foo")

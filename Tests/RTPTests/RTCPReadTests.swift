@@ -7,7 +7,7 @@ import Testing
 @Suite("Reading RTCP")
 struct RTCPReadTests {
     private func packets(_ hex: String) throws -> (packets: [RTCPPacket], isMalformed: Bool, bytes: [UInt8]) {
-        let bytes = try unwrapped(CapturedPackets.bytes(hex))
+        let bytes = try unwrapped(ClientCaptures.bytes(hex))
         var compound = try unwrapped(RTCPCompound(bytes.span.bytes))
         var packets: [RTCPPacket] = []
         while let packet = compound.next(in: bytes.span.bytes) { packets.append(packet) }
@@ -146,7 +146,7 @@ struct RTCPReadTests {
 
     @Test("A datagram that does not start like RTCP is refused", arguments: ["", "80c8", "80600001", "40c80000"])
     func refused(_ hex: String) throws {
-        let bytes = try unwrapped(CapturedPackets.bytes(hex))
+        let bytes = try unwrapped(ClientCaptures.bytes(hex))
         #expect(RTCPCompound(bytes.span.bytes) == nil)
     }
 

@@ -28,7 +28,7 @@ struct RTCPWriteTests {
             writer.beginReceiverReport(ssrc: 1)
             writer.appendGoodbye([1, 2])
         }
-        let expected = CapturedPackets.bytes(
+        let expected = ClientCaptures.bytes(
             """
             81c8000c 11223344 0102030405060708 0a0b0c0d 00000010 00000400
             aabbccdd 40 fffffe 00010005 00000007 03040506 00008000
@@ -97,7 +97,7 @@ struct RTCPWriteTests {
             writer.appendFullIntraRequest(senderSSRC: 1, mediaSSRC: 5, sequenceNumber: 9)
             writer.appendMaximumBitrate(senderSSRC: 1, bitsPerSecond: 0x3ffff << 4, ssrcs: [5, 6])
         }
-        let expected = CapturedPackets.bytes(
+        let expected = ClientCaptures.bytes(
             """
             81ce0002 00000001 00000002
             84ce0004 00000001 00000000 00000005 09000000

@@ -7,7 +7,7 @@ import Testing
 struct RTPHeaderTests {
     @Test("Fixed header")
     func fixed() throws {
-        let packet = try unwrapped(CapturedPackets.bytes("80e0 1234 01020304 a1b2c3d4 aabb"))
+        let packet = try unwrapped(ClientCaptures.bytes("80e0 1234 01020304 a1b2c3d4 aabb"))
         let header = try unwrapped(RTPHeader(packet.span.bytes))
         #expect(header.marker)
         #expect(header.payloadType == 96)
@@ -22,7 +22,7 @@ struct RTPHeaderTests {
     @Test("Contributing sources, extension and padding")
     func full() throws {
         let packet = try unwrapped(
-            CapturedPackets.bytes("b2 60 0001 00000002 00000003 00000004 00000005 bede0001 10aa0000 0102 000003"))
+            ClientCaptures.bytes("b2 60 0001 00000002 00000003 00000004 00000005 bede0001 10aa0000 0102 000003"))
         let header = try unwrapped(RTPHeader(packet.span.bytes))
         #expect(header.isOneByteExtension)
         #expect(header.extensionOffset == 24)
@@ -44,13 +44,13 @@ struct RTPHeaderTests {
             "a060000100000002000000030103",  // Padding longer than the packet.
         ])
     func malformed(_ hex: String) throws {
-        let packet = try unwrapped(CapturedPackets.bytes(hex))
+        let packet = try unwrapped(ClientCaptures.bytes(hex))
         #expect(RTPHeader(packet.span.bytes) == nil)
     }
 
     @Test("Patches change their field and nothing else")
     func patches() throws {
-        let packet = try unwrapped(CapturedPackets.bytes("80e0 1234 01020304 a1b2c3d4 aabb"))
+        let packet = try unwrapped(ClientCaptures.bytes("80e0 1234 01020304 a1b2c3d4 aabb"))
         try packet.withSlot { slot in
             RTPPatch.writeFixedHeader(
                 to: slot, marker: true, payloadType: 101, sequenceNumber: 7, timestamp: 8, ssrc: 9)
@@ -64,7 +64,7 @@ struct RTPHeaderTests {
             #expect(header.timestamp == 8)
             #expect(header.ssrc == 9)
             #expect(header.paddingLength == 4)
-            #expect(bytes == CapturedPackets.bytes("a0e5 0007 00000008 00000009 aabb 00000004"))
+            #expect(bytes == ClientCaptures.bytes("a0e5 0007 00000008 00000009 aabb 00000004"))
         }
     }
 }
@@ -106,7 +106,7 @@ struct UnwrapperTests {
 struct RTXTests {
     @Test("G3: a packet that is wrapped and unwrapped is unchanged")
     func roundTrip() throws {
-        let packet = try unwrapped(CapturedPackets.bytes("90e0 1234 01020304 a1b2c3d4 bede0001 10aa0000 0102030405"))
+        let packet = try unwrapped(ClientCaptures.bytes("90e0 1234 01020304 a1b2c3d4 bede0001 10aa0000 0102030405"))
         try packet.withSlot(capacity: packet.count + 2) { slot in
             let length = try unwrapped(
                 RTX.wrap(
@@ -126,13 +126,13 @@ struct RTXTests {
 
     @Test("Unwrapping removes padding, and a probe of padding only contains no packet")
     func padding() throws {
-        let padded = try unwrapped(CapturedPackets.bytes("a061 0001 00000002 00000003 1234 aa 0002"))
+        let padded = try unwrapped(ClientCaptures.bytes("a061 0001 00000002 00000003 1234 aa 0002"))
         try padded.withSlot { slot in
             let header = try unwrapped(RTPHeader(padded.span.bytes))
             let length = try unwrapped(RTX.unwrap(slot, header: header, ssrc: 4, payloadType: 96))
-            #expect([UInt8](slot[..<length]) == CapturedPackets.bytes("8060 1234 00000002 00000004 aa"))
+            #expect([UInt8](slot[..<length]) == ClientCaptures.bytes("8060 1234 00000002 00000004 aa"))
         }
-        let probe = try unwrapped(CapturedPackets.bytes("a061 0001 00000002 00000003 000003"))
+        let probe = try unwrapped(ClientCaptures.bytes("a061 0001 00000002 00000003 000003"))
         let header = try unwrapped(RTPHeader(probe.span.bytes))
         #expect(header.payloadLength == 0)
         #expect(RTX.originalSequenceNumber(header, in: probe.span.bytes) == nil)
@@ -141,7 +141,7 @@ struct RTXTests {
 
     @Test("A slot without room is left unchanged")
     func noRoom() throws {
-        let packet = try unwrapped(CapturedPackets.bytes("8060 1234 00000002 00000004 aa"))
+        let packet = try unwrapped(ClientCaptures.bytes("8060 1234 00000002 00000004 aa"))
         packet.withSlot(capacity: packet.count + 1) { slot in
             #expect(
                 RTX.wrap(slot, length: packet.count, payloadOffset: 12, ssrc: 1, payloadType: 2, sequenceNumber: 3)

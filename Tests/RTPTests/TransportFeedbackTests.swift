@@ -27,7 +27,7 @@ struct TransportFeedbackTests {
         // Base 65,534, 14 packets, reference time -1 (64 ms before 0), feedback 7: a run of 3 small, a run of 2 lost, and
         // a one-bit vector of 1 0 1 0 0 0 0 0 1 with 5 symbols unused (10 101000 00100000).
         let bytes = try unwrapped(
-            CapturedPackets.bytes("8fcd0007 00000001 00000002 fffe000e ffffff07 2003 0002 a820 ff0010 04 08 02"))
+            ClientCaptures.bytes("8fcd0007 00000001 00000002 fffe000e ffffff07 2003 0002 a820 ff0010 04 08 02"))
         let result = try read(bytes)
         #expect(result.feedback.baseSequence == 65_534)
         #expect(result.feedback.referenceTime == -1)
@@ -40,7 +40,7 @@ struct TransportFeedbackTests {
     @Test("Chromium pads by less than a word: captured feedback")
     func padded() throws {
         let bytes = try unwrapped(
-            CapturedPackets.bytes("afcd0007 fa17fa17 c0e741fd 00010007 030ab500 2007 cf000014980000 000003"))
+            ClientCaptures.bytes("afcd0007 fa17fa17 c0e741fd 00010007 030ab500 2007 cf000014980000 000003"))
         let result = try read(bytes)
         #expect(result.feedback.packetCount == 7)
         let start: Int64 = 0x030ab5 * 256
@@ -51,7 +51,7 @@ struct TransportFeedbackTests {
     func twoBit() throws {
         // Symbols 1 2 0 1 then three unused: 11 01 10 00 01 00 00 00.
         let bytes = try unwrapped(
-            CapturedPackets.bytes("8fcd0006 00000001 00000002 00010004 00000200 d840 04 fff6 ff 0000"))
+            ClientCaptures.bytes("8fcd0006 00000001 00000002 00010004 00000200 d840 04 fff6 ff 0000"))
         let expected: [Int64?] = [516, 506, nil, 761]
         #expect(try read(bytes).statuses.map(\.arrival) == expected)
     }
@@ -62,13 +62,13 @@ struct TransportFeedbackTests {
             "8fcd0005 00000001 00000002 00010004 00000200 2003 0000",  // One packet has no chunk.
             "8fcd0005 00000001 00000002 00010004 00000200 2004 0101",  // Two deltas are missing.
         ] {
-            let bytes = try unwrapped(CapturedPackets.bytes(hex))
+            let bytes = try unwrapped(ClientCaptures.bytes(hex))
             var compound = try unwrapped(RTCPCompound(bytes.span.bytes))
             guard case .transportFeedback(let feedback)? = compound.next(in: bytes.span.bytes) else { throw Wrong() }
             #expect(feedback.makeReader(in: bytes.span.bytes) == nil)
         }
         let empty = try unwrapped(
-            CapturedPackets.bytes("8fcd0006 00000001 00000002 00010002 00000200 2000 2002 01 02 0000"))
+            ClientCaptures.bytes("8fcd0006 00000001 00000002 00010002 00000200 2000 2002 01 02 0000"))
         #expect(try read(empty).statuses.map(\.arrival) == [513, 515])
     }
 

@@ -12,7 +12,7 @@ struct CaptureTests {
     /// A capture's video with the most frames, and of those with the most bytes: its top layer.
     private static func topLayer(_ name: String) throws -> [CapturedPacket] {
         var streams: [UInt32: [CapturedPacket]] = [:]
-        for packet in try CapturedPackets.load(name) where !packet.isRTCP {
+        for packet in try ClientCaptures.load(name) where !packet.isRTCP {
             guard let header = RTPHeader(packet.bytes.span.bytes), header.payloadLength > 0 else { continue }
             streams[header.ssrc, default: []].append(packet)
         }

@@ -12,7 +12,7 @@ struct SpatialLayerTests {
     /// The samples of the stream of `name` that has the most bytes.
     private func samples(_ name: String, _ codec: Codec) throws -> [[UInt8]] {
         var recorded = Recorded()
-        let captured = try CapturedPackets.load(name).filter { !$0.isRTCP }
+        let captured = try ClientCaptures.load(name).filter { !$0.isRTCP }
         let streams = Dictionary(grouping: captured) { RTPHeader($0.bytes.span.bytes)?.ssrc }.values
         func length(_ packets: [CapturedPacket]) -> Int { packets.reduce(0) { $0 + $1.bytes.count } }
         let video = streams.max { length($0) < length($1) }

@@ -7,7 +7,7 @@ import Testing
 /// What virtual clients and the load generator write; the server has a writer of its own (SendGoldenTests).
 @Suite("Header extensions of clients")
 struct HeaderExtensionWriterTests {
-    private let plain = CapturedPackets.bytes("8060 0001 00000002 00000003")!
+    private let plain = ClientCaptures.bytes("8060 0001 00000002 00000003")!
 
     private func read(_ slot: UnsafeMutableRawBufferPointer, _ length: Int) throws -> (RTPHeader, [UInt8: [UInt8]]) {
         let bytes = [UInt8](slot[..<length])
@@ -29,7 +29,7 @@ struct HeaderExtensionWriterTests {
             #expect(writer.append(id: 14, UInt16(0xbbcc)) == true)
             let end = writer.finish()
             #expect(end == 24)
-            #expect([UInt8](slot[12..<24]) == CapturedPackets.bytes("bede0002 10aa e1bbcc 000000"))
+            #expect([UInt8](slot[12..<24]) == ClientCaptures.bytes("bede0002 10aa e1bbcc 000000"))
             let (header, found) = try read(slot, end)
             #expect(header.payloadOffset == end)
             #expect(found == [1: [0xaa], 14: [0xbb, 0xcc]])

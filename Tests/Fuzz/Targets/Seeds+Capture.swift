@@ -13,8 +13,8 @@ struct Capture: Sendable {
     private(set) var meaning: [UInt8: String] = [:]
 
     init(_ name: String) throws {
-        packets = try CapturedPackets.load(name)
-        for line in try CapturedPackets.offer(name).split(whereSeparator: \.isNewline) {
+        packets = try ClientCaptures.load(name)
+        for line in try ClientCaptures.offer(name).split(whereSeparator: \.isNewline) {
             let words = line.split { $0 == " " || $0 == ":" || $0 == "/" }
             guard words.count > 2, let number = UInt8(words[1]) else { continue }
             if line.hasPrefix("a=rtpmap:") { codecs[number] = words[2].lowercased() }

@@ -7,7 +7,7 @@ import TestSupport
 /// run of the tests.
 enum Seeds {
     /// Every capture, read once: six thousand packets in hexadecimal.
-    static let captures = Result { try CapturedPackets.all.map { try Capture($0) } }
+    static let captures = Result { try ClientCaptures.all.map { try Capture($0) } }
 
     /// Every `step`th packet of each capture.
     private static func packets(step: Int, rtcp: Bool) throws -> [(capture: Capture, packet: CapturedPacket)] {

@@ -24,7 +24,7 @@ public enum Vectors {
 }
 
 /// Captures of real clients in Tests/Vectors/rtp: lines of `seconds rtp|rtcp hex`.
-public enum CapturedPackets {
+public enum ClientCaptures {
     /// A line that is no packet.
     public struct Malformed: Error {
         /// The line's number, from 1.
