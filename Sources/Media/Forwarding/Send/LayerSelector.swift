@@ -238,8 +238,8 @@ struct LayerSelector {
         for index in 0..<track.layerCount where allowed & 1 << UInt8(index) != 0 {
             let rank = track.rank(ofLayer: index)
             if rank <= preferred {
-                if best == nil || rank > best!.rank { best = (index, rank) }
-            } else if above == nil || rank < above!.rank {
+                if rank > best?.rank ?? -1 { best = (index, rank) }
+            } else if rank < above?.rank ?? .max {
                 above = (index, rank)
             }
         }

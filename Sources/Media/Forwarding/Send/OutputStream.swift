@@ -378,7 +378,7 @@ struct OutputStream: ~Copyable {
             let length = Int(record.pointee.length)
             guard length <= 2 * wanted else { continue }
             let distance = abs(length - wanted)
-            if best == nil || distance < best!.distance { best = (place.pointee.sequence, distance) }
+            if distance < best?.distance ?? .max { best = (place.pointee.sequence, distance) }
         }
         guard let best else { return nil }
         log.place(best.sequence)?.pointee.lastRepeat = SentPacket.moment(of: now)
