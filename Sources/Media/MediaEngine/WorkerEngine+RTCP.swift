@@ -91,15 +91,11 @@ extension WorkerEngine {
         _ feedback: TransportFeedback, _ packet: UnsafeRawBufferPointer, of peer: Int, at now: MonotonicTime
     ) {
         guard let downlink = tables.peers[peer].pointee.downlink else { return }
-        if let reason = downlink.pointee.receive(feedback, in: packet.bytes, at: now) { counters.drops.count(reason) }
-        countProbe(of: downlink)
-        if downlink.pointee.lookIfEstimateMoved(at: now) { touch(peer) }
+        if downlink.pointee.receive(feedback, in: packet.bytes, at: now, &counters) { touch(peer) }
     }
 
     private func receiverEstimate(_ bitrate: Bitrate, of peer: Int, at now: MonotonicTime) {
-        guard let downlink = tables.peers[peer].pointee.downlink else { return }
-        downlink.pointee.receiverEstimate(bitrate, at: now)
-        if downlink.pointee.lookIfEstimateMoved(at: now) { touch(peer) }
+        if tables.peers[peer].pointee.downlink?.pointee.receive(estimate: bitrate, at: now) == true { touch(peer) }
     }
 
     private func receive(_ blocks: ReportBlocks, _ packet: UnsafeRawBufferPointer, of peer: Int, at now: MonotonicTime)
@@ -116,8 +112,7 @@ extension WorkerEngine {
             tables.peers[peer].pointee.uplink.setRoundTripTime(roundTrip, at: now)
         }
         guard packets > 0, let downlink = tables.peers[peer].pointee.downlink else { return }
-        downlink.pointee.receiverReports(about: packets, lost: lost, at: now)
-        if downlink.pointee.lookIfEstimateMoved(at: now) { touch(peer) }
+        if downlink.pointee.receiveReports(about: packets, lost: lost, at: now) { touch(peer) }
     }
 
     /// A NACK is answered at the end of the turn.

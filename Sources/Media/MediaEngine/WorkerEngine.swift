@@ -253,30 +253,12 @@ public final class WorkerEngine {
         return true
     }
 
-    /// Writes queued packets, as far as the path allows, then the padding of a due probe; false when the batch
-    /// is full.
+    /// Writes queued packets and probes; false when the batch is full.
     private func writePaced(of index: Int, at now: MonotonicTime, into batch: inout OutboundBatch) -> Bool {
         let peer = tables.peers[index]
         guard let downlink = peer.pointee.downlink else { return true }
-        if downlink.pointee.isWaiting, let route = SendRoute(over: peer.pointee.media, at: now) {
-            guard downlink.pointee.writeWaiting(of: index, tables, over: route, into: &batch, &counters) else {
-                return false
-            }
-        }
-        downlink.pointee.advance(to: now)
-        defer { countProbe(of: downlink) }
-        guard downlink.pointee.isProbeDue(at: now) else { return true }
-        // More data already waits for a slow reader.
-        guard !downlink.pointee.isHeld, let route = SendRoute(over: peer.pointee.media, at: now) else {
-            downlink.pointee.abandonProbe()
-            return true
-        }
-        return downlink.pointee.writeProbe(tables, over: route, into: &batch, &counters)
-    }
-
-    /// Counts a probe that has finished.
-    func countProbe(of downlink: UnsafeMutablePointer<Downlink>) {
-        if let outcome = downlink.pointee.consumeProbeOutcome() { counters.probes.count(outcome) }
+        return downlink.pointee.advance(
+            of: index, tables, over: peer.pointee.media, at: now, into: &batch, &counters)
     }
 
     private func nextDeadline(of index: Int, at now: MonotonicTime) -> MonotonicTime {

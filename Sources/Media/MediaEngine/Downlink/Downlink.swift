@@ -72,17 +72,6 @@ struct Downlink: ~Copyable {
 
     // MARK: - Sending
 
-    /// The outcome for a packet.
-    private enum Outcome {
-        case sent
-        /// The batch must be flushed first.
-        case batchFull
-        /// There was nothing to write.
-        case empty
-        /// The keys were removed, or the packet was refused.
-        case unprotected
-    }
-
     /// Reserves a slot, has a packet written into it by `write`, protects and commits it. A packet with a transport-wide number uses
     /// the number only when it is sent.
     @inline(__always)
@@ -90,7 +79,7 @@ struct Downlink: ~Copyable {
         isNumbered: Bool, content: OutboundBatch.Content, as purpose: SendPath.Purpose = .media, over route: SendRoute,
         into batch: inout OutboundBatch, _ counters: inout WorkerStatistics,
         write: (SendStamp, UnsafeMutableRawBufferPointer) -> Int?
-    ) -> Outcome {
+    ) -> SendRoute.Outcome {
         guard let slot = batch.reserve(Self.slotLength) else { return .batchFull }
         let number = transportSequence &+ (isNumbered ? 1 : 0)
         guard let length = write(SendStamp(sendTime: route.sendTime, transportSequence: number), slot) else {
@@ -167,11 +156,21 @@ struct Downlink: ~Copyable {
     /// Whether packets are queued for the path.
     @inline(__always) var isWaiting: Bool { path.isWaiting }
 
-    /// Whether padding should leave for a probe.
-    func isProbeDue(at now: MonotonicTime) -> Bool { path.probePacketDue(at: now) != nil }
+    /// Writes queued packets, as far as the path allows, then the padding of a due probe; false when the batch is full. `own` is the peer's number.
+    mutating func advance(
+        of own: Int, _ tables: borrowing Tables, over media: UnsafeMutablePointer<MediaPath>, at now: MonotonicTime,
+        into batch: inout OutboundBatch, _ counters: inout WorkerStatistics
+    ) -> Bool {
+        if isWaiting, let route = SendRoute(over: media, at: now) {
+            guard writeWaiting(of: own, tables, over: route, into: &batch, &counters) else { return false }
+        }
+        path.advance(to: now)
+        let isDone = writeProbe(tables, over: media, at: now, into: &batch, &counters)
+        if let outcome = path.consumeProbeOutcome() { counters.probes.count(outcome) }
+        return isDone
+    }
 
-    /// Writes queued packets, as far as the path allows; false when the batch is full. `own` is the peer's number.
-    mutating func writeWaiting(
+    private mutating func writeWaiting(
         of own: Int, _ tables: borrowing Tables, over route: SendRoute, into batch: inout OutboundBatch,
         _ counters: inout WorkerStatistics
     ) -> Bool {
@@ -241,12 +240,16 @@ struct Downlink: ~Copyable {
         return true
     }
 
-    /// Sends the padding of a due probe; false when the batch is full.
-    mutating func writeProbe(
-        _ tables: borrowing Tables, over route: SendRoute, into batch: inout OutboundBatch,
-        _ counters: inout WorkerStatistics
+    /// Sends the padding of a probe, if it is due; false when the batch is full.
+    private mutating func writeProbe(
+        _ tables: borrowing Tables, over media: UnsafeMutablePointer<MediaPath>, at now: MonotonicTime,
+        into batch: inout OutboundBatch, _ counters: inout WorkerStatistics
     ) -> Bool {
-        guard let state = probeCarrier(in: tables.subscriptions.base) else {
+        guard path.probePacketDue(at: now) != nil else { return true }
+        // More data already waits for a slow reader.
+        guard !isHeld, let route = SendRoute(over: media, at: now),
+            let state = probeCarrier(in: tables.subscriptions.base)
+        else {
             path.abandonProbe()
             return true
         }
@@ -269,36 +272,42 @@ struct Downlink: ~Copyable {
     }
 
     // MARK: - The path
-    // Many of these only forward a call: the holder of a downlink need not know which of its parts answers, and cannot change a part without it.
 
     func condition(at now: MonotonicTime) -> PathCondition { path.condition(at: now) }
 
-    /// The estimate of the path; nil if nothing is limited.
-    func estimate(at now: MonotonicTime) -> Bitrate? { path.estimate(at: now) }
-
-    /// Processes transport-wide feedback; returns nil, or why it was dropped.
-    mutating func receive(_ feedback: TransportFeedback, in datagram: RawSpan, at now: MonotonicTime) -> DropReason? {
+    /// Processes transport-wide feedback; true when the videos are evaluated sooner than planned because of it.
+    mutating func receive(
+        _ feedback: TransportFeedback, in datagram: RawSpan, at now: MonotonicTime, _ counters: inout WorkerStatistics
+    ) -> Bool {
         // An audio receiver sends feedback for each packet: a feedback packet costs some lookups besides those of its packets.
-        guard mayLookUp(feedback.packetCount + 4) else { return .rtcpUnexpected }
-        return path.receive(feedback, in: datagram, at: now) ? nil : .rtcpMalformed
+        if !mayLookUp(feedback.packetCount + 4) {
+            counters.drops.count(.rtcpUnexpected)
+        } else if !path.receive(feedback, in: datagram, at: now) {
+            counters.drops.count(.rtcpMalformed)
+        }
+        if let outcome = path.consumeProbeOutcome() { counters.probes.count(outcome) }
+        return lookIfEstimateMoved(at: now)
     }
 
-    /// Applies the receiver's own estimate (REMB).
-    mutating func receiverEstimate(_ rate: Bitrate, at now: MonotonicTime) { path.receiverEstimate(rate, at: now) }
+    /// Applies the receiver's own estimate (REMB); true as for feedback.
+    mutating func receive(estimate rate: Bitrate, at now: MonotonicTime) -> Bool {
+        path.receiverEstimate(rate, at: now)
+        return lookIfEstimateMoved(at: now)
+    }
 
-    /// Applies the losses in receiver reports (`SendPath.receiverReports`).
-    mutating func receiverReports(about packets: Int, lost: Double, at now: MonotonicTime) {
+    /// Applies the losses in receiver reports (`SendPath.receiverReports`); true as for feedback.
+    mutating func receiveReports(about packets: Int, lost: Double, at now: MonotonicTime) -> Bool {
         path.receiverReports(about: packets, lost: lost, at: now)
+        return lookIfEstimateMoved(at: now)
+    }
+
+    /// Schedules an immediate evaluation if the estimate has moved; true when that is sooner than planned.
+    private mutating func lookIfEstimateMoved(at now: MonotonicTime) -> Bool {
+        allocator.isHastened(by: path.estimate(at: now)) && allocator.look(at: now)
     }
 
     /// The network path to the peer has changed.
     mutating func pathChanged(at now: MonotonicTime) { path.changed(at: now) }
-
-    /// Plans probes and detects silence.
-    mutating func advance(to now: MonotonicTime) { path.advance(to: now) }
-
-    /// The peer is currently unreachable.
-    mutating func abandonProbe() { path.abandonProbe() }
 
     /// Bytes of messages that may leave now next to media; nil: no limit.
     mutating func messageAllowance(at now: MonotonicTime) -> Int? { isWaiting ? 0 : path.messageAllowance(at: now) }
@@ -307,9 +316,6 @@ struct Downlink: ~Copyable {
     mutating func sentData(_ byteCount: Int, counted: Int?, moreWait: Bool, at now: MonotonicTime) -> MonotonicTime? {
         path.sentData(byteCount, counted: counted, moreWait: moreWait, at: now)
     }
-
-    /// The outcome of the last finished probe; nil if none finished since the last call.
-    mutating func consumeProbeOutcome() -> ProbeOutcome? { path.consumeProbeOutcome() }
 
     /// The round trip by receiver reports (`SendPath.roundTrip`).
     func roundTrip(at now: MonotonicTime) -> TimeSpan? { path.roundTrip(at: now) }
@@ -336,11 +342,6 @@ struct Downlink: ~Copyable {
 
     /// Schedules an evaluation of the videos at `moment` or earlier; true when that is sooner than planned.
     mutating func look(at moment: MonotonicTime) -> Bool { allocator.look(at: moment) }
-
-    /// Schedules an immediate evaluation if the estimate has moved; true when that is sooner than planned.
-    mutating func lookIfEstimateMoved(at now: MonotonicTime) -> Bool {
-        allocator.isHastened(by: path.estimate(at: now)) && allocator.look(at: now)
-    }
 
     /// When the videos are evaluated next.
     var nextDecision: MonotonicTime { allocator.nextLook }

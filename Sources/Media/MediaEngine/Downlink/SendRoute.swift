@@ -4,6 +4,17 @@ import Primitives
 
 /// Destination and time of the packets of one turn to one receiver.
 struct SendRoute {
+    /// What became of a packet.
+    enum Outcome {
+        case sent
+        /// The batch must be flushed first.
+        case batchFull
+        /// There was nothing to write.
+        case empty
+        /// The keys were removed, or the packet was refused.
+        case unprotected
+    }
+
     let media: UnsafeMutablePointer<MediaPath>
     let destination: SocketAddress
     let now: MonotonicTime
