@@ -13,7 +13,7 @@ extension MediaThread {
             counters.linkDropped &+= 1
             return
         }
-        let isMedia = datagram[0] & 0xc0 == 0x80 && !RTCPType.contains(datagram[1])
+        let isMedia = DatagramKind(firstByte: datagram[0]) == .media && !RTCPType.contains(datagram[1])
         if isMedia, peer.isConnected { return receiveRTP(datagram, peer, at: time) }
         let received = peer.transport.receive(
             datagram, from: peer.plan.destination, at: MonotonicTime(nanoseconds: now), into: &batch)

@@ -43,7 +43,7 @@ extension WorkerEngine {
         _ datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress, at now: MonotonicTime,
         into batch: inout OutboundBatch
     ) {
-        guard datagram.count >= 2, datagram[0] & 0xc0 == 0x80 else {
+        guard datagram.count >= 2, DatagramKind(firstByte: datagram[0]) == .media else {
             return receive(datagram, from: source, at: now, into: &batch)
         }
         begin(at: now)
@@ -84,7 +84,7 @@ extension WorkerEngine {
         _ datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress, at now: MonotonicTime,
         into batch: inout OutboundBatch
     ) -> Int? {
-        if datagram.count >= 12, datagram[0] & 0xc0 == 0x80,
+        if datagram.count >= 12, DatagramKind(firstByte: datagram[0]) == .media,
             receiveRemapped(datagram, from: source, at: now, into: &batch)
         {
             return nil

@@ -31,7 +31,8 @@ public struct MediaPath {
     public mutating func receive(
         _ datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress, at now: MonotonicTime
     ) -> Received? {
-        guard let receiver, datagram.count >= 12, datagram[0] & 0xc0 == 0x80, let address, address == source
+        guard let receiver, datagram.count >= 12, DatagramKind(firstByte: datagram[0]) == .media,
+            let address, address == source
         else { return nil }
         let isRTCP = RTCPType.contains(datagram[1])
         let result = isRTCP ? receiver.pointee.unprotectRTCP(datagram) : receiver.pointee.unprotectRTP(datagram)

@@ -7,16 +7,7 @@ internal import SRTP
 extension WebRTCTransport {
     /// Processes a datagram; RTP and RTCP are decrypted in place.
     ///
-    /// RFC 7983 section 7: the first byte determines the protocol. DTLS and SRTP are accepted only from addresses that an
-    /// ICE check has validated.
-    ///
-    /// ```text
-    ///          +----------------+
-    ///          |        [0..3] -+--> forward to STUN
-    /// packet-->|      [20..63] -+--> forward to DTLS
-    ///          |    [128..191] -+--> forward to RTP/RTCP
-    ///          +----------------+
-    /// ```
+    /// DTLS and SRTP are accepted only from addresses that an ICE check has validated.
     public func receive(
         _ datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress, at now: MonotonicTime,
         into output: inout OutboundBatch
@@ -24,16 +15,16 @@ extension WebRTCTransport {
         guard !isOver else { return .dropped(.unknownSource) }
         guard datagram.count >= 2 else { return .dropped(.truncated) }
         noteSignOfLife()
-        switch datagram[0] {
-        case 128...191: return receiveMedia(datagram, source, now, &output)
-        case 0...3:
+        switch DatagramKind(firstByte: datagram[0]) {
+        case .media: return receiveMedia(datagram, source, now, &output)
+        case .stun:
             let reason = ice.receive(
                 UnsafeRawBufferPointer(datagram), from: source, at: now, stun: context.stun, random: &context.random,
                 into: &output)
             processICEEvents(at: now, into: &output)
             return reason.map { .dropped($0) } ?? .nothing
-        case 20...63: return receiveDTLS(datagram, source, now, &output)
-        default: return .dropped(.unknownProtocol)
+        case .dtls: return receiveDTLS(datagram, source, now, &output)
+        case .unknown: return .dropped(.unknownProtocol)
         }
     }
 

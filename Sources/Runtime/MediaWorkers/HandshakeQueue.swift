@@ -29,10 +29,10 @@ struct HandshakeQueue: ~Copyable {
         waiting.deallocate()
     }
 
-    /// RFC 7983 section 7: DTLS by its first byte.
+    /// Whether a datagram is DTLS.
     @inline(__always) static func isHandshake(_ datagram: UnsafeMutableRawBufferPointer) -> Bool {
         guard let first = datagram.first else { return false }
-        return first >= 20 && first <= 63
+        return DatagramKind(firstByte: first) == .dtls
     }
 
     /// Data channels, used after the handshake: symmetric cryptography, as cheap as that of media.

@@ -5,7 +5,7 @@ import RTP
 extension VirtualClient {
     /// Decrypts an RTP packet that the server sends and checks it against the invariants; nil for anything else, and before there are keys.
     func inspect(_ datagram: UnsafeRawBufferPointer) -> UnsafeMutableRawBufferPointer? {
-        guard datagram.count >= RTPHeader.fixedLength, (128...191).contains(datagram[0]),
+        guard datagram.count >= RTPHeader.fixedLength, DatagramKind(firstByte: datagram[0]) == .media,
             !RTCPType.contains(datagram[1])
         else { return nil }
         world.glass.copyMemory(from: datagram)

@@ -38,17 +38,17 @@ extension ClientTransport {
     ) -> ClientReceived {
         guard !isKilled, datagram.count >= 2 else { return .dropped(.truncated) }
         let bytes = UnsafeRawBufferPointer(datagram)
-        switch datagram[0] {
-        case 0...3: return receiveSTUN(bytes, source, now, &output)
-        case 20...63:
+        switch DatagramKind(firstByte: datagram[0]) {
+        case .stun: return receiveSTUN(bytes, source, now, &output)
+        case .dtls:
             guard let dtls = dtls ?? makeAssociation() else { return .dropped(.dtlsUnexpected) }
             dtls.start(at: now, to: destination, into: &output)
             let reason = dtls.receive(bytes, at: now, to: destination, into: &output)
             noteHandshake(at: now)
             receiveData(at: now, into: &output)
             return reason.map { .dropped($0) } ?? .nothing
-        case 128...191: return open(datagram)
-        default: return .dropped(.unknownProtocol)
+        case .media: return open(datagram)
+        case .unknown: return .dropped(.unknownProtocol)
         }
     }
 

@@ -148,8 +148,6 @@ struct SCTPAssociation {
     var bufferedBytes: Int { sending?.bufferedBytes ?? 0 }
     /// Lossy messages that did not reach the peer.
     var droppedMessages: Int { sending?.dropped ?? 0 }
-    var retransmissions: Int { sending?.retransmissions ?? 0 }
-    var roundTrip: TimeSpan? { sending?.roundTrip }
 
     // MARK: - Receiving
 

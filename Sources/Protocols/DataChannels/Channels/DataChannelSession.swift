@@ -197,10 +197,6 @@ public final class DataChannelSession {
     public var bufferedBytes: Int { association.bufferedBytes }
     /// Lossy messages that did not reach the peer.
     public var droppedMessages: Int { association.droppedMessages }
-    /// Fragments that were sent again.
-    public var retransmissions: Int { association.retransmissions }
-    /// The smoothed round-trip time; nil before the first measurement.
-    public var roundTrip: TimeSpan? { association.roundTrip }
 
     // MARK: - What the association reports
 

@@ -27,9 +27,6 @@ struct RetransmissionTimer {
         timeout = min(max((trips.smoothed ?? trip) + variation * 4, Self.minimum), Self.maximum)
     }
 
-    /// The smoothed round-trip time.
-    var roundTrip: TimeSpan? { trips.smoothed }
-
     mutating func start(at now: MonotonicTime) { deadline = now + timeout }
     mutating func stop() { deadline = .distantFuture }
 

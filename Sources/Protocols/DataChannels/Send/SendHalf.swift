@@ -18,7 +18,6 @@ struct SendHalf {
     private var forwarded: Int64
     /// One lost packet is repeated regardless of the window (RFC 9260 section 7.2.4, 3).
     private var repeatsAtOnce = false
-    private(set) var retransmissions = 0
     /// Lossy messages that were given up after they were sent.
     private(set) var abandoned = 0
 
@@ -33,7 +32,6 @@ struct SendHalf {
     var nextDeadline: MonotonicTime { timer.deadline }
     /// The highest number that was sent.
     var last: Int64 { outstanding.last }
-    var roundTrip: TimeSpan? { timer.roundTrip }
     /// The current retransmission timeout.
     var timeout: TimeSpan { timer.timeout }
     /// Lossy messages that never reached the peer.
@@ -144,7 +142,6 @@ struct SendHalf {
         let atOnce = repeatsAtOnce
         while outstanding.hasLoss, atOnce || mayFly {
             guard let (number, fragment) = outstanding.nextLost(room: room(in: packet), at: now) else { break }
-            retransmissions += 1
             repeatsAtOnce = false
             append(fragment, number, to: &packet)
             if !timer.isRunning { timer.start(at: now) }
