@@ -62,17 +62,20 @@ def test_dav1d_decodes_as_many_frames_as_are_reported(name):
     assert sizes[-1] in seen
 
 
-def test_the_sizes_in_layers_allocations_are_those_that_GStreamer_decodes():
-    """Chromium's three streams, in the order in which its offer names them, which is that of the allocation (video-layers-allocation00)."""
-    name, sizes = "whip_chromium_h264_sim3", {}
-    sent = list(packets(name).items())
+@pytest.mark.parametrize("name", [name for name in NAMES if "chromium" in name and "sim3" in name])
+def test_the_sizes_in_layers_allocations_are_those_that_GStreamer_decodes(name):
+    """Of Chromium's streams, in the order in which its offer names them, which is that of an allocation (video-layers-allocation00)."""
+    sizes, sent = {}, list(packets(name).items())
     for stream in report(name)[0]:
         rid = next((one.removeprefix("rtp-stream-id ") for one in stream.names if one.startswith("rtp-stream-id ")), None)
         if rid is None:
             continue
         (own,) = [one for (kind, _), one in sent if kind == stream.payload_type and len(one) == stream.facts["packets"]]
         (sizes[rid],) = decoded(CODECS[stream.codec], stream.payload_type, own)["sizes"]
-    order = [sizes[rid] for rid in "qhf"]
-    allocated = {key for stream in report(name)[0] for key in stream.counts("allocations of ") if key.endswith(" in 3 streams")}
+    order = [sizes[rid] for rid in "qhf" if rid in sizes]
+    allocated = {key for stream in report(name)[0] for key in stream.counts("allocations of ")}
     print(f"figures: {sizes}, {allocated}")
-    assert allocated == {f"{' '.join(order)} in 3 streams"}
+    # Sizes are not in every allocation.
+    named = {one for one in allocated if "0x0" not in one}
+    assert named <= {f"{' '.join(order[:count])} in {count} streams" for count in range(1, len(order) + 1)}
+    assert any(one.endswith(f" in {len(order)} streams") for one in named)
