@@ -126,7 +126,8 @@ struct BandwidthTests {
         #expect(Self.caps(bench.consumeCommands()) == [1_000_000, 1_000_000])
         let second = try #require(bench.info(ada)?.tracks.last?.sid)
         try bench.perform(.setMuted(track: second, true), ada)
-        #expect(Self.caps(bench.consumeCommands()) == [1_440_000, 1_440_000], "the room's cap is tighter than all of it")
+        #expect(
+            Self.caps(bench.consumeCommands()) == [1_440_000, 1_440_000], "the room's cap is tighter than all of it")
         try bench.perform(.setMuted(track: second, false), ada)
         #expect(Self.caps(bench.consumeCommands()) == [1_000_000, 1_000_000])
         try bench.perform(.unpublish(track: second), ada)
