@@ -72,4 +72,23 @@ struct LoopExecutorTests {
         #expect(probe.overlaps == 0)
         #expect(probe.done == 6)
     }
+    /// What is read after its end the sanitizers find (`make nightly`); a plain build may not notice.
+    @Test("Jobs behind the end of the loop may be the last use of the actor and its executor, a thousand times")
+    func lastUse() async throws {
+        var done = 0
+        for _ in 0..<1_000 {
+            let probe = try Self.retiredProbe()
+            await probe.touch(DispatchSemaphore(value: 0))
+            done += probe.done
+        }
+        #expect(done == 1_000)
+    }
+
+    /// A probe whose loop has ended.
+    private static func retiredProbe() throws -> Probe {
+        let executor = try LoopExecutor()
+        var jobs: [LoopExecutor.Job] = []
+        executor.retire(&jobs)
+        return Probe(executor)
+    }
 }

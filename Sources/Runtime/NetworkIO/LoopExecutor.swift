@@ -27,8 +27,17 @@ public final class LoopExecutor: SerialExecutor {
 
     public func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
+        // The runtime does not own the executor that it calls: as soon as the job can run, another thread may end the last use of its actor, and of this object.
+        let own = Self.retain(self)
+        defer { Self.release(own) }
         if !jobs.post(.actor(job)) { late.add(job, on: asUnownedSerialExecutor()) }
     }
+
+    /// These are not inlined, because the optimiser holds that a caller owns its arguments, and would remove the pair.
+    @inline(never) private static func retain(_ executor: LoopExecutor) -> Unmanaged<LoopExecutor> {
+        .passRetained(executor)
+    }
+    @inline(never) private static func release(_ executor: Unmanaged<LoopExecutor>) { executor.release() }
 
     /// Runs `call` on the thread, in order with the jobs; false after the thread's end, when it runs nothing more.
     public func post(_ call: @escaping @Sendable () -> Void) -> Bool { jobs.post(.call(call)) }
