@@ -31,7 +31,7 @@ def probed(path):
 
 
 def length(path):
-    """The seconds that a file lasts by its own times. Whoever decodes it guesses how long the last frame lasts: of a camera with eight frames per second ffmpeg was 0.1 s short."""
+    """A file's duration in seconds, by its own times. A decoder guesses how long the last frame lasts: for a camera with eight frames per second ffmpeg was 0.1 s short."""
     done = subprocess.run(["/usr/bin/ffprobe", "-v", "error", "-show_entries", "format=duration", "-of", "csv=p=0", str(path)], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     return float(done.stdout)

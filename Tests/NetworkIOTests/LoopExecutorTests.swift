@@ -72,8 +72,8 @@ struct LoopExecutorTests {
         #expect(probe.overlaps == 0)
         #expect(probe.done == 6)
     }
-    /// What is read after its end the sanitizers find (`make nightly`); a plain build may not notice.
-    @Test("Jobs behind the end of the loop may be the last use of the actor and its executor, a thousand times")
+    /// The sanitizers report a use after the end (`make nightly`); a plain build may not notice it.
+    @Test("Jobs after the end of the loop, each the last use of its actor and its executor, all run, a thousand times")
     func lastUse() async throws {
         var done = 0
         for _ in 0..<1_000 {

@@ -33,7 +33,7 @@ public final class LoopExecutor: SerialExecutor {
         if !jobs.post(.actor(job)) { late.add(job, on: asUnownedSerialExecutor()) }
     }
 
-    /// These are not inlined, because the optimiser holds that a caller owns its arguments, and would remove the pair.
+    /// Not inlined: the optimiser assumes that the caller owns its arguments, and would remove the pair.
     @inline(never) private static func retain(_ executor: LoopExecutor) -> Unmanaged<LoopExecutor> {
         .passRetained(executor)
     }

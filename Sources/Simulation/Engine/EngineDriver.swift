@@ -4,7 +4,7 @@ public import Primitives
 
 /// An engine and the batch that its worker's loop would own: all drivers of engines in simulations, tests, fuzzing and benchmarks are built on it.
 ///
-/// Commands and datagrams come in; what the engine wants to send goes to `carry`, as it would to a socket. Who owns the driver decides what time it is, when a turn
+/// Commands and datagrams come in; what the engine wants to send goes to `carry`, as it would to a socket. The owner of a driver decides what time it is, when a turn
 /// ends, and where the datagrams go: over links (``World``), to clients without delay (``ClientWire``), or nowhere.
 ///
 /// `carry` must not call the driver: what clients answer is given to the engine after the call.
@@ -12,7 +12,7 @@ public final class EngineDriver {
     /// Takes what the engine sends, at most one batch at a time. The batch is never empty, and is emptied afterwards.
     public typealias Carry = (borrowing OutboundBatch) -> Void
 
-    /// Where clients of an engine send to that is alone in its world.
+    /// Where clients send to if there is one engine only.
     public static let onlyAddress = SocketAddress(ipv4: 0x7f00_0001, port: 7_900)
 
     /// The engine.
@@ -44,7 +44,7 @@ public final class EngineDriver {
     /// Datagrams that wait for the end of the turn.
     public var waiting: Int { batch.count }
 
-    /// Whether anything came since the last turn, or a deadline is due.
+    /// Whether anything has arrived since the last turn, or a deadline is due.
     public func hasWork(at now: MonotonicTime) -> Bool { isDirty || engine.nextDeadline <= now }
 
     /// Gives the engine a command, as the control plane does.
